@@ -21,8 +21,7 @@ from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.attacks import Fgsm
-from sfumato.training.dealing import run_jobs
-from sfumato.training.robustness_runs import AttackExperiment
+from sfumato.training.robustness_runs import AttackExperiment, run_missing
 from sfumato.training.trained_runs import TrainedRuns
 
 RUNS = Path(os.environ.get("SFUMATO_BENCH_RUNS", "bench-runs"))
@@ -120,7 +119,7 @@ def _controlled(measured: RunMeasurements) -> str:
 def _attacked(published: Published, people: SoftLabels, original: SoftLabels) -> str:
     inputs = Inputs.read(published.inputs)
     place = published.runs.parent / "attacked"
-    run_jobs(AttackExperiment(TrainedRuns.in_folder(published.runs).runs, place, Fgsm(), inputs), processes=2)
+    run_missing(AttackExperiment(TrainedRuns.in_folder(published.runs).runs, place, Fgsm(), inputs), processes=2)
     folder = next(path for path in sorted(place.iterdir()) if path.name.startswith("fgsm"))
     metrics = [Accuracy(), CrossEntropy(), KLDivergence()]
     measured = measure_runs(read_runs(folder), people=people, original=original, metrics=metrics)

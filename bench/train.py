@@ -55,25 +55,25 @@ class Data:
     """Pictures with their original labels and people's, and which of them are learnt from."""
 
     images: np.ndarray
-    lesson: TrainingSet
+    training_set: TrainingSet
     learnt: np.ndarray
     tested: np.ndarray
 
     def task(
         self, network: str, recipe: Recipe, seed: int, targets: Sequence[str] = TARGETS, *, with_tested: bool = True
     ) -> RunGroup:
-        lesson = self.lesson.take(self.learnt)
+        training_set = self.training_set.take(self.learnt)
         scale = PixelScale.of(self.images[self.learnt])
-        labels = [target_named(name, {}).labels(lesson, np.random.default_rng(seed)) for name in targets]
+        labels = [target_named(name, {}).labels(training_set, np.random.default_rng(seed)) for name in targets]
         return RunGroup(
             tuple(targets),
             network_named(network),
             tuple(labels),
-            lesson,
+            training_set,
             scale.applied(self.images[self.learnt]),
             recipe,
             seed,
-            tested=scale.applied(self.images[self.tested]) if with_tested else None,
+            test_images=scale.applied(self.images[self.tested]) if with_tested else None,
         )
 
 
@@ -83,8 +83,10 @@ def fashion_mnist_h(n_learnt: int) -> Data:
     with np.load(DATA / "fashion-mnist-h" / "counts.npz") as file:
         counts, original = file["counts"].astype(float), file["labels"].astype(np.int64)
     people = counts / counts.sum(1, keepdims=True)
-    lesson = TrainingSet(tuple(map(str, range(len(images)))), tuple(map(str, range(counts.shape[1]))), original, people)
-    return Data(images, lesson, np.arange(n_learnt), np.arange(7000, 7914))
+    training_set = TrainingSet(
+        tuple(map(str, range(len(images)))), tuple(map(str, range(counts.shape[1]))), original, people
+    )
+    return Data(images, training_set, np.arange(n_learnt), np.arange(7000, 7914))
 
 
 # --- how much faster ---
@@ -93,7 +95,7 @@ def fashion_mnist_h(n_learnt: int) -> Data:
 def stacked_task(network: str) -> RunGroup:
     targets = [name for name in TARGETS if name != "sampled"] + ["uniform"]
     recipe = Recipe(epochs=EPOCHS, dynamics="none")
-    return fashion_mnist_h(N_PICTURES).task(network, recipe, 0, targets, with_tested=False)
+    return fashion_mnist_h(N_PICTURES).run_group(network, recipe, 0, targets, with_tested=False)
 
 
 def as_everybody_writes_it(network: nn.Module) -> nn.Module:
@@ -128,7 +130,7 @@ def train_stacked(task: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
     training = TrainingLoop(task)
     for _ in range(epochs):
         training.advance()
-    return [member.best for member in training.members if member.best is not None]
+    return [run.best for run in training.runs if run.best is not None]
 
 
 def timed(train: Callable[[RunGroup, int], list[dict[str, torch.Tensor]]], network: str, turn: Connection) -> None:
@@ -210,10 +212,10 @@ def carried_out(job: tuple[str, Recipe, int]) -> Outcome:
     network, recipe, seed = job
     data = fashion_mnist_h(N_PICTURES)
     begun = time.process_time()
-    training = TrainingLoop(data.task(network, recipe, seed))
+    training = TrainingLoop(data.run_group(network, recipe, seed))
     while not training.finished:
         training.advance()
-    return Outcome(np.stack([m.predictions[-1] for m in training.members]), time.process_time() - begun)
+    return Outcome(np.stack([m.predictions[-1] for m in training.runs]), time.process_time() - begun)
 
 
 def in_two_processes(jobs: Sequence[tuple[str, Recipe, int]]) -> list[Outcome]:
@@ -235,7 +237,7 @@ def worth(name: str) -> list[list[str]]:
         q = people.probs[people.rows_of(table.items)]
         with np.errstate(divide="ignore"):
             logs = np.where(q > 0, np.log(table.probs), 0.0)
-        target, seed = str(run.said["target"]), int(run.said["seed"])
+        target, seed = str(run.metadata["target"]), int(run.metadata["seed"])
         losses.setdefault(target, {})[seed] = float(-(q * logs).sum(1).mean())
         chosen = np.array(table.classes)[table.probs.argmax(1)]
         right.setdefault(target, []).append(float(np.mean(chosen == [original[i] for i in table.items.to_pylist()])))

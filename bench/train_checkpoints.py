@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from sfumato.training import resumable_run
-from sfumato.training.checkpoint import Checkpoints, SavedState
+from sfumato.training.checkpoint import Checkpoint, Checkpoints
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.networks import LeNet
 from sfumato.training.recipe import Recipe
@@ -54,11 +54,13 @@ def lenets(epochs: int) -> RunGroup:
     """Eight LeNets, and images of noise: what they show does not matter to the clock."""
     rng = np.random.default_rng(0)
     people = rng.dirichlet(np.ones(N_CLASSES), N_ITEMS)
-    lesson = TrainingSet(tuple(map(str, range(N_ITEMS))), tuple("abcdefghij"), people=people)
+    training_set = TrainingSet(tuple(map(str, range(N_ITEMS))), tuple("abcdefghij"), people=people)
     pictures = torch.from_numpy(rng.normal(size=(N_ITEMS, 1, SIZE, SIZE)).astype(np.float32))
     names = tuple(f"soft-{g}" for g in range(N_MEMBERS))
-    labels = tuple(SoftTarget().labels(lesson, rng) for _ in names)
-    return RunGroup(names, LeNet(), labels, lesson, pictures, Recipe(epochs=epochs), seed=0, tested=pictures[:500])
+    labels = tuple(SoftTarget().labels(training_set, rng) for _ in names)
+    return RunGroup(
+        names, LeNet(), labels, training_set, pictures, Recipe(epochs=epochs), seed=0, test_images=pictures[:500]
+    )
 
 
 def checkpoint_overhead(seconds: float = 30.0) -> Overhead:
@@ -76,10 +78,10 @@ def checkpoint_overhead(seconds: float = 30.0) -> Overhead:
         tempfile.TemporaryDirectory() as folder,
         mock.patch.object(resumable_run, "KEEPING", 2 * resumable_run.KEEPING),
         mock.patch.object(Checkpoints, "save", spent.timing(Checkpoints.save)),
-        mock.patch.object(SavedState, "of", spent.timing(SavedState.of)),
+        mock.patch.object(Checkpoint, "of", spent.timing(Checkpoint.of)),
     ):
         begun = time.process_time()
-        members = resumable_run.train_group(
+        runs = resumable_run.train_group(
             task,
             folder=Path(folder),
             fingerprint=fingerprint,
@@ -88,10 +90,10 @@ def checkpoint_overhead(seconds: float = 30.0) -> Overhead:
         )
         both = time.process_time() - begun
         n_saves = spent.calls["save"]
-    for other, member in zip(plain.members, members, strict=True):
+    for other, run in zip(plain.runs, runs, strict=True):
         assert other.best is not None
-        assert member.best is not None
-        assert all(torch.equal(tensor, member.best[name]) for name, tensor in other.best.items())
+        assert run.best is not None
+        assert all(torch.equal(tensor, run.best[name]) for name, tensor in other.best.items())
     with_them = both - without.seconds
     return Overhead(with_them / without.seconds, spent.seconds / (with_them - spent.seconds), n_saves, without.seconds)
 

@@ -29,7 +29,7 @@ from sfumato.tables.payloads import PAYLOAD_KINDS
 from sfumato.training.crowd_layers import CROWDS
 from sfumato.training.mixing import MIXINGS
 from sfumato.training.networks import NAMED
-from sfumato.training.optimizers import OPTIMISERS, SCHEDULES
+from sfumato.training.optimizers import OPTIMIZERS, SCHEDULES
 from sfumato.training.targets import TARGETS
 
 ROOT = Path(__file__).parent.parent
@@ -117,7 +117,7 @@ def test_examples_run(path: Path, python: LoadedPython, tmp_path: Path) -> None:
         ("evaluate.md", [each.name for each in (*METRICS, *STRATA)]),
         ("tables.md", [kind.label for kind in PAYLOAD_KINDS]),
         ("elicit.md", [kind.name for kind in KINDS]),
-        ("train.md", [each.name for each in (*TARGETS, *CROWDS, *MIXINGS, *OPTIMISERS, *SCHEDULES)]),
+        ("train.md", [each.name for each in (*TARGETS, *CROWDS, *MIXINGS, *OPTIMIZERS, *SCHEDULES)]),
         ("train.md", list(NAMED)),
         ("plan.md", [each.name for each in INDICES]),
         ("platforms.md", [each.name for each in BONUS_RULES]),

@@ -60,7 +60,7 @@ def test_the_index_keeps_the_contracts() -> None:
 def test_the_target_keeps_the_contracts() -> None:
     target, contracts = shown("TopK")["TopK"](), contracts_of("targets")
     for contract in contracts.CONTRACTS:
-        contract(target, contracts.LESSON)
+        contract(target, contracts.TRAINING_SET)
     contracts.asks_for_what_it_needs(target, {"people"})
 
 

@@ -1,8 +1,8 @@
 """sfumato collects and uses soft labels: labels that keep how sure people were and how much they disagreed.
 
 `import sfumato as sf` gives the tables (`Annotations`, `Beliefs`, `SoftLabels`, `Doubt`, `Scores`, `Plan`) and one
-function per step (`read`, `doubt`, `agreement`, `aggregate`, `evaluate`, `compare`, `plan`, `report`). Names load when
-first used, so that `import sfumato` costs nothing.
+function per step (`read`, `doubt`, `agreement`, `aggregate`, `train`, `evaluate`, `compare`, `plan`, `report`). Names
+load when first used, so that `import sfumato` costs nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sfumato.tables.scores import Scores
     from sfumato.tables.soft_labels import SoftLabels
     from sfumato.training.soft_label_dataset import SoftLabelDataset
+    from sfumato.training.train import train
 
 __version__ = "0.1.0"
 
@@ -47,6 +48,7 @@ _HOME = {
     "plan": "sfumato.api",
     "read": "sfumato.api",
     "report": "sfumato.api",
+    "train": "sfumato.training.train",
 }
 
 __all__ = [
@@ -71,6 +73,7 @@ __all__ = [
     "plan",
     "read",
     "report",
+    "train",
 ]
 
 

@@ -66,11 +66,11 @@ def refused(name: str, *arguments: object) -> SfumatoError:
 
 def test_every_kind_that_fits(folder: Path) -> None:
     shown = run("shift", "runs", "--inputs", "x.npz", "--severities", "2,5", "--extra", "drawn=other.npz", "-o", "out")
-    assert shown == "out: 2 runs under 20 conditions\n  - left out saturate: the pictures are grey\n"
+    assert shown == "out: 2 runs under 20 conditions\n  - left out saturate: the images are gray\n"
     names = {each.name for each in CORRUPTIONS} - {"saturate"}
     expected = {f"{name}-{severity}" for name in names for severity in (2, 5)} | {"clean", "drawn"}
     assert {path.name for path in (folder / "out").iterdir()} == expected
-    assert Run.read(folder / "out" / "jpeg-5" / SOFT).said["condition"] == "jpeg/5"
+    assert Run.read(folder / "out" / "jpeg-5" / SOFT).metadata["condition"] == "jpeg/5"
     assert len(Run.read(folder / "out" / "drawn" / SOFT).predictions) == 5
     again = run("shift", "runs", "--inputs", "x.npz", "--severities", "2,5", "--extra", "drawn=other.npz", "-o", "out")
     assert again == shown
@@ -81,7 +81,7 @@ def test_one_run_and_an_attack(folder: Path) -> None:
     asked = ("--inputs", "x.npz", "--labels", "labels.parquet", "--by", "pgd", "--steps", 2, "--eps", "8/255")
     shown = run("attack", place, *asked, "--alpha", "0.01", "--targets", "majority", "--batch-size", 7, "-o", "out")
     assert shown == "out: 1 run under pgd eps=8/255 targets=majority step 2\n"
-    under = Run.read(folder / "out" / "pgd-eps-8-255-targets-majority-step-2" / SOFT).said["under"]
+    under = Run.read(folder / "out" / "pgd-eps-8-255-targets-majority-step-2" / SOFT).metadata["under"]
     assert under["attack"] == {"name": "pgd", "eps": 8 / 255, "alpha": 0.01, "steps": 2, "norm": "linf"}
     (folder / "o.csv").write_text("item,label\n" + "".join(f"{item},emu\n" for item in learning.ITEMS))
     shown = run("attack", place, "--inputs", "x.npz", "--original", "o.csv", "--eps", 0, "-o", "out")
@@ -110,7 +110,7 @@ def test_runs_that_are_left_out_are_said(folder: Path) -> None:
         (("runs", "--inputs", "x.npz", "--severities", "1,6"), "unknown-severity", "'6'"),
         (("runs", "--inputs", "x.npz", "--severities", "much"), "unknown-severity", "1 (least) to 5 (most)"),
         (("runs", "--inputs", "x.npz", "--extra", "other.npz"), "bad-setting", "cinic=cinic.npz"),
-        (("runs", "--extra", "a=other.npz", "--extra", "a=other.npz"), "bad-setting", "taken"),
+        (("runs", "--extra", "a=other.npz", "--extra", "a=other.npz"), "bad-setting", "already used"),
         (("runs", "--inputs", "x.npz", "--extra", "clean=other.npz"), "bad-setting", "a second time"),
         (("runs", "--extra", "a=nowhere.npz"), "no-such-file", "nowhere.npz"),
         (("runs", "--inputs", "texts.npz"), "no-images", "texts.npz"),

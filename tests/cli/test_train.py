@@ -23,7 +23,7 @@ from sfumato.tables.errors import SfumatoError
 from sfumato.training.crowd_layers import CROWDS
 from sfumato.training.mixing import MIXINGS
 from sfumato.training.networks import NAMED, NETWORKS
-from sfumato.training.optimizers import OPTIMISERS, SCHEDULES, Sgd
+from sfumato.training.optimizers import OPTIMIZERS, SCHEDULES, Sgd
 from sfumato.training.run_folder import Run
 from sfumato.training.splits import SPLITS
 from sfumato.training.targets import TARGETS
@@ -106,21 +106,21 @@ def test_folds_and_a_grid_file(folder: Path) -> None:
     assert "3 runs" in shown
     # The options say the same, so there is nothing left to do.
     assert train(*SMALL, "--targets", "soft", "--folds", 3) == shown
-    assert "beside --grid" in str(refused("--grid", "grid.toml", "--targets", "soft"))
-    assert "beside --split" in str(refused(*SMALL, "--folds", 3, "--split", "none"))
+    assert "with --grid" in str(refused("--grid", "grid.toml", "--targets", "soft"))
+    assert "with --split" in str(refused(*SMALL, "--folds", 3, "--split", "none"))
 
 
 def test_crowds_are_targets(folder: Path) -> None:
     shown = train(*SMALL, "--beliefs", "beliefs.parquet", "--targets", "soft,crowd-layer:decay=0.1,annotator-confusion")
     assert "crowd-layer:decay=0.1" in shown
-    assert Run.read(folder / "runs" / "crowd-layer-decay-0.1.simple-ffn.seed-0.fold-0").said["ended"] == "finished"
+    assert Run.read(folder / "runs" / "crowd-layer-decay-0.1.simple-ffn.seed-0.fold-0").metadata["ended"] == "finished"
 
 
 def test_what_is_left_out_is_said(folder: Path) -> None:
     (folder / "few.csv").write_text("item,p:cat,p:dog,p:emu\n" + "".join(f"i{i},1,0,0\n" for i in range(10)))
     shown = train(*SMALL, "--labels", "few.csv", "--targets", "soft", "--split", "none")
     assert "left out 50 of 60 inputs: they have no label" in shown
-    assert "all items are learnt from and predicted" in shown
+    assert "all items are used for training and for testing" in shown
 
 
 def test_a_run_that_diverges_ends_with_1(folder: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_run_that_diverges_ends_with_1(folder: Path) -> None:
     result = CliRunner().invoke(command, arguments, catch_exceptions=False)
     assert result.exit_code == 1
     assert "1 of 1 runs diverged: soft.simple-ffn.seed-0.fold-0" in result.output
-    assert Run.read(folder / "runs" / "soft.simple-ffn.seed-0.fold-0").said["ended"] == "diverged"
+    assert Run.read(folder / "runs" / "soft.simple-ffn.seed-0.fold-0").metadata["ended"] == "diverged"
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_stopped_and_given_again(folder: Path) -> None:
         [*NAMED],
         [each.name for each in NETWORKS],
         [each.name for each in MIXINGS],
-        [each.name for each in OPTIMISERS],
+        [each.name for each in OPTIMIZERS],
         [each.name for each in SCHEDULES],
         [each.name for each in SPLITS],
     ],
@@ -216,6 +216,21 @@ def test_commands_in_the_page_run(folder: Path) -> None:
             (folder / "grid.toml").write_text((ROOT / "examples" / "grid.toml").read_text())
         result = CliRunner().invoke(command, [*arguments, "--processes", "1"], catch_exceptions=False)
         assert result.exit_code == 0, result.output
+
+
+def test_scores_are_hand_calculated(folder: Path) -> None:
+    shown = train(*SMALL, "--targets", "soft", "--folds", 3, "--seeds", 2)
+    right, losses = [], []
+    for seed in (0, 1):
+        names = [f"soft.simple-ffn.seed-{seed}.fold-{fold}" for fold in range(3)]
+        tables = [table for name in names if (table := Run.read(folder / "runs" / name).predictions) is not None]
+        probs = {item: row for table in tables for item, row in zip(table.items.to_pylist(), table.probs, strict=True)}
+        p, k, rows = np.array([probs[item] for item in learning.ITEMS]), learning.NUMBERS, np.arange(60)
+        right.append(np.mean(p.argmax(1) == k))
+        losses.append(np.mean(-0.8 * np.log(p[rows, k]) - 0.2 * np.log(p[rows, (k + 1) % 3])))
+    line = shown.splitlines()[1].split()
+    assert line == ["soft", "simple-ffn", f"{np.mean(right):.4f}", f"{np.mean(losses):.4f}", "2", "seeds"]
+    assert "(against people)" in shown
 
 
 def test_the_former_name_of_the_command_prints_the_new_one() -> None:

@@ -29,7 +29,7 @@ def pictures(*shape: int) -> np.ndarray:
 
 def sorts(corruption: Corruption) -> list[np.ndarray]:
     """Colour of 32 px, and where it may be, grey of 28 px, with and without an axis for it; one is not square."""
-    grey = [] if corruption.needs_colour else [pictures(6, 28, 28), pictures(6, 28, 28, 1), pictures(3, 20, 28)]
+    grey = [] if corruption.needs_color else [pictures(6, 28, 28), pictures(6, 28, 28, 1), pictures(3, 20, 28)]
     return [pictures(6, 32, 32, 3), *grey]
 
 
@@ -132,7 +132,7 @@ def test_names_are_distinct_and_found() -> None:
 @dataclass(frozen=True)
 class _Wrong:
     name: ClassVar[str] = "wrong"
-    needs_colour: ClassVar[bool] = False
+    needs_color: ClassVar[bool] = False
 
     def apply(self, images: np.ndarray, severity: int, rng: np.random.Generator) -> np.ndarray:
         return GaussianNoise().apply(images, severity, rng)

@@ -27,7 +27,7 @@ from sfumato.training.networks import (
     network_named,
 )
 from sfumato.training.networks.layers import mean_head
-from sfumato.training.stacked_network import Stack, can_stack
+from sfumato.training.stacked_network import StackedNetwork, can_stack
 
 GREY, COLOUR, ODD = (1, 28, 28), (3, 32, 32), (2, 17, 19)
 
@@ -151,7 +151,7 @@ def stacks_like_apart(
     assert all(can_stack(module) for module in apart)
     x = [images(8, shape, seed=seed).to(dtype).contiguous(memory_format=torch.channels_last) for seed in range(3)]
     y = torch.rand((3, n_members, 8, n_classes), generator=torch.Generator().manual_seed(9)).to(dtype).softmax(dim=3)
-    stack = Stack(apart, x[0][:2])
+    stack = StackedNetwork(apart, x[0][:2])
 
     hand_in(stack, 7)
     seen = trained(stack, lambda step: (stack(x[step]), y[step]), lr)

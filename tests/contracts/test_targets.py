@@ -64,7 +64,7 @@ DOUBTS_ANYWAY = ("smoothing", "uniform", "random")
 
 
 def drawn(n_items: int, n_classes: int, seed: int, doubt: float = 0.5) -> TrainingSet:
-    """A lesson with every source: people lean to the original class, mostly; one to six beliefs an item."""
+    """A training_set with every source: people lean to the original class, mostly; one to six beliefs an item."""
     rng = np.random.default_rng(seed)
     original = rng.integers(n_classes, size=n_items)
     lean = 0.6 * one_hot(original, n_classes)
@@ -85,11 +85,11 @@ def drawn(n_items: int, n_classes: int, seed: int, doubt: float = 0.5) -> Traini
     )
 
 
-LESSON = drawn(200, 5, seed=1)
+TRAINING_SET = drawn(200, 5, seed=1)
 
 
-def made_by(target: Target, lesson: TrainingSet, seed: int = 7) -> TargetLabels:
-    return target.labels(lesson, np.random.default_rng(seed))
+def made_by(target: Target, training_set: TrainingSet, seed: int = 7) -> TargetLabels:
+    return target.labels(training_set, np.random.default_rng(seed))
 
 
 def at(labels: TargetLabels, index: np.ndarray, chance: np.ndarray) -> np.ndarray:
@@ -98,77 +98,82 @@ def at(labels: TargetLabels, index: np.ndarray, chance: np.ndarray) -> np.ndarra
     return got.numpy()
 
 
-def accesses(lesson: TrainingSet, each: int = 12) -> tuple[np.ndarray, np.ndarray]:
+def accesses(training_set: TrainingSet, each: int = 12) -> tuple[np.ndarray, np.ndarray]:
     """Every item `each` times in no order, with luck from the first number there is to the last below one."""
     rng = np.random.default_rng(3)
-    index = rng.permutation(np.repeat(np.arange(lesson.n_items), each))
+    index = rng.permutation(np.repeat(np.arange(training_set.n_items), each))
     chance = rng.random(len(index), dtype=np.float32)
     chance[:2] = 0.0, np.nextafter(np.float32(1), np.float32(0))
     return index, chance
 
 
-# The contracts: each takes a target and a lesson with every source, and fails for a target that breaks it.
+# The contracts: each takes a target and a training_set with every source, and fails for a target that breaks it.
 
 
-def gives_a_distribution_at_every_access(target: Target, lesson: TrainingSet) -> None:
-    labels = made_by(target, lesson)
-    index, chance = accesses(lesson)
+def gives_a_distribution_at_every_access(target: Target, training_set: TrainingSet) -> None:
+    labels = made_by(target, training_set)
+    index, chance = accesses(training_set)
     for got in (at(labels, index, chance), labels.mean()):
         assert got.dtype == np.float32
         assert np.isfinite(got).all()
         assert (got >= 0).all()
         np.testing.assert_allclose(got.sum(axis=1, dtype=np.float64), 1, rtol=0, atol=1e-6)
-    assert at(labels, index, chance).shape == (len(index), lesson.n_classes)
-    assert labels.mean().shape == (lesson.n_items, lesson.n_classes)
+    assert at(labels, index, chance).shape == (len(index), training_set.n_classes)
+    assert labels.mean().shape == (training_set.n_items, training_set.n_classes)
 
 
-def answers_each_access_by_itself(target: Target, lesson: TrainingSet) -> None:
-    labels = made_by(target, lesson)
-    index, chance = accesses(lesson)
+def answers_each_access_by_itself(target: Target, training_set: TrainingSet) -> None:
+    labels = made_by(target, training_set)
+    index, chance = accesses(training_set)
     got = at(labels, index, chance)
     np.testing.assert_array_equal(at(labels, index[::-1].copy(), chance[::-1].copy()), got[::-1])
     np.testing.assert_array_equal(at(labels, index[5:6], chance[5:6]), got[5:6])
     np.testing.assert_array_equal(at(labels.to(torch.device("cpu")), index, chance), got)
 
 
-def means_what_it_gives(target: Target, lesson: TrainingSet) -> None:
+def means_what_it_gives(target: Target, training_set: TrainingSet) -> None:
     """The mean over a fine grid of chance, which 1 to 6 rows divide evenly, so that only drawn votes are rounded."""
-    labels = made_by(target, lesson)
+    labels = made_by(target, training_set)
     n = 480
-    sums = np.zeros((lesson.n_items, lesson.n_classes))
+    sums = np.zeros((training_set.n_items, training_set.n_classes))
     for step in range(n):
-        sums += at(labels, np.arange(lesson.n_items), np.full(lesson.n_items, (step + 0.5) / n))
+        sums += at(labels, np.arange(training_set.n_items), np.full(training_set.n_items, (step + 0.5) / n))
     tolerance = 1 / n if isinstance(labels, SampledLabels) else 1e-6
     np.testing.assert_allclose(labels.mean(), sums / n, rtol=0, atol=tolerance)
 
 
-def repeats_by_seed(target: Target, lesson: TrainingSet) -> None:
-    one, other = made_by(target, lesson, 5), made_by(target, lesson, 5)
+def repeats_by_seed(target: Target, training_set: TrainingSet) -> None:
+    one, other = made_by(target, training_set, 5), made_by(target, training_set, 5)
     np.testing.assert_array_equal(one.mean(), other.mean())
-    np.testing.assert_array_equal(at(one, *accesses(lesson)), at(other, *accesses(lesson)))
+    np.testing.assert_array_equal(at(one, *accesses(training_set)), at(other, *accesses(training_set)))
 
 
-def arrays_of(lesson: TrainingSet) -> list[np.ndarray]:
-    assert lesson.original is not None
-    assert lesson.people is not None
-    assert lesson.beliefs is not None
-    assert lesson.predicted is not None
-    pool = lesson.beliefs
-    return [lesson.original, lesson.people, lesson.predicted, pool.rows, pool.starts, pool.annotators]
+def arrays_of(training_set: TrainingSet) -> list[np.ndarray]:
+    assert training_set.original is not None
+    assert training_set.people is not None
+    assert training_set.beliefs is not None
+    assert training_set.predicted is not None
+    pool = training_set.beliefs
+    return [training_set.original, training_set.people, training_set.predicted, pool.rows, pool.starts, pool.annotators]
 
 
-def in_single_precision(lesson: TrainingSet) -> TrainingSet:
-    original, people, predicted, rows, starts, annotators = arrays_of(lesson)
-    assert lesson.beliefs is not None
-    pool = AnnotatorBeliefs(rows.astype(np.float32), starts, annotators, lesson.beliefs.n_annotators)
+def in_single_precision(training_set: TrainingSet) -> TrainingSet:
+    original, people, predicted, rows, starts, annotators = arrays_of(training_set)
+    assert training_set.beliefs is not None
+    pool = AnnotatorBeliefs(rows.astype(np.float32), starts, annotators, training_set.beliefs.n_annotators)
     return TrainingSet(
-        lesson.items, lesson.classes, original, people.astype(np.float32), pool, predicted.astype(np.float32)
+        training_set.items,
+        training_set.classes,
+        original,
+        people.astype(np.float32),
+        pool,
+        predicted.astype(np.float32),
     )
 
 
-def leaves_the_lesson_alone(target: Target, lesson: TrainingSet) -> None:
-    """Neither making labels nor writing into them reaches the lesson; single precision could be shared unseen."""
-    for each in (lesson, in_single_precision(lesson)):
+def leaves_the_training_set_alone(target: Target, training_set: TrainingSet) -> None:
+    """Neither making labels nor writing into them reaches the training_set; single precision could be shared unseen."""
+    for each in (training_set, in_single_precision(training_set)):
         # A copy, so that a target that does write spoils nothing for the next test.
         own = each.take(np.arange(each.n_items))
         before = [array.tobytes() for array in arrays_of(own)]
@@ -178,46 +183,46 @@ def leaves_the_lesson_alone(target: Target, lesson: TrainingSet) -> None:
         assert [array.tobytes() for array in arrays_of(own)] == before
 
 
-def is_sure_where_everybody_is(target: Target, lesson: TrainingSet) -> None:
+def is_sure_where_everybody_is(target: Target, training_set: TrainingSet) -> None:
     """Where all sources say the same without doubt, the labels are the hard ones, exactly, whatever the luck."""
     if target.name in DOUBTS_ANYWAY:
         return
-    assert lesson.original is not None
-    assert lesson.beliefs is not None
-    hard = one_hot(lesson.original, lesson.n_classes)
-    pool = replace(lesson.beliefs, rows=np.repeat(hard, np.diff(lesson.beliefs.starts), axis=0))
-    sure = replace(lesson, people=hard, beliefs=pool, predicted=hard)
+    assert training_set.original is not None
+    assert training_set.beliefs is not None
+    hard = one_hot(training_set.original, training_set.n_classes)
+    pool = replace(training_set.beliefs, rows=np.repeat(hard, np.diff(training_set.beliefs.starts), axis=0))
+    sure = replace(training_set, people=hard, beliefs=pool, predicted=hard)
     labels = made_by(target, sure)
     index, chance = accesses(sure)
     np.testing.assert_array_equal(at(labels, index, chance), hard[index])
     np.testing.assert_array_equal(labels.mean(), hard)
 
 
-def treats_classes_alike(target: Target, lesson: TrainingSet) -> None:
+def treats_classes_alike(target: Target, training_set: TrainingSet) -> None:
     """Classes in another order give the same labels with the columns in that order."""
     if target.name == "random":
         return
-    order = np.random.default_rng(11).permutation(lesson.n_classes)
-    original, people, predicted, rows, starts, annotators = arrays_of(lesson)
-    assert lesson.beliefs is not None
+    order = np.random.default_rng(11).permutation(training_set.n_classes)
+    original, people, predicted, rows, starts, annotators = arrays_of(training_set)
+    assert training_set.beliefs is not None
     other = TrainingSet(
-        lesson.items,
-        tuple(lesson.classes[k] for k in order),
+        training_set.items,
+        tuple(training_set.classes[k] for k in order),
         np.argsort(order)[original],
         people[:, order],
-        AnnotatorBeliefs(rows[:, order], starts, annotators, lesson.beliefs.n_annotators),
+        AnnotatorBeliefs(rows[:, order], starts, annotators, training_set.beliefs.n_annotators),
         predicted[:, order],
     )
-    got, plain = made_by(target, other).mean(), made_by(target, lesson).mean()
+    got, plain = made_by(target, other).mean(), made_by(target, training_set).mean()
     np.testing.assert_allclose(got, plain[:, order], rtol=0, atol=1e-6)
 
 
-def ignores_the_order_of_items(target: Target, lesson: TrainingSet) -> None:
+def ignores_the_order_of_items(target: Target, training_set: TrainingSet) -> None:
     if target.name in ("random", "shuffled") or getattr(target, "annotators", None) is not None:
         return
-    order = np.random.default_rng(13).permutation(lesson.n_items)
-    plain, other = made_by(target, lesson), made_by(target, lesson.take(order))
-    index, chance = accesses(lesson)
+    order = np.random.default_rng(13).permutation(training_set.n_items)
+    plain, other = made_by(target, training_set), made_by(target, training_set.take(order))
+    index, chance = accesses(training_set)
     np.testing.assert_allclose(at(other, index, chance), at(plain, order[index], chance), rtol=0, atol=1e-6)
     np.testing.assert_allclose(other.mean(), plain.mean()[order], rtol=0, atol=1e-6)
 
@@ -227,7 +232,7 @@ CONTRACTS = (
     answers_each_access_by_itself,
     means_what_it_gives,
     repeats_by_seed,
-    leaves_the_lesson_alone,
+    leaves_the_training_set_alone,
     is_sure_where_everybody_is,
     treats_classes_alike,
     ignores_the_order_of_items,
@@ -237,7 +242,7 @@ CONTRACTS = (
 @pytest.mark.parametrize("target", MADE, ids=repr)
 @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.__name__)
 def test_contract(contract: Callable[[Target, TrainingSet], None], target: Target) -> None:
-    contract(target, LESSON)
+    contract(target, TRAINING_SET)
 
 
 @pytest.mark.parametrize("target", MADE, ids=repr)
@@ -251,20 +256,20 @@ def test_contract(contract: Callable[[Target, TrainingSet], None], target: Targe
 def test_contracts_of_lessons_of_all_sizes(
     target: Target, n_items: int, n_classes: int, seed: int, doubt: float
 ) -> None:
-    lesson = drawn(n_items, n_classes, seed, doubt)
+    training_set = drawn(n_items, n_classes, seed, doubt)
     for contract in CONTRACTS:
         if contract is not means_what_it_gives:
-            contract(target, lesson)
+            contract(target, training_set)
 
 
 def asks_for_what_it_needs(target: Target, needed: set[str]) -> None:
     """Without a source it needs: an error that names the target and the option. Without the others: the same labels."""
-    full = made_by(target, LESSON).mean()
-    bare = replace(LESSON, **{source: None for source in OPTIONS if source not in needed})
+    full = made_by(target, TRAINING_SET).mean()
+    bare = replace(TRAINING_SET, **{source: None for source in OPTIONS if source not in needed})
     np.testing.assert_array_equal(made_by(target, bare).mean(), full)
     for source in needed:
         with pytest.raises(BadSetting, match=target.name) as caught:
-            made_by(target, replace(LESSON, **{source: None}))
+            made_by(target, replace(TRAINING_SET, **{source: None}))
         assert caught.value.code == "missing-source"
         assert OPTIONS[source] in caught.value.fix
 
@@ -319,30 +324,30 @@ def test_settings_that_mean_nothing_are_refused(target: Any) -> None:
 class _Wrong:
     name: ClassVar[str] = "wrong"
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> TargetLabels:
-        return FixedLabels.of(self.spoilt(lesson.need_people(self.name), lesson, rng))
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> TargetLabels:
+        return FixedLabels.of(self.spoilt(training_set.need_people(self.name), training_set, rng))
 
-    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, training_set: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return people
 
 
 class _Unchecked(_Wrong):
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> TargetLabels:
-        return FixedLabels(torch.from_numpy(self.spoilt(lesson.need_people(self.name), lesson, rng)))
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> TargetLabels:
+        return FixedLabels(torch.from_numpy(self.spoilt(training_set.need_people(self.name), training_set, rng)))
 
 
 class SumsToTwo(_Unchecked):
-    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, training_set: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return (2 * people).astype(np.float32)
 
 
 class OwesMass(_Unchecked):
-    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
-        return (1.5 * people - 0.5 / lesson.n_classes).astype(np.float32)
+    def spoilt(self, people: np.ndarray, training_set: TrainingSet, rng: np.random.Generator) -> np.ndarray:
+        return (1.5 * people - 0.5 / training_set.n_classes).astype(np.float32)
 
 
 class GivesNothing(_Unchecked):
-    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, training_set: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return np.where(people > 0, people, np.nan).astype(np.float32)
 
 
@@ -351,11 +356,11 @@ class GivesDoubles(_Unchecked):
 
 
 class SharesMemory(_Unchecked):
-    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, training_set: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return np.asarray(people, np.float32)
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> TargetLabels:
-        probs = torch.from_numpy(self.spoilt(lesson.need_people(self.name), lesson, rng))
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> TargetLabels:
+        probs = torch.from_numpy(self.spoilt(training_set.need_people(self.name), training_set, rng))
         return _Windows(probs)
 
 
@@ -370,8 +375,8 @@ class _ShiftedMean(FixedLabels):
 
 
 class SaysAnotherMean(_Wrong):
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> TargetLabels:
-        return _ShiftedMean(FixedLabels.of(lesson.need_people(self.name)).probs)
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> TargetLabels:
+        return _ShiftedMean(FixedLabels.of(training_set.need_people(self.name)).probs)
 
 
 class _OneLuckForAll(SampledLabels):
@@ -380,35 +385,35 @@ class _OneLuckForAll(SampledLabels):
 
 
 class DrawsOnceForTheBatch(_Wrong):
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> TargetLabels:
-        right = SampledLabels.of(lesson.need_people(self.name))
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> TargetLabels:
+        right = SampledLabels.of(training_set.need_people(self.name))
         return _OneLuckForAll(right.probs, right.cumulative)
 
 
 class SeedsItself(_Wrong):
-    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, training_set: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return people[np.random.default_rng().permutation(len(people))]
 
 
-class WritesIntoTheLesson(_Wrong):
-    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
+class WritesIntoTheTrainingSet(_Wrong):
+    def spoilt(self, people: np.ndarray, training_set: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         people *= 0.5
-        people += 0.5 / lesson.n_classes
+        people += 0.5 / training_set.n_classes
         return people
 
 
 class AlwaysDoubtsALittle(_Wrong):
-    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
-        return 0.999 * people + 0.001 / lesson.n_classes
+    def spoilt(self, people: np.ndarray, training_set: TrainingSet, rng: np.random.Generator) -> np.ndarray:
+        return 0.999 * people + 0.001 / training_set.n_classes
 
 
 class LikesTheFirstClass(_Wrong):
-    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
-        return 0.999 * people + 0.001 * one_hot([0], lesson.n_classes)
+    def spoilt(self, people: np.ndarray, training_set: TrainingSet, rng: np.random.Generator) -> np.ndarray:
+        return 0.999 * people + 0.001 * one_hot([0], training_set.n_classes)
 
 
 class LooksAtTheNextItem(_Wrong):
-    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, training_set: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return np.roll(people, 1, axis=0)
 
 
@@ -422,8 +427,8 @@ class LooksAtTheNextItem(_Wrong):
         (answers_each_access_by_itself, DrawsOnceForTheBatch()),
         (means_what_it_gives, SaysAnotherMean()),
         (repeats_by_seed, SeedsItself()),
-        (leaves_the_lesson_alone, WritesIntoTheLesson()),
-        (leaves_the_lesson_alone, SharesMemory()),
+        (leaves_the_training_set_alone, WritesIntoTheTrainingSet()),
+        (leaves_the_training_set_alone, SharesMemory()),
         (is_sure_where_everybody_is, AlwaysDoubtsALittle()),
         (treats_classes_alike, LikesTheFirstClass()),
         (ignores_the_order_of_items, LooksAtTheNextItem()),
@@ -432,25 +437,25 @@ class LooksAtTheNextItem(_Wrong):
 )
 def test_contract_rejects_a_wrong_target(contract: Callable[[Target, TrainingSet], None], wrong: Target) -> None:
     with pytest.raises(AssertionError):
-        contract(wrong, LESSON)
+        contract(wrong, TRAINING_SET)
 
 
 def test_every_contract_holds_for_the_sound_part_of_the_wrong_ones() -> None:
     """What they share is no reason for a rejection."""
     for contract in CONTRACTS:
-        contract(_Wrong(), LESSON)
+        contract(_Wrong(), TRAINING_SET)
     asks_for_what_it_needs(_Wrong(), {"people"})
 
 
 class MakesDo(_Wrong):
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> TargetLabels:
-        known = lesson.people is not None
-        return super().labels(lesson if known else replace(lesson, people=lesson.predicted), rng)
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> TargetLabels:
+        known = training_set.people is not None
+        return super().labels(training_set if known else replace(training_set, people=training_set.predicted), rng)
 
 
 class PeeksAtTheTeacher(_Wrong):
-    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
-        return people if lesson.predicted is None else (people + lesson.predicted) / 2
+    def spoilt(self, people: np.ndarray, training_set: TrainingSet, rng: np.random.Generator) -> np.ndarray:
+        return people if training_set.predicted is None else (people + training_set.predicted) / 2
 
 
 def test_a_target_that_makes_do_without_its_source_is_rejected() -> None:

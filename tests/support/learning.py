@@ -15,8 +15,9 @@ from torch import nn
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.item_join import JoinedItems, join_items
+from sfumato.training.item_join import join_items
 from sfumato.training.networks import SimpleFfn
+from sfumato.training.training_set import TrainingSet
 
 CLASSES = ("cat", "dog", "emu")
 N_ITEMS = 60
@@ -51,7 +52,7 @@ def inputs() -> Inputs:
     return Inputs(ITEMS, images(), labels=tuple(CLASSES[k] for k in NUMBERS), classes=CLASSES)
 
 
-def data() -> JoinedItems:
+def data() -> TrainingSet:
     return join_items(inputs(), people=people(), beliefs=beliefs())
 
 

@@ -13,7 +13,7 @@ import torch
 
 from sfumato.training.networks import network_named
 from sfumato.training.optimizers import Sgd
-from sfumato.training.ranks import together
+from sfumato.training.ranks import process_group
 from sfumato.training.recipe import Recipe
 from sfumato.training.run_group import RunGroup
 from sfumato.training.targets import target_named
@@ -27,32 +27,34 @@ def ranks_task(network: str) -> RunGroup:
     """53 items in batches of 13: the last has one item, fewer than there are ranks."""
     rng = np.random.default_rng(0)
     people = rng.dirichlet([0.5] * N_CLASSES, N_ITEMS)
-    lesson = TrainingSet(tuple(map(str, range(N_ITEMS))), ("a", "b", "c"), people.argmax(1), people)
-    labels = tuple(target_named(name, {}).labels(lesson, rng) for name in ("hard", "soft"))
+    training_set = TrainingSet(tuple(map(str, range(N_ITEMS))), ("a", "b", "c"), people.argmax(1), people)
+    labels = tuple(target_named(name, {}).labels(training_set, rng) for name in ("hard", "soft"))
     pictures = torch.from_numpy(rng.normal(size=(N_ITEMS, 1, 12, 12)).astype(np.float32))
     recipe = Recipe(epochs=2, batch_size=13, optimiser=Sgd(rate=0.1), dynamics="both")
-    return RunGroup(("hard", "soft"), network_named(network), labels, lesson, pictures, recipe, 3, tested=pictures[:7])
+    return RunGroup(
+        ("hard", "soft"), network_named(network), labels, training_set, pictures, recipe, 3, test_images=pictures[:7]
+    )
 
 
-def carry_out(network: str) -> dict[str, np.ndarray]:
+def train(network: str) -> dict[str, np.ndarray]:
     """Everything that comes out, by name."""
     training = TrainingLoop(ranks_task(network))
     while not training.finished:
         training.advance()
     found: dict[str, np.ndarray] = {}
-    for member in training.members:
-        assert member.best is not None
-        found |= {f"{member.name}/{name}": tensor.numpy() for name, tensor in member.best.items()}
-        found[f"{member.name}/predicted"] = member.predictions[-1]
-        found[f"{member.name}/losses"] = np.array([row.loss for row in member.rows])
-        for (when, epoch), moment in member.dynamics.moments.items():
-            found[f"{member.name}/{when}/{epoch}"] = moment.gold
+    for run in training.runs:
+        assert run.best is not None
+        found |= {f"{run.name}/{name}": tensor.numpy() for name, tensor in run.best.items()}
+        found[f"{run.name}/predicted"] = run.predictions[-1]
+        found[f"{run.name}/losses"] = np.array([row.loss for row in run.rows])
+        for (when, epoch), moment in run.dynamics.moments.items():
+            found[f"{run.name}/{when}/{epoch}"] = moment.gold
     return found
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    with together() as ranks:
-        outcome = carry_out(sys.argv[2])
+    with process_group() as ranks:
+        outcome = train(sys.argv[2])
         if ranks.writes:
             np.savez(Path(sys.argv[1]), **outcome)

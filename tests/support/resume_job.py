@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from sfumato.training import resumable_run, training_loop
-from sfumato.training.checkpoint import Checkpoints, SavedState
+from sfumato.training.checkpoint import Checkpoint, Checkpoints
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.mixing import Mixup
 from sfumato.training.networks import SimpleFfn, Small
@@ -39,33 +39,35 @@ CONV = Recipe(
     dynamics="both",
     predictions_each_epoch=True,
 )
-"""Batch norm, augmentation, mixup, Adam, a rate that falls on a plateau, members that leave early."""
+"""Batch norm, augmentation, mixup, Adam, a rate that falls on a plateau, runs that leave early."""
 FFN = Recipe(epochs=24, batch_size=16, optimiser=Sgd(rate=0.05), schedule=OneCycle(), clip=1.0, dynamics="online")
 """Momentum, a rate that changes with every batch, gradients cut, dynamics noted on the way."""
 JOBS = {"conv": (Small(width=4), CONV), "ffn": (SimpleFfn(hidden=32), FFN)}
 
 
-def lesson_and_pictures(n_items: int, size: int, seed: int) -> tuple[TrainingSet, torch.Tensor]:
+def training_set_and_images(n_items: int, size: int, seed: int) -> tuple[TrainingSet, torch.Tensor]:
     """Pictures of three patterns in noise, and people who doubt about them."""
     rng = np.random.default_rng(seed)
     original = rng.integers(0, N_CLASSES, n_items)
     patterns = rng.normal(size=(N_CLASSES, 1, size, size))
     pictures = patterns[original] + 2 * rng.normal(size=(n_items, 1, size, size))
     people = rng.dirichlet(np.ones(N_CLASSES), n_items) * 0.6 + 0.4 * np.eye(N_CLASSES)[original]
-    lesson = TrainingSet(tuple(map(str, range(n_items))), CLASSES, original=original, people=people)
-    return lesson, torch.from_numpy(pictures.astype(np.float32)).contiguous(memory_format=torch.channels_last)
+    training_set = TrainingSet(tuple(map(str, range(n_items))), CLASSES, original=original, people=people)
+    return training_set, torch.from_numpy(pictures.astype(np.float32)).contiguous(memory_format=torch.channels_last)
 
 
 def small_task(job: str = "conv", **changes: Any) -> RunGroup:
     """Three targets of one network, as `job` says, its recipe changed."""
     network, recipe = JOBS[job]
-    lesson, pictures = lesson_and_pictures(N_ITEMS, SIZE, seed=1)
-    _, tested = lesson_and_pictures(N_TESTED, SIZE, seed=2)
+    training_set, pictures = training_set_and_images(N_ITEMS, SIZE, seed=1)
+    _, tested = training_set_and_images(N_TESTED, SIZE, seed=2)
     rng = np.random.default_rng(3)
     targets = (HardTarget(), SoftTarget(), SampledTarget())
-    labels = tuple(target.labels(lesson, rng) for target in targets)
+    labels = tuple(target.labels(training_set, rng) for target in targets)
     names = tuple(target.name for target in targets)
-    return RunGroup(names, network, labels, lesson, pictures, replace(recipe, **changes), seed=7, tested=tested)
+    return RunGroup(
+        names, network, labels, training_set, pictures, replace(recipe, **changes), seed=7, test_images=tested
+    )
 
 
 def fingerprint(**changes: Any) -> Fingerprint:
@@ -82,19 +84,19 @@ class Outcome:
     predictions: str
 
 
-def outcome_of(members: Iterable[RunState]) -> Outcome:
+def outcome_of(runs: Iterable[RunState]) -> Outcome:
     parts: dict[str, Any] = {name: hashlib.sha256() for name in ("weights", "history", "dynamics", "predictions")}
-    for member in members:
+    for run in runs:
         for part in parts.values():
-            part.update(f"member {member.number} {member.name}\n".encode())
-        for name, tensor in (member.best or {}).items():
+            part.update(f"run {run.number} {run.name}\n".encode())
+        for name, tensor in (run.best or {}).items():
             parts["weights"].update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode() + tensor.numpy().tobytes())
-        parts["history"].update(f"{member.ended} {member.rows}".encode())
-        for key, moment in member.dynamics.moments.items():
+        parts["history"].update(f"{run.ended} {run.rows}".encode())
+        for key, moment in run.dynamics.moments.items():
             parts["dynamics"].update(f"{key}".encode())
             for values in asdict(moment).values():
                 parts["dynamics"].update(f"{values.dtype} {values.shape}".encode() + values.tobytes())
-        for probs in member.predictions:
+        for probs in run.predictions:
             parts["predictions"].update(f"{probs.dtype} {probs.shape}".encode() + probs.tobytes())
     return Outcome(**{name: part.hexdigest() for name, part in parts.items()})
 
@@ -109,25 +111,25 @@ def work(say: Connection, job: str, folder: Path, threads: int, fault: str | Non
         FAULTS[fault]()
 
     class Telling(Checkpoints):
-        def load(self) -> SavedState | None:
+        def load(self) -> Checkpoint | None:
             found = super().load()
             say.send(("began", found.epoch if found else 0))
             return found
 
-        def save(self, saved: SavedState) -> None:
+        def save(self, saved: Checkpoint) -> None:
             say.send(("saving", saved.epoch))
             super().save(saved)
             say.send(("saved", saved.epoch))
 
     resumable_run.Checkpoints = Telling  # type: ignore[misc]
-    members = resumable_run.train_group(
+    runs = resumable_run.train_group(
         small_task(job),
         folder=folder,
         fingerprint=fingerprint(),
         spacing=spacing,
         on_epoch=lambda epoch, _: say.send(("epoch", epoch)),
     )
-    say.send(("done", outcome_of(members)))
+    say.send(("done", outcome_of(runs)))
 
 
 def _restart_draws() -> None:
@@ -143,12 +145,12 @@ def _restart_draws() -> None:
 
 def _forget_optimiser() -> None:
     """Only the weights are taken up."""
-    go_on = SavedState.go_on
+    go_on = Checkpoint.go_on
 
-    def forgetful(self: SavedState, onto: training_loop.TrainingLoop) -> None:
+    def forgetful(self: Checkpoint, onto: training_loop.TrainingLoop) -> None:
         go_on(replace(self, state={k: v for k, v in self.state.items() if not k.startswith("optimiser.")}), onto)
 
-    SavedState.go_on = forgetful  # type: ignore[method-assign]
+    Checkpoint.go_on = forgetful  # type: ignore[method-assign]
 
 
 FAULTS: dict[str, Callable[[], None]] = {"restart-draws": _restart_draws, "forget-optimiser": _forget_optimiser}

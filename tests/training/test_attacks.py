@@ -139,7 +139,7 @@ def test_a_sure_network_still_has_a_gradient() -> None:
 
 def test_l2_begins_evenly_within_the_ball() -> None:
     x = torch.full((4000, 1, 1, 2), 0.5)
-    off = Pgd(eps=0.1, norm="l2").begun(x, luck()).numpy().reshape(-1, 2) - 0.5
+    off = Pgd(eps=0.1, norm="l2").start(x, luck()).numpy().reshape(-1, 2) - 0.5
     # Of a disc's area, a quarter lies within half its radius.
     assert (np.linalg.norm(off, axis=1) < 0.05).mean() == pytest.approx(0.25, abs=0.03)
     assert np.abs(off.mean(axis=0)).max() < 0.003

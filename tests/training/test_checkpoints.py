@@ -19,30 +19,30 @@ from resume_job import fingerprint, outcome_of, small_task
 
 from sfumato.tables.errors import BadFile, BadSetting, CannotWrite, SfumatoWarning
 from sfumato.training import checkpoint as module
-from sfumato.training.checkpoint import Checkpoints, SavedState, forget
+from sfumato.training.checkpoint import Checkpoint, Checkpoints, delete_checkpoints
 from sfumato.training.fingerprint import Fingerprint, hash_of
 from sfumato.training.training_loop import TrainingLoop
 
 
-def saved_after(n_epochs: int, job: str = "conv") -> SavedState:
+def saved_after(n_epochs: int, job: str = "conv") -> Checkpoint:
     training = TrainingLoop(small_task(job))
     for _ in range(n_epochs):
         training.advance()
-    return SavedState.of(training)
+    return Checkpoint.of(training)
 
 
 @pytest.fixture
-def saves() -> list[SavedState]:
+def saves() -> list[Checkpoint]:
     """One training after 1, 2 and 3 epochs."""
     return list(three_saves())
 
 
 @functools.cache
-def three_saves() -> tuple[SavedState, ...]:
+def three_saves() -> tuple[Checkpoint, ...]:
     training, found = TrainingLoop(small_task()), []
     for _ in range(3):
         training.advance()
-        found.append(SavedState.of(training))
+        found.append(Checkpoint.of(training))
     return tuple(found)
 
 
@@ -57,20 +57,20 @@ def kept_in(folder: Path) -> Checkpoints:
     return made
 
 
-def assert_same(found: SavedState | None, expected: SavedState) -> None:
+def assert_same(found: Checkpoint | None, expected: Checkpoint) -> None:
     assert found is not None
     assert found.epoch == expected.epoch
     assert found.state.keys() == expected.state.keys()
     for name, tensor in expected.state.items():
         assert found.state[name].dtype == tensor.dtype
         assert torch.equal(found.state[name], tensor), name
-    assert outcome_of(found.members) == outcome_of(expected.members)
+    assert outcome_of(found.runs) == outcome_of(expected.runs)
 
 
 # --- as it was saved ---
 
 
-def test_what_is_loaded_is_what_was_saved(folder: Path, saves: list[SavedState]) -> None:
+def test_what_is_loaded_is_what_was_saved(folder: Path, saves: list[Checkpoint]) -> None:
     kept_in(folder).save(saves[2])
     assert_same(kept_in(folder).load(), saves[2])
 
@@ -82,13 +82,13 @@ def test_a_training_that_has_hardly_begun(folder: Path, n_epochs: int) -> None:
     assert_same(kept_in(folder).load(), saved)
 
 
-def test_a_member_that_diverged_has_no_weights(folder: Path, saves: list[SavedState]) -> None:
+def test_a_member_that_diverged_has_no_weights(folder: Path, saves: list[Checkpoint]) -> None:
     saved = saved_after(1)
-    saved.members[1].ended, saved.members[1].best = "diverged", None
+    saved.runs[1].ended, saved.runs[1].best = "diverged", None
     kept_in(folder).save(saved)
     found = kept_in(folder).load()
     assert found is not None
-    assert [(member.ended, member.best is None) for member in found.members] == [
+    assert [(run.ended, run.best is None) for run in found.runs] == [
         ("", False), ("diverged", True), ("", False)
     ]  # fmt: skip
 
@@ -96,10 +96,10 @@ def test_a_member_that_diverged_has_no_weights(folder: Path, saves: list[SavedSt
 def test_a_copy_does_not_grow_with_the_training() -> None:
     training = TrainingLoop(small_task())
     training.advance()
-    saved = SavedState.of(training)
-    before = outcome_of(saved.members), {name: tensor.clone() for name, tensor in saved.state.items()}
+    saved = Checkpoint.of(training)
+    before = outcome_of(saved.runs), {name: tensor.clone() for name, tensor in saved.state.items()}
     training.advance()
-    assert outcome_of(saved.members) == before[0]
+    assert outcome_of(saved.runs) == before[0]
     assert all(torch.equal(saved.state[name], tensor) for name, tensor in before[1].items())
 
 
@@ -107,7 +107,7 @@ def test_nothing_saved_is_nothing_loaded(folder: Path) -> None:
     assert kept_in(folder).load() is None
 
 
-def test_the_newest_and_the_one_before_are_kept(folder: Path, saves: list[SavedState]) -> None:
+def test_the_newest_and_the_one_before_are_kept(folder: Path, saves: list[Checkpoint]) -> None:
     kept = kept_in(folder)
     for saved in saves:
         kept.save(saved)
@@ -117,22 +117,22 @@ def test_the_newest_and_the_one_before_are_kept(folder: Path, saves: list[SavedS
     ]
 
 
-def test_what_a_killed_process_left_is_taken_away(folder: Path, saves: list[SavedState]) -> None:
+def test_what_a_killed_process_left_is_taken_away(folder: Path, saves: list[Checkpoint]) -> None:
     kept_in(folder).save(saves[0])
     (folder / ".checkpoint-00000002.safetensors.123.part").write_bytes(b"half")
     assert_same(kept_in(folder).load(), saves[0])
     assert [path.name for path in folder.iterdir()] == ["checkpoint-00000001.safetensors"]
 
 
-def test_to_forget_leaves_what_is_not_ours(folder: Path, saves: list[SavedState]) -> None:
+def test_to_forget_leaves_what_is_not_ours(folder: Path, saves: list[Checkpoint]) -> None:
     kept_in(folder).save(saves[0])
     (folder / "notes.txt").write_text("mine")
-    forget(folder)
+    delete_checkpoints(folder)
     assert [path.name for path in folder.iterdir()] == ["notes.txt"]
     (folder / "notes.txt").unlink()
-    forget(folder)
+    delete_checkpoints(folder)
     assert not folder.exists()
-    forget(folder)
+    delete_checkpoints(folder)
 
 
 # --- damage ---
@@ -173,7 +173,7 @@ DAMAGES = (cut_short, cut_by_one, empty, flip_a_weight, other_file, folder_inste
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-def test_a_damaged_newest_falls_back_to_the_one_before(folder: Path, saves: list[SavedState], damage) -> None:
+def test_a_damaged_newest_falls_back_to_the_one_before(folder: Path, saves: list[Checkpoint], damage) -> None:
     kept = kept_in(folder)
     kept.save(saves[0])
     kept.save(saves[1])
@@ -192,17 +192,17 @@ def test_a_damaged_newest_falls_back_to_the_one_before(folder: Path, saves: list
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-def test_both_damaged_is_an_error_that_says_what_to_do(folder: Path, saves: list[SavedState], damage) -> None:
+def test_both_damaged_is_an_error_that_says_what_to_do(folder: Path, saves: list[Checkpoint], damage) -> None:
     kept = kept_in(folder)
     kept.save(saves[0])
     kept.save(saves[1])
     for path in folder.iterdir():
         damage(path)
-    with pytest.raises(BadFile, match=r"every checkpoint damaged: .*2.safetensors .*1.safetensors .* begin anew"):
+    with pytest.raises(BadFile, match=r"every checkpoint damaged: .*2.safetensors .*1.safetensors .* start again"):
         kept_in(folder).load()
 
 
-def test_no_flipped_bit_goes_unnoticed(folder: Path, saves: list[SavedState]) -> None:
+def test_no_flipped_bit_goes_unnoticed(folder: Path, saves: list[Checkpoint]) -> None:
     kept_in(folder).save(saves[0])
     path = newest(folder)
     whole = path.read_bytes()
@@ -243,7 +243,7 @@ def test_nothing_is_unpickled(folder: Path) -> None:
         ({"precision": "bfloat16"}, "precision was 'float32' and is 'bfloat16'"),
     ],
 )
-def test_drift_is_refused_unless_allowed(folder: Path, saves: list[SavedState], changed, said: str) -> None:
+def test_drift_is_refused_unless_allowed(folder: Path, saves: list[Checkpoint], changed, said: str) -> None:
     kept_in(folder).save(saves[0])
     with pytest.raises(BadSetting, match=said) as caught:
         Checkpoints(folder, fingerprint(**changed)).load()
@@ -298,7 +298,7 @@ def fill(disk: Path, room: int) -> Path:
     return filler
 
 
-def test_on_a_full_disk_the_old_checkpoint_stays(small_disk: Path, saves: list[SavedState]) -> None:
+def test_on_a_full_disk_the_old_checkpoint_stays(small_disk: Path, saves: list[Checkpoint]) -> None:
     folder = small_disk / "of-one"
     kept = kept_in(folder)
     kept.save(saves[0])
@@ -314,11 +314,11 @@ def test_on_a_full_disk_the_old_checkpoint_stays(small_disk: Path, saves: list[S
 
 
 def test_writing_in_place_would_lose_it(
-    small_disk: Path, saves: list[SavedState], monkeypatch: pytest.MonkeyPatch
+    small_disk: Path, saves: list[Checkpoint], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = small_disk / "of-one"
     monkeypatch.setattr(Checkpoints, "_path", lambda self, epoch: self.folder / "checkpoint-in-place.safetensors")
-    monkeypatch.setattr(module, "replacing", contextlib.nullcontext)
+    monkeypatch.setattr(module, "atomic_write", contextlib.nullcontext)
     kept = kept_in(folder)
     kept.save(saves[0])
     fill(small_disk, room=0)
@@ -329,7 +329,7 @@ def test_writing_in_place_would_lose_it(
         kept_in(folder).load()
 
 
-def test_a_write_that_fails_part_way(folder: Path, saves: list[SavedState], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_part_way(folder: Path, saves: list[Checkpoint], monkeypatch: pytest.MonkeyPatch) -> None:
     kept = kept_in(folder)
     kept.save(saves[0])
 
@@ -345,7 +345,7 @@ def test_a_write_that_fails_part_way(folder: Path, saves: list[SavedState], monk
     assert_same(kept_in(folder).load(), saves[0])
 
 
-def test_a_read_only_disk_is_found_before_training(small_disk: Path, saves: list[SavedState]) -> None:
+def test_a_read_only_disk_is_found_before_training(small_disk: Path, saves: list[Checkpoint]) -> None:
     folder = small_disk / "of-one"
     kept = kept_in(folder)
     kept.save(saves[0])
@@ -359,5 +359,5 @@ def test_a_read_only_disk_is_found_before_training(small_disk: Path, saves: list
 
 def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "of-one").write_text("")
-    with pytest.raises(CannotWrite, match="no checkpoint can be kept here"):
+    with pytest.raises(CannotWrite, match="no checkpoint can be written here"):
         kept_in(tmp_path / "of-one")

@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F  # noqa: N812
 
 from sfumato.training import convolution
-from sfumato.training.convolution import convolved
+from sfumato.training.convolution import conv2d
 
 SETTINGS = [
     {"stride": (1, 1), "padding": (2, 2), "dilation": (1, 1)},
@@ -41,7 +41,7 @@ def test_equals_torch(channels: int, groups: int, has_bias: bool, settings: dict
 
     x = drawn(3, channels * groups, 13, 12, learns=groups > 1).contiguous(memory_format=torch.channels_last)
     weight, bias = drawn(5 * groups, channels, 3, 2), drawn(5 * groups) if has_bias else None
-    ours = both_ways(convolved, x.detach().requires_grad_(groups > 1), weight, bias, groups=groups, **settings)
+    ours = both_ways(conv2d, x.detach().requires_grad_(groups > 1), weight, bias, groups=groups, **settings)
     torchs = both_ways(F.conv2d, x.detach().requires_grad_(groups > 1), weight, bias, groups=groups, **settings)
     assert len(ours) == len(torchs) == 2 + has_bias + (groups > 1)
     for one, other in zip(ours, torchs, strict=True):
@@ -50,14 +50,14 @@ def test_equals_torch(channels: int, groups: int, has_bias: bool, settings: dict
 
 def test_our_ways_are_taken_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[str] = []
-    for name in ("_Grey", "_Apart"):
+    for name in ("_OneChannel", "_GroupedInputGradient"):
         monkeypatch.setattr(getattr(convolution, name), "apply", lambda *_, name=name: taken.append(name))
     settings = SETTINGS[0]
-    convolved(torch.ones(1, 1, 9, 9), torch.ones(2, 1, 3, 3, requires_grad=True), None, **settings)
+    conv2d(torch.ones(1, 1, 9, 9), torch.ones(2, 1, 3, 3, requires_grad=True), None, **settings)
     between = torch.ones(1, 12, 9, 9, requires_grad=True)
-    convolved(between, torch.ones(4, 6, 3, 3, requires_grad=True), None, groups=2, **settings)
-    assert taken == ["_Grey", "_Apart"]
-    convolved(torch.ones(1, 16, 9, 9, requires_grad=True), torch.ones(4, 8, 3, 3), None, groups=2, **settings)
+    conv2d(between, torch.ones(4, 6, 3, 3, requires_grad=True), None, groups=2, **settings)
+    assert taken == ["_OneChannel", "_GroupedInputGradient"]
+    conv2d(torch.ones(1, 16, 9, 9, requires_grad=True), torch.ones(4, 8, 3, 3), None, groups=2, **settings)
     with torch.no_grad():
-        convolved(between, torch.ones(4, 6, 3, 3), None, groups=2, **settings)
-    assert taken == ["_Grey", "_Apart"]
+        conv2d(between, torch.ones(4, 6, 3, 3), None, groups=2, **settings)
+    assert taken == ["_OneChannel", "_GroupedInputGradient"]

@@ -55,7 +55,7 @@ def grid(**changes: Any) -> Grid:
 
 
 def test_stacks_are_the_targets_of_a_network_seed_and_fold() -> None:
-    found = grid(networks={"lenet": LeNet(), "small": Small()}).stacks(2)
+    found = grid(networks={"lenet": LeNet(), "small": Small()}).run_groups(2)
     assert found[:3] == [
         RunGroupKey(("hard", "soft"), "lenet", 0, 0),
         RunGroupKey(("hard", "soft"), "lenet", 0, 1),
@@ -66,12 +66,12 @@ def test_stacks_are_the_targets_of_a_network_seed_and_fold() -> None:
 
 
 def test_pretraining_is_a_run_of_a_network_and_a_seed() -> None:
-    assert grid().pretraining_stacks() == []
+    assert grid().pretraining_groups() == []
     before = grid(pretraining=Recipe(epochs=2))
-    assert [stack.runs[0].name for stack in before.pretraining_stacks()] == [
+    assert [stack.runs[0].name for stack in before.pretraining_groups()] == [
         "pretrained.lenet.seed-0", "pretrained.lenet.seed-5"
     ]  # fmt: skip
-    first = before.settings_of(before.pretraining_stacks()[0].runs[0])
+    first = before.settings_of(before.pretraining_groups()[0].runs[0])
     assert first["recipe"]["epochs"] == 2
     own = before.settings_of(RunKey("soft", "lenet", 0, 0))
     assert (own["recipe"]["epochs"], own["pretraining"]["epochs"]) == (30, 2)
@@ -159,19 +159,18 @@ def test_a_whole_grid_as_toml(tmp_path: Path) -> None:
     assert made.pretraining is not None
     assert made.pretraining.epochs == 2
     assert made.pretraining.optimiser.rate == 0.01
-    loaded = file.load()
-    assert [len(fold.test) for fold in loaded.folds] == [20, 20, 20]
-    assert loaded.data.lesson.predicted is not None
-    assert loaded.before is not None
-    np.testing.assert_array_equal(loaded.before.lesson.original, learning.NUMBERS)
-    assert file.experiment(tmp_path / "runs", loaded).grid == made
+    assert [len(fold.test) for fold in file.folds] == [20, 20, 20]
+    assert file.training_set.predicted is not None
+    assert file.pretraining_set is not None
+    np.testing.assert_array_equal(file.pretraining_set.original, learning.NUMBERS)
+    assert file.experiment(tmp_path / "runs").grid == made
 
 
 def test_the_defaults(tmp_path: Path) -> None:
     learning.write_files(tmp_path)
     file = ExperimentFile.of({"data": {"inputs": tmp_path / "x.npz", "labels": tmp_path / "labels.parquet"}})
     assert file.grid() == Grid({"hard": HardTarget(), "soft": SoftTarget()}, {"lenet": LeNet()})
-    assert len(file.load().folds[0].test) == 18  # .3 x 60
+    assert len(file.folds[0].test) == 18  # 0.3 x 60
 
 
 def test_a_given_split_may_name_items_without_labels(tmp_path: Path) -> None:
@@ -184,9 +183,9 @@ def test_a_given_split_may_name_items_without_labels(tmp_path: Path) -> None:
         "data": {"inputs": tmp_path / "x.npz", "labels": tmp_path / "few.csv"},
         "split": {"name": "given", "train": tmp_path / "train.npy", "test": tmp_path / "test.npy"},
     }
-    loaded = ExperimentFile.of(document).load()
+    loaded = ExperimentFile.of(document)
     assert loaded.folds[0].train.tolist() == [5, 6, 7, 8, 9]
-    assert "left out 20 of 25 items to learn from: they have no label" in loaded.notes
+    assert "left out 20 of 25 training items: they have no label" in loaded.notes
 
 
 @pytest.mark.parametrize(

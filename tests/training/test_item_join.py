@@ -22,13 +22,13 @@ PEOPLE = SoftLabels.from_numpy(["c", "a"], [[0.9, 0.1], [0.3, 0.7]], ["cat", "do
 def test_rows_follow_the_inputs_and_columns_the_labels() -> None:
     turned = SoftLabels.from_numpy(["a", "c", "z"], [[0.4, 0.6], [1, 0], [0, 1]], ["dog", "cat"])
     made = join_items(INPUTS, people=PEOPLE, original={"a": "dog", "c": "cat", "d": "cat"}, teachers=[turned, turned])
-    lesson = made.lesson
-    assert lesson.items == ("a", "c")
-    assert lesson.classes == ("cat", "dog")
+    training_set = made
+    assert training_set.items == ("a", "c")
+    assert training_set.classes == ("cat", "dog")
     assert np.array_equal(made.images, IMAGES[[0, 2]])
-    np.testing.assert_array_equal(lesson.people, [[0.3, 0.7], [0.9, 0.1]])
-    np.testing.assert_array_equal(lesson.original, [1, 0])
-    np.testing.assert_allclose(lesson.predicted, [[0.6, 0.4], [0, 1]])
+    np.testing.assert_array_equal(training_set.people, [[0.3, 0.7], [0.9, 0.1]])
+    np.testing.assert_array_equal(training_set.original, [1, 0])
+    np.testing.assert_allclose(training_set.predicted, [[0.6, 0.4], [0, 1]])
     assert made.notes == ("left out 2 of 4 inputs: they have no label",)
 
 
@@ -36,7 +36,7 @@ def test_teachers_are_averaged() -> None:
     one = SoftLabels.from_numpy(["a", "c"], [[1, 0], [1, 0]], ["cat", "dog"])
     two = SoftLabels.from_numpy(["a", "c"], [[0, 1], [0.5, 0.5]], ["cat", "dog"])
     np.testing.assert_allclose(
-        join_items(INPUTS, people=PEOPLE, teachers=[one, two]).lesson.predicted, [[0.5, 0.5], [0.75, 0.25]]
+        join_items(INPUTS, people=PEOPLE, teachers=[one, two]).predicted, [[0.5, 0.5], [0.75, 0.25]]
     )
 
 
@@ -47,7 +47,7 @@ def test_beliefs_stand_by_item_in_the_order_of_the_classes() -> None:
     inputs = Inputs(("a", "b", "c"), IMAGES[:3])
     labels = SoftLabels.from_numpy(["a", "b", "c"], [[1, 0]] * 3, ["cat", "dog"])
     made = join_items(inputs, people=labels, beliefs=beliefs)
-    pool = made.lesson.beliefs
+    pool = made.beliefs
     assert pool is not None
     np.testing.assert_allclose(pool.rows, [[0.4, 0.6], [0.8, 0.2], [1, 0]])
     assert pool.starts.tolist() == [0, 1, 1, 3]
@@ -57,24 +57,24 @@ def test_beliefs_stand_by_item_in_the_order_of_the_classes() -> None:
 
 
 def test_hard_votes_too() -> None:
-    pool = learning.data().lesson.beliefs
+    pool = learning.data().beliefs
     assert pool is not None
     np.testing.assert_array_equal(pool.rows[:5], [[1, 0, 0]] * 4 + [[0, 1, 0]])
 
 
 def test_beliefs_alone_are_labels_enough() -> None:
     made = join_items(INPUTS, beliefs=Beliefs.from_numpy(["b"], ["x"], [[0.2, 0.8]], ["cat", "dog"]))
-    assert made.lesson.items == ("b",)
-    assert made.lesson.people is None
+    assert made.items == ("b",)
+    assert made.people is None
 
 
 def test_labels_of_the_inputs_are_the_original_ones() -> None:
     inputs = Inputs(("a", "b"), IMAGES[:2], labels=("dog", "cat"), classes=("cat", "dog"))
-    assert join_items(inputs).lesson.original.tolist() == [1, 0]
+    assert join_items(inputs).original.tolist() == [1, 0]
     people = SoftLabels.from_numpy(["a", "b"], [[1, 0]] * 2, ["dog", "cat"])
-    assert join_items(inputs, people=people).lesson.original.tolist() == [0, 1]
+    assert join_items(inputs, people=people).original.tolist() == [0, 1]
     given = join_items(inputs, people=people, original={"a": "cat", "b": "cat"})
-    assert given.lesson.original.tolist() == [1, 1]
+    assert given.original.tolist() == [1, 1]
 
 
 def test_items_without_inputs_are_an_error() -> None:
@@ -86,7 +86,7 @@ def test_items_without_inputs_are_an_error() -> None:
 
 def test_other_classes_are_an_error_that_names_them() -> None:
     teacher = SoftLabels.from_numpy(["a", "c"], [[1, 0]] * 2, ["cat", "emu"])
-    with pytest.raises(BadTable, match="the class emu too many and no class dog") as caught:
+    with pytest.raises(BadTable, match="the additional class emu and no class dog") as caught:
         join_items(INPUTS, people=PEOPLE, teachers=[teacher])
     assert caught.value.code == "bad-classes"
     with pytest.raises(UnknownName, match="did you mean 'dog'"):
@@ -102,7 +102,7 @@ def test_what_stands_beside_must_be_there_for_every_item() -> None:
 
 
 def test_nothing_to_learn_or_to_see_is_an_error() -> None:
-    with pytest.raises(BadSetting, match="nothing to learn"):
+    with pytest.raises(BadSetting, match="found no labels"):
         join_items(INPUTS)
     with pytest.raises(BadTable, match="found texts"):
         join_items(Inputs(("a",), texts=("hello",)), people=PEOPLE)
@@ -125,7 +125,7 @@ def test_original_labels_from_files(tmp_path: Path) -> None:
     SoftLabels.one_hot(["b", "a"], ["cat", "dog"], ["cat", "dog"]).write(tmp_path / "o.parquet")
     assert read_original(tmp_path / "o.parquet") == {"b": "cat", "a": "dog"}
     PEOPLE.write(tmp_path / "soft.parquet")
-    with pytest.raises(BadTable, match="doubt about item 'c'"):
+    with pytest.raises(BadTable, match="a soft label for item 'c'"):
         read_original(tmp_path / "soft.parquet")
     (tmp_path / "o.csv").write_text("item,label\nb,cat\nb,dog\n")
     with pytest.raises(BadTable, match="'b' a second time"):

@@ -326,7 +326,7 @@ def test_names_say_what_was_mixed() -> None:
 
 def test_judgments_that_cannot_be_read() -> None:
     blends = {"m": Blend("1", "2", 0.5)}
-    with pytest.raises(InvalidAnswer, match="expected cat, dog, as others were told") as caught:
+    with pytest.raises(InvalidAnswer, match="expected cat, dog, as in the other answers") as caught:
         Judgments.of(answers([("m", "ann", ("cat", "dog"), 0.5, 1.0), ("m", "bob", ("dog", "cat"), 0.5, 1.0)]), blends)
     assert caught.value.where.annotator == "bob"
     with pytest.raises(InvalidAnswer, match="found class 'eel'"):

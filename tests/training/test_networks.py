@@ -15,7 +15,7 @@ from sfumato.tables.errors import BadSetting
 from sfumato.training.networks import NAMED, DenseNet, LeNet, PyramidNet, ResNet, ShakeShake, WideResNet, network_named
 from sfumato.training.networks.layers import JoinedChannels, PaddedChannels, Residual, Strided, he_normal, projection
 from sfumato.training.networks.shake_shake import Shake
-from sfumato.training.stacked_network import Stack, StackedDropout, can_stack
+from sfumato.training.stacked_network import StackedDropout, StackedNetwork, can_stack
 
 COLOUR = (3, 32, 32)
 
@@ -257,7 +257,7 @@ def test_wide_resnet_drops_only_where_asked() -> None:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         nets = [WideResNet(depth=10, widen=1, dropout=0.3).build((1, 8, 8), 2) for _ in range(2)]
-    stack = Stack(nets, torch.zeros(2, 1, 8, 8))
+    stack = StackedNetwork(nets, torch.zeros(2, 1, 8, 8))
     assert sum(isinstance(layer, StackedDropout) for layer in stack.modules()) == 3
     plain = WideResNet(depth=10, widen=1).build((1, 8, 8), 2)
     assert n_parameters(plain) == n_parameters(nets[0])
@@ -270,7 +270,7 @@ def test_wide_resnet_drops_only_where_asked() -> None:
 
 def test_a_stack_is_as_exact_as_its_members_and_in_their_mode() -> None:
     nets = [ResNet(depth=8, width=2).build((1, 8, 8), 2).double().eval() for _ in range(2)]
-    stack = Stack(nets, torch.zeros(2, 1, 8, 8, dtype=torch.float64))
+    stack = StackedNetwork(nets, torch.zeros(2, 1, 8, 8, dtype=torch.float64))
     assert {tensor.dtype for tensor in stack.state_dict().values()} == {torch.float64, torch.int64}
     assert not any(layer.training for layer in stack.wide.modules())
 
@@ -290,7 +290,7 @@ def test_parameters_without_a_twin_are_refused() -> None:
     nets = [_Scaled(), _Scaled()]
     assert not can_stack(nets[0])
     with pytest.raises(BadSetting) as caught:
-        Stack(nets, torch.zeros(2, 1, 2, 2))
+        StackedNetwork(nets, torch.zeros(2, 1, 2, 2))
     assert caught.value.code == "not-stackable"
 
 

@@ -31,7 +31,7 @@ needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not inst
 def experiment(folder: Path, network: Network, seeds: tuple[int, ...] = (0, 1)) -> Experiment:
     data = learning.data()
     grid = replace(GRID, networks={"ffn": network}, seeds=seeds)
-    return Experiment(grid, data, tuple(RandomSplit().folds(data.lesson)), folder)
+    return Experiment(grid, data, tuple(RandomSplit().folds(data)), folder)
 
 
 @needs_ray
@@ -49,7 +49,7 @@ def test_a_cluster_trains_what_one_process_does_also_when_a_worker_dies(
         always = deadly_on_ray.Deadly(str(deaths), 10**6)
         with pytest.raises(NotNow, match=r"worker-died.*died 4 times"):
             run_experiment(experiment(tmp_path / "never", always, (0,)), processes=2, engine="ray")
-    names = [key.name for stack in experiment(tmp_path, SimpleFfn()).stacks() for key in stack.runs]
+    names = [key.name for stack in experiment(tmp_path, SimpleFfn()).run_groups() for key in stack.runs]
     assert len(names) == 4
     for name in names:
         here, there = (Run.read(tmp_path / where / name) for where in ("here", "there"))

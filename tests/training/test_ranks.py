@@ -21,7 +21,7 @@ def test_two_ranks_learn_what_one_does(network: str, tmp_path: Path) -> None:
         [*torchrun, ranks_job.__file__, out, network], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    alone = ranks_job.carry_out(network)
+    alone = ranks_job.train(network)
     with np.load(out) as found:
         assert set(found.files) == set(alone)
         for name in alone:

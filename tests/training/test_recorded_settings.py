@@ -1,4 +1,4 @@
-"""Settings, data hashes and fingerprints of a small experiment, as recorded before: finished runs must stay finished."""
+"""Settings, data hashes and fingerprints of a small experiment, as recorded earlier: they must not change."""
 
 from __future__ import annotations
 
@@ -55,11 +55,10 @@ def test_settings_and_data_of_runs_hash_as_recorded(tmp_path: Path, monkeypatch:
     learning.write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     file = ExperimentFile.of(DOCUMENT)
-    loaded = file.load()
-    experiment = file.experiment(tmp_path / "runs", loaded)
+    experiment = file.experiment(tmp_path / "runs")
     run_experiment(experiment, processes=1)
     runs = {name: Run.read(tmp_path / "runs" / name) for name in DIGESTS}
-    found = {name: (digest(run.said["settings"]), digest(run.said["data"])) for name, run in runs.items()}
+    found = {name: (digest(run.metadata["settings"]), digest(run.metadata["data"])) for name, run in runs.items()}
     assert found == DIGESTS
-    assert all(list(run.said) == KEYS for run in runs.values())
-    assert hash_of({"runs": [runs["soft.simple-ffn.seed-0.fold-1"].said["settings"]]}) == SETTINGS
+    assert all(list(run.metadata) == KEYS for run in runs.values())
+    assert hash_of({"runs": [runs["soft.simple-ffn.seed-0.fold-1"].metadata["settings"]]}) == SETTINGS

@@ -15,9 +15,9 @@ from resume_job import Outcome, fingerprint, outcome_of, small_task
 
 from sfumato.tables.errors import CannotWrite
 from sfumato.training import resumable_run, training_loop
-from sfumato.training.checkpoint import SavedState
+from sfumato.training.checkpoint import Checkpoint
 from sfumato.training.random_streams import RandomStreams
-from sfumato.training.resumable_run import LEFT, train_group
+from sfumato.training.resumable_run import STOPPED, train_group
 from sfumato.training.training_loop import TrainingLoop
 
 NEVER = float("inf")
@@ -64,7 +64,7 @@ def plain_outcome(job: str) -> Outcome:
     loop = TrainingLoop(small_task(job))
     while not loop.finished:
         loop.advance()
-    return outcome_of(loop.members)
+    return outcome_of(loop.runs)
 
 
 # --- taken up ---
@@ -74,10 +74,10 @@ def test_members_of_the_trial_leave_at_different_epochs() -> None:
     loop = TrainingLoop(small_task("conv"))
     while not loop.finished:
         loop.advance()
-    ends = {len(member.rows) for member in loop.members}
+    ends = {len(run.rows) for run in loop.runs}
     assert len(ends) == 3, ends
-    assert {member.ended for member in loop.members} == {"stopped early"}
-    rates = {row.rate for member in loop.members for row in member.rows}
+    assert {run.ended for run in loop.runs} == {"stopped early"}
+    rates = {row.rate for run in loop.runs for row in run.rows}
     assert len(rates) > 1, "the rate fell on a plateau"
 
 
@@ -110,7 +110,7 @@ def test_luck_that_begins_anew_is_seen(
 ) -> None:
     with pytest.raises(Cut):
         carried_out("conv", tmp_path, on_epoch=at_epoch(3, cut))
-    monkeypatch.setattr(training_loop, "Draws", lambda seed, epoch: RandomStreams(seed, epoch - 2))
+    monkeypatch.setattr(training_loop, "RandomStreams", lambda seed, epoch: RandomStreams(seed, epoch - 2))
     assert carried_out("conv", tmp_path) != undisturbed["conv"]
 
 
@@ -161,7 +161,7 @@ def test_asked_between_epochs_it_saves_and_leaves(tmp_path: Path, undisturbed: d
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as left:
         carried_out("conv", tmp_path, spacing=NEVER, on_epoch=at_epoch(4, ask_to_leave))
-    assert left.value.code == LEFT == 75
+    assert left.value.code == STOPPED == 75
     assert epochs_in(tmp_path) == [4]
     assert signal.getsignal(signal.SIGTERM) == before
     assert carried_out("conv", tmp_path, spacing=NEVER) == undisturbed["conv"]
@@ -197,7 +197,7 @@ def test_in_the_midst_of_an_epoch_it_saves_the_end_of_this_one_if_it_is_short_el
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     try:
         with monkeypatch.context() as patched:
-            patched.setattr(training_loop, "Draws", draws)
+            patched.setattr(training_loop, "RandomStreams", draws)
             with pytest.raises(error):
                 carried_out("conv", tmp_path, spacing=NEVER)
     finally:
@@ -209,14 +209,14 @@ def test_in_the_midst_of_an_epoch_it_saves_the_end_of_this_one_if_it_is_short_el
 def test_asked_during_a_save_it_ends_the_save_first(
     tmp_path: Path, undisturbed: dict[str, Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    packed = SavedState.packed
+    to_tensors = Checkpoint.to_tensors
 
-    def asked_meanwhile(self: SavedState) -> Any:
+    def asked_meanwhile(self: Checkpoint) -> Any:
         if self.epoch == 3:
             ask_to_leave()
-        return packed(self)
+        return to_tensors(self)
 
-    monkeypatch.setattr(SavedState, "packed", asked_meanwhile)
+    monkeypatch.setattr(Checkpoint, "to_tensors", asked_meanwhile)
     with pytest.raises(SystemExit):
         carried_out("conv", tmp_path)
     assert epochs_in(tmp_path) == [2, 3]
@@ -242,15 +242,15 @@ def test_what_would_take_too_long_to_save_is_not_begun(tmp_path: Path, monkeypat
 
 
 def test_what_is_too_large_is_not_kept_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    n_copies, copy_of = [0], SavedState.of
+    n_copies, copy_of = [0], Checkpoint.of
 
-    def counted(loop: TrainingLoop) -> SavedState:
+    def counted(loop: TrainingLoop) -> Checkpoint:
         n_copies[0] += 1
         return copy_of(loop)
 
-    monkeypatch.setattr(resumable_run, "KEPT_BYTES", 10)
+    monkeypatch.setattr(resumable_run, "MAX_KEPT_BYTES", 10)
     monkeypatch.setattr(resumable_run, "KEEPING", 0.0)
-    monkeypatch.setattr(SavedState, "of", counted)
+    monkeypatch.setattr(Checkpoint, "of", counted)
     carried_out("ffn", tmp_path, spacing=NEVER)
     assert n_copies == [1]
 

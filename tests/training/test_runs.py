@@ -15,9 +15,8 @@ import torch
 
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.tables.inputs import Inputs
-from sfumato.training.experiment import STACK, UNFINISHED, Experiment, _luck
+from sfumato.training.experiment import GROUP, UNFINISHED, Experiment, _label_rng
 from sfumato.training.grid import Grid, RunGroupKey
-from sfumato.training.grid_scores import scores_of
 from sfumato.training.item_join import join_items
 from sfumato.training.networks import LeNet, SimpleFfn
 from sfumato.training.optimizers import Adam, Sgd
@@ -39,7 +38,7 @@ GRID = Grid({"hard": HardTarget(), "soft": SoftTarget()}, {"ffn": SimpleFfn()}, 
 
 def experiment(folder: Path, grid: Grid = GRID, split: Any = RandomSplit(), **more: Any) -> Experiment:  # noqa: B008
     data = more.pop("data", None) or learning.data()
-    return Experiment(grid, data, tuple(split.folds(data.lesson)), folder, **more)
+    return Experiment(grid, data, tuple(split.folds(data)), folder, **more)
 
 
 def done(folder: Path, *args: Any, **more: Any) -> Experiment:
@@ -63,7 +62,7 @@ HARD = "hard.ffn.seed-0.fold-0"
 def test_a_run_says_what_it_is(tmp_path: Path) -> None:
     made = done(tmp_path)
     run = Run.read(tmp_path / SOFT)
-    said = run.said
+    said = run.metadata
     assert (said["target"], said["network"], said["seed"], said["fold"]) == ("soft", "ffn", 0, 0)
     assert said["settings"]["target"] == {"name": "soft"}
     assert said["settings"]["recipe"]["optimiser"]["name"] == "adam"
@@ -126,7 +125,7 @@ def test_a_network_of_ones_own(tmp_path: Path) -> None:
     with pytest.raises(UnknownName):
         run.predictor()
     # Another object of the same kind is the same network.
-    assert experiment(tmp_path, replace(GRID, networks={"mine": Own()})).missing(grid.stacks(1)) == []
+    assert experiment(tmp_path, replace(GRID, networks={"mine": Own()})).missing(grid.run_groups(1)) == []
 
 
 def test_history_and_dynamics(tmp_path: Path) -> None:
@@ -167,7 +166,7 @@ def test_predictions_of_every_epoch(tmp_path: Path) -> None:
 def test_the_same_grid_again_does_nothing(tmp_path: Path) -> None:
     done(tmp_path)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.*") if path.parent != tmp_path}
-    assert experiment(tmp_path).missing(GRID.stacks(1)) == []
+    assert experiment(tmp_path).missing(GRID.run_groups(1)) == []
     done(tmp_path)
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
@@ -187,7 +186,7 @@ def test_a_folder_without_run_json_is_no_run(tmp_path: Path) -> None:
     (tmp_path / SOFT / "run.json").unlink()
     with pytest.raises(BadFile, match="finished run"):
         Run.read(tmp_path / SOFT)
-    assert experiment(tmp_path).missing(GRID.stacks(1)) == [RunGroupKey(("soft",), "ffn", 0, 0)]
+    assert experiment(tmp_path).missing(GRID.run_groups(1)) == [RunGroupKey(("soft",), "ffn", 0, 0)]
     done(tmp_path)
     # Alone now, and so added up in another order.
     for name, tensor in weights(tmp_path, SOFT).items():
@@ -201,8 +200,8 @@ def test_a_stack_cut_off_while_it_was_written_ends_as_it_would_have(tmp_path: Pa
     (tmp_path / SOFT / "run.json").unlink()
     folder = made._unfinished(RunGroupKey(("hard", "soft"), "ffn", 0, 0))
     folder.mkdir(parents=True)
-    (folder / STACK).write_text('["hard", "soft"]')
-    assert made.missing(GRID.stacks(1)) == GRID.stacks(1)
+    (folder / GROUP).write_text('["hard", "soft"]')
+    assert made.missing(GRID.run_groups(1)) == GRID.run_groups(1)
     done(tmp_path)
     assert same(weights(tmp_path, SOFT), first)
     assert (tmp_path / HARD / MODEL).stat().st_mtime_ns == written
@@ -212,10 +211,10 @@ def test_a_further_target_leaves_the_others_alone(tmp_path: Path) -> None:
     done(tmp_path)
     written = (tmp_path / HARD / MODEL).stat().st_mtime_ns
     more = replace(GRID, targets={**GRID.targets, "uniform": UniformTarget()})
-    assert experiment(tmp_path, more).missing(more.stacks(1)) == [RunGroupKey(("uniform",), "ffn", 0, 0)]
+    assert experiment(tmp_path, more).missing(more.run_groups(1)) == [RunGroupKey(("uniform",), "ffn", 0, 0)]
     done(tmp_path, more)
     assert (tmp_path / HARD / MODEL).stat().st_mtime_ns == written
-    assert Run.read(tmp_path / "uniform.ffn.seed-0.fold-0").said["ended"] == "finished"
+    assert Run.read(tmp_path / "uniform.ffn.seed-0.fold-0").metadata["ended"] == "finished"
 
 
 def test_other_settings_in_the_same_folder_are_refused(tmp_path: Path) -> None:
@@ -255,12 +254,12 @@ def test_a_target_without_its_source_is_said_before_anything_is_trained(tmp_path
     assert not (tmp_path / "runs").exists()
 
 
-def test_targets_of_a_seed_meet_the_same_luck(tmp_path: Path) -> None:
+def test_targets_of_a_seed_meet_the_same_label_rng(tmp_path: Path) -> None:
     made = experiment(tmp_path, replace(GRID, targets={"shuffled": ShuffledTarget(), "again": ShuffledTarget()}))
-    task = made.task(made.stacks()[0])
+    task = made.run_group(made.run_groups()[0])
     np.testing.assert_array_equal(task.labels[0].mean(), task.labels[1].mean())
     # All of a class are judged alike here, and a shuffle within it changes nothing: so look at the draws themselves.
-    assert _luck(0).random() == _luck(0).random() != _luck(1).random()
+    assert _label_rng(0).random() == _label_rng(0).random() != _label_rng(1).random()
 
 
 def test_fine_tuning_begins_with_the_pretrained_weights(tmp_path: Path) -> None:
@@ -268,7 +267,7 @@ def test_fine_tuning_begins_with_the_pretrained_weights(tmp_path: Path) -> None:
     first = Recipe(epochs=4, batch_size=16)
     grid = replace(GRID, recipe=still, pretraining=first, seeds=(0, 1))
     before = join_items(Inputs(tuple("abcdef"), learning.images(1, 6), labels=("cat", "dog", "emu") * 2))
-    made = done(tmp_path, grid, before=before)
+    made = done(tmp_path, grid, pretraining_set=before)
     names = [row.key.name for row in made.write_table()]
     assert names[:3] == ["pretrained.ffn.seed-0", "pretrained.ffn.seed-1", HARD]
     for seed in (0, 1):
@@ -277,47 +276,44 @@ def test_fine_tuning_begins_with_the_pretrained_weights(tmp_path: Path) -> None:
             for name, tensor in weights(tmp_path, f"{target}.ffn.seed-{seed}.fold-0").items():
                 torch.testing.assert_close(tensor, begun[name], atol=1e-6, rtol=0)
     run = Run.read(tmp_path / "pretrained.ffn.seed-0")
-    assert run.said["epochs"] == 4
+    assert run.metadata["epochs"] == 4
     # The scale goes with the weights.
-    assert Run.read(tmp_path / SOFT).said["scale"] == run.said["scale"]
-    assert run.said["scale"]["mean"] == pytest.approx([before.images.mean() / 255])
+    assert Run.read(tmp_path / SOFT).metadata["scale"] == run.metadata["scale"]
+    assert run.metadata["scale"]["mean"] == pytest.approx([before.images.mean() / 255])
     assert run.predictions is not None
     assert len(run.predictions) == 60
     with pytest.raises(BadSetting, match=r"pretraining\.images was"):
-        done(tmp_path, grid, before=replace(before, images=before.images + 1))
+        done(tmp_path, grid, pretraining_set=replace(before, images=before.images + 1))
 
 
 def test_pretraining_needs_pictures_of_the_same_size(tmp_path: Path) -> None:
     before = join_items(Inputs(tuple("abc"), np.zeros((3, 14, 14), np.uint8), labels=("cat", "dog", "emu")))
     with pytest.raises(BadTable, match="14 x 14 to pretrain on"):
-        experiment(tmp_path, replace(GRID, pretraining=Recipe()), before=before)
+        experiment(tmp_path, replace(GRID, pretraining=Recipe()), pretraining_set=before)
 
 
 def test_a_run_that_diverges_says_so_and_keeps_what_was_good(tmp_path: Path) -> None:
     wild = replace(GRID, recipe=Recipe(epochs=5, batch_size=16, optimiser=Sgd(rate=1e20)))
     made = done(tmp_path, wild)
     run = Run.read(tmp_path / SOFT)
-    assert run.said["ended"] == "diverged"
+    assert run.metadata["ended"] == "diverged"
     assert all(tensor.isfinite().all() for tensor in run.weights().values())
-    assert scores_of(made) == []
+    assert made.predictions("soft", "ffn", 0) is None
 
 
-def test_scores_are_hand_calculated(tmp_path: Path) -> None:
-    made = done(tmp_path, split=KFold(k=3), data=learning.data(), grid=replace(GRID, seeds=(0, 1)))
-    scores = {score.target: score for score in scores_of(made)}
-    right, losses = [], []
-    for seed in (0, 1):
-        tables = [Run.read(tmp_path / f"soft.ffn.seed-{seed}.fold-{fold}").predictions for fold in range(3)]
-        probs = {item: row for table in tables for item, row in zip(table.items.to_pylist(), table.probs, strict=True)}
-        p = np.array([probs[item] for item in learning.ITEMS])
-        k = learning.NUMBERS
-        rows = np.arange(60)
-        right.append(np.mean(p.argmax(1) == k))
-        losses.append(np.mean(-0.8 * np.log(p[rows, k]) - 0.2 * np.log(p[rows, (k + 1) % 3])))
-    assert scores["soft"].n_seeds == 2
-    assert scores["soft"].accuracy == pytest.approx(np.mean(right))
-    assert scores["soft"].cross_entropy == pytest.approx(np.mean(losses))
-    assert scores["soft"].against == "people"
+def test_predictions_of_all_folds_as_one_table(tmp_path: Path) -> None:
+    made = done(tmp_path, split=KFold(k=3), data=learning.data())
+    found = made.predictions("soft", "ffn", 0)
+    assert found is not None
+    rows = dict(zip(found.items.to_pylist(), found.probs.tolist(), strict=True))
+    assert sorted(rows) == sorted(learning.ITEMS)
+    for fold in range(3):
+        table = Run.read(tmp_path / f"soft.ffn.seed-0.fold-{fold}").predictions
+        assert table is not None
+        assert {item: rows[item] for item in table.items.to_pylist()} == dict(
+            zip(table.items.to_pylist(), table.probs.tolist(), strict=True)
+        )
+    assert made.predictions("soft", "ffn", 7) is None
 
 
 def test_no_split_predicts_everything(tmp_path: Path) -> None:
@@ -344,7 +340,7 @@ def test_colour_too(tmp_path: Path) -> None:
     grid = replace(GRID, targets={"soft": SoftTarget()}, networks={"lenet": LeNet()})
     made = done(tmp_path, grid, data=data)
     run = Run.read(tmp_path / "soft.lenet.seed-0.fold-0")
-    assert run.said["shape"] == [3, 28, 28]
-    assert len(run.said["scale"]["mean"]) == 3
+    assert run.metadata["shape"] == [3, 28, 28]
+    assert len(run.metadata["scale"]["mean"]) == 3
     again = run.predictor().predict(colour.take(made.folds[0].test))
     np.testing.assert_allclose(run.predictions.probs, again.probs, atol=1e-6)

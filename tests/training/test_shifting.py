@@ -20,7 +20,6 @@ from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.attacks import Fgsm, Pgd
 from sfumato.training.corruptions import CORRUPTIONS, Brightness, GaussianNoise, Saturate
-from sfumato.training.dealing import run_jobs
 from sfumato.training.experiment import Experiment
 from sfumato.training.grid import Grid
 from sfumato.training.networks import SimpleFfn
@@ -30,7 +29,8 @@ from sfumato.training.robustness_runs import (
     Corrupted,
     ShiftExperiment,
     corruptions_for,
-    in_grey_levels,
+    in_gray_levels,
+    run_missing,
 )
 from sfumato.training.run_folder import MODEL, RUN, Run
 from sfumato.training.splits import KFold
@@ -49,7 +49,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"hard": HardTarget(), "soft": SoftTarget()}, {"ffn": SimpleFfn()}, (0,), Recipe(epochs=2, batch_size=16)
     )
     data = learning.data()
-    run_experiment(Experiment(grid, data, tuple(KFold(k=2).folds(data.lesson)), folder), processes=1)
+    run_experiment(Experiment(grid, data, tuple(KFold(k=2).folds(data)), folder), processes=1)
     return folder
 
 
@@ -82,21 +82,21 @@ def refused(make: Callable[[], object]) -> SfumatoError:
 def test_every_condition_is_a_folder_of_runs(trained: Path, tmp_path: Path) -> None:
     work = shifting(trained, tmp_path / "out", extra={"other set": Inputs(("x", "y"), learning.images(9, 2))})
     told: list[tuple[int, int]] = []
-    assert run_jobs(work, processes=1, on_progress=lambda *n: told.append(n)) == 6
+    assert run_missing(work, processes=1, on_progress=lambda *n: told.append(n)) == 6
     assert told == [(i, 6) for i in range(7)]
     names = ["brightness-1", "brightness-5", "clean", "gaussian-noise-1", "gaussian-noise-5", "other-set"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
     run = Run.read(tmp_path / "out" / "gaussian-noise-5" / SOFT)
     own = Run.read(trained / SOFT)
-    assert run.said["condition"] == "gaussian-noise/5"
-    assert run.said["under"] | {"inputs": ""} == {
+    assert run.metadata["condition"] == "gaussian-noise/5"
+    assert run.metadata["under"] | {"inputs": ""} == {
         "inputs": "",
         "corruption": "gaussian-noise",
         "severity": 5,
         "seed": 0,
     }
     for key in ("target", "network", "seed", "fold", "settings", "classes", "ended", "data"):
-        assert run.said[key] == own.said[key]
+        assert run.metadata[key] == own.metadata[key]
     assert run.predictions.items.to_pylist() == own.predictions.items.to_pylist()
     assert not np.allclose(run.predictions.probs, own.predictions.probs, atol=1e-3)
     clean = Run.read(tmp_path / "out" / "clean" / SOFT)
@@ -111,7 +111,7 @@ def test_every_condition_is_a_folder_of_runs(trained: Path, tmp_path: Path) -> N
 
 
 def test_predictions_are_those_of_the_corrupted_pictures(trained: Path, tmp_path: Path) -> None:
-    run_jobs(shifting(trained, tmp_path), processes=1)
+    run_missing(shifting(trained, tmp_path), processes=1)
     images = Brightness().apply(learning.images(), 5, np.random.default_rng(0))
     run = Run.read(trained / SOFT)
     expected = run.predictor().predict(Inputs(learning.ITEMS, images))
@@ -121,7 +121,7 @@ def test_predictions_are_those_of_the_corrupted_pictures(trained: Path, tmp_path
 
 def test_what_is_written_is_not_done_again_and_comes_out_the_same(trained: Path, tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
-    run_jobs(shifting(trained, one), processes=1)
+    run_missing(shifting(trained, one), processes=1)
     assert shifting(trained, one).missing() == []
     # Another command did some of it, and was killed: a folder without run.json is not whole.
     shutil.copytree(one, other)
@@ -131,20 +131,20 @@ def test_what_is_written_is_not_done_again_and_comes_out_the_same(trained: Path,
     kept = (other / "clean" / SOFT / RUN).stat().st_mtime_ns
     again = shifting(trained, other)
     assert [shift.name for shift in again.missing()] == ["gaussian-noise/5", "brightness/1"]
-    assert run_jobs(again, processes=1) == 2
+    assert run_missing(again, processes=1) == 2
     assert (other / "clean" / SOFT / RUN).stat().st_mtime_ns == kept
     for path in one.rglob("predictions.parquet"):
         assert path.read_bytes() == (other / path.relative_to(one)).read_bytes()
     # A corruption does not depend on which others are asked for, nor on which runs.
     alone = shifting(trained / SOFT, tmp_path / "alone", corrupted=(Corrupted(GaussianNoise(), 5),))
-    run_jobs(alone, processes=1)
+    run_missing(alone, processes=1)
     where = Path("gaussian-noise-5", SOFT, "predictions.parquet")
     assert (one / where).read_bytes() == (tmp_path / "alone" / where).read_bytes()
 
 
 def test_other_settings_or_runs_are_an_error(trained: Path, copied: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run_jobs(shifting(copied, out), processes=1)
+    run_missing(shifting(copied, out), processes=1)
     assert "seed" in str(error := refused(shifting(copied, out, seed=1).missing))
     assert error.code == "drift"
     other = Inputs(learning.ITEMS, learning.images(5))
@@ -159,7 +159,7 @@ def test_two_processes_do_the_same(trained: Path, tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     corrupted = (Corrupted(), Corrupted(GaussianNoise(), 5))
     for folder, processes in (("one", 1), ("two", 2)):
-        run_jobs(shifting(trained, tmp_path / folder, corrupted=corrupted), processes=processes)
+        run_missing(shifting(trained, tmp_path / folder, corrupted=corrupted), processes=processes)
     paths = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("predictions.parquet"))
     assert len(paths) == 8
     for path in paths:
@@ -194,7 +194,7 @@ def test_runs_that_cannot_be_asked(copied: Path, tmp_path: Path) -> None:
 
 
 def test_what_was_shifted_holds_no_networks(trained: Path, tmp_path: Path) -> None:
-    run_jobs(shifting(trained, tmp_path, corrupted=(Corrupted(),)), processes=1)
+    run_missing(shifting(trained, tmp_path, corrupted=(Corrupted(),)), processes=1)
     assert "under a condition" in refused(lambda: TrainedRuns.in_folder(tmp_path / "clean")).found
 
 
@@ -222,12 +222,12 @@ def test_damaged_weights_and_missing_predictions(copied: Path, tmp_path: Path) -
     whole = model.read_bytes()
     model.write_bytes(whole[:100])
     for work in (shifting(copied, tmp_path / "out"), attacking(copied, tmp_path / "out")):
-        error = refused(lambda work=work: run_jobs(work, processes=1))  # type: ignore[misc]
+        error = refused(lambda work=work: run_missing(work, processes=1))  # type: ignore[misc]
         assert (error.code, error.where.file) == ("damaged", str(model))
     from safetensors.torch import save_file
 
     save_file({"weight": torch.zeros(3)}, model)
-    error = refused(lambda: run_jobs(shifting(copied, tmp_path / "out"), processes=1))
+    error = refused(lambda: run_missing(shifting(copied, tmp_path / "out"), processes=1))
     assert error.code == "damaged"
     assert "another network" in error.found
 
@@ -237,9 +237,9 @@ def test_a_network_of_ones_own_is_handed_in(copied: Path, tmp_path: Path) -> Non
         said = json.loads(path.read_text())
         path.write_text(json.dumps(said | {"settings": said["settings"] | {"network": "mine.Net"}}))
     one = (Corrupted(),)
-    error = refused(lambda: run_jobs(shifting(copied, tmp_path, corrupted=one), processes=1))
+    error = refused(lambda: run_missing(shifting(copied, tmp_path, corrupted=one), processes=1))
     assert error.code == "unknown-network"
-    assert run_jobs(shifting(copied, tmp_path, corrupted=one, networks={"ffn": SimpleFfn()}), processes=1) == 1
+    assert run_missing(shifting(copied, tmp_path, corrupted=one, networks={"ffn": SimpleFfn()}), processes=1) == 1
 
 
 def test_conditions_whose_folders_would_be_one(trained: Path, tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ class _Deadly:
     def missing(self) -> list[int]:
         return [1, 2]
 
-    def carry_out(self, job: int) -> None:
+    def run(self, job: int) -> None:
         raise AssertionError
 
 
@@ -267,9 +267,9 @@ def test_a_process_that_dies_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def shutdown(self, **_: Any) -> None: ...
 
-    monkeypatch.setattr("sfumato.training.dealing.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr("sfumato.jobs.ProcessPoolExecutor", Pool)
     with pytest.raises(NotNow) as caught:
-        run_jobs(_Deadly(), processes=2)
+        run_missing(_Deadly(), processes=2)
     assert caught.value.code == "worker-died"
 
 
@@ -279,13 +279,13 @@ def test_a_process_that_dies_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_attack_is_written_step_by_step(trained: Path, tmp_path: Path) -> None:
     work = attacking(trained, tmp_path, attack=Pgd(steps=3), targets="soft")
     assert work.missing() == [0, 1, 2, 3]
-    assert run_jobs(work, processes=1) == 4
+    assert run_missing(work, processes=1) == 4
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "clean", *(f"pgd-eps-4-255-targets-soft-step-{step}" for step in (1, 2, 3))
     ]  # fmt: skip
     run = Run.read(tmp_path / "pgd-eps-4-255-targets-soft-step-3" / SOFT)
-    assert run.said["condition"] == "pgd eps=4/255 targets=soft step 3"
-    under = run.said["under"]
+    assert run.metadata["condition"] == "pgd eps=4/255 targets=soft step 3"
+    under = run.metadata["under"]
     assert (under["targets"], under["step"], under["seed"]) == ("soft", 3, 0)
     assert under["attack"] == {"name": "pgd", "eps": 4 / 255, "alpha": 2 / 255, "steps": 3, "norm": "linf"}
     own = Run.read(trained / SOFT).predictions
@@ -300,7 +300,7 @@ def test_an_attack_is_written_step_by_step(trained: Path, tmp_path: Path) -> Non
     assert losses[0] < losses[1] < losses[2] < losses[3]
     assert attacking(trained, tmp_path, attack=Pgd(steps=3), targets="soft").missing() == []
     # Beside it another one; what is clean is the same for both, and a half-written one is done again.
-    assert run_jobs(attacking(trained, tmp_path, targets="soft"), processes=1) == 4
+    assert run_missing(attacking(trained, tmp_path, targets="soft"), processes=1) == 4
     shutil.rmtree(tmp_path / "fgsm-eps-4-255-targets-soft" / SOFT)
     assert len(attacking(trained, tmp_path, targets="soft").missing()) == 1
     error = refused(attacking(trained, tmp_path, attack=Pgd(steps=3, alpha=0.01), targets="soft").missing)
@@ -344,8 +344,8 @@ def test_labels_that_are_missing(trained: Path, tmp_path: Path) -> None:
     assert refused(lambda: attacking(trained, tmp_path, targets="sofd")).code == "unknown-target"
 
 
-def test_eps_in_grey_levels() -> None:
-    assert [in_grey_levels(eps) for eps in (4 / 255, 0.0, 1.0, 0.01)] == ["4/255", "0/255", "255/255", "0.01"]
+def test_eps_in_gray_levels() -> None:
+    assert [in_gray_levels(eps) for eps in (4 / 255, 0.0, 1.0, 0.01)] == ["4/255", "0/255", "255/255", "0.01"]
     names = [
         AttackExperiment((), Path(), attack, learning.inputs()).name_of(1)
         for attack in (Fgsm(), Pgd(), Pgd(eps=0.5, norm="l2", steps=1))

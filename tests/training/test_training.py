@@ -1,4 +1,4 @@
-"""The loop: side by side is as alone, each member by its own rules, and luck from the seed alone."""
+"""The loop: side by side is as alone, each run by its own rules, and luck from the seed alone."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from sfumato.tables.errors import BadSetting
+from sfumato.training.group_optimizer import SeparateNetworks, stack_networks
 from sfumato.training.mixing import MixMaxEnt, Mixup
 from sfumato.training.networks import Network, network_named
 from sfumato.training.optimizers import Adam, OneCycle, Plateau, Sgd, StepSchedule
 from sfumato.training.recipe import CropAndFlip, Recipe
-from sfumato.training.run_group import RunGroup, SeparateNetworks, side_by_side
-from sfumato.training.stacked_network import Dropout, Stack
+from sfumato.training.run_group import RunGroup
+from sfumato.training.stacked_network import Dropout, StackedNetwork
 from sfumato.training.targets import target_named
 from sfumato.training.training_loop import TrainingLoop
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
@@ -26,7 +27,7 @@ CLASSES = ("ash", "beech", "cedar")
 TARGETS = ("hard", "soft", "sampled")
 
 
-def lesson(n_items: int = N_ITEMS) -> TrainingSet:
+def training_set(n_items: int = N_ITEMS) -> TrainingSet:
     rng = np.random.default_rng(1)
     people = rng.dirichlet([0.4, 0.4, 0.4], n_items)
     n_rows = 2 * n_items
@@ -39,7 +40,7 @@ def lesson(n_items: int = N_ITEMS) -> TrainingSet:
 def task(
     recipe: Recipe, *, network: Network | str = "simple-ffn", targets: tuple[str, ...] = TARGETS, seed: int = 0
 ) -> RunGroup:
-    known = lesson()
+    known = training_set()
     rng = np.random.default_rng(2)
     # A class can be seen: its own third of the picture is lighter.
     pictures = rng.normal(size=(N_ITEMS, 1, SIZE, SIZE)).astype(np.float32)
@@ -49,7 +50,7 @@ def task(
     labels = tuple(target_named(name, {}).labels(known, np.random.default_rng(0)) for name in targets)
     made = network_named(network) if isinstance(network, str) else network
     shown = torch.from_numpy(pictures)
-    return RunGroup(targets, made, labels, known, shown, recipe, seed, tested=shown[:20])
+    return RunGroup(targets, made, labels, known, shown, recipe, seed, test_images=shown[:20])
 
 
 def trained(asked: RunGroup) -> TrainingLoop:
@@ -60,9 +61,9 @@ def trained(asked: RunGroup) -> TrainingLoop:
 
 
 def difference(one: TrainingLoop, other: TrainingLoop) -> float:
-    """The largest between weights, predictions and histories of the same members."""
+    """The largest between weights, predictions and histories of the same runs."""
     largest = 0.0
-    for a, b in zip(one.members, other.members, strict=True):
+    for a, b in zip(one.runs, other.runs, strict=True):
         assert a.best is not None
         assert b.best is not None
         assert (a.name, a.ended, len(a.rows)) == (b.name, b.ended, len(b.rows))
@@ -96,7 +97,7 @@ RECIPES = {
     "one cycle, crop and flip": Recipe(epochs=3, batch_size=32, schedule=OneCycle(), augmentation=CropAndFlip(2)),
     "mixup": Recipe(epochs=2, batch_size=16, mixing=Mixup()),
     "mix-max-ent": Recipe(epochs=2, batch_size=16, mixing=MixMaxEnt()),
-    "plateau, each member when it is there": Recipe(
+    "plateau, each run when it is there": Recipe(
         epochs=8, batch_size=16, optimiser=Sgd(0.2), schedule=Plateau(patience=1), validation=0.3
     ),
     "stops early, each when it is time": Recipe(
@@ -113,22 +114,22 @@ def test_side_by_side_is_as_alone(name: str) -> None:
     assert difference(together, trained(task(dataclasses.replace(recipe, stacked=False)))) < 2e-5
     for target in TARGETS:
         alone = trained(task(recipe, targets=(target,)))
-        there = next(member for member in together.members if member.name == target)
+        there = next(run for run in together.runs if run.name == target)
         assert there.best is not None
-        assert alone.members[0].best is not None
-        assert max(float((there.best[k] - alone.members[0].best[k]).abs().max()) for k in there.best) < 2e-5
+        assert alone.runs[0].best is not None
+        assert max(float((there.best[k] - alone.runs[0].best[k]).abs().max()) for k in there.best) < 2e-5
 
 
 def test_members_leave_at_different_times_and_the_others_go_on() -> None:
     training = trained(
         task(RECIPES["stops early, each when it is time"], targets=("hard", "soft", "uniform", "random"))
     )
-    epochs = {member.name: len(member.rows) for member in training.members}
+    epochs = {run.name: len(run.rows) for run in training.runs}
     assert len(set(epochs.values())) > 1, epochs
-    for member in training.members:
-        losses = member.validation_losses
-        assert member.ended in ("stopped early", "finished")
-        if member.ended == "stopped early":
+    for run in training.runs:
+        losses = run.validation_losses
+        assert run.ended in ("stopped early", "finished")
+        if run.ended == "stopped early":
             assert len(losses) - 1 - int(np.argmin(losses)) == 2
 
 
@@ -154,8 +155,8 @@ def test_torch_s_own_luck_is_left_alone() -> None:
 
 def test_learning_happens() -> None:
     training = trained(task(Recipe(epochs=15, batch_size=16), targets=("hard", "uniform")))
-    hard, uniform = training.members
-    original = lesson().original
+    hard, uniform = training.runs
+    original = training_set().original
     assert original is not None
     assert (hard.predictions[-1].argmax(1) == original[:20]).mean() > 0.9
     assert np.abs(uniform.predictions[-1] - 1 / 3).max() < 0.15
@@ -182,15 +183,15 @@ def test_a_member_that_diverges_leaves_with_its_last_good_weights() -> None:
     asked = task(Recipe(epochs=4, batch_size=16), targets=("hard", "soft"))
     poisoned = dataclasses.replace(asked, labels=(Poisoned(asked.labels[0]), asked.labels[1]))
     training = trained(poisoned)
-    bad, good = training.members
+    bad, good = training.runs
     assert (bad.ended, len(bad.rows)) == ("diverged", 1)
     assert (good.ended, len(good.rows)) == ("finished", 4)
-    after_one = trained(dataclasses.replace(asked, recipe=Recipe(epochs=1, batch_size=16))).members[0]
+    after_one = trained(dataclasses.replace(asked, recipe=Recipe(epochs=1, batch_size=16))).runs[0]
     assert bad.best is not None
     assert after_one.best is not None
     assert all(torch.equal(bad.best[name], after_one.best[name]) for name in bad.best)
     assert np.array_equal(bad.predictions[-1], after_one.predictions[-1])
-    healthy = trained(asked).members[1]
+    healthy = trained(asked).runs[1]
     assert good.best is not None
     assert healthy.best is not None
     # Once the other has left, this one learns in a smaller stack, which rounds otherwise.
@@ -201,24 +202,24 @@ def test_dynamics_are_what_a_forward_pass_says() -> None:
     asked = task(Recipe(epochs=2, batch_size=16, dynamics="both", validation=0.2), targets=("hard", "soft"))
     training = trained(asked)
     learnt, _ = asked.split()
-    for member in training.members:
-        assert sorted(member.dynamics.moments) == [("end", 1), ("end", 2), ("online", 1), ("online", 2)]
+    for run in training.runs:
+        assert sorted(run.dynamics.moments) == [("end", 1), ("end", 2), ("online", 1), ("online", 2)]
         network = asked.new_network()
-        assert member.best is not None
-        network.load_state_dict(member.best)
+        assert run.best is not None
+        network.load_state_dict(run.best)
         with torch.no_grad():
-            probs = network.eval()(asked.pictures[learnt]).softmax(1).numpy()
-        moment = member.dynamics.moments["end", 2]
+            probs = network.eval()(asked.images[learnt]).softmax(1).numpy()
+        moment = run.dynamics.moments["end", 2]
         gold = asked.gold()[learnt]
         assert np.allclose(moment.gold, probs[np.arange(len(learnt)), gold], atol=1e-6)
         assert np.allclose(moment.agreement, (probs * asked.reference()[learnt]).sum(1), atol=1e-6)
         assert np.array_equal(moment.correct, probs.argmax(1) == gold)
-        assert not np.isnan(member.dynamics.moments["online", 1].gold).any()
+        assert not np.isnan(run.dynamics.moments["online", 1].gold).any()
 
 
 def test_mixed_pictures_leave_no_online_dynamics() -> None:
     training = trained(task(Recipe(epochs=1, batch_size=16, mixing=Mixup()), targets=("soft",)))
-    assert training.members[0].dynamics.moments == {}
+    assert training.runs[0].dynamics.moments == {}
 
 
 def test_left_and_taken_up_is_as_never_left() -> None:
@@ -230,13 +231,13 @@ def test_left_and_taken_up_is_as_never_left() -> None:
         left.advance()
         state = {name: tensor.clone() for name, tensor in left.state().items()}
         taken_up = TrainingLoop(task(recipe, targets=targets))
-        taken_up.take_up(left.epoch, left.members, state)
+        taken_up.resume(left.epoch, left.runs, state)
         left = taken_up
     assert difference(whole, left) == 0
 
 
 def test_crowds_are_learnt_from_unmixed_pictures_only() -> None:
-    with pytest.raises(BadSetting, match="mixup for a target that learns from a crowd"):
+    with pytest.raises(BadSetting, match="mixup for a crowd target"):
         task(Recipe(epochs=1, mixing=Mixup()), targets=("crowd-layer",))
 
 
@@ -246,7 +247,7 @@ def test_an_empty_remainder_is_refused() -> None:
 
 
 class Joins(nn.Module):
-    """Joins channels as no stack may: members would read each other."""
+    """Joins channels as no stack may: runs would read each other."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -275,14 +276,14 @@ class Shares(nn.Module):
 def test_what_cannot_be_one_is_trained_apart(make: Callable[[], nn.Module]) -> None:
     example = torch.randn(2, 1, SIZE, SIZE)
     networks = [make() for _ in range(3)]
-    assert isinstance(side_by_side(networks, example, stacked=True), SeparateNetworks)
+    assert isinstance(stack_networks(networks, example, stacked=True), SeparateNetworks)
 
 
 def test_networks_of_their_own_weights_can_be_one() -> None:
     example = torch.randn(4, 1, SIZE, SIZE)
     networks = [network_named("lenet").build((1, SIZE, SIZE), 3) for _ in range(3)]
-    stack = side_by_side(networks, example, stacked=True)
-    assert isinstance(stack, Stack)
-    for member, network in enumerate(networks):
-        assert torch.allclose(stack(example)[member], network(example), atol=1e-5)
-        assert all(torch.equal(stack.state_of(member)[name], tensor) for name, tensor in network.state_dict().items())
+    stack = stack_networks(networks, example, stacked=True)
+    assert isinstance(stack, StackedNetwork)
+    for run, network in enumerate(networks):
+        assert torch.allclose(stack(example)[run], network(example), atol=1e-5)
+        assert all(torch.equal(stack.state_of(run)[name], tensor) for name, tensor in network.state_dict().items())

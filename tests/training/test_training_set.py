@@ -21,13 +21,13 @@ def pool(**changed: Any) -> AnnotatorBeliefs:
     return AnnotatorBeliefs(**(right | changed))
 
 
-def lesson(**changed: Any) -> TrainingSet:
+def training_set(**changed: Any) -> TrainingSet:
     right = {"original": np.array([0, 1, 1]), "people": PEOPLE, "beliefs": pool(), "predicted": PEOPLE[::-1]}
     return TrainingSet(ITEMS, CLASSES, **(right | changed))
 
 
 def test_counts() -> None:
-    assert (lesson().n_items, lesson().n_classes) == (3, 2)
+    assert (training_set().n_items, training_set().n_classes) == (3, 2)
     nothing = TrainingSet(ITEMS, CLASSES)
     assert (nothing.original, nothing.people, nothing.beliefs, nothing.predicted) == (None, None, None, None)
 
@@ -54,7 +54,7 @@ def test_rows_that_are_no_distribution(source: str, row: list[float], code: str)
     """The error says which source, which row and which item; the third belief is the first about c."""
     bad = pool(rows=spoilt(row, 2, ROWS)) if source == "beliefs" else spoilt(row, 2)
     with pytest.raises(BadProbabilities) as caught:
-        lesson(**{source: bad})
+        training_set(**{source: bad})
     assert caught.value.code == code
     assert caught.value.where.row == 2
     assert caught.value.where.column == source
@@ -82,7 +82,7 @@ def test_rows_that_are_no_distribution(source: str, row: list[float], code: str)
 )
 def test_sources_that_do_not_fit(changed: dict[str, Any], code: str, found: str) -> None:
     with pytest.raises(BadTable, match=found) as caught:
-        lesson(**changed)
+        training_set(**changed)
     assert caught.value.code == code
 
 
@@ -121,8 +121,8 @@ def test_some_items_of_a_pool() -> None:
     assert none.rows.shape == (0, 2)
 
 
-def test_some_items_of_a_lesson() -> None:
-    part = lesson().take(np.array([2, 0]))
+def test_some_items_of_a_training_set() -> None:
+    part = training_set().take(np.array([2, 0]))
     assert part.items == ("c", "a")
     assert part.classes == CLASSES
     assert part.original is not None
@@ -144,7 +144,7 @@ def test_sources_that_are_not_there_stay_away() -> None:
 
 
 def test_a_mask_takes_the_items_it_marks() -> None:
-    part = lesson().take(np.array([True, False, True]))
+    part = training_set().take(np.array([True, False, True]))
     assert part.items == ("a", "c")
     assert part.beliefs is not None
     assert part.beliefs.starts.tolist() == [0, 2, 5]
@@ -152,11 +152,11 @@ def test_a_mask_takes_the_items_it_marks() -> None:
 
 def test_an_item_out_of_bounds_is_no_item() -> None:
     with pytest.raises(IndexError):
-        lesson().take(np.array([3]))
+        training_set().take(np.array([3]))
 
 
 def test_what_is_taken_shares_nothing_with_the_whole() -> None:
-    whole = lesson(people=PEOPLE.copy())
+    whole = training_set(people=PEOPLE.copy())
     part = whole.take(np.arange(3))
     assert part.people is not None
     part.people[:] = 0.5

@@ -22,18 +22,18 @@ from sfumato.training.run_folder import Run
 from sfumato.training.splits import RandomSplit
 from sfumato.training.targets import HardTarget, SoftTarget
 from sfumato.training.training_progress import Progress, ProgressCounter, costs_of
-from sfumato.training.worker_pool import _alone_in, _Crew, run_experiment
+from sfumato.training.worker_pool import _locked, _WorkerPool, run_experiment
 
 GRID = Grid({"hard": HardTarget(), "soft": SoftTarget()}, {"ffn": SimpleFfn()}, (0, 1), Recipe(epochs=2, batch_size=16))
 
 
 def experiment(folder: Path, grid: Grid = GRID, data: Any = None) -> Experiment:
     data = data or learning.data()
-    return Experiment(grid, data, tuple(RandomSplit().folds(data.lesson)), folder)
+    return Experiment(grid, data, tuple(RandomSplit().folds(data)), folder)
 
 
 def test_progress_counts_work() -> None:
-    progress = Progress(n_stacks=2, total=10.0, done=6.0, taken_up=4.0, begun_at=-500.0, paced_at=0.0)
+    progress = Progress(n_groups=2, total=10.0, done=6.0, resumed=4.0, started_at=-500.0, first_epoch_at=0.0)
     assert progress.share == 0.6
     assert progress.seconds_left is not None
     # Two of ten since the clock was looked at, at 0: four are left, twice as long.
@@ -45,7 +45,7 @@ def test_progress_counts_work() -> None:
 def test_progress_is_told(tmp_path: Path) -> None:
     shares: list[float] = []
     run_experiment(experiment(tmp_path), processes=1, on_progress=lambda progress: shares.append(progress.share))
-    # Two stacks of two epochs, and the end of each.
+    # Two keys of two epochs, and the end of each.
     assert shares == pytest.approx([0.25, 0.5, 0.5, 0.75, 1.0, 1.0])
 
 
@@ -53,28 +53,28 @@ def test_threads_are_as_before(tmp_path: Path) -> None:
     torch.set_num_threads(2)
     run_experiment(experiment(tmp_path, replace(GRID, seeds=(0,))), processes=1)
     assert torch.get_num_threads() == 2
-    assert Run.read(tmp_path / "soft.ffn.seed-0.fold-0").said["environment"]["threads"] == 1
+    assert Run.read(tmp_path / "soft.ffn.seed-0.fold-0").metadata["environment"]["threads"] == 1
 
 
 def test_larger_networks_cost_more(tmp_path: Path) -> None:
     made = experiment(tmp_path, replace(GRID, networks={"ffn": SimpleFfn(), "lenet": LeNet()}))
     cost = costs_of(made)
-    ffn, lenet = (next(stack for stack in made.stacks() if stack.network == name) for name in ("ffn", "lenet"))
+    ffn, lenet = (next(stack for stack in made.run_groups() if stack.network == name) for name in ("ffn", "lenet"))
     assert cost(lenet) > cost(ffn) > 0
     assert cost(replace(lenet, targets=("hard",))) == cost(lenet) / 2
 
 
 def test_a_folder_has_one_command_at_a_time(tmp_path: Path) -> None:
-    with _alone_in(tmp_path), pytest.raises(NotNow, match="another command at work"), _alone_in(tmp_path):
+    with _locked(tmp_path), pytest.raises(NotNow, match="another command that is training"), _locked(tmp_path):
         pass
-    with _alone_in(tmp_path):
+    with _locked(tmp_path):
         pass
 
 
-def crew(made: Experiment) -> _Crew:
+def pool(made: Experiment) -> _WorkerPool:
     """One worker for all that is missing."""
-    stacks = made.missing(made.stacks())
-    return _Crew(made, stacks, 1, ProgressCounter(made, stacks, costs_of(made), None))
+    keys = made.missing(made.run_groups())
+    return _WorkerPool(made, keys, 1, ProgressCounter(made, keys, costs_of(made), None))
 
 
 def test_processes_make_the_same_runs_also_where_one_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,23 +83,23 @@ def test_processes_make_the_same_runs_also_where_one_dies(tmp_path: Path, monkey
     # Deadly in workers alone, and only once.
     grid = replace(GRID, networks={"deadly": learning.Deadly(str(tmp_path), 1)})
     run_experiment(experiment(tmp_path / "one", grid), processes=1)
-    with pytest.warns(SfumatoWarning, match=r"died .exit code -9.; another one goes on"):
+    with pytest.warns(SfumatoWarning, match=r"died .exit code -9.; another process continues"):
         run_experiment(experiment(tmp_path / "two", grid), processes=2)
     assert len(list(tmp_path.glob("death-*"))) == 1
     assert multiprocessing.active_children() == []
-    for key in (key for stack in grid.stacks(1) for key in stack.runs):
+    for key in (key for stack in grid.run_groups(1) for key in stack.runs):
         one, two = (Run.read(tmp_path / folder / key.name) for folder in ("one", "two"))
         assert one.settings == two.settings
         assert two.said["environment"]["threads"] == 1
         assert all(torch.equal(tensor, two.weights()[name]) for name, tensor in one.weights().items())
 
 
-@pytest.mark.filterwarnings("ignore:the process which trains")
+@pytest.mark.filterwarnings("ignore:the process training")
 def test_who_dies_again_is_not_replaced(tmp_path: Path) -> None:
     made = experiment(tmp_path / "runs", replace(GRID, networks={"deadly": learning.Deadly(str(tmp_path), 99)}))
     made.folder.mkdir()
     with pytest.raises(NotNow, match="died 2 times") as caught:
-        crew(made).work()
+        pool(made).run()
     assert caught.value.code == "worker-died"
     assert multiprocessing.active_children() == []
 
@@ -108,6 +108,6 @@ def test_errors_of_workers_are_ours(tmp_path: Path) -> None:
     small = replace(learning.inputs(), images=learning.images()[:, :4, :4].copy())
     made = experiment(tmp_path, replace(GRID, networks={"lenet": LeNet()}), join_items(small, people=learning.people()))
     with pytest.raises(BadSetting, match="4 x 4 pixels") as caught:
-        crew(made).work()
+        pool(made).run()
     assert caught.value.code == "image-too-small"
     assert multiprocessing.active_children() == []

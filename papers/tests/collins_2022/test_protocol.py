@@ -11,7 +11,7 @@ from sfumato.training.target_labels import PooledLabels
 from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.collins_2022.held_out_scores import held_out
 from sfumato_papers.collins_2022.label_sets import LabelSets, votes_pool
-from sfumato_papers.collins_2022.protocol import grid, items_of, lesson_data, scaled_down, targets
+from sfumato_papers.collins_2022.protocol import grid, items_of, training_data, scaled_down, targets
 from sfumato_papers.paper import Rerun, Scale
 
 
@@ -61,12 +61,12 @@ def test_the_published_protocol(full: Rerun, sets: LabelSets) -> None:
 def test_every_label_set_can_be_learnt(full: Rerun, sets: LabelSets) -> None:
     """All 26 at full scale; but for the 900 items, and for smoothing of all, every label is hard."""
     items = items_of(full)
-    data, fold = lesson_data(full, items)
-    lesson = data.lesson.take(fold.train)
+    data, fold = training_data(full, items)
+    training_set = data.take(fold.train)
     rng = np.random.default_rng(0)
-    some = np.isin(np.array(lesson.items, int), items.compared)
+    some = np.isin(np.array(training_set.items, int), items.compared)
     assert some.sum() == 900
-    made = {name: target.labels(lesson, rng) for name, target in targets(sets, Scale.FULL).items()}
+    made = {name: target.labels(training_set, rng) for name, target in targets(sets, Scale.FULL).items()}
     assert len(made) == 26
     for name, labels in made.items():
         if name != "smoothing":

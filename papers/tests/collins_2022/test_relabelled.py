@@ -24,34 +24,34 @@ def known() -> Labelled:
 
 
 @pytest.fixture
-def lesson() -> TrainingSet:
+def training_set() -> TrainingSet:
     return TrainingSet(("a", "b", "c", "d"), CLASSES, np.array([0, 2, 1, 1]))
 
 
-def test_means_where_there_are_any(known: Labelled, lesson: TrainingSet) -> None:
-    labels = Relabelled(SoftTarget(), known).labels(lesson, np.random.default_rng(0)).mean()
+def test_means_where_there_are_any(known: Labelled, training_set: TrainingSet) -> None:
+    labels = Relabelled(SoftTarget(), known).labels(training_set, np.random.default_rng(0)).mean()
     np.testing.assert_allclose(labels, [[0.5, 0.1, 0.4], [0, 0, 1], [0.5, 0.5, 0], [0, 1, 0]], atol=1e-7)
 
 
-def test_one_annotator_at_a_time(known: Labelled, lesson: TrainingSet) -> None:
-    labels = Relabelled(DeaggregatedTarget(), known).labels(lesson, np.random.default_rng(0))
+def test_one_annotator_at_a_time(known: Labelled, training_set: TrainingSet) -> None:
+    labels = Relabelled(DeaggregatedTarget(), known).labels(training_set, np.random.default_rng(0))
     drawn = labels.at(torch.tensor([0, 0, 1, 2, 2]), torch.tensor([0.1, 0.9, 0.9, 0.1, 0.9])).numpy()
     expected = [[1, 0, 0], [0, 0.2, 0.8], [0, 0, 1], [0.5, 0.5, 0], [0.5, 0.5, 0]]
     np.testing.assert_allclose(drawn, expected, atol=1e-7)
 
 
-def test_pools_of_fewer_annotators_lie_in_those_of_more(known: Labelled, lesson: TrainingSet) -> None:
-    one = Relabelled(DeaggregatedTarget(1), known).labels(lesson, np.random.default_rng(5))
+def test_pools_of_fewer_annotators_lie_in_those_of_more(known: Labelled, training_set: TrainingSet) -> None:
+    one = Relabelled(DeaggregatedTarget(1), known).labels(training_set, np.random.default_rng(5))
     assert one.starts.tolist() == [0, 1, 2, 3, 4]
-    both = Relabelled(DeaggregatedTarget(2), known).labels(lesson, np.random.default_rng(5))
+    both = Relabelled(DeaggregatedTarget(2), known).labels(training_set, np.random.default_rng(5))
     assert one.rows[0].tolist() in both.rows[:2].tolist()
 
 
-def test_targets_without_people(known: Labelled, lesson: TrainingSet) -> None:
-    even = Relabelled(UniformTarget(), known).labels(lesson, np.random.default_rng(0)).mean()
+def test_targets_without_people(known: Labelled, training_set: TrainingSet) -> None:
+    even = Relabelled(UniformTarget(), known).labels(training_set, np.random.default_rng(0)).mean()
     np.testing.assert_allclose(even[[0, 2]], 1 / 3, atol=1e-6)
     np.testing.assert_allclose(even[[1, 3]], [[0, 0, 1], [0, 1, 0]])
-    luck = Relabelled(RandomTarget("soft"), known).labels(lesson, np.random.default_rng(0)).mean()
+    luck = Relabelled(RandomTarget("soft"), known).labels(training_set, np.random.default_rng(0)).mean()
     assert luck[0].max() < 1
     np.testing.assert_allclose(luck[[1, 3]], [[0, 0, 1], [0, 1, 0]])
 
@@ -60,7 +60,7 @@ def test_what_a_run_keeps_of_it_changes_with_the_labels(known: Labelled) -> None
     said = described(Relabelled(SoftTarget(), known))
     assert said["target"] == {"name": "soft"}
     assert said["known"].startswith("some, 2 items, ")
-    people = known.lesson.people
+    people = known.training_set.people
     assert people is not None
-    moved = TrainingSet(("c", "a"), CLASSES, np.array([1, 0]), people[::-1].copy(), known.lesson.beliefs)
+    moved = TrainingSet(("c", "a"), CLASSES, np.array([1, 0]), people[::-1].copy(), known.training_set.beliefs)
     assert described(Relabelled(SoftTarget(), Labelled("some", moved)))["known"] != said["known"]

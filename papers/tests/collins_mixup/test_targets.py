@@ -26,12 +26,14 @@ def mixtures() -> HumanMixtures:
 
 
 @pytest.fixture
-def lesson() -> TrainingSet:
+def training_set() -> TrainingSet:
     return TrainingSet(("a", "m2", "b", "m1"), CLASSES, np.array([3, 2, 0, 1]))
 
 
-def test_labels_by_hand(mixtures: HumanMixtures, lesson: TrainingSet) -> None:
-    found = {name: each.labels(lesson, np.random.default_rng(0)).mean() for name, each in labelings(mixtures).items()}
+def test_labels_by_hand(mixtures: HumanMixtures, training_set: TrainingSet) -> None:
+    found = {
+        name: each.labels(training_set, np.random.default_rng(0)).mean() for name, each in labelings(mixtures).items()
+    }
     for name, labels in found.items():
         np.testing.assert_allclose(labels[[0, 2]], [[0, 0, 0, 1], [1, 0, 0, 0]], err_msg=name)
     np.testing.assert_allclose(found["generating"][[1, 3]], [[0, 0, 0.25, 0.75], [0.5, 0.5, 0, 0]])
@@ -48,15 +50,15 @@ def test_labels_by_hand(mixtures: HumanMixtures, lesson: TrainingSet) -> None:
     assert found["random"][[1, 3]].max(axis=1).tolist() == [1, 1]
 
 
-def test_one_annotator_at_a_time(mixtures: HumanMixtures, lesson: TrainingSet) -> None:
-    labels = labelings(mixtures)["by-annotator"].labels(lesson, np.random.default_rng(0))
+def test_one_annotator_at_a_time(mixtures: HumanMixtures, training_set: TrainingSet) -> None:
+    labels = labelings(mixtures)["by-annotator"].labels(training_set, np.random.default_rng(0))
     drawn = labels.at(torch.tensor([3, 3, 1, 0]), torch.tensor([0.1, 0.9, 0.9, 0.5])).numpy()
     np.testing.assert_allclose(drawn, [[0.8, 0.2, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 0.1, 0.9], [0, 0, 0, 1]], atol=1e-6)
 
 
-def test_shuffled_confidence_keeps_every_share(mixtures: HumanMixtures, lesson: TrainingSet) -> None:
+def test_shuffled_confidence_keeps_every_share(mixtures: HumanMixtures, training_set: TrainingSet) -> None:
     kept, shuffled = (labelings(mixtures)[name] for name in ("by-annotator-confidence", "shuffled-confidence"))
-    rows = [each.labels(lesson, np.random.default_rng(0)).rows.numpy() for each in (kept, shuffled)]
+    rows = [each.labels(training_set, np.random.default_rng(0)).rows.numpy() for each in (kept, shuffled)]
     smallest = [sorted(each.min(axis=1).tolist()) for each in rows]
     np.testing.assert_allclose(smallest[0], smallest[1], atol=1e-7)
 
@@ -98,10 +100,10 @@ def test_work_together() -> None:
         def missing(self) -> list[int]:
             return list(range(self.n))
 
-        def carry_out(self, job: int) -> None:
+        def run(self, job: int) -> None:
             done.append((self.name, job))
 
     work = Together((Counting("a", 2), Counting("b", 1)))
     for job in work.missing():
-        work.carry_out(job)
+        work.run(job)
     assert done == [("a", 0), ("a", 1), ("b", 0)]

@@ -54,8 +54,8 @@ def test_the_published_protocol(published: Path, tmp_path: Path) -> None:
     assert scaled_down(Scale.FULL, 18) == ""
     assert f"{training.EPOCHS[Scale.CPU]} epochs in one cycle for 200" in scaled_down(Scale.CPU, 34)
     # A mixed image is no test item, and what is learned of it is what people said.
-    assert not any(data.lesson.items[i].startswith("mixed") for i in fold.test)
-    labels = targets["averaged"].labels(data.lesson.take(fold.train), np.random.default_rng(0)).mean()
+    assert not any(data.items[i].startswith("mixed") for i in fold.test)
+    labels = targets["averaged"].labels(data.take(fold.train), np.random.default_rng(0)).mean()
     assert np.isclose(labels.max(axis=1), 1).sum() >= 7000
 
 

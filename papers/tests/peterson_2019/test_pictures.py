@@ -18,7 +18,7 @@ from sfumato_papers.published_data import PublishedData
 def test_every_category_is_learnt_and_held_out(rerun: Rerun) -> None:
     """The released split is sorted by category: its first pictures are of three categories."""
     (fold,) = pictures.folds(rerun)
-    label = pictures.cifar_10h(rerun).lesson.original
+    label = pictures.cifar_10h(rerun).original
     assert label is not None
     assert np.bincount(label[fold.train]).tolist() == [200] * 10
     assert np.bincount(label[fold.test]).tolist() == [100] * 10

@@ -1,4 +1,4 @@
-"""`sfumato attack`: what trained networks predict of pictures that are changed to mislead them."""
+"""`sfumato attack`: test trained models with FGSM and PGD attacks."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Attacks:
   pgd   many steps, from a random start; alpha, steps, norm
 
 \b
-What networks are led away from:
+Labels whose loss the attack increases:
   hard      the original class
   majority  people's first choice
-  soft      all that people see"""
+  soft      people's soft label"""
 
 
 class Number(click.ParamType):  # type: ignore[type-arg, unused-ignore]
@@ -45,26 +45,26 @@ class Number(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 
 @click.command(
     "attack",
-    help="Change the test items of networks as little as eyes can tell, so that each network errs as much as it can, "
-    "and keep what it predicts then.\n\nRUNS is the folder of a run, or one that holds several. A folder a condition "
-    "goes out, with a folder a run in it: sfumato evaluate scores them. Pixels lie in 0..1, whatever scale a network "
-    f"learnt with. What is done is never done twice.\n\n{ATTACK_LINES}",
+    help="Change the test images of trained models by small amounts that increase the loss, and write the predictions."
+    "\n\nRUNS is the folder of a run, or a folder of runs. The output has one folder per condition with one folder per "
+    "run, which sfumato evaluate scores. Pixels are in 0..1, whatever the scale of the model. Predictions that exist "
+    f"are not computed again.\n\n{ATTACK_LINES}",
 )
 @click.argument("runs", type=PATH)
-@click.option("--inputs", type=PATH, required=True, help="The npz the networks learnt from.")
-@click.option("--labels", type=PATH, help="SoftLabels: how people judge.")
-@click.option("--original", type=PATH, help="The class every item came with: a table with item and label.")
+@click.option("--inputs", type=PATH, required=True, help="The npz the models were trained on.")
+@click.option("--labels", type=PATH, help="People's soft labels (SoftLabels).")
+@click.option("--original", type=PATH, help="The original class of each item: a table with item and label.")
 @click.option("--by", "name", default="fgsm", show_default=True, metavar="NAME", help="The attack: fgsm or pgd.")
-@click.option("--eps", type=Number(), help="How far a pixel may move.  [default: 4/255]")
-@click.option("--alpha", type=Number(), help="How far a step of pgd goes.  [default: 2/255]")
-@click.option("--steps", type=int, help="How many steps of pgd.  [default: 10]")
-@click.option("--norm", metavar="NAME", help="What pgd keeps below eps: linf, or l2.  [default: linf]")
+@click.option("--eps", type=Number(), help="Largest change of a pixel.  [default: 4/255]")
+@click.option("--alpha", type=Number(), help="Step size of pgd.  [default: 2/255]")
+@click.option("--steps", type=int, help="Number of pgd steps.  [default: 10]")
+@click.option("--norm", metavar="NAME", help="Norm that pgd bounds by eps: linf or l2.  [default: linf]")
 @click.option("--targets", default="hard", show_default=True, metavar="NAME", help="hard, majority or soft.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The luck of where pgd starts.")
-@click.option("--device", metavar="NAME", default="cpu", show_default=True, help="Where to attack.")
-@click.option("--batch-size", type=click.IntRange(1), help="Pictures attacked at once.  [default: 64]")
-@click.option("--processes", type=int, default=0, help="How many at once.  [default: one a core]")
-@click.option("-o", "--output", type=PATH, required=True, help="The folder the conditions go to, a folder each.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the random start of pgd.")
+@click.option("--device", metavar="NAME", default="cpu", show_default=True, help="Device to compute on.")
+@click.option("--batch-size", type=click.IntRange(1), help="Images attacked at a time.  [default: 64]")
+@click.option("--processes", type=int, default=0, help="Number of parallel processes.  [default: one per core]")
+@click.option("-o", "--output", type=PATH, required=True, help="The folder for the conditions, with one folder each.")
 def command(
     runs: Path,
     inputs: Path,
@@ -87,24 +87,32 @@ def command(
 
     check_not_negative("processes", processes)
     check_folder(output)
-    pictures = Inputs.read(inputs)
+    images = Inputs.read(inputs)
     people = SoftLabels.read(labels) if labels else None
-    came_with = read_original(original) if original else None
+    original_labels = read_original(original) if original else None
     check_torch_installed()
     from sfumato.training.attacks import ATTACKED_AT_ONCE, attack_named
-    from sfumato.training.dealing import run_jobs
     from sfumato.training.grid import check_device
-    from sfumato.training.robustness_runs import AttackExperiment
+    from sfumato.training.robustness_runs import AttackExperiment, run_missing
     from sfumato.training.trained_runs import TrainedRuns
 
     check_device(device)
     attack = attack_named(name, given(settings))
-    ready = TrainedRuns.in_folder(runs)
-    attacking = AttackExperiment(
-        ready.runs, output, attack, pictures, targets, people, came_with, seed, device, batch_size or ATTACKED_AT_ONCE
+    trained = TrainedRuns.in_folder(runs)
+    experiment = AttackExperiment(
+        trained.runs,
+        output,
+        attack,
+        images,
+        targets,
+        people,
+        original_labels,
+        seed,
+        device,
+        batch_size or ATTACKED_AT_ONCE,
     )
-    with progress("runs") as told:
-        run_jobs(attacking, processes=processes, on_progress=told)
-    n_runs = len(attacking.runs)
-    what = f"{n_runs:,} run{'s' * (n_runs != 1)} under {attacking.name_of(attack.n_steps)}"
-    say_written(output, what, ready.notes)
+    with progress("runs") as on_progress:
+        run_missing(experiment, processes=processes, on_progress=on_progress)
+    n_runs = len(experiment.runs)
+    what = f"{n_runs:,} run{'s' * (n_runs != 1)} under {experiment.name_of(attack.n_steps)}"
+    say_written(output, what, trained.notes)

@@ -60,9 +60,8 @@ def command(
     processes: int,
     output: Path,
 ) -> None:
-    from sfumato.planning.grid_engines import engine_named
     from sfumato.planning.informativeness.label_types import label_kind_named
-    from sfumato.planning.informativeness.simulation import SimulationGrid
+    from sfumato.planning.informativeness.simulation import SimulationGrid, check_engine
 
     check_outputs(Path(), output=output)
     grid = SimulationGrid(
@@ -76,7 +75,7 @@ def command(
         noise=noise,
         less_than_one_shot=less_than_one_shot,
     )
-    engine_named(engine)
+    check_engine(engine)
     begun = time.monotonic()
     with drawing() as draw:
         cells = grid.run(

@@ -1,4 +1,4 @@
-"""`sfumato shift`: what trained networks predict when pictures get worse, or come from elsewhere."""
+"""`sfumato shift`: test trained models on corrupted or different images."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
 
 KIND_LINES = """\b
 Kinds of corruption:
-  gaussian-noise  a sensor in poor light
-  shot-noise      light in single photons
+  gaussian-noise  sensor noise in poor light
+  shot-noise      photon noise
   impulse-noise   salt and pepper
-  speckle-noise   noise that grows with the light
+  speckle-noise   noise proportional to brightness
   gaussian-blur   out of focus
-  contrast        all pixels nearer to their mean
-  brightness      too much light
-  saturate        too little colour, or too much; not for grey pictures
-  jpeg            compressed
-  pixelate        too few pixels"""
+  contrast        lower contrast
+  brightness      overexposed
+  saturate        too little color, or too much; not for gray images
+  jpeg            JPEG compression
+  pixelate        low resolution"""
 
 
 @click.command(
     "shift",
-    help="Show networks their test items again, corrupted in several ways and severities, and keep what each "
-    "predicts.\n\nRUNS is the folder of a run, or one that holds several. A folder a condition goes out, with a folder "
-    "a run in it: sfumato evaluate scores them. The constants are those of CIFAR-10-C (Hendrycks & Dietterich 2019). "
-    f"What is done is never done twice.\n\n{KIND_LINES}",
+    help="Predict the test items of trained models again after corruptions of several kinds and severities.\n\n"
+    "RUNS is the folder of a run, or a folder of runs. The output has one folder per condition with one folder per "
+    "run, which sfumato evaluate scores. The constants are those of CIFAR-10-C (Hendrycks & Dietterich 2019). "
+    f"Predictions that exist are not computed again.\n\n{KIND_LINES}",
 )
 @click.argument("runs", type=PATH)
-@click.option("--inputs", type=PATH, help="The npz the networks learnt from; their test items alone are shown again.")
-@click.option("--kinds", type=NameList(), help="Kinds of corruption, with commas between them.  [default: all]")
-@click.option("--severities", default="1,2,3,4,5", show_default=True, help="From 1 to 5, with commas between them.")
+@click.option("--inputs", type=PATH, help="The npz the models were trained on; only their test items are used.")
+@click.option("--kinds", type=NameList(), help="Kinds of corruption, separated by commas.  [default: all]")
+@click.option("--severities", default="1,2,3,4,5", show_default=True, help="From 1 to 5, separated by commas.")
 @click.option(
-    "--extra", multiple=True, metavar="NAME=FILE", help="Another npz, all of it, as a condition of this name."
+    "--extra", multiple=True, metavar="NAME=FILE", help="Another npz; all its items become a condition of this name."
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The luck of all noise.")
-@click.option("--device", metavar="NAME", default="cpu", show_default=True, help="Where to predict.")
-@click.option("--processes", type=int, default=0, help="How many at once.  [default: one a core]")
-@click.option("-o", "--output", type=PATH, required=True, help="The folder the conditions go to, a folder each.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the noise.")
+@click.option("--device", metavar="NAME", default="cpu", show_default=True, help="Device to predict on.")
+@click.option("--processes", type=int, default=0, help="Number of parallel processes.  [default: one per core]")
+@click.option("-o", "--output", type=PATH, required=True, help="The folder for the conditions, with one folder each.")
 def command(
     runs: Path,
     inputs: Path | None,
@@ -64,35 +64,34 @@ def command(
 
     check_not_negative("processes", processes)
     check_folder(output)
-    _check_asked(inputs, kinds, extra)
-    pictures = Inputs.read(inputs) if inputs else None
+    _check_options(inputs, kinds, extra)
+    images = Inputs.read(inputs) if inputs else None
     others = _extra(extra)
     check_torch_installed()
     from sfumato.training.corruptions import CORRUPTIONS, corruption_named
-    from sfumato.training.dealing import run_jobs
     from sfumato.training.grid import check_device
-    from sfumato.training.robustness_runs import ShiftExperiment, corruptions_for
+    from sfumato.training.robustness_runs import ShiftExperiment, corruptions_for, run_missing
     from sfumato.training.trained_runs import TrainedRuns
 
     check_device(device)
     named = None if kinds is None else [corruption_named(name) for name in kinds]
-    corrupted = () if pictures is None else corruptions_for(pictures, named, _severities(severities))
-    ready = TrainedRuns.in_folder(runs)
-    shifting = ShiftExperiment(ready.runs, output, pictures, corrupted, others, seed, device)
-    with progress("conditions") as told:
-        run_jobs(shifting, processes=processes, on_progress=told)
-    notes = list(ready.notes)
+    corrupted = () if images is None else corruptions_for(images, named, _severities(severities))
+    trained = TrainedRuns.in_folder(runs)
+    experiment = ShiftExperiment(trained.runs, output, images, corrupted, others, seed, device)
+    with progress("conditions") as on_progress:
+        run_missing(experiment, processes=processes, on_progress=on_progress)
+    notes = list(trained.notes)
     done = {each.corruption.name for each in corrupted if each.corruption is not None}
-    if pictures is not None and kinds is None and len(done) < len(CORRUPTIONS):
+    if images is not None and kinds is None and len(done) < len(CORRUPTIONS):
         left = ", ".join(each.name for each in CORRUPTIONS if each.name not in done)
-        notes.append(f"left out {left}: the pictures are grey")
-    n_runs, n_shifts = len(shifting.runs), len(shifting.shifts)
+        notes.append(f"left out {left}: the images are gray")
+    n_runs, n_shifts = len(experiment.runs), len(experiment.shifts)
     say_written(output, f"{n_runs:,} run{'s' * (n_runs != 1)} under {n_shifts:,} conditions", notes)
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to be told how many of `what` are done, and of how many."""
+    """A callback that shows how many of `what` are done."""
     started_at = time.monotonic()
     with drawing() as draw:
 
@@ -102,13 +101,13 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield show
 
 
-def _check_asked(inputs: Path | None, kinds: tuple[str, ...] | None, extra: tuple[str, ...]) -> None:
+def _check_options(inputs: Path | None, kinds: tuple[str, ...] | None, extra: tuple[str, ...]) -> None:
     from sfumato.tables.errors import BadSetting
 
     if inputs is None and (kinds is not None or not extra):
         raise BadSetting(
             "found no --inputs",
-            expected="pictures to corrupt, or other ones to predict",
+            expected="images to corrupt, or other images to predict",
             fix="give --inputs X.npz, or --extra NAME=FILE",
             code="missing-source",
         )
@@ -126,7 +125,7 @@ def _severities(text: str) -> list[int]:
 
 
 def _extra(named: tuple[str, ...]) -> dict[str, Inputs]:
-    """Other sets by name, read."""
+    """Other data sets by name."""
     from sfumato.tables.errors import BadSetting, show
     from sfumato.tables.inputs import Inputs
 
@@ -135,7 +134,7 @@ def _extra(named: tuple[str, ...]) -> dict[str, Inputs]:
         name, equals, path = text.partition("=")
         if not name.strip() or not equals or not path or name.strip() in found:
             raise BadSetting(
-                f"found --extra {show(text)}{' with a name that is taken' if name.strip() in found else ''}",
+                f"found --extra {show(text)}{' with a name that was already used' if name.strip() in found else ''}",
                 expected="a name and a file, each name once",
                 fix="write for example --extra cinic=cinic.npz",
                 code="bad-setting",

@@ -1,5 +1,5 @@
-"""SoftLabels and Beliefs -> models, and what they predict. The only folder that knows torch.
+"""Training models on soft labels. The only package that imports torch.
 
-A `TrainingSet` is what is known of the items to be learnt from; a target makes `Labels` of it; a network learns them by
-a `Recipe`. Networks that differ in nothing but their target are trained side by side, as one wide model.
+A `TrainingSet` holds items, images and label sources; a target computes labels from it; a `Grid` of targets, networks
+and seeds is trained with a `Recipe`. Runs that differ only in their target are trained together as one wide network.
 """

@@ -1,7 +1,6 @@
-"""Attacks: pictures changed as little as eyes can tell, so that a network errs as much as it can.
+"""Adversarial attacks: small changes of an image that increase a network's loss.
 
-`x` lies in 0..1 and stays there; `eps` is in the same unit, 4/255 being four grey levels. What the network is led away
-from are labels `q`, with or without doubt: the loss is their cross-entropy, `-sum q ln p`.
+Pixels `x` are in 0..1; `eps` has the same unit, so that 4/255 is four gray levels.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from sfumato.tables.errors import BadSetting
 from sfumato.tables.probabilities import check_probs
 from sfumato.tables.settings import above_0, at_least, one_of
 from sfumato.tables.strategies import strategy_from_name
-from sfumato.training.run_folder import normalised
+from sfumato.training.run_folder import normalized
 from sfumato.training.trained_runs import PixelModel
 
 ATTACKED_AT_ONCE = 64
-"""Pictures attacked at a time: gradients take many times the memory of predictions."""
+"""Images attacked at a time: gradients need much more memory than predictions."""
 NORMS = ("linf", "l2")
 
 
 @runtime_checkable
 class Attack(Protocol):
-    """How pictures are led astray: where it begins, and how it moves along the gradient of the loss."""
+    """An attack: its start, and its steps along the gradient of the loss."""
 
     name: ClassVar[str]
     eps: float
@@ -36,16 +35,16 @@ class Attack(Protocol):
     @property
     def n_steps(self) -> int: ...
 
-    def begun(self, x: Tensor, rng: np.random.Generator) -> Tensor: ...
+    def start(self, x: Tensor, rng: np.random.Generator) -> Tensor: ...
 
-    def moved(self, at: Tensor, gradient: Tensor, x: Tensor) -> Tensor: ...
+    def step(self, at: Tensor, gradient: Tensor, x: Tensor) -> Tensor: ...
 
 
 @dataclass(frozen=True)
 class Fgsm:
-    """`clip(x + eps sign(g))`: the fast gradient sign method (Goodfellow et al. 2015). Nothing is drawn.
+    """`clip(x + eps sign(g))`: the fast gradient sign method (Goodfellow et al. 2015). Not random.
 
-    One step, quick, and easily misled by networks whose gradient turns nearby: prefer `pgd` to call one robust.
+    One fast step. It can miss weaknesses if the gradient changes nearby: use `pgd` to claim robustness.
     """
 
     eps: float = 4 / 255
@@ -59,19 +58,19 @@ class Fgsm:
     def n_steps(self) -> int:
         return 1
 
-    def begun(self, x: Tensor, rng: np.random.Generator) -> Tensor:  # noqa: ARG002
+    def start(self, x: Tensor, rng: np.random.Generator) -> Tensor:  # noqa: ARG002
         return x
 
-    def moved(self, at: Tensor, gradient: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
+    def step(self, at: Tensor, gradient: Tensor, x: Tensor) -> Tensor:  # noqa: ARG002
         return (at + self.eps * gradient.sign()).clamp(0, 1)
 
 
 @dataclass(frozen=True)
 class Pgd:
-    """Projected gradient descent (Madry et al. 2018): from anywhere within eps, `steps` of `alpha`, none out of it.
+    """Projected gradient descent (Madry et al. 2018): from a random point within eps, `steps` steps of size `alpha`.
 
-    `norm` "linf": no pixel moves by more than eps, steps go along the gradient's sign. "l2": the change is no longer
-    than eps (so choose a larger one, .25 or .5), steps go along the gradient.
+    `norm` "linf": no pixel changes by more than eps, and steps follow the sign of the gradient. "l2": the norm of the
+    change is at most eps (choose a larger one, 0.25 or 0.5), and steps follow the gradient.
     """
 
     eps: float = 4 / 255
@@ -91,21 +90,21 @@ class Pgd:
     def n_steps(self) -> int:
         return self.steps
 
-    def begun(self, x: Tensor, rng: np.random.Generator) -> Tensor:
+    def start(self, x: Tensor, rng: np.random.Generator) -> Tensor:
         if self.norm == "linf":
             off = rng.uniform(-self.eps, self.eps, tuple(x.shape))
         else:
-            # From the sphere of two more dimensions, the others lie evenly within the ball.
-            way = rng.standard_normal((len(x), x[0].numel() + 2))
-            off = self.eps * (way / np.linalg.norm(way, axis=1, keepdims=True))[:, :-2].reshape(tuple(x.shape))
+            # All but two coordinates of a uniform point on a sphere are uniform in a ball.
+            point = rng.standard_normal((len(x), x[0].numel() + 2))
+            off = self.eps * (point / np.linalg.norm(point, axis=1, keepdims=True))[:, :-2].reshape(tuple(x.shape))
         return (x + torch.from_numpy(off.astype(np.float32)).to(x.device)).clamp(0, 1)
 
-    def moved(self, at: Tensor, gradient: Tensor, x: Tensor) -> Tensor:
+    def step(self, at: Tensor, gradient: Tensor, x: Tensor) -> Tensor:
         if self.norm == "linf":
             off = (at + self.alpha * gradient.sign() - x).clamp(-self.eps, self.eps)
         else:
-            off = at + self.alpha * _of_length_1(gradient) - x
-            off = off * (self.eps / _lengths(off).clamp(min=1e-30)).clamp(max=1)
+            off = at + self.alpha * _unit_norm(gradient) - x
+            off = off * (self.eps / _norms(off).clamp(min=1e-30)).clamp(max=1)
         return (x + off).clamp(0, 1)
 
 
@@ -113,13 +112,13 @@ ATTACKS: tuple[Any, ...] = (Fgsm, Pgd)
 
 
 def attack_named(name: str, settings: dict[str, Any]) -> Attack:
-    """The attack called `name` with `settings`; the one place where a name becomes an object."""
+    """The attack called `name` with `settings`."""
     return strategy_from_name("attack", ATTACKS, name, settings)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
 class Attacked:
-    """What a network predicts of pictures as they are led astray, and the pictures in the end, from 0 to 1."""
+    """Predictions before the attack and after each step, and the attacked images, with pixels from 0 to 1."""
 
     clean: Float[np.ndarray, "items classes"]
     steps: Float[np.ndarray, "steps items classes"]
@@ -135,16 +134,16 @@ def attacked(
     *,
     at_once: int = ATTACKED_AT_ONCE,
 ) -> Attacked:
-    """The model under attack, away from `targets`; luck is drawn picture after picture, whatever stands beside it."""
+    """Attack a model so that its loss on `targets` grows; random numbers are drawn per image, in order."""
     check_probs(np.asarray(targets, np.float64))
-    clean, steps, moved = [], [], []
+    clean, steps, changed = [], [], []
     for start in range(0, len(images), at_once):
         x = model.pixels(images[start : start + at_once])
         exact = torch.float32 if model.device.type == "mps" else torch.float64
         q = torch.from_numpy(np.array(targets[start : start + at_once], np.float64)).to(model.device, exact)
         with torch.no_grad():
             clean.append(_probs(model.logits(x)))
-        at, predicted = attack.begun(x, rng), []
+        at, predicted = attack.start(x, rng), []
         for step in range(attack.n_steps + 1):
             if step == attack.n_steps:
                 with torch.no_grad():
@@ -153,32 +152,32 @@ def attacked(
             at = at.detach().requires_grad_()
             with torch.enable_grad():
                 logits = model.logits(at)
-                # Exact, for where a network is sure float32 has no gradient left; the sum, so that none minds another.
+                # float64, because float32 has no gradient left for confident predictions; a sum keeps images separate.
                 loss = -(q * logits.to(exact).log_softmax(-1)).sum()
                 (gradient,) = torch.autograd.grad(loss, at)
             if step:
                 predicted.append(_probs(logits.detach()))
-            at = attack.moved(at.detach(), gradient, x)
+            at = attack.step(at.detach(), gradient, x)
         steps.append(np.stack(predicted))
-        moved.append(at.permute(0, 2, 3, 1).cpu().numpy())
-    return Attacked(np.concatenate(clean), np.concatenate(steps, axis=1), np.concatenate(moved))
+        changed.append(at.permute(0, 2, 3, 1).cpu().numpy())
+    return Attacked(np.concatenate(clean), np.concatenate(steps, axis=1), np.concatenate(changed))
 
 
 def _probs(logits: Float[Tensor, "items classes"]) -> Float[np.ndarray, "items classes"]:
-    return normalised(logits.softmax(-1).cpu().numpy())
+    return normalized(logits.softmax(-1).cpu().numpy())
 
 
-def _lengths(x: Tensor) -> Tensor:
-    lengths: Tensor = torch.linalg.vector_norm(x, dim=tuple(range(1, x.dim())), keepdim=True)
-    return lengths
+def _norms(x: Tensor) -> Tensor:
+    norms: Tensor = torch.linalg.vector_norm(x, dim=tuple(range(1, x.dim())), keepdim=True)
+    return norms
 
 
-def _of_length_1(gradient: Tensor) -> Tensor:
-    """Each picture's gradient, as long as 1; one that is nothing stays nothing."""
-    # The largest first, for squares of small numbers are nothing.
+def _unit_norm(gradient: Tensor) -> Tensor:
+    """Each image's gradient with norm 1; a zero gradient stays zero."""
+    # Divided by the largest value first, because squares of small numbers underflow.
     largest = gradient.abs().amax(dim=tuple(range(1, gradient.dim())), keepdim=True)
     scaled = gradient / largest.clamp(min=torch.finfo(gradient.dtype).tiny)
-    return scaled / _lengths(scaled).clamp(min=1e-30)
+    return scaled / _norms(scaled).clamp(min=1e-30)
 
 
 def _check_eps(eps: float, *, most: float) -> None:
@@ -186,6 +185,6 @@ def _check_eps(eps: float, *, most: float) -> None:
         raise BadSetting(
             f"found eps = {eps:g}",
             expected="a finite number, 0 or more" if most > 1 else "a number from 0 to 1, the unit of the pixels",
-            fix="divide grey levels by 255: --eps 4/255",
+            fix="divide gray levels by 255: --eps 4/255",
             code="bad-setting",
         )

@@ -1,10 +1,8 @@
-"""Convolutions that learn faster on CPUs than torch would have them (measured with torch 2.13).
+"""Convolutions whose backward pass is faster on CPUs than torch's (measured with torch 2.13).
 
-Pictures with one channel: as a matrix product over the input's windows, which are looked up once and serve the way
-there and back. torch's own way back takes six times as long as the way there.
-
-Members whose channels do not fill the processor's registers (no multiple of 8): the gradient of the input is taken a
-member at a time, channels first, in two thirds of the time.
+Images with one channel: a matrix product over the input's windows, which are gathered once for the forward and the
+backward pass; torch's backward pass takes six times as long as its forward pass. Runs whose number of channels is not
+a multiple of 8: the gradient of the input is computed run by run, channels first, in two thirds of the time.
 """
 
 from __future__ import annotations
@@ -16,34 +14,34 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-FILLED = 8
-"""Numbers in a register."""
+REGISTER = 8
+"""Numbers in a processor register."""
 
 
-def convolved(x: Tensor, weight: Tensor, bias: Tensor | None, *, groups: int = 1, **settings: Any) -> Tensor:
-    """`conv2d`, by our own way where that is faster. `settings` are stride, padding and dilation."""
+def conv2d(x: Tensor, weight: Tensor, bias: Tensor | None, *, groups: int = 1, **settings: Any) -> Tensor:
+    """`torch.nn.functional.conv2d`, faster if possible. `settings` are stride, padding and dilation."""
     if x.device.type == "cpu" and torch.is_grad_enabled() and not isinstance(settings["padding"], str):
         if x.shape[1] == 1 and not x.requires_grad:
-            return _Grey.apply(x, weight, bias, settings)  # type: ignore[no-any-return, no-untyped-call]
-        if groups > 1 and weight.shape[1] % FILLED and x.requires_grad:
-            return _Apart.apply(x, weight, bias, groups, settings)  # type: ignore[no-any-return, no-untyped-call]
+            return _OneChannel.apply(x, weight, bias, settings)  # type: ignore[no-any-return, no-untyped-call]
+        if groups > 1 and weight.shape[1] % REGISTER and x.requires_grad:
+            return _GroupedInputGradient.apply(x, weight, bias, groups, settings)  # type: ignore[no-any-return, no-untyped-call]
     return F.conv2d(x, weight, bias, groups=groups, **settings)
 
 
-class _Grey(torch.autograd.Function):
-    """Of one channel; what comes out lies in channels_last, as between our layers."""
+class _OneChannel(torch.autograd.Function):
+    """For one input channel; the output is channels_last, as between our layers."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, settings: dict[str, Any]) -> Tensor:
         n_out, _, *size = weight.shape
         padded = F.pad(x[:, 0], [side for side in settings["padding"][::-1] for _ in range(2)])
-        places = _window_places(*padded.shape[1:], *size, *settings["stride"], *settings["dilation"])
-        windows = padded.flatten(1).index_select(1, places.flatten()).view(len(x), -1, size[0] * size[1])
+        indices = _window_indices(*padded.shape[1:], *size, *settings["stride"], *settings["dilation"])
+        windows = padded.flatten(1).index_select(1, indices.flatten()).view(len(x), -1, size[0] * size[1])
         ctx.save_for_backward(windows, weight)
         ctx.has_bias = bias is not None
         flat, by_out = windows.flatten(0, 1), weight.reshape(n_out, -1).t()
         by_place = flat @ by_out if bias is None else torch.addmm(bias, flat, by_out)
-        return by_place.view(len(x), *places.shape[:2], n_out).permute(0, 3, 1, 2)
+        return by_place.view(len(x), *indices.shape[:2], n_out).permute(0, 3, 1, 2)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
@@ -54,8 +52,8 @@ class _Grey(torch.autograd.Function):
         return None, of_weight.contiguous(memory_format=torch.channels_last), of_bias, None
 
 
-class _Apart(torch.autograd.Function):
-    """Of several groups, whose inputs get their gradients one by one."""
+class _GroupedInputGradient(torch.autograd.Function):
+    """For several groups: the gradient of the input is computed group by group."""
 
     @staticmethod
     def forward(
@@ -95,10 +93,10 @@ def _backward(
 
 
 @lru_cache(16)
-def _window_places(
+def _window_indices(
     height: int, width: int, tall: int, wide: int, down: int, right: int, apart_down: int, apart_right: int
 ) -> Tensor:
-    """For every place of a window in a picture, and every pixel of it, where that stands in the picture's line."""
+    """The index, in the flattened image, of every pixel of every window."""
     numbers = torch.arange(height * width).view(height, width)
     windows = numbers.unfold(0, apart_down * (tall - 1) + 1, down).unfold(1, apart_right * (wide - 1) + 1, right)
     return windows[:, :, ::apart_down, ::apart_right].flatten(2)

@@ -1,7 +1,4 @@
-"""What every way to learn from a crowd shares: the beliefs of a batch, and the head that predicts them.
-
-CrowdLabels: what a network learns from when it learns its annotators too.
-"""
+"""Crowd heads: the protocol of models that predict each annotator's belief on top of a network, and their labels."""
 
 from __future__ import annotations
 
@@ -21,17 +18,17 @@ from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 
 @dataclass(frozen=True, eq=False)
 class CrowdRows:
-    """The beliefs about the items of a batch, one a row."""
+    """The beliefs about the items of a batch, one per row."""
 
     position: Int[Tensor, "rows"]
-    """Which item of the batch a row is about."""
+    """The item of each row, by its position in the batch."""
     annotator: Int[Tensor, "rows"]
-    """Whose belief it is, by number."""
+    """The annotator of each row, by number."""
     probs: Float[Tensor, "rows classes"]
 
 
 def gather(pool: AnnotatorBeliefs, index: Int[Tensor, "batch"] | Int[np.ndarray, "batch"]) -> CrowdRows:
-    """Every belief in `pool` about the items `index`, in their order; on the device of `index`."""
+    """All beliefs about the items `index`, in this order, on the device of `index`."""
     device = index.device if isinstance(index, Tensor) else torch.device("cpu")
     chosen = index.cpu().numpy() if isinstance(index, Tensor) else index
     part = pool.take(chosen)
@@ -44,7 +41,7 @@ def gather(pool: AnnotatorBeliefs, index: Int[Tensor, "batch"] | Int[np.ndarray,
 
 
 class CrowdHead(nn.Module):
-    """On top of a network that predicts an item's class: what each annotator would say of it. Abstract."""
+    """Predicts the belief of each annotator from a network's logits. Abstract."""
 
     @abstractmethod
     def forward(
@@ -53,39 +50,39 @@ class CrowdHead(nn.Module):
         position: Int[Tensor, "rows"],
         annotator: Int[Tensor, "rows"],
     ) -> Float[Tensor, "rows classes"]:
-        """The log-probabilities of what annotator `annotator[r]` says of item `position[r]`."""
+        """The log-probabilities of the belief of annotator `annotator[r]` about item `position[r]`."""
 
     @abstractmethod
     def penalty(self) -> Float[Tensor, ""]:
-        """What the head itself adds to the loss."""
+        """The regularization term of the loss."""
 
     @abstractmethod
     def confusion(self) -> Float[Tensor, "annotators classes classes"]:
-        """How probable each annotator is to say the last axis where the network is sure of the middle one."""
+        """The probability that an annotator chooses the last axis if the network is sure of the middle axis."""
 
     def loss(self, logits: Float[Tensor, "batch classes"], rows: CrowdRows) -> Float[Tensor, ""]:
-        """The mean over beliefs of their cross-entropy with what is predicted of their annotators, plus the penalty.
+        """The mean cross-entropy between beliefs and their predictions, plus the penalty.
 
-        A batch that nobody judged has no cross-entropy, and moves nothing but the penalty.
+        A batch without beliefs has only the penalty.
         """
         predicted: Tensor = self(logits, rows.position, rows.annotator)
-        told = -(rows.probs * predicted).sum() / max(len(rows.probs), 1)
-        return told + self.penalty()
+        cross_entropy = -(rows.probs * predicted).sum() / max(len(rows.probs), 1)
+        return cross_entropy + self.penalty()
 
 
 @runtime_checkable
 class CrowdModel(Protocol):
-    """How annotators are modelled while a network learns from all of their beliefs at once."""
+    """How annotators are modeled while a network is trained on all their beliefs."""
 
     name: ClassVar[str]
 
     def head(self, n_annotators: int, n_classes: int) -> CrowdHead:
-        """A fresh head; nothing in it is random."""
+        """A new head, initialized without random numbers."""
         ...
 
 
 def check_sizes(n_annotators: int, n_classes: int) -> None:
-    """Raise unless there is somebody, and something to choose between."""
+    """Raise an error for fewer than one annotator or two classes."""
     if n_annotators < 1:
         raise bad_setting("n_annotators", n_annotators, "1 or more")
     if n_classes < 2:
@@ -94,37 +91,37 @@ def check_sizes(n_annotators: int, n_classes: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class CrowdLabels:
-    """Every belief about every item, to be learnt through a head that knows whose they are.
+    """All beliefs, for training through a head per annotator.
 
-    As labels without the head they are one annotator's belief at each access, and on average the mean belief.
+    Without the head, the label of an access is one annotator's belief; on average it is the mean belief.
     """
 
     crowd: CrowdModel
     pool: AnnotatorBeliefs
-    drawn: PooledLabels
+    sampled: PooledLabels
 
     @classmethod
-    def of(cls, crowd: CrowdModel, lesson: TrainingSet) -> CrowdLabels:
-        pool = lesson.need_beliefs(crowd.name)
+    def of(cls, crowd: CrowdModel, training_set: TrainingSet) -> CrowdLabels:
+        pool = training_set.need_beliefs(crowd.name)
         return cls(crowd, pool, PooledLabels.of(pool.rows, pool.starts))
 
     def head(self) -> CrowdHead:
-        """A fresh head for these annotators."""
+        """A new head for these annotators."""
         return self.crowd.head(self.pool.n_annotators, self.pool.rows.shape[1])
 
     def loss(
         self, head: CrowdHead, logits: Float[Tensor, "batch classes"], index: Int[Tensor, "batch"]
     ) -> Float[Tensor, ""]:
-        """The loss of a batch, under a head."""
+        """The loss of a batch with a head."""
         return head.loss(logits, gather(self.pool, index))
 
     def at(
         self, index: Int[Tensor, "accesses"], chance: Float[Tensor, "accesses"]
     ) -> Float[Tensor, "accesses classes"]:
-        return self.drawn.at(index, chance)
+        return self.sampled.at(index, chance)
 
     def mean(self) -> Float[np.ndarray, "items classes"]:
-        return self.drawn.mean()
+        return self.sampled.mean()
 
     def to(self, device: torch.device) -> CrowdLabels:
-        return CrowdLabels(self.crowd, self.pool, self.drawn.to(device))
+        return CrowdLabels(self.crowd, self.pool, self.sampled.to(device))

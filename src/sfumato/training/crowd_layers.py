@@ -1,13 +1,7 @@
-"""Annotator confusion: what each annotator says, given what is true, learnt with the network.
+"""Crowd layers: three heads that are trained with a network, directly on annotators' beliefs. `CROWDS` lists them.
 
-Annotator heads: a last layer an annotator, near the one they share.
-
-Crowd layer: a matrix an annotator on top of the network.
-
-Learning from a crowd directly: the network and what its annotators are like, both at once, from Beliefs.
-
-A head stands on the network while it learns, and is taken off when it predicts. `CROWDS` lists the kinds of head.
-For a batch: `rows = gather(pool, index)`, then `head.loss(logits, rows)`.
+The head is used in training only and removed for predictions. For a batch: `rows = gather(pool, index)`, then
+`head.loss(logits, rows)`.
 """
 
 from __future__ import annotations
@@ -31,11 +25,11 @@ from sfumato.training.training_set import TrainingSet
 
 @dataclass(frozen=True)
 class AnnotatorConfusion:
-    """Annotator a says class j with `sum_i p_i A_a[i, j]`, rows of A_a distributions (Tanno et al. 2019).
+    """A confusion matrix per annotator: class j has probability `sum_i p_i A_a[i, j]` (Tanno et al. 2019).
 
-    `trace` adds trace * the mean of tr A_a: of all matrices that explain the answers it prefers those with the most
-    confusion, which keeps the network from taking over people's errors. A_a begins with `diagonal` on its diagonal;
-    begin close to 1, or with trace 0 for the first epochs, or the network may learn the classes in another order.
+    `trace` adds trace * mean tr A_a to the loss: among all matrices that explain the answers it prefers those with the
+    most confusion, so that the network does not learn the annotators' errors. A_a starts with `diagonal` on its
+    diagonal. With a value far below 1, the network may learn the classes in another order.
     """
 
     trace: float = 0.01
@@ -47,8 +41,8 @@ class AnnotatorConfusion:
         not_negative("trace", self.trace)
         between_0_and_1("diagonal", self.diagonal)
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> CrowdLabels:  # noqa: ARG002
-        return CrowdLabels.of(self, lesson)
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> CrowdLabels:  # noqa: ARG002
+        return CrowdLabels.of(self, training_set)
 
     def head(self, n_annotators: int, n_classes: int) -> CrowdHead:
         check_sizes(n_annotators, n_classes)
@@ -82,12 +76,12 @@ class _Confusions(CrowdHead):
 
 @dataclass(frozen=True)
 class AnnotatorHeads:
-    """Annotator a says `softmax(z + V_a z + b_a)` of an item with logits z of mean 0; V_a and b_a begin as zeros.
+    """A linear layer per annotator: `softmax(z + V_a z + b_a)` for logits z of mean 0; V_a and b_a start at zero.
 
-    A linear layer an annotator on the logits, in the way of the doctors' own heads of Guan et al. (2018). `shrinkage`
-    adds shrinkage * (||V_a||^2 + ||b_a||^2), the mean over annotators, which draws them to the network they share; with
-    0 and few answers each they take over what the network should learn. Made for people who lean to some classes:
-    where many swap classes it may take the swap for the truth; prefer `annotator-confusion` or `crowd-layer`.
+    Similar to the heads per doctor of Guan et al. (2018). `shrinkage` adds shrinkage * (||V_a||^2 + ||b_a||^2), the
+    mean over annotators, to the loss, which pulls the layers towards the shared network; with 0 and few answers per
+    annotator, the layers fit what the network should learn. Suited to annotators who prefer some classes. If many
+    annotators swap classes, prefer `annotator-confusion` or `crowd-layer`.
     """
 
     shrinkage: float = 0.01
@@ -97,8 +91,8 @@ class AnnotatorHeads:
     def __post_init__(self) -> None:
         not_negative("shrinkage", self.shrinkage)
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> CrowdLabels:  # noqa: ARG002
-        return CrowdLabels.of(self, lesson)
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> CrowdLabels:  # noqa: ARG002
+        return CrowdLabels.of(self, training_set)
 
     def head(self, n_annotators: int, n_classes: int) -> CrowdHead:
         check_sizes(n_annotators, n_classes)
@@ -118,17 +112,17 @@ class _Heads(CrowdHead):
         position: Int[Tensor, "rows"],
         annotator: Int[Tensor, "rows"],
     ) -> Float[Tensor, "rows classes"]:
-        # Logits mean the same with a constant added; what heads make of them must too.
+        # Adding a constant to all logits must not change the predictions.
         z = (logits - logits.mean(dim=-1, keepdim=True))[position]
         own = torch.bmm(self.weight[annotator], z[:, :, None])[:, :, 0] + self.bias[annotator]
         return F.log_softmax(z + own, dim=-1)
 
     def penalty(self) -> Float[Tensor, ""]:
-        away = self.weight.square().sum(dim=(1, 2)) + self.bias.square().sum(dim=1)
-        return self.shrinkage * away.mean()
+        distance = self.weight.square().sum(dim=(1, 2)) + self.bias.square().sum(dim=1)
+        return self.shrinkage * distance.mean()
 
     def confusion(self) -> Float[Tensor, "annotators classes classes"]:
-        """Of a network whose odds for a class are 99 to 1."""
+        """For a network with odds of 99 to 1 for a class."""
         n_classes = self.bias.shape[1]
         sure = math.log(99 * (n_classes - 1)) * (torch.eye(n_classes, device=self.bias.device) - 1 / n_classes)
         own = torch.einsum("ajk,ik->aij", self.weight.detach(), sure) + self.bias.detach()[:, None]
@@ -137,12 +131,12 @@ class _Heads(CrowdHead):
 
 @dataclass(frozen=True)
 class CrowdLayer:
-    """Annotator a says `softmax(W_a p)` of an item the network gives `p` to; W_a begins as the identity (Rodrigues and
-    Pereira 2018).
+    """A matrix per annotator: `softmax(W_a p)` for predictions `p` of the network; W_a starts as the identity
+    (Rodrigues and Pereira 2018).
 
-    Soft beliefs are learnt as they are. `decay` adds decay * ||W_a - I||^2, the mean over annotators: raise it where
-    people gave few answers; a little (.01) also steadies the start. Because p lies in 0..1, a fresh layer is less sure
-    than the network; prefer `annotator-confusion` where matrices should be read as probabilities.
+    `decay` adds decay * ||W_a - I||^2, the mean over annotators, to the loss: increase it if annotators gave few
+    answers; a small value (0.01) also stabilizes the start. Because p is in 0..1, a new layer is less confident than
+    the network; use `annotator-confusion` to read the matrices as probabilities.
     """
 
     decay: float = 0.0
@@ -152,8 +146,8 @@ class CrowdLayer:
     def __post_init__(self) -> None:
         not_negative("decay", self.decay)
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> CrowdLabels:  # noqa: ARG002
-        return CrowdLabels.of(self, lesson)
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> CrowdLabels:  # noqa: ARG002
+        return CrowdLabels.of(self, training_set)
 
     def head(self, n_annotators: int, n_classes: int) -> CrowdHead:
         check_sizes(n_annotators, n_classes)
@@ -176,8 +170,8 @@ class _Matrices(CrowdHead):
         return F.log_softmax(torch.bmm(self.weight[annotator], p[:, :, None])[:, :, 0], dim=-1)
 
     def penalty(self) -> Float[Tensor, ""]:
-        away = self.weight - torch.eye(self.weight.shape[-1], device=self.weight.device)
-        return self.decay * away.square().sum(dim=(1, 2)).mean()
+        distance = self.weight - torch.eye(self.weight.shape[-1], device=self.weight.device)
+        return self.decay * distance.square().sum(dim=(1, 2)).mean()
 
     def confusion(self) -> Float[Tensor, "annotators classes classes"]:
         return F.softmax(self.weight.detach(), dim=1).transpose(1, 2)
@@ -200,5 +194,5 @@ __all__ = [
 
 
 def crowd_named(name: str, settings: Mapping[str, Any]) -> CrowdModel:
-    """The way to learn from a crowd called `name` with `settings`; the one place where a name becomes an object."""
+    """The crowd layer called `name` with `settings`."""
     return strategy_from_name("crowd", CROWDS, name, settings)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Dynamics: how each training item was predicted, epoch by epoch. What data maps are drawn from."""
+"""Training dynamics: predictions for each training item by epoch, the input of data maps."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sfumato.training.ranks import Ranks
 
 @dataclass(frozen=True, eq=False)
 class EpochDynamics:
-    """One epoch of one network: for every training item the probability of its gold class, the probability that a
-    draw from it and one from people's label agree (`sum q p`), and whether the first choice was the gold class."""
+    """One epoch of one run, per training item: the probability of the gold class, the probability that samples from the
+    prediction and from people's label agree (`sum q p`), and whether the first choice is the gold class."""
 
     gold: Float[np.ndarray, "items"]
     agreement: Float[np.ndarray, "items"]
@@ -24,7 +24,7 @@ class EpochDynamics:
 
 @dataclass(eq=False)
 class Dynamics:
-    """The moments of one network: `online`, as each item was met in training, and at the `end` of each epoch."""
+    """The dynamics of one run: `online`, when each item is in a batch, and at the `end` of each epoch."""
 
     moments: dict[tuple[str, int], EpochDynamics] = field(default_factory=dict)
 
@@ -34,28 +34,28 @@ class Dynamics:
 
 @dataclass(frozen=True, eq=False)
 class DynamicsBuffer:
-    """Room for one epoch of several networks."""
+    """The dynamics of one epoch of a run group."""
 
-    items: Int[Tensor, "learnt"]
-    """Which items are noted, in order."""
-    gold: Float[Tensor, "members items"]
-    agreement: Float[Tensor, "members items"]
-    correct: Bool[Tensor, "members items"]
+    items: Int[Tensor, "train"]
+    """The items that are recorded, in order."""
+    gold: Float[Tensor, "runs items"]
+    agreement: Float[Tensor, "runs items"]
+    correct: Bool[Tensor, "runs items"]
 
     @classmethod
-    def empty(cls, members: int, items: Int[Tensor, "learnt"]) -> DynamicsBuffer:
+    def empty(cls, runs: int, items: Int[Tensor, "train"]) -> DynamicsBuffer:
         n_items = int(items.max()) + 1
-        blank = torch.full((members, n_items), torch.nan)
-        return cls(items, blank, blank.clone(), torch.zeros((members, n_items), dtype=torch.bool))
+        blank = torch.full((runs, n_items), torch.nan)
+        return cls(items, blank, blank.clone(), torch.zeros((runs, n_items), dtype=torch.bool))
 
-    def note(
+    def record(
         self,
-        logits: Float[Tensor, "members batch classes"],
+        logits: Float[Tensor, "runs batch classes"],
         index: Int[Tensor, "batch"],
         gold: Int[Tensor, "all_items"],
         reference: Float[Tensor, "all_items classes"],
     ) -> None:
-        """How the items `index` are predicted."""
+        """Store the predictions for the items `index`."""
         probs = logits.float().softmax(-1)
         right = gold[index]
         place = index.cpu()
@@ -64,22 +64,22 @@ class DynamicsBuffer:
         self.correct[:, place] = (probs.argmax(-1) == right).cpu()
 
     def gather(self, ranks: Ranks) -> None:
-        """Take in what other ranks noted of their items."""
+        """Collect the values of the other ranks."""
         if ranks.world > 1:
-            # An item is noted by one rank, or by all alike.
-            for noted in (self.gold, self.agreement):
-                ranks.largest(noted.nan_to_num_(0.0))
+            # An item is recorded by one rank, or by all with the same values.
+            for values in (self.gold, self.agreement):
+                ranks.largest(values.nan_to_num_(0.0))
             self.correct.copy_(ranks.largest(self.correct.to(torch.uint8)).to(torch.bool))
 
     @property
     def has_any(self) -> bool:
-        """Whether anything was noted: a mixed batch shows no item as it is."""
+        """Whether anything was recorded; nothing is recorded for mixed batches."""
         return not bool(self.gold[:, self.items].isnan().all())
 
-    def of(self, member: int) -> EpochDynamics:
-        """What was noted of one network."""
+    def of_run(self, run: int) -> EpochDynamics:
+        """The dynamics of one run."""
         return EpochDynamics(
-            self.gold[member, self.items].numpy().copy(),
-            self.agreement[member, self.items].numpy().copy(),
-            self.correct[member, self.items].numpy().copy(),
+            self.gold[run, self.items].numpy().copy(),
+            self.agreement[run, self.items].numpy().copy(),
+            self.correct[run, self.items].numpy().copy(),
         )

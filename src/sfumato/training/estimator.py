@@ -1,4 +1,4 @@
-"""An adapter: anything with `fit(X, y)` and `predict_proba` learns from labels that doubt."""
+"""EstimatorModel trains any scikit-learn style estimator (`fit`, `predict_proba`) on soft labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sfumato.training.target_labels import SampledLabels, TargetLabels
 
 @runtime_checkable
 class Estimator(Protocol):
-    """As scikit-learn's classifiers are: `classes_` names the columns of `predict_proba`."""
+    """A classifier as in scikit-learn: `classes_` holds the classes of the columns of `predict_proba`."""
 
     def fit(self, X: Any, y: Any) -> Any: ...  # noqa: N803
 
@@ -28,11 +28,11 @@ class Estimator(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class EstimatorModel:
-    """A learner made of an estimator, which is copied for every fit and never changed.
+    """A model made from an estimator, which is copied for every fit.
 
-    Where `fit` takes `sample_weight`, every item is given once a class, weighing its probability. Elsewhere every item
-    is given with one vote drawn from its label, so that the labels are right on average alone: with few items, average
-    over several fits.
+    If `fit` accepts `sample_weight`, every item is repeated once per class with its probability as weight. Otherwise
+    every item gets one class sampled from its label, which is only correct on average: with few items, average over
+    several fits.
     """
 
     estimator: Estimator
@@ -40,46 +40,46 @@ class EstimatorModel:
     def fit(
         self, x: Shaped[np.ndarray, "items ..."], labels: TargetLabels, rng: np.random.Generator
     ) -> FittedEstimator:
-        """Learns row i of `x`, flattened, with the labels of item i."""
+        """Train on the rows of `x`, flattened, with the labels of the same items."""
         probs = labels.mean().astype(np.float64)
         if len(x) != len(probs):
             raise BadTable(
                 f"found {len(x):,} rows of inputs",
-                expected=f"{len(probs):,}, one an item that has a label",
+                expected=f"{len(probs):,}, one per item with a label",
                 fix="give the inputs in the order of the labels",
                 code="wrong-shape",
             )
         flat = _flat(x)
-        learnt = copy.deepcopy(self.estimator)
-        if "sample_weight" in inspect.signature(learnt.fit).parameters:
+        fitted = copy.deepcopy(self.estimator)
+        if "sample_weight" in inspect.signature(fitted.fit).parameters:
             item, number = np.nonzero(probs)
-            learnt.fit(flat[item], number, sample_weight=probs[item, number])  # type: ignore[call-arg]
+            fitted.fit(flat[item], number, sample_weight=probs[item, number])  # type: ignore[call-arg]
         else:
             number = _votes(probs, rng)
-            learnt.fit(flat, number)
-        return FittedEstimator(learnt, np.unique(number), probs.shape[1])
+            fitted.fit(flat, number)
+        return FittedEstimator(fitted, np.unique(number), probs.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
 class FittedEstimator:
-    """An estimator that has learnt; `seen` are the classes it met."""
+    """A trained estimator; `seen` are the classes in its training data."""
 
     estimator: Estimator
     seen: Int[np.ndarray, "seen"]
     n_classes: int
 
     def predict(self, x: Shaped[np.ndarray, "items ..."]) -> Float[np.ndarray, "items classes"]:
-        """What it predicts, in the order of the classes; a class it does not know gets nothing."""
-        given = np.asarray(self.estimator.predict_proba(_flat(x)))
+        """Predictions in the order of the classes; a class without training data gets probability 0."""
+        found = np.asarray(self.estimator.predict_proba(_flat(x)))
         columns = self._columns()
-        if given.shape != (len(x), len(columns)) or given.dtype.kind not in "fiub":
+        if found.shape != (len(x), len(columns)) or found.dtype.kind not in "fiub":
             raise self._refused(
-                f"an array of shape {given.shape} and type {given.dtype}",
+                f"an array of shape {found.shape} and type {found.dtype}",
                 f"numbers, {len(x):,} rows and {len(columns)} columns, one for each of its classes",
                 "wrong-shape",
             )
         probs = np.zeros((len(x), self.n_classes))
-        probs[:, columns] = given
+        probs[:, columns] = found
         try:
             check_probs(probs)
         except BadProbabilities as error:
@@ -87,7 +87,7 @@ class FittedEstimator:
         return probs
 
     def _columns(self) -> Int[np.ndarray, "columns"]:
-        """The class number of each column: what the estimator says, or the classes it met, in order."""
+        """The class number of each column: `classes_` of the estimator, else the classes in its training data."""
         named = np.asarray(getattr(self.estimator, "classes_", self.seen))
         distinct = named.ndim == 1 and len(set(named.tolist())) == len(named)
         if not distinct or named.dtype.kind not in "iu" or not set(named.tolist()) <= set(range(self.n_classes)):
@@ -103,7 +103,7 @@ class FittedEstimator:
         return kind(
             f"{type(self.estimator).__name__}.predict_proba: found {found.removeprefix('found ')}",
             expected=expected,
-            fix="mend the estimator, or learn with another",
+            fix="correct the estimator, or use another",
             code=code,
         )
 
@@ -113,7 +113,7 @@ def _flat(x: Shaped[np.ndarray, "items ..."]) -> Shaped[np.ndarray, "items featu
 
 
 def _votes(probs: Float[np.ndarray, "items classes"], rng: np.random.Generator) -> Int[np.ndarray, "items"]:
-    """One class an item, drawn from its label."""
+    """One class per item, sampled from its label."""
     chance = torch.from_numpy(rng.random(len(probs)))
     drawn = SampledLabels.of(probs).at(torch.arange(len(probs)), chance)
     return drawn.argmax(dim=1).numpy()

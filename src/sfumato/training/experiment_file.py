@@ -1,6 +1,6 @@
-"""A whole grid as a TOML file: what is learnt from, what is compared, and how. The command line says the same.
+"""ExperimentFile: data, grid and recipe of an experiment as TOML. The command line builds the same document.
 
-Data is read and checked before torch is loaded, which takes longer than most mistakes are worth.
+Reads and checks the data before it imports torch.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,9 @@ from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation, show, unkn
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, described, settings_for, strategy_from_name
-from sfumato.training.item_join import JoinedItems, join_items, read_original
-from sfumato.training.splits import SPLITS, Fold, GivenFiles, NamedSplit, NoSplit, RandomSplit
+from sfumato.training.item_join import join_items, read_original
+from sfumato.training.splits import SPLITS, Fold, NamedSplit, NoSplit, RandomSplit, Split
+from sfumato.training.training_set import TrainingSet
 
 if TYPE_CHECKING:
     from sfumato.training.experiment import Experiment
@@ -29,70 +30,50 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1_000_000
 FAMILIES = ("optimiser", "schedule", "mixing", "augmentation")
-"""What a recipe is made of; each is a section of its own."""
+"""Parts of a recipe; each has its own section."""
 SECTIONS = ("data", "grid", "split", "recipe", *FAMILIES, "pretraining")
 DATA = ("inputs", "labels", "original", "beliefs", "teachers")
 GRID = ("targets", "networks", "seeds", "device")
-USUAL = {"optimiser": "adam", "schedule": "constant", "mixing": "plain", "augmentation": "crop-and-flip"}
-"""What is meant where a section gives settings and no name."""
-
-
-@dataclass(frozen=True)
-class DataPaths:
-    """Where the data stands."""
-
-    inputs: Path
-    labels: Path | None = None
-    original: Path | None = None
-    beliefs: Path | None = None
-    teachers: tuple[Path, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class LoadedData:
-    """The data of a grid, read and parted."""
-
-    data: JoinedItems
-    folds: tuple[Fold, ...]
-    before: JoinedItems | None
-    notes: tuple[str, ...]
+DEFAULTS = {"optimiser": "adam", "schedule": "constant", "mixing": "plain", "augmentation": "crop-and-flip"}
+"""The strategy of a section that has settings and no name."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExperimentFile:
-    """A grid as it is asked for. `load` reads the data, `grid` makes the objects: each says what is wrong with it."""
+    """An experiment as a document. `load` reads the data, `grid` creates the objects; both report what is wrong."""
 
     document: Mapping[str, Any]
-    place: Callable[..., ErrorLocation]
+    where: Callable[..., ErrorLocation]
+    """The place of a key in the file."""
     base: Path
     """The folder that paths are relative to."""
 
     @classmethod
     def read(cls, path: str | Path) -> ExperimentFile:
-        """The grid of a TOML file; paths in it are relative to the file."""
+        """Read a TOML file; paths in it are relative to the file."""
         path = Path(path)
-        text = read_text(path, limit=MAX_BYTES, what="a grid as TOML")
+        text = read_text(path, limit=MAX_BYTES, what="an experiment as TOML")
         try:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise BadFile(
-                f"found text that is no TOML ({error})",
+                f"found text that is not TOML ({error})",
                 expected="TOML, as in examples/grid.toml",
-                fix="mend the line",
+                fix="correct the line",
                 code="bad-toml",
                 where=ErrorLocation(str(path)),
             ) from error
         lines = lines_of(text)
 
-        def place(*keys: str) -> ErrorLocation:
+        def where(*keys: str) -> ErrorLocation:
             found = next((lines[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in lines), None)
             return ErrorLocation(str(path), line=found, column=".".join(keys) or None)
 
-        return cls(document, place, path.parent)
+        return cls(document, where, path.parent)
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> ExperimentFile:
-        """The grid of a document in memory; paths are relative to where the program runs."""
+        """An experiment from a document in memory; paths are relative to the current folder."""
         return cls(document, lambda *_: ErrorLocation(), Path())
 
     def __post_init__(self) -> None:
@@ -106,154 +87,185 @@ class ExperimentFile:
 
     # --- the data, without torch ---
 
-    def load(self) -> LoadedData:
-        """Read the data, bring it together and part it."""
-        files = self._files("data", self.document.get("data", {}))
-        split = self._split()
-        inputs = Inputs.read(files.inputs)
-        data = _read(files, inputs)
-        parted = split.given(inputs) if isinstance(split, GivenFiles) else split
-        folds = tuple(parted.folds(data.lesson))
-        notes = [*data.notes]
-        if isinstance(parted, NamedSplit) and (unlabelled := len(parted.train) - len(folds[0].train)):
-            notes.append(f"left out {unlabelled:,} of {len(parted.train):,} items to learn from: they have no label")
-        if isinstance(parted, NoSplit):
-            notes.append("all items are learnt from and predicted: how well says nothing about others")
-        return LoadedData(data, folds, self._before(data), tuple(notes))
+    def load(self) -> None:
+        """Read and check all data; an error says what is wrong with it."""
+        _ = self.folds, self.pretraining_set
 
-    def _before(self, data: JoinedItems) -> JoinedItems | None:
+    @cached_property
+    def training_set(self) -> TrainingSet:
+        paths = self._paths("data")
+        self._split  # noqa: B018
+        return join_items(
+            self._inputs,
+            people=SoftLabels.read(paths["labels"]) if "labels" in paths else None,
+            original=read_original(paths["original"]) if "original" in paths else None,
+            beliefs=Beliefs.read(paths["beliefs"]) if "beliefs" in paths else None,
+            teachers=[SoftLabels.read(path) for path in self._teachers()],
+        )
+
+    @cached_property
+    def folds(self) -> tuple[Fold, ...]:
+        return tuple(self._chosen_split.folds(self.training_set))
+
+    @cached_property
+    def pretraining_set(self) -> TrainingSet | None:
+        """Items with hard labels to pretrain on."""
         if "pretraining" not in self.document:
             return None
-        section = {key: value for key, value in self.document["pretraining"].items() if key in DATA}
-        files = self._files("pretraining", section)
-        hard = read_original(files.original) if files.original else None
-        if hard is None and files.labels is not None:
-            labels = SoftLabels.read(files.labels)
-            first = labels.probs.argmax(axis=1)
-            hard = {item: labels.classes[k] for item, k in zip(labels.items.to_pylist(), first.tolist(), strict=True)}
-        return join_items(Inputs.read(files.inputs), original=hard, classes=data.lesson.classes)
+        paths = self._paths("pretraining")
+        original = read_original(paths["original"]) if "original" in paths else None
+        if original is None and "labels" in paths:
+            labels = SoftLabels.read(paths["labels"])
+            first = labels.probs.argmax(axis=1).tolist()
+            names = labels.items.to_pylist()
+            original = {item: labels.classes[k] for item, k in zip(names, first, strict=True)}
+        return join_items(Inputs.read(paths["inputs"]), original=original, classes=self.training_set.classes)
 
-    def _files(self, name: str, section: Mapping[str, Any]) -> DataPaths:
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which items were left out, and a warning if there are no test items."""
+        notes = [*self.training_set.notes]
+        split = self._chosen_split
+        if isinstance(split, NamedSplit) and (missing := len(split.train) - len(self.folds[0].train)):
+            notes.append(f"left out {missing:,} of {len(split.train):,} training items: they have no label")
+        if isinstance(split, NoSplit):
+            notes.append("all items are used for training and for testing: scores do not hold for other items")
+        return tuple(notes)
+
+    @cached_property
+    def _inputs(self) -> Inputs:
+        return Inputs.read(self._paths("data")["inputs"])
+
+    def _paths(self, name: str) -> dict[str, Path]:
+        """The files of the section `name`, without teachers."""
+        section = self.document.get(name, {})
         if "inputs" not in section:
             raise BadSetting(
-                f"found no inputs in [{name}]" if self.place("x").file else "found no inputs",
-                expected="an npz with what the networks see",
-                fix="give --inputs X.npz, or inputs in the grid file",
+                f"found no inputs in [{name}]" if self.where("x").file else "found no inputs",
+                expected="an npz with the images",
+                fix="give --inputs X.npz, or inputs in the experiment file",
                 code="missing-source",
-                where=self.place(name),
+                where=self.where(name),
             )
-        paths = {key: self._path((name, key), section[key]) for key in DATA[:-1] if key in section}
-        listed = section.get("teachers", [])
-        if not isinstance(listed, list):
-            listed = [listed]
-        return DataPaths(**paths, teachers=tuple(self._path((name, "teachers"), each) for each in listed))
+        return {key: self._path((name, key), section[key]) for key in DATA[:-1] if key in section}
 
-    def _split(self) -> Any:
+    def _teachers(self) -> list[Path]:
+        teachers = self.document.get("data", {}).get("teachers", [])
+        teachers = teachers if isinstance(teachers, list) else [teachers]
+        return [self._path(("data", "teachers"), each) for each in teachers]
+
+    @cached_property
+    def _split(self) -> Split | dict[str, Path]:
+        """The split, or the files that list the training and test items."""
         if "split" not in self.document:
             return RandomSplit()
-        choice = StrategyText.of(self.document["split"], self.place("split"))
+        choice = StrategyText.of(self.document["split"], self.where("split"))
         if choice.name != NamedSplit.name:
             member = next((each for each in SPLITS if each.name == choice.name), RandomSplit)
-            settings = settings_for(member, choice.settings, where=self.place("split"))
-            return strategy_from_name("split", SPLITS, choice.name, settings)
+            settings = settings_for(member, choice.settings, where=self.where("split"))
+            return strategy_from_name("split", SPLITS, choice.name, settings)  # type: ignore[no-any-return]
         self._check_keys(("split",), choice.settings, ("train", "test"))
         for part in ("train", "test"):
             if part not in choice.settings:
                 raise self._bad(("split", part), None, f"a file with the items of {part}")
-        paths = {part: self._path(("split", part), value) for part, value in choice.settings.items()}
-        return GivenFiles(**paths)
+        return {part: self._path(("split", part), value) for part, value in choice.settings.items()}
+
+    @cached_property
+    def _chosen_split(self) -> Split:
+        return NamedSplit.read(**self._split, inputs=self._inputs) if isinstance(self._split, dict) else self._split
 
     # --- the grid, with torch ---
 
     def grid(self) -> Grid:
-        """What is compared, and how."""
+        """What is compared: targets, networks and seeds, with their recipe."""
         from sfumato.training.crowd_layers import CROWDS
         from sfumato.training.grid import Grid
         from sfumato.training.networks import NETWORKS, network_named
         from sfumato.training.targets import TARGETS
 
-        # What learns a network and its annotators at once is a target, too.
+        # Crowd layers, which train a network and a model of its annotators together, are targets too.
         targets = (*TARGETS, *CROWDS)
         section = self.document.get("grid", {})
-        before = self.document.get("pretraining")
+        pretraining = self.document.get("pretraining")
         device = section.get("device", "cpu")
         if not isinstance(device, str):
             raise self._bad(("grid", "device"), device, "the name of a device")
         return Grid(
-            self._chosen(
+            self._strategies(
                 "targets",
                 section.get("targets", ["hard", "soft"]),
                 targets,
                 partial(strategy_from_name, "target", targets),
             ),
-            self._chosen("networks", section.get("networks", ["lenet"]), NETWORKS, network_named),
+            self._strategies("networks", section.get("networks", ["lenet"]), NETWORKS, network_named),
             self._seeds(section.get("seeds", 1)),
             self._recipe((), self.document, self.document.get("recipe", {})),
             None
-            if before is None
+            if pretraining is None
             else self._recipe(
-                ("pretraining",), before, {key: v for key, v in before.items() if key not in (*DATA, *FAMILIES)}
+                ("pretraining",),
+                pretraining,
+                {key: value for key, value in pretraining.items() if key not in (*DATA, *FAMILIES)},
             ),
             device,
         )
 
-    def experiment(self, folder: Path, loaded: LoadedData, *, allow_drift: bool = False) -> Experiment:
-        """The grid with its data, and where its runs go."""
+    def experiment(self, folder: Path, *, allow_drift: bool = False) -> Experiment:
+        """The experiment that writes its runs to `folder`."""
         from sfumato.training.experiment import Experiment
 
-        return Experiment(self.grid(), loaded.data, loaded.folds, folder, loaded.before, allow_drift)
+        return Experiment(self.grid(), self.training_set, self.folds, folder, self.pretraining_set, allow_drift)
 
-    def _chosen(self, key: str, given: Any, members: tuple[Any, ...], named: Callable[..., Any]) -> dict[str, Any]:
-        if not isinstance(given, list) or not given:
-            raise self._bad(("grid", key), given, f"a list of {key}")
+    def _strategies(self, key: str, value: Any, members: tuple[Any, ...], named: Callable[..., Any]) -> dict[str, Any]:
+        if not isinstance(value, list) or not value:
+            raise self._bad(("grid", key), value, f"a list of {key}")
         found: dict[str, Any] = {}
-        for each in given:
-            choice = StrategyText.of(each, self.place("grid", key))
+        for each in value:
+            choice = StrategyText.of(each, self.where("grid", key))
             member = next((each for each in members if each.name == choice.name), None)
-            where = self.place("grid", key)
+            where = self.where("grid", key)
             settings = settings_for(member, choice.settings, where=where) if member else choice.settings
             if choice.text in found:
                 raise self._bad(("grid", key), choice.text, f"each of the {key} once")
             found[choice.text] = named(choice.name, settings)
         return found
 
-    def _seeds(self, given: Any) -> tuple[int, ...]:
-        whole = isinstance(given, int) and not isinstance(given, bool)
-        if whole and given >= 1:
-            return tuple(range(given))
-        if isinstance(given, list) and given and all(type(seed) is int for seed in given):
-            return tuple(given)
-        raise self._bad(("grid", "seeds"), given, "how many seeds, at least 1, or a list of them")
+    def _seeds(self, value: Any) -> tuple[int, ...]:
+        if type(value) is int and value >= 1:
+            return tuple(range(value))
+        if isinstance(value, list) and value and all(type(seed) is int for seed in value):
+            return tuple(value)
+        raise self._bad(("grid", "seeds"), value, "the number of seeds, at least 1, or a list of seeds")
 
     def _recipe(self, above: tuple[str, ...], sections: Mapping[str, Any], own: Any) -> Recipe:
         from sfumato.training.mixing import MIXINGS
-        from sfumato.training.optimizers import OPTIMISERS, SCHEDULES
+        from sfumato.training.optimizers import OPTIMIZERS, SCHEDULES
         from sfumato.training.recipe import CropAndFlip, Recipe
 
         members = {
-            "optimiser": OPTIMISERS, "schedule": SCHEDULES, "mixing": MIXINGS, "augmentation": (CropAndFlip,)
+            "optimiser": OPTIMIZERS, "schedule": SCHEDULES, "mixing": MIXINGS, "augmentation": (CropAndFlip,)
         }  # fmt: skip
         parts = {}
         for family in FAMILIES:
             if family in sections:
-                where = self.place(*above, family)
+                where = self.where(*above, family)
                 value = sections[family]
-                value = {"name": USUAL[family], **value} if isinstance(value, Mapping) else value
+                value = {"name": DEFAULTS[family], **value} if isinstance(value, Mapping) else value
                 choice = StrategyText.of(value, where)
                 member = next((each for each in members[family] if each.name == choice.name), None)
                 settings = settings_for(member, choice.settings, where=where) if member else choice.settings
                 parts[family] = strategy_from_name(family, members[family], choice.name, settings)
-        where = self.place(*(above or ("recipe",)))
+        where = self.where(*(above or ("recipe",)))
         if not isinstance(own, Mapping):
             raise self._bad(("recipe",), own, "a section [recipe]")
         return Recipe(**settings_for(Recipe, own, leave_out=FAMILIES, where=where), **parts)
 
-    # --- what is wrong ---
+    # --- errors ---
 
     def _check_keys(self, above: tuple[str, ...], section: Mapping[str, Any], known: tuple[str, ...]) -> None:
         for key in section:
             if key not in known:
-                raise unknown("key", key, list(known), where=self.place(*above, key))
+                raise unknown("key", key, list(known), where=self.where(*above, key))
 
     def _path(self, keys: tuple[str, ...], value: Any) -> Path:
         if not isinstance(value, (str, Path)) or not str(value):
@@ -264,17 +276,7 @@ class ExperimentFile:
         return BadSetting(
             f"found {keys[-1]} = {show(described(value))}",
             expected=expected,
-            fix=f"give another {keys[-1]}; examples/grid.toml has them all",
+            fix=f"change {keys[-1]}; examples/grid.toml shows every key",
             code="bad-setting",
-            where=self.place(*keys),
+            where=self.where(*keys),
         )
-
-
-def _read(files: DataPaths, inputs: Inputs) -> JoinedItems:
-    return join_items(
-        inputs,
-        people=SoftLabels.read(files.labels) if files.labels else None,
-        original=read_original(files.original) if files.original else None,
-        beliefs=Beliefs.read(files.beliefs) if files.beliefs else None,
-        teachers=[SoftLabels.read(path) for path in files.teachers],
-    )

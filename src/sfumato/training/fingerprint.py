@@ -1,4 +1,4 @@
-"""Fingerprint: everything that decides, to the last bit, how a training comes out."""
+"""Fingerprint: settings, data, versions and hardware that determine the result of a training bit for bit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sfumato.tables.errors import BadSetting, ErrorLocation, SfumatoWarning, sho
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a training depends on. Two with the same fingerprint end with the same weights, bit for bit."""
+    """Two trainings with the same fingerprint have the same weights, bit for bit."""
 
     settings: str
     """A hash of targets, network, recipe and seed."""
@@ -27,14 +27,14 @@ class Fingerprint:
     sfumato_version: str
     threads: int
     device: str
-    """With what its processor can do: another adds up in another order."""
+    """Includes the processor's instruction set, which determines the order of sums."""
     precision: str
 
     @classmethod
     def now(
         cls, *, settings: Mapping[str, Any] | str, data: str, device: torch.device, precision: str = "float32"
     ) -> Fingerprint:
-        """That of a training in this process; `settings` as JSON could hold them, or a hash of them."""
+        """The fingerprint of a training in this process; `settings` are JSON values, or their hash."""
         return cls(
             settings=settings if isinstance(settings, str) else hash_of(settings),
             data=data,
@@ -45,31 +45,31 @@ class Fingerprint:
             precision=precision,
         )
 
-    def differences(self, was: Mapping[str, Any]) -> list[str]:
-        """What is not as it `was`, a part each."""
+    def differences(self, before: Mapping[str, Any]) -> list[str]:
+        """The fields that differ from an earlier fingerprint."""
         return [
-            f"{field.name.replace('_', ' ')} was {show(was.get(field.name))} and is {show(getattr(self, field.name))}"
-            for field in fields(self)
-            if was.get(field.name) != getattr(self, field.name)
+            f"{name.replace('_', ' ')} was {show(before.get(name))} and is {show(getattr(self, name))}"
+            for name in (field.name for field in fields(self))
+            if before.get(name) != getattr(self, name)
         ]
 
-    def check(self, was: Mapping[str, Any], *, file: str, allow_drift: bool) -> None:
-        """An error (a warning where drift is allowed) unless all is as it `was` when `file` was written."""
-        differing = self.differences(was)
-        if not differing:
+    def check(self, before: Mapping[str, Any], *, file: str, allow_drift: bool) -> None:
+        """Raise an error (a warning if drift is allowed) if anything differs from the fingerprint in `file`."""
+        differences = self.differences(before)
+        if not differences:
             return
-        found = f"found a training begun otherwise: {'; '.join(differing)}"
+        found = f"found a training with other settings, data or versions: {'; '.join(differences)}"
         if allow_drift:
             warnings.warn(
-                f"{found}; it goes on all the same, but will not end as it would have ({file})",
+                f"{found}; it continues, but the result will differ ({file})",
                 SfumatoWarning,
                 stacklevel=4,
             )
             return
         raise BadSetting(
             found,
-            expected="the settings, data, versions and threads it was begun with",
-            fix="go on as it was begun, allow drift, or take the checkpoint away to begin anew",
+            expected="the settings, data, versions and threads of its start",
+            fix="restore them, use --allow-drift, or delete the checkpoint to start again",
             code="drift",
             where=ErrorLocation(file),
         )
@@ -79,7 +79,7 @@ class Fingerprint:
 
 
 def hash_of(settings: Mapping[str, Any]) -> str:
-    """SHA-256 of settings that JSON could hold, in whatever order they come."""
+    """SHA-256 of settings as JSON, independent of their order."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Grid: targets x networks x seeds x folds, one recipe; what is trained side by side, and the table of runs."""
+"""Grid: targets x networks x seeds x folds with one recipe; its run groups, and the table of runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PRETRAINED = "pretrained"
 
 @dataclass(frozen=True)
 class RunKey:
-    """Which network of a grid: what it learns, what it is, its seed, and its fold (none for a pretrained one)."""
+    """One run of a grid: target, network, seed and fold (None for a pretrained network)."""
 
     target: str
     network: str
@@ -31,14 +31,14 @@ class RunKey:
 
     @property
     def name(self) -> str:
-        """What its folder is called."""
-        parts = [_in_a_path(self.target), _in_a_path(self.network), f"seed-{self.seed}"]
+        """The name of its folder."""
+        parts = [_path_name(self.target), _path_name(self.network), f"seed-{self.seed}"]
         return ".".join(parts if self.fold is None else [*parts, f"fold-{self.fold}"])
 
 
 @dataclass(frozen=True)
 class RunGroupKey:
-    """Networks of one form, seed and fold that are trained side by side: they differ in their targets alone."""
+    """Runs of one network, seed and fold that are trained together; they differ only in their targets."""
 
     targets: tuple[str, ...]
     network: str
@@ -52,33 +52,31 @@ class RunGroupKey:
 
 @dataclass(frozen=True)
 class Grid:
-    """What is compared. Targets and networks stand under the names their runs get."""
+    """What is compared. The keys of targets and networks are used in the names of runs."""
 
     targets: Mapping[str, Target]
     networks: Mapping[str, Network]
     seeds: tuple[int, ...] = (0,)
     recipe: Recipe = field(default_factory=Recipe)
     pretraining: Recipe | None = None
-    """How networks learn hard labels before they learn any target."""
+    """How networks are pretrained on hard labels."""
     device: str = "cpu"
 
     def __post_init__(self) -> None:
         for what, values in (("targets", self.targets), ("networks", self.networks), ("seeds", self.seeds)):
             if not values:
-                raise BadSetting(
-                    f"found no {what}", expected="at least one", fix=f"name the {what}", code="bad-setting"
-                )
+                raise BadSetting(f"found no {what}", expected="at least one", fix=f"give {what}", code="bad-setting")
         if len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
             raise BadSetting(
                 f"found the seeds {list(self.seeds)}",
-                expected="whole numbers from 0, each once",
+                expected="integers from 0, each once",
                 fix="choose other seeds",
                 code="bad-setting",
             )
         if PRETRAINED in self.targets:
             raise BadSetting(
                 f"found a target called {PRETRAINED}",
-                expected="another name: it is that of networks before they learn a target",
+                expected="another name: this one is used for pretrained networks",
                 fix="rename it",
                 code="bad-setting",
             )
@@ -87,13 +85,13 @@ class Grid:
             raise BadSetting(
                 "found targets or networks whose runs would share a folder",
                 expected="names that differ in letters and digits",
-                fix="name each of them once",
+                fix="give each of them another name",
                 code="bad-setting",
             )
         check_device(self.device)
 
-    def stacks(self, n_folds: int) -> list[RunGroupKey]:
-        """Everything there is to train, seed by seed: a grid that is stopped early has whole seeds."""
+    def run_groups(self, n_folds: int) -> list[RunGroupKey]:
+        """All run groups, seed by seed: a grid that is stopped early has complete seeds."""
         return [
             RunGroupKey(tuple(self.targets), network, seed, fold)
             for seed in self.seeds
@@ -101,29 +99,29 @@ class Grid:
             for fold in range(n_folds)
         ]
 
-    def pretraining_stacks(self) -> list[RunGroupKey]:
-        """What must be trained before: one network a form and seed."""
+    def pretraining_groups(self) -> list[RunGroupKey]:
+        """The networks to pretrain: one per network and seed."""
         if self.pretraining is None:
             return []
         return [RunGroupKey((PRETRAINED,), network, seed, None) for seed in self.seeds for network in self.networks]
 
     def settings_of(self, key: RunKey) -> dict[str, Any]:
-        """Everything but the data that decides how a run comes out."""
-        is_first = key.target == PRETRAINED and key.fold is None
+        """Everything except the data that determines a run."""
+        is_pretraining = key.target == PRETRAINED and key.fold is None
         return {
-            "target": {"name": PRETRAINED} if is_first else described(self.targets[key.target]),
+            "target": {"name": PRETRAINED} if is_pretraining else described(self.targets[key.target]),
             "network": described(self.networks[key.network]),
             "seed": key.seed,
             "fold": key.fold,
-            "recipe": described(self.pretraining if is_first else self.recipe),
-            "pretraining": None if is_first else described(self.pretraining),
+            "recipe": described(self.pretraining if is_pretraining else self.recipe),
+            "pretraining": None if is_pretraining else described(self.pretraining),
             "device": self.device,
         }
 
 
 @dataclass(frozen=True)
 class RunRow:
-    """How one run of the grid stands."""
+    """The status of one run."""
 
     key: RunKey
     status: str
@@ -134,7 +132,7 @@ class RunRow:
 
 
 def write_table(rows: list[RunRow], path: Path) -> None:
-    """The table of runs: one a row, in the order they are trained."""
+    """Write the table of runs, one per row, in the order of training."""
     table = pa.table(
         {
             "run": pa.array([row.key.name for row in rows], pa.string()),
@@ -152,7 +150,7 @@ def write_table(rows: list[RunRow], path: Path) -> None:
 
 
 def check_device(name: str) -> torch.device:
-    """The device called `name`, or an error unless this machine has it."""
+    """The device called `name`, or an error if this machine does not have it."""
     try:
         device = torch.device(name)
         torch.zeros(1, device=device)
@@ -160,23 +158,23 @@ def check_device(name: str) -> torch.device:
         raise BadSetting(
             f"found the device {show(name)} ({str(error).splitlines()[0][:80]})",
             expected="a device of this machine: cpu, cuda, cuda:1, mps ...",
-            fix="leave --device out to train on the CPU",
+            fix="omit --device to train on the CPU",
             code="bad-setting",
         ) from None
     return device
 
 
-def check_pictures_fit(shape: tuple[int, ...], other: tuple[int, ...]) -> None:
-    """An error unless pictures to learn from before are of the same size."""
+def check_image_size(shape: tuple[int, ...], other: tuple[int, ...]) -> None:
+    """Raise an error if the images to pretrain on have another size."""
     if shape != other:
         raise BadTable(
             f"found images of {' x '.join(map(str, other))} to pretrain on",
-            expected=f"the size of the others: {' x '.join(map(str, shape))}",
-            fix="give images of one size",
+            expected=f"the size of the other images: {' x '.join(map(str, shape))}",
+            fix="give images of the same size",
             code="wrong-shape",
         )
 
 
-def _in_a_path(name: str) -> str:
-    """A name as part of a folder's: letters, digits, dots and dashes."""
+def _path_name(name: str) -> str:
+    """A name as part of a folder name: letters, digits, dots and dashes."""
     return "".join(c if c.isalnum() or c in ".-_" else "-" for c in name).rstrip("-")

@@ -1,20 +1,17 @@
-"""Inputs and tables -> Lesson: everything known of the items, brought together by item name and class name.
+"""`join_items` matches inputs and label tables by item and class name and returns a TrainingSet.
 
-Needs no torch: what is wrong with the data is said before anything heavy is loaded.
+Does not import torch, so that errors in the data are reported quickly.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Int
 
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.columns import check_columns
@@ -26,50 +23,7 @@ from sfumato.tables.text_columns import TextReader
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 
 Original = Mapping[str, str]
-"""The class each item came with, by name."""
-
-
-@dataclass(frozen=True, eq=False)
-class JoinedItems:
-    """Items with what is to be seen and what is known of them, row by row."""
-
-    lesson: TrainingSet
-    images: UInt8[np.ndarray, "items height width *channels"]
-    notes: tuple[str, ...] = ()
-    """What was left out, for people to read."""
-
-    def take(self, index: Int[np.ndarray, "kept"]) -> JoinedItems:
-        return JoinedItems(self.lesson.take(index), self.images[index], self.notes)
-
-    def hashes(self) -> dict[str, str]:
-        """A SHA-256 of each source, so that a run can say what it was made of."""
-        lesson = self.lesson
-        sources: dict[str, tuple[Any, ...]] = {
-            "items": (lesson.items,),
-            "classes": (lesson.classes,),
-            "images": (self.images,),
-        }
-        if lesson.original is not None:
-            sources["original"] = (lesson.original,)
-        if lesson.people is not None:
-            sources["people"] = (lesson.people,)
-        if lesson.beliefs is not None:
-            sources["beliefs"] = (lesson.beliefs.rows, lesson.beliefs.starts)
-        if lesson.predicted is not None:
-            sources["predicted"] = (lesson.predicted,)
-        return {name: digest_of(*parts) for name, parts in sources.items()}
-
-
-def digest_of(*parts: np.ndarray | Sequence[str]) -> str:
-    """A SHA-256 of arrays and texts: of values and shapes, not of how they lie in memory."""
-    digest = hashlib.sha256()
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            digest.update(f"{part.dtype.str}{part.shape}".encode())
-            digest.update(np.ascontiguousarray(part).data)
-        else:
-            digest.update("\0".join([str(len(part)), *part]).encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
+"""The original class of each item, by name."""
 
 
 def join_items(
@@ -80,35 +34,34 @@ def join_items(
     beliefs: Beliefs | None = None,
     teachers: Sequence[SoftLabels] = (),
     classes: Sequence[str] = (),
-) -> JoinedItems:
-    """The items that have inputs and a label, and all that is known of them.
+) -> TrainingSet:
+    """The items that have an input and a label, with every label source given.
 
-    Labels are people's where there are any, else the original ones, else beliefs. An item that has a label and no input
-    is an error; one that has an input and no label is left out, with a note. What stands beside the labels (original
-    classes, a teacher) must be there for every item that is left, and may be about others too; an item without a belief
-    is kept, and refused by the targets that need one. Columns are matched by class name; `classes` says their order, or
-    else the first table does.
+    The labels that decide which items are used are people's, else the original ones, else beliefs. A label without an
+    input is an error; an input without a label is left out, with a note. Original classes and teachers must cover every
+    remaining item and may cover more; an item without a belief is kept, and targets that need beliefs refuse it.
+    Columns are matched by class name; their order is that of `classes`, else of the first table.
     """
     if inputs.images is None:
         raise BadTable(
             "found texts",
-            expected="images: the networks here see nothing else",
-            fix="give an npz with images, or learn from texts with Adapted, from Python",
+            expected="images, which the networks need",
+            fix="give an npz with images, or train on texts in Python with EstimatorModel",
             code="no-images",
             where=_where(inputs.path),
         )
     original_path = None
     if original is None and inputs.labels is not None:
         original, original_path = dict(zip(inputs.items, inputs.labels, strict=True)), inputs.path
-    named = _classes(inputs, people, beliefs, original, classes)
-    labelled = _labelled(people, original, beliefs)
-    rows = inputs.rows_of(labelled)
+    names = _classes(inputs, people, beliefs, original, classes)
+    labeled = _labeled_items(people, original, beliefs)
+    rows = inputs.rows_of(labeled)
     if (rows < 0).any():
-        missing = [labelled[i] for i in np.flatnonzero(rows < 0)]
+        missing = [labeled[i] for i in np.flatnonzero(rows < 0)]
         raise BadTable(
             f"found no input for {_some(missing)}",
             expected="an input for every item that has a label",
-            fix="give the inputs of all items, or leave these out of the labels",
+            fix="give the inputs of all items, or remove these items from the labels",
             code="missing-input",
             where=_where(inputs.path),
         )
@@ -117,25 +70,26 @@ def join_items(
     notes = []
     if len(items) < len(inputs):
         notes.append(f"left out {len(inputs) - len(items):,} of {len(inputs):,} inputs: they have no label")
-    pool = None if beliefs is None else _pool(beliefs, items, named)
+    pool = None if beliefs is None else _pool(beliefs, items, names)
     if pool is not None and (without := int((np.diff(pool.starts) == 0).sum())):
         notes.append(f"{without:,} of {len(items):,} items have no belief")
-    lesson = TrainingSet(
+    return TrainingSet(
         items,
-        named,
-        None if original is None else _original(original, items, named, original_path),
-        None if people is None else _rows(people, items, named, "labels"),
+        names,
+        None if original is None else _original(original, items, names, original_path),
+        None if people is None else _rows(people, items, names, "labels"),
         pool,
-        _predicted(teachers, items, named) if teachers else None,
+        _predicted(teachers, items, names) if teachers else None,
+        inputs.images[kept],
+        tuple(notes),
     )
-    return JoinedItems(lesson, inputs.images[kept], tuple(notes))
 
 
 def read_original(path: str | Path) -> dict[str, str]:
-    """The class each item came with: from a table with `item` and `label`, or from SoftLabels that are one-hot."""
+    """The original class of each item, from a table with `item` and `label` or from one-hot SoftLabels."""
     rows = read_rows(path)
     if "label" not in rows.schema.names:
-        return _one_hot(SoftLabels.from_rows(rows))
+        return original_classes(SoftLabels.from_rows(rows))
     check_columns(rows, ("item", "label"))
     items, labels = TextReader(rows, "item"), TextReader(rows, "label")
     found: dict[str, str] = {}
@@ -157,20 +111,21 @@ def _doubled(rows: Rows, row: int, item: str) -> BadTable:
     return BadTable(
         f"found item {show(item)} a second time",
         expected="each item once",
-        fix="keep one row an item",
+        fix="keep one row per item",
         code="doubled-item",
         where=rows.where(row, "item"),
     )
 
 
-def _one_hot(labels: SoftLabels) -> dict[str, str]:
+def original_classes(labels: SoftLabels) -> dict[str, str]:
+    """The class of each item, from one-hot labels."""
     soft = labels.probs.max(axis=1) < 1
     if soft.any():
         row = int(np.argmax(soft))
         raise BadTable(
-            f"found doubt about item {show(labels.items[row].as_py())}",
-            expected="one class an item, with all the mass",
-            fix="give labels with doubt as --labels, and a table with item and label as --original",
+            f"found a soft label for item {show(labels.items[row].as_py())}",
+            expected="one class per item, with probability 1",
+            fix="give soft labels with --labels, and a table with item and label with --original",
             code="not-one-hot",
             where=ErrorLocation(str(labels.path) if labels.path else None, row=row),
         )
@@ -178,11 +133,11 @@ def _one_hot(labels: SoftLabels) -> dict[str, str]:
     return {item: labels.classes[k] for item, k in zip(labels.items.to_pylist(), best.tolist(), strict=True)}
 
 
-# --- who and what ---
+# --- items and classes ---
 
 
-def _labelled(people: SoftLabels | None, original: Original | None, beliefs: Beliefs | None) -> list[str]:
-    """The items that have a label, by the first source there is."""
+def _labeled_items(people: SoftLabels | None, original: Original | None, beliefs: Beliefs | None) -> list[str]:
+    """The items that have a label, from the first source given."""
     if people is not None:
         items: list[str] = people.items.to_pylist()
     elif original is not None:
@@ -191,8 +146,8 @@ def _labelled(people: SoftLabels | None, original: Original | None, beliefs: Bel
         items = beliefs.item.names.to_pylist()
     else:
         raise BadSetting(
-            "found nothing to learn",
-            expected="labels of some kind",
+            "found no labels",
+            expected="soft labels, original classes or beliefs",
             fix="give --labels, --original or --beliefs, or an npz with labels",
             code="missing-source",
         )
@@ -208,12 +163,12 @@ def _classes(
     people: SoftLabels | None,
     beliefs: Beliefs | None,
     original: Original | None,
-    asked: Sequence[str],
+    chosen: Sequence[str],
 ) -> tuple[str, ...]:
-    """The classes, in the order of the first source that has one."""
+    """The classes, in the order of the first source that names them."""
     tables = [table.classes for table in (people, beliefs) if table is not None]
-    if asked:
-        return tuple(asked)
+    if chosen:
+        return tuple(chosen)
     if tables:
         return tables[0]
     if inputs.classes is not None:
@@ -224,16 +179,16 @@ def _classes(
 def _columns(
     own: tuple[str, ...], classes: tuple[str, ...], what: str, path: Path | None
 ) -> Int[np.ndarray, "classes"]:
-    """Where each of `classes` stands among a table's own."""
+    """The column of each of `classes` in a table."""
     if set(own) != set(classes):
         others = [name for name in own if name not in classes]
         missing = [name for name in classes if name not in own]
-        parts = [f"the class {listing(others)} too many"] if others else []
+        parts = [f"the additional class {listing(others)}"] if others else []
         parts += [f"no class {listing(missing)}"] if missing else []
         raise BadTable(
             f"found {what} with {' and '.join(parts)}",
             expected=f"the classes {listing(classes)}, in any order",
-            fix="name the same classes in every file",
+            fix="use the same classes in every file",
             code="bad-classes",
             where=_where(path),
         )
@@ -244,7 +199,7 @@ def _columns(
 def _rows(
     labels: SoftLabels, items: tuple[str, ...], classes: tuple[str, ...], what: str
 ) -> Float[np.ndarray, "items classes"]:
-    """What `labels` say of `items`, column by column in the order of `classes`."""
+    """The labels of `items`, with columns in the order of `classes`."""
     columns = _columns(labels.classes, classes, what, labels.path)
     return np.ascontiguousarray(labels.probs[labels.rows_of(items)][:, columns])
 
@@ -252,7 +207,7 @@ def _rows(
 def _predicted(
     teachers: Sequence[SoftLabels], items: tuple[str, ...], classes: tuple[str, ...]
 ) -> Float[np.ndarray, "items classes"]:
-    """The mean of what teachers predict."""
+    """The mean prediction of the teachers."""
     return np.asarray(np.mean([_rows(each, items, classes, "a teacher's predictions") for each in teachers], axis=0))
 
 
@@ -263,8 +218,8 @@ def _original(
     if missing:
         raise BadTable(
             f"found no original label for {_some(missing)}",
-            expected="one for every item",
-            fix="complete the labels, or leave --original out",
+            expected="an original label for every item",
+            fix="complete the labels, or omit --original",
             code="missing-item",
         )
     number = {name: k for k, name in enumerate(classes)}
@@ -275,13 +230,13 @@ def _original(
                 original[item],
                 list(classes),
                 where=_where(path),
-                fix=f"item {show(item)} came with it: name the classes alike (class_names), or give --original",
+                fix=f"item {show(item)} has it: use the same class names (class_names), or give --original",
             )
     return np.array([number[original[item]] for item in items], np.int64)
 
 
 def _pool(beliefs: Beliefs, items: tuple[str, ...], classes: tuple[str, ...]) -> AnnotatorBeliefs:
-    """The beliefs about `items`, sorted by item; of an item, in the order they were given."""
+    """The beliefs about `items`, sorted by item; within an item in the order of the table."""
     columns = _columns(beliefs.classes, classes, "beliefs", None)
     coded = beliefs.coded()
     place = pc.index_in(beliefs.item.names, value_set=pa.array(items, pa.string()))

@@ -1,9 +1,7 @@
-"""Optimisers: how weights follow a gradient. One step is the same for a network alone and for one in a stack.
+"""Optimizers (`OPTIMIZERS`) and learning-rate schedules (`SCHEDULES`).
 
-Schedules: how the rate of learning changes on the way. Each is a pure function of how far training has come.
-
-`factor` multiplies the optimiser's rate. `progress` counts epochs, with parts of one; `losses` are those of the
-network on its validation items, one an epoch so far.
+`Schedule.factor` multiplies the optimizer's rate. It depends only on `progress` (epochs, with fractions) and on the
+validation losses of the finished epochs.
 """
 
 from __future__ import annotations
@@ -47,10 +45,7 @@ class Sgd:
 
 @dataclass(frozen=True)
 class Adam:
-    """Steps scaled by the running size of each weight's gradient (Kingma & Ba 2015).
-
-    `decoupled` takes weight decay off the weights themselves (AdamW, Loshchilov & Hutter 2019).
-    """
+    """Adam (Kingma & Ba 2015). `decoupled` applies weight decay to the weights (AdamW, Loshchilov & Hutter 2019)."""
 
     rate: float = 1e-3
     beta_1: float = 0.9
@@ -70,7 +65,7 @@ class Adam:
         return torch.optim.AdamW(parameters, **settings) if self.decoupled else torch.optim.Adam(parameters, **settings)
 
 
-OPTIMISERS: tuple[Any, ...] = (Sgd, Adam)
+OPTIMIZERS: tuple[Any, ...] = (Sgd, Adam)
 
 
 def _check(*, rate: float, momentum: float, weight_decay: float) -> None:
@@ -81,7 +76,7 @@ def _check(*, rate: float, momentum: float, weight_decay: float) -> None:
 
 
 class Schedule(Protocol):
-    """How the rate changes."""
+    """How the learning rate changes."""
 
     name: ClassVar[str]
     needs_validation: ClassVar[bool]
@@ -93,7 +88,7 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True)
 class Constant:
-    """The same rate throughout."""
+    """A constant rate."""
 
     name: ClassVar[str] = "constant"
     needs_validation: ClassVar[bool] = False
@@ -105,7 +100,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class StepSchedule:
-    """The rate times `by` after each of the epochs `after` (counted from 1): (50, 55) and .1 as in Uma et al. 2020."""
+    """Multiplies the rate by `by` after each epoch in `after` (counted from 1); defaults as in Uma et al. (2020)."""
 
     after: tuple[int, ...] = (50, 55)
     by: float = 0.1
@@ -118,7 +113,7 @@ class StepSchedule:
         if not 0 < self.by < 1 or list(self.after) != sorted(set(self.after)) or min(self.after, default=1) < 1:
             raise BadSetting(
                 f"found steps after {list(self.after)} by {self.by}",
-                expected="growing numbers of epochs, and a factor between 0 and 1",
+                expected="increasing numbers of epochs, and a factor between 0 and 1",
                 fix="for example after = [50, 55], by = 0.1",
                 code="bad-setting",
             )
@@ -129,7 +124,8 @@ class StepSchedule:
 
 @dataclass(frozen=True)
 class OneCycle:
-    """Up to the full rate in the first `rise` of training and down again along a cosine (Smith & Topin 2019)."""
+    """Rises to the full rate in the first share `rise` of training, then falls, both along a cosine (Smith & Topin
+    2019)."""
 
     rise: float = 0.3
     start: float = 0.04
@@ -160,7 +156,7 @@ class OneCycle:
 
 @dataclass(frozen=True)
 class Plateau:
-    """The rate times `by` whenever the validation loss has not fallen for `patience` epochs."""
+    """Multiplies the rate by `by` when the validation loss has not decreased for `patience` epochs."""
 
     by: float = 0.1
     patience: int = 5

@@ -1,6 +1,6 @@
-"""Draws: every piece of luck in an epoch, from the seed and the epoch's number alone.
+"""RandomStreams: the random numbers of one epoch, determined by the seed and the epoch alone.
 
-So that all targets of a seed meet the same luck, and a training that was cut off goes on as if it had not been.
+All targets of a seed use the same numbers, and a resumed training continues with the numbers it would have used.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class RandomStreams:
-    """The luck of one epoch. Each purpose has a generator of its own, so that none depends on what another took."""
+    """The random numbers of one epoch. Each purpose has its own generator, independent of the others."""
 
     seed: int
     epoch: int
 
     def order(self, n: int) -> Int[Tensor, "items"]:
-        """The items in the order they are seen."""
+        """A random order of the items."""
         return torch.randperm(n, generator=self.generator("order"))
 
     def chance(self, n: int) -> Float[Tensor, "items"]:
-        """A number from 0 to 1 an item: which vote, which annotator it is this time."""
+        """A uniform number per item, which selects the vote or annotator of this access."""
         return torch.rand(n, generator=self.generator("chance"), dtype=torch.float64)
 
     def generator(self, purpose: str) -> torch.Generator:
@@ -33,6 +33,6 @@ class RandomStreams:
 
 
 def generator_of(*parts: int | str) -> torch.Generator:
-    """A generator that these words and numbers decide."""
+    """A generator seeded by these strings and numbers."""
     digest = hashlib.sha256("\0".join(map(str, parts)).encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)

@@ -1,7 +1,4 @@
-"""Augmentation: pictures moved and mirrored a little, anew at every access, by the same luck for every target.
-
-Recipe: how networks are trained. Every setting that is not the target, the network or the seed.
-"""
+"""Recipe: all training settings except target, network and seed; with the augmentation of images."""
 
 from __future__ import annotations
 
@@ -21,10 +18,10 @@ from sfumato.training.optimizers import Adam, Constant, Schedule, Sgd
 
 @dataclass(frozen=True)
 class CropAndFlip:
-    """A picture's own size cut out of it at random after padding it with zeros, and mirrored half the time.
+    """A random crop of the original size after padding with zeros, mirrored half the time.
 
-    Padding is of the standardised picture, so that it is grey as the mean. `pad=4` is what CIFAR-10 models are
-    trained with; `flip` is not for digits or letters.
+    The standardized image is padded, so that the padding has the mean gray. `pad=4` is usual for CIFAR-10; do not use
+    `flip` for digits or letters.
     """
 
     pad: int = 4
@@ -56,7 +53,7 @@ PRECISIONS = ("float32", "bfloat16", "float16")
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to train. The defaults suit small pictures on a laptop."""
+    """How to train. The defaults suit small images on a laptop."""
 
     epochs: int = 30
     batch_size: int = 64
@@ -65,18 +62,18 @@ class Recipe:
     mixing: Mixing = field(default_factory=Plain)
     augmentation: CropAndFlip | None = None
     clip: float | None = None
-    """The longest a network's gradient may be."""
+    """The largest norm of a network's gradient."""
     validation: float = 0.0
-    """The share of training items held out to watch the loss on."""
+    """The share of training items used for validation."""
     patience: int | None = None
-    """Stop after so many epochs without a better validation loss, and go back to the best."""
+    """Stop after this many epochs without a lower validation loss, and keep the best weights."""
     dynamics: str = "online"
-    """When to note how each training item is predicted: while it is learnt from (`online`, for free), at the `end` of
-    each epoch, `both` or `none`."""
+    """When predictions of training items are recorded: in their batch (`online`, at no cost), at the `end` of each
+    epoch, `both` or `none`."""
     predictions_each_epoch: bool = False
-    """Keep what is predicted for the test items after every epoch, not only the last."""
+    """Keep predictions for the test items of every epoch, not only the last."""
     stacked: bool = True
-    """Train as one wide network what can be."""
+    """Train the runs of a group as one wide network if possible."""
     precision: str = "float32"
 
     def __post_init__(self) -> None:
@@ -91,10 +88,10 @@ class Recipe:
         one_of("dynamics", self.dynamics, DYNAMICS)
         one_of("precision", self.precision, PRECISIONS)
         if (self.patience or self.schedule.needs_validation) and not self.validation:
-            watcher = "patience" if self.patience else f"the schedule {self.schedule.name}"
+            setting = "patience" if self.patience else f"the schedule {self.schedule.name}"
             raise BadSetting(
-                f"found {watcher} without validation items",
-                expected="a share of the items to watch the loss on",
+                f"found {setting} without validation items",
+                expected="a share of the items for validation",
                 fix="give validation, for example 0.1",
                 code="bad-setting",
             )

@@ -1,4 +1,4 @@
-"""A task carried out to its end, however often it is cut off on the way."""
+"""`train_group` trains a run group to its end and resumes from checkpoints after interruptions."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from sfumato.training.checkpoint import Checkpoints, SavedState
+from sfumato.training.checkpoint import Checkpoint, Checkpoints
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.ranks import Ranks
 from sfumato.training.run_group import RunGroup, RunState
 from sfumato.training.training_loop import TrainingLoop
 
-LEFT = 75
-"""The exit code of a process that was asked to leave and may be started again (EX_TEMPFAIL)."""
+STOPPED = 75
+"""The exit code of a process that was stopped and can be started again (EX_TEMPFAIL)."""
 SPACING = 40.0
-"""Seconds between checkpoints for every second that one takes: with `KEEPING` less than 3 % of the time."""
+"""Seconds between checkpoints per second that one takes: with `KEEPING` less than 3% of the time."""
 KEEPING = 200.0
-"""The same for a copy in memory, to be saved when the process is asked to leave."""
-KEPT_BYTES = 2**28
+"""The same for a copy in memory, which is saved when the process is stopped."""
+MAX_KEPT_BYTES = 2**28
 """The largest copy kept in memory."""
 LONGEST_SAVE_SECONDS = 5.0
-"""What takes longer is not begun when the process is asked to leave: it has ten seconds."""
+"""A save that takes longer is not started when the process is stopped: it has ten seconds."""
 SHORT_EPOCH_SECONDS = 2.0
-"""An epoch as short as this is trained to its end when the process is asked to leave, a longer one is broken off."""
+"""When the process is stopped, an epoch shorter than this is finished; a longer one is interrupted."""
 FIRST_SAVE_SECONDS = 0.05
-"""What the first checkpoint is taken to cost, until one was made: a training of two seconds needs none."""
+"""Assumed duration of the first checkpoint; a training of two seconds needs none."""
 
 
 def train_group(
-    task: RunGroup,
+    group: RunGroup,
     *,
     folder: Path,
     fingerprint: Fingerprint,
@@ -42,12 +42,12 @@ def train_group(
     on_epoch: Callable[[int, int], None] | None = None,
     spacing: float = SPACING,
 ) -> list[RunState]:
-    """The members of the task, trained; goes on from the checkpoints in `folder` where there are any.
+    """Train the runs of the group, from the checkpoints in `folder` if there are any.
 
-    A process that is killed and started again ends with the same members, bit for bit. Asked to leave by SIGTERM it
-    saves the end of an epoch (this one if it is short, else the last) and leaves by `SystemExit` with code 75.
-    `on_epoch` is told how many epochs are done, and of how many: once when a training is taken up, and after each of
-    them. `spacing` 0 saves every epoch.
+    A process that is killed and started again ends with the same runs, bit for bit. On SIGTERM it saves the end of an
+    epoch (this one if it is short, else the last) and raises `SystemExit` with code 75. `on_epoch` is called with the
+    number of finished epochs and of all epochs: once when training resumes, and after each epoch. `spacing` 0 saves
+    every epoch.
     """
     checkpoints = Checkpoints(folder, fingerprint, allow_drift=allow_drift)
     ranks = Ranks.here()
@@ -55,51 +55,51 @@ def train_group(
         checkpoints.prepare()
     ranks.wait()
     saving, keeping = _Cadence(spacing, FIRST_SAVE_SECONDS), _Cadence(KEEPING, 0.0)
-    kept: SavedState | None = None
-    with _Request() as request:
-        training = _taken_up(task, checkpoints)
-        if training.epoch:
-            _tell(on_epoch, training)
+    kept: Checkpoint | None = None
+    with _StopSignal() as stop:
+        loop = _resumed(group, checkpoints)
+        if loop.epoch:
+            _report(on_epoch, loop)
         try:
-            while not training.finished and not request.made:
-                request.advance(training)
-                _tell(on_epoch, training)
+            while not loop.finished and not stop.received:
+                stop.advance(loop)
+                _report(on_epoch, loop)
                 if not ranks.writes:
                     continue
                 if saving.is_due:
                     with saving.timed():
-                        checkpoints.save(SavedState.of(training))
+                        checkpoints.save(Checkpoint.of(loop))
                     kept = None
                 elif keeping.is_due:
                     with keeping.timed():
-                        kept = SavedState.of(training)
-                    if kept.n_bytes > KEPT_BYTES:
+                        kept = Checkpoint.of(loop)
+                    if kept.n_bytes > MAX_KEPT_BYTES:
                         kept, keeping.seconds = None, math.inf
-            if request.made:
-                kept = SavedState.of(training) if ranks.writes else None
-                raise SystemExit(LEFT)
+            if stop.received:
+                kept = Checkpoint.of(loop) if ranks.writes else None
+                raise SystemExit(STOPPED)
         except (SystemExit, KeyboardInterrupt):
             if kept is not None and saving.seconds <= LONGEST_SAVE_SECONDS:
                 checkpoints.save(kept)
             raise
-    return training.members
+    return loop.runs
 
 
-def _taken_up(task: RunGroup, checkpoints: Checkpoints) -> TrainingLoop:
-    training = TrainingLoop(task)
-    saved = checkpoints.load()
-    if saved is not None:
-        saved.go_on(training)
-    return training
+def _resumed(group: RunGroup, checkpoints: Checkpoints) -> TrainingLoop:
+    loop = TrainingLoop(group)
+    checkpoint = checkpoints.load()
+    if checkpoint is not None:
+        checkpoint.restore(loop)
+    return loop
 
 
 class _Cadence:
-    """When a thing may be done again, so that it takes no more than one part in `spacing` of the time."""
+    """When an action is due again, so that it takes at most one part in `spacing` of the time."""
 
     def __init__(self, spacing: float, seconds: float) -> None:
         self._spacing, self._since = spacing, time.monotonic()
         self.seconds = seconds
-        """How long it took the last time."""
+        """Duration of the last action."""
 
     @property
     def is_due(self) -> bool:
@@ -107,48 +107,48 @@ class _Cadence:
 
     @contextmanager
     def timed(self) -> Iterator[None]:
-        begun = time.monotonic()
+        started_at = time.monotonic()
         yield
         self._since = time.monotonic()
-        self.seconds = self._since - begun
+        self.seconds = self._since - started_at
 
 
-class _Request:
-    """Whether the process was asked to leave. A long epoch is broken off for it; all else comes to its end first."""
+class _StopSignal:
+    """Handles SIGTERM: interrupts a long epoch at once, and waits for anything else to finish."""
 
     def __init__(self) -> None:
-        self.made = False
-        self._can_break_off = False
+        self.received = False
+        self._can_interrupt = False
         self._epoch_seconds = math.inf
 
-    def advance(self, training: TrainingLoop) -> None:
-        """Train one epoch, or leave in the midst of it."""
-        begun = time.monotonic()
-        self._can_break_off = self._epoch_seconds > SHORT_EPOCH_SECONDS
+    def advance(self, loop: TrainingLoop) -> None:
+        """Train one epoch; a signal may interrupt it."""
+        started_at = time.monotonic()
+        self._can_interrupt = self._epoch_seconds > SHORT_EPOCH_SECONDS
         try:
-            training.advance()
+            loop.advance()
         finally:
-            self._can_break_off = False
-        self._epoch_seconds = time.monotonic() - begun
+            self._can_interrupt = False
+        self._epoch_seconds = time.monotonic() - started_at
 
-    def __enter__(self) -> _Request:
-        # Only the main thread may listen; in another one, the process leaves as it always would.
-        self._listens = threading.current_thread() is threading.main_thread()
-        if self._listens:
-            self._before = signal.signal(signal.SIGTERM, self._hear)
+    def __enter__(self) -> _StopSignal:
+        # Only the main thread can handle signals; elsewhere the default handling applies.
+        self._installed = threading.current_thread() is threading.main_thread()
+        if self._installed:
+            self._before = signal.signal(signal.SIGTERM, self._receive)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._listens:
+        if self._installed:
             signal.signal(signal.SIGTERM, self._before if self._before is not None else signal.SIG_DFL)
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        self.made = True
-        if self._can_break_off:
-            self._can_break_off = False
-            raise SystemExit(LEFT)
+    def _receive(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        self.received = True
+        if self._can_interrupt:
+            self._can_interrupt = False
+            raise SystemExit(STOPPED)
 
 
-def _tell(on_epoch: Callable[[int, int], None] | None, training: TrainingLoop) -> None:
+def _report(on_epoch: Callable[[int, int], None] | None, loop: TrainingLoop) -> None:
     if on_epoch is not None:
-        on_epoch(training.epoch, training.task.recipe.epochs)
+        on_epoch(loop.epoch, loop.group.recipe.epochs)

@@ -1,9 +1,6 @@
-"""Shifting: what networks predict when pictures get worse, or come from elsewhere.
+"""Robustness of trained runs: `ShiftExperiment` (corrupted or other images) and `AttackExperiment`.
 
-Every test item of a run, under every corruption and severity; and all items of any other set. A picture is corrupted
-once, by the inputs it stands among and the seed alone: all runs see the same.
-
-Attacking: what the networks of runs predict of their test items under attack, step by step.
+Both predict the test items of each run again. Images are corrupted once per condition and seed: all runs see the same.
 """
 
 from __future__ import annotations
@@ -11,39 +8,62 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
+from sfumato.jobs import JobList, ProgressCallback, run_jobs
 from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing, show, unknown
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import described
 from sfumato.training.attacks import ATTACKED_AT_ONCE, Attack, attacked
 from sfumato.training.corruptions import CORRUPTIONS, SEVERITIES, Corruption, check_severity
-from sfumato.training.item_join import Original, digest_of, join_items
+from sfumato.training.item_join import Original, join_items
 from sfumato.training.networks import Network
 from sfumato.training.random_streams import generator_of
-from sfumato.training.run_folder import Run, normalised, shape_of
+from sfumato.training.run_folder import Run, normalized, shape_of
 from sfumato.training.targets import HardTarget, MajorityTarget, SoftTarget
 from sfumato.training.trained_runs import (
     CLEAN,
     Condition,
     PixelModel,
     check_fits,
-    in_a_path,
     is_written,
+    path_name,
     predictor_of,
-    tested_rows,
+    test_rows,
     write,
 )
-from sfumato.training.training_set import TrainingSet
+from sfumato.training.training_loop import one_torch_thread, use_one_torch_thread
+from sfumato.training.training_set import TrainingSet, digest_of
+
+Job = TypeVar("Job")
+
+
+class RobustnessExperiment(Protocol[Job]):
+    """Jobs that are independent of each other; `missing` lists those without results."""
+
+    def missing(self) -> Sequence[Job]: ...
+
+    def run(self, job: Job) -> None: ...
+
+
+def run_missing(
+    experiment: RobustnessExperiment[Job], *, processes: int = 0, on_progress: ProgressCallback | None = None
+) -> int:
+    """Run the missing jobs, each with one torch thread, and return how many there were; `processes` 0: one per core."""
+    jobs = JobList(experiment.run, experiment.missing())
+    with one_torch_thread():
+        for _ in run_jobs(jobs, workers=processes, on_worker_start=use_one_torch_thread, on_progress=on_progress):
+            pass
+    return len(jobs.missing)
 
 
 @dataclass(frozen=True)
 class Corrupted:
-    """The test items, after a corruption; as they are without one."""
+    """The test items after a corruption, or unchanged if it is None."""
 
     corruption: Corruption | None = None
     severity: int = 0
@@ -55,7 +75,7 @@ class Corrupted:
 
 @dataclass(frozen=True)
 class OtherDataset:
-    """All items of another set."""
+    """All items of another data set."""
 
     name: str
 
@@ -66,70 +86,70 @@ Shift = Corrupted | OtherDataset
 def corruptions_for(
     inputs: Inputs, kinds: Sequence[Corruption] | None = None, severities: Sequence[int] = SEVERITIES
 ) -> tuple[Corrupted, ...]:
-    """Pictures as they are, then every kind at every severity; without `kinds`, all that fit the pictures."""
-    is_colour = inputs.images is not None and shape_of(inputs.images)[0] == 3
+    """The unchanged images, then every kind at every severity; without `kinds`, all that apply to the images."""
+    is_color = inputs.images is not None and shape_of(inputs.images)[0] == 3
     if kinds is None:
-        kinds = [each() for each in CORRUPTIONS if is_colour or not each.needs_colour]
-    grey = [each.name for each in kinds if each.needs_colour and not is_colour]
-    if grey:
+        kinds = [each() for each in CORRUPTIONS if is_color or not each.needs_color]
+    unfit = [each.name for each in kinds if each.needs_color and not is_color]
+    if unfit:
         raise BadSetting(
-            f"found {listing(grey)} for grey images",
-            expected="corruptions that leave grey images grey",
-            fix=f"leave {listing(grey)} out",
+            f"found {listing(unfit)} for gray images",
+            expected="corruptions for gray images",
+            fix=f"omit {listing(unfit)}",
             code="no-colour",
         )
-    worse = [Corrupted(kind, check_severity(severity)) for kind in kinds for severity in severities]
-    return tuple(dict.fromkeys([Corrupted(), *worse]))
+    corrupted = [Corrupted(kind, check_severity(severity)) for kind in kinds for severity in severities]
+    return tuple(dict.fromkeys([Corrupted(), *corrupted]))
 
 
 @dataclass(frozen=True, eq=False)
 class ShiftExperiment:
-    """Runs, and the shifts they are to meet. What is written already is not done again."""
+    """Predictions of runs for shifted images. Predictions that are written are not computed again."""
 
     runs: tuple[Run, ...]
     output: Path
     inputs: Inputs | None = None
-    """What the runs learnt from and were tested on."""
+    """The inputs that the runs were trained and tested on."""
     corrupted: tuple[Corrupted, ...] = ()
     extra: Mapping[str, Inputs] = field(default_factory=dict)
-    """Other sets, by the name of their condition."""
+    """Other data sets, by the name of their condition."""
     seed: int = 0
     device: str = "cpu"
     networks: Mapping[str, Network] = field(default_factory=dict)
-    """Networks of your own, by the names they run under."""
-    _known: dict[str, str] = field(default_factory=dict, init=False, repr=False)
+    """Your own networks, by their names in the runs."""
+    _cache: dict[str, str] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         assert self.inputs is not None or not self.corrupted, "there must be something to corrupt"
-        _check_apart([shift.name for shift in self.shifts])
+        _check_distinct([shift.name for shift in self.shifts])
         for run in self.runs:
             for inputs in (*([self.inputs] if self.inputs else []), *self.extra.values()):
                 check_fits(run, inputs)
             if self.inputs is not None and self.corrupted:
-                tested_rows(run, self.inputs)
+                test_rows(run, self.inputs)
 
     @property
     def shifts(self) -> tuple[Shift, ...]:
         return (*self.corrupted, *(OtherDataset(name) for name in self.extra))
 
     def missing(self) -> list[Shift]:
-        """What is still to be done, of at least one run."""
+        """The shifts that at least one run has no predictions for."""
         return [shift for shift in self.shifts if self._runs_without(shift)]
 
-    def carry_out(self, shift: Shift) -> None:
-        """Predict under a shift, with every run that did not."""
-        # Looked at again: another command may have done it by now.
+    def run(self, shift: Shift) -> None:
+        """Predict under a shift with every run that has no predictions for it."""
+        # Checked again: another command may have written them meanwhile.
         runs = self._runs_without(shift)
         if not runs:
             return
-        seen = self._seen(shift)
+        inputs = self._shifted(shift)
         for run in runs:
             model = PixelModel.of(predictor_of(run, self.networks), self.device)
-            few = seen if isinstance(shift, OtherDataset) else seen.take(tested_rows(run, seen))
-            assert few.images is not None
-            write(self.output, run, self._condition(shift), few.items, model.probs(few.images))
+            test = inputs if isinstance(shift, OtherDataset) else inputs.take(test_rows(run, inputs))
+            assert test.images is not None
+            write(self.output, run, self._condition(shift), test.items, model.probs(test.images))
 
-    def _seen(self, shift: Shift) -> Inputs:
+    def _shifted(self, shift: Shift) -> Inputs:
         if isinstance(shift, OtherDataset):
             return self.extra[shift.name]
         assert self.inputs is not None
@@ -154,36 +174,36 @@ class ShiftExperiment:
         return Condition(shift.name, under)
 
     def _digest(self, name: str, inputs: Inputs) -> str:
-        """What a set is; found once, because all of it must be gone through."""
-        if name not in self._known:
+        """A hash of a data set; computed once."""
+        if name not in self._cache:
             assert inputs.images is not None
-            self._known[name] = digest_of(inputs.items, inputs.images)
-        return self._known[name]
+            self._cache[name] = digest_of(inputs.items, inputs.images)
+        return self._cache[name]
 
 
-def _check_apart(names: Sequence[str]) -> None:
+def _check_distinct(names: Sequence[str]) -> None:
     seen: set[str] = set()
     for name in names:
-        folder = in_a_path(name)
+        folder = path_name(name)
         if folder in seen or not folder.strip(".-"):
             raise BadSetting(
                 f"found the condition {show(name)}{' a second time' if folder in seen else ''}",
                 expected="conditions whose names differ in letters and digits",
-                fix="give the set another name: --extra NAME=FILE",
+                fix="give the data set another name: --extra NAME=FILE",
                 code="bad-setting",
             )
         seen.add(folder)
 
 
 TARGETS = (HardTarget, MajorityTarget, SoftTarget)
-"""What networks can be led away from: the original class, people's first choice, or all that people see."""
+"""The labels whose loss an attack increases: the original class, people's first choice, or people's soft label."""
 
 
 @dataclass(frozen=True, eq=False)
 class AttackExperiment:
-    """Runs, and the attack they are to meet. What is written already is not done again.
+    """Predictions of runs for attacked images. Predictions that are written are not computed again.
 
-    All runs of a fold begin where the same luck puts them: what differs is the network.
+    All runs of a fold start from the same random points: only the network differs.
     """
 
     runs: tuple[Run, ...]
@@ -193,13 +213,13 @@ class AttackExperiment:
     targets: str = "hard"
     people: SoftLabels | None = None
     original: Original | None = None
-    """The class each item came with; else as the inputs say."""
+    """The original class of each item; by default the labels in the inputs."""
     seed: int = 0
     device: str = "cpu"
     at_once: int = ATTACKED_AT_ONCE
     networks: Mapping[str, Network] = field(default_factory=dict)
-    """Networks of your own, by the names they run under."""
-    _known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    """Your own networks, by their names in the runs."""
+    _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.targets not in [each.name for each in TARGETS]:
@@ -211,28 +231,28 @@ class AttackExperiment:
             self._labels(run)
 
     def missing(self) -> list[int]:
-        """The numbers of the runs that are not done."""
+        """The numbers of the runs that are not finished."""
         return [
             number
             for number, run in enumerate(self.runs)
             if not all(is_written(self.output, run, condition) for condition in self.conditions(run))
         ]
 
-    def carry_out(self, number: int) -> None:
-        """Attack one run; its predictions after each step, and before."""
+    def run(self, number: int) -> None:
+        """Attack one run and write its predictions before the attack and after each step."""
         run = self.runs[number]
-        few = self.inputs.take(tested_rows(run, self.inputs))
-        assert few.images is not None
+        test = self.inputs.take(test_rows(run, self.inputs))
+        assert test.images is not None
         model = PixelModel.of(predictor_of(run, self.networks), self.device)
         rng = np.random.default_rng(generator_of(self.seed, "attack").initial_seed())
-        result = attacked(model, self.attack, few.images, self._labels(run), rng, at_once=self.at_once)
+        result = attacked(model, self.attack, test.images, self._labels(run), rng, at_once=self.at_once)
         for condition, probs in zip(self.conditions(run), [result.clean, *result.steps], strict=True):
             if not is_written(self.output, run, condition):
-                write(self.output, run, condition, few.items, probs)
+                write(self.output, run, condition, test.items, probs)
 
     def conditions(self, run: Run) -> list[Condition]:
-        """What a run is to meet: nothing, then each step."""
-        images = {"inputs": self._once("inputs", self._digest)}
+        """The conditions of a run: unchanged images, then each step of the attack."""
+        images = {"inputs": self._cached("inputs", self._digest)}
         under = {
             **images,
             "attack": described(self.attack),
@@ -251,13 +271,13 @@ class AttackExperiment:
         name = self.attack.name if norm == "linf" else f"{self.attack.name}-{norm}"
         width = len(str(self.attack.n_steps))
         which = f" step {step:0{width}}" if self.attack.n_steps > 1 else ""
-        return f"{name} eps={in_grey_levels(self.attack.eps)} targets={self.targets}{which}"
+        return f"{name} eps={in_gray_levels(self.attack.eps)} targets={self.targets}{which}"
 
     def _labels(self, run: Run) -> Float[np.ndarray, "tested classes"]:
-        """What the run is led away from, of the items it predicted."""
-        lesson = self._lesson(run.classes)
-        row = self._once(("rows", run.classes), lambda: {item: i for i, item in enumerate(lesson.items)})
-        tested_rows(run, self.inputs)
+        """The labels that the attack moves away from, for the items the run predicted."""
+        training_set = self._training_set(run.classes)
+        row = self._cached(("rows", run.classes), lambda: {item: i for i, item in enumerate(training_set.items)})
+        test_rows(run, self.inputs)
         assert run.predictions is not None
         items = run.predictions.items.to_pylist()
         missing = [item for item in items if item not in row]
@@ -270,32 +290,34 @@ class AttackExperiment:
                 code="missing-item",
                 where=ErrorLocation(str(self.people.path) if self.people is not None and self.people.path else None),
             )
-        probs: Float[np.ndarray, "items classes"] = self._once(("labels", run.classes), lambda: self._targets(lesson))
+        probs: Float[np.ndarray, "items classes"] = self._cached(
+            ("labels", run.classes), lambda: self._targets(training_set)
+        )
         return probs[[row[item] for item in items]]
 
-    def _targets(self, lesson: TrainingSet) -> Float[np.ndarray, "items classes"]:
+    def _targets(self, training_set: TrainingSet) -> Float[np.ndarray, "items classes"]:
         target = next(each for each in TARGETS if each.name == self.targets)
-        luck = np.random.default_rng(generator_of(self.seed, "labels").initial_seed())
-        return normalised(target().labels(lesson, luck).mean())
+        rng = np.random.default_rng(generator_of(self.seed, "labels").initial_seed())
+        return normalized(target().labels(training_set, rng).mean())
 
-    def _lesson(self, classes: tuple[str, ...]) -> TrainingSet:
-        """The items, with the labels that the targets need and no others."""
+    def _training_set(self, classes: tuple[str, ...]) -> TrainingSet:
+        """The items with only the labels that the target needs."""
 
-        def brought_together() -> TrainingSet:
+        def join() -> TrainingSet:
             if self.targets == HardTarget.name:
-                return join_items(self.inputs, original=self.original, classes=classes).lesson
-            seen = replace(self.inputs, labels=None) if self.targets == SoftTarget.name else self.inputs
-            return join_items(seen, people=self.people, classes=classes).lesson
+                return join_items(self.inputs, original=self.original, classes=classes)
+            inputs = replace(self.inputs, labels=None) if self.targets == SoftTarget.name else self.inputs
+            return join_items(inputs, people=self.people, classes=classes)
 
-        lesson: TrainingSet = self._once(("lesson", classes), brought_together)
-        return lesson
+        training_set: TrainingSet = self._cached(("training_set", classes), join)
+        return training_set
 
     def _check_sources(self) -> None:
         is_hard = self.targets == HardTarget.name
         if (self.original is None and self.inputs.labels is None) if is_hard else self.people is None:
             raise BadSetting(
-                f"found no source for the targets {self.targets}",
-                expected="the original label of every item" if is_hard else "people's label of every item",
+                f"found no label source for the target {self.targets}",
+                expected="the original label for every item" if is_hard else "people's label for every item",
                 fix="give --original or an npz with labels, or choose --targets majority"
                 if is_hard
                 else "give --labels",
@@ -306,13 +328,13 @@ class AttackExperiment:
         assert self.inputs.images is not None
         return digest_of(self.inputs.items, self.inputs.images)
 
-    def _once(self, key: Any, found: Any) -> Any:
-        if key not in self._known:
-            self._known[key] = found()
-        return self._known[key]
+    def _cached(self, key: Any, found: Any) -> Any:
+        if key not in self._cache:
+            self._cache[key] = found()
+        return self._cache[key]
 
 
-def in_grey_levels(eps: float) -> str:
-    """`4/255` where it is a whole number of them, else the number itself."""
+def in_gray_levels(eps: float) -> str:
+    """`4/255` if it is a whole number of gray levels, else the number itself."""
     levels = eps * 255
     return f"{round(levels)}/255" if abs(levels - round(levels)) < 1e-6 else f"{eps:g}"

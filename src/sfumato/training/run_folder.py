@@ -1,8 +1,6 @@
-"""Pictures: images as networks take them, standardised once and kept in memory.
+"""The folder of a run: weights, predictions, history, dynamics and `run.json`, which is written last.
 
-Runs: a trained network in a folder, with what it predicts, how it came there, and all that decided it.
-
-A folder is whole once `run.json` stands in it, which is written last.
+Also the pixel scale that standardizes images, and the predictor made of a finished run.
 """
 
 from __future__ import annotations
@@ -32,8 +30,9 @@ from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.probabilities import probs_array
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.group_optimizer import SeparateNetworks
 from sfumato.training.networks import Network, network_named
-from sfumato.training.run_group import RunGroup, RunState, SeparateNetworks
+from sfumato.training.run_group import RunGroup, RunState
 from sfumato.training.training_loop import EVALUATED_AT_ONCE
 
 if TYPE_CHECKING:
@@ -42,26 +41,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PixelScale:
-    """Mean and standard deviation of each channel, of pixels from 0 to 1."""
+    """Mean and standard deviation of each channel, for pixels from 0 to 1."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
 
     @classmethod
     def of(cls, images: UInt8[np.ndarray, "items height width *channels"]) -> PixelScale:
-        """That of the images themselves."""
+        """The scale of these images."""
         pixels = images.reshape(*images.shape[:3], -1)
         counts = [np.bincount(pixels[..., c].ravel(), minlength=256) for c in range(pixels.shape[-1])]
         values = np.arange(256) / 255
         means = [float(n @ values / n.sum()) for n in counts]
         stds = [float(np.sqrt(n @ (values - m) ** 2 / n.sum())) for n, m in zip(counts, means, strict=True)]
-        # A channel that is the same everywhere says nothing, and must not become infinite.
+        # A constant channel has a standard deviation of 0; dividing by 1 keeps it finite.
         return cls(tuple(means), tuple(std or 1.0 for std in stds))
 
     def applied(
         self, images: UInt8[np.ndarray, "items height width *channels"], device: torch.device | str = "cpu"
     ) -> Float[Tensor, "items channels height width"]:
-        """The images standardised: float32, channels_last."""
+        """The standardized images: float32, channels_last."""
         pixels = torch.from_numpy(np.ascontiguousarray(images.reshape(*images.shape[:3], -1))).to(device)
         mean, std = (torch.tensor(values, dtype=torch.float32, device=device) for values in (self.mean, self.std))
         return pixels.to(torch.float32).div_(255).sub_(mean).div_(std).permute(0, 3, 1, 2)
@@ -75,47 +74,47 @@ BY_EPOCH = "predictions-by-epoch.parquet"
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A finished run. `said` is what `run.json` says; the tables are read when asked for."""
+    """A finished run. `metadata` is the content of `run.json`; tables are read when first used."""
 
     folder: Path
-    said: Mapping[str, Any]
+    metadata: Mapping[str, Any]
 
     @classmethod
     def read(cls, folder: str | Path) -> Run:
-        """The run in `folder`; an error unless it is finished."""
+        """The run in `folder`; an error if it is not finished."""
         folder = Path(folder)
         if not (folder / RUN).is_file():
             raise BadFile(
                 "found no run.json",
                 expected="the folder of a finished run",
-                fix="run the grid again: it does what is missing",
+                fix="run the experiment again: it trains missing runs",
                 code="no-such-run",
                 where=ErrorLocation(str(folder)),
             )
-        said = read_document(folder / RUN)
-        missing = [key for key in ("target", "network", "seed", "settings", "classes", "ended") if key not in said]
-        if not isinstance(said, dict) or missing:
+        metadata = read_document(folder / RUN)
+        missing = [key for key in ("target", "network", "seed", "settings", "classes", "ended") if key not in metadata]
+        if not isinstance(metadata, dict) or missing:
             raise BadFile(
                 f"found no {', '.join(missing)}",
                 expected="a run.json as sfumato train writes it",
-                fix="take the folder away and run the grid again",
+                fix="delete the folder and run the experiment again",
                 code="bad-run",
                 where=ErrorLocation(str(folder / RUN)),
             )
-        return cls(folder, said)
+        return cls(folder, metadata)
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        settings: Mapping[str, Any] = self.said["settings"]
+        settings: Mapping[str, Any] = self.metadata["settings"]
         return settings
 
     @property
     def classes(self) -> tuple[str, ...]:
-        return tuple(self.said["classes"])
+        return tuple(self.metadata["classes"])
 
     @cached_property
     def predictions(self) -> SoftLabels | None:
-        """What it predicts for the test items; nothing where its weights were beyond use."""
+        """Predictions for the test items; None if the weights were not finite."""
         path = self.folder / PREDICTIONS
         return SoftLabels.read(path) if path.is_file() else None
 
@@ -128,7 +127,7 @@ class Run:
 
     @cached_property
     def dynamics(self) -> pl.DataFrame | None:
-        """How each training item was predicted, epoch by epoch."""
+        """Predictions for each training item by epoch."""
         import polars as pl
 
         path = self.folder / DYNAMICS
@@ -145,25 +144,25 @@ class Run:
         except (SafetensorError, OSError) as error:
             raise BadFile(
                 f"found weights that cannot be read ({str(error)[:120]})",
-                expected="a whole model.safetensors",
-                fix="take the run's folder away and run the grid again",
+                expected="a complete model.safetensors",
+                fix="delete the run's folder and run the experiment again",
                 code="damaged",
                 where=ErrorLocation(str(path)),
             ) from error
         return weights
 
     def predictor(self, network: Network | None = None) -> Predictor:
-        """The network itself, to predict other inputs with; one of your own has no name, so hand it in."""
-        scale = PixelScale(tuple(self.said["scale"]["mean"]), tuple(self.said["scale"]["std"]))
-        channels, height, width = self.said["shape"]
+        """The trained network, to predict other inputs; pass `network` if it is your own class."""
+        scale = PixelScale(tuple(self.metadata["scale"]["mean"]), tuple(self.metadata["scale"]["std"]))
+        channels, height, width = self.metadata["shape"]
         with torch.random.fork_rng(devices=[]):
             built = (network or self._network()).build((channels, height, width), len(self.classes))
         built.load_state_dict(self.weights())
         return Predictor(built.eval(), scale, (channels, height, width), self.classes)
 
     def _network(self) -> Network:
-        said = self.settings["network"]
-        settings = dict(said) if isinstance(said, dict) else {"name": str(said)}
+        metadata = self.settings["network"]
+        settings = dict(metadata) if isinstance(metadata, dict) else {"name": str(metadata)}
         name = settings.pop("name", "")
         settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
         return network_named(name, settings)
@@ -171,7 +170,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """A network with the scale its pictures were standardised by."""
+    """A network with the scale of its images."""
 
     network: nn.Module
     scale: PixelScale
@@ -179,14 +178,14 @@ class Predictor:
     classes: tuple[str, ...]
 
     def predict(self, inputs: Inputs) -> SoftLabels:
-        """What the network predicts; of pictures of the size it learnt from."""
+        """Predictions for images of the size that the network was trained on."""
         images = inputs.images
         found = None if images is None else shape_of(images)
         if images is None or found != self.shape:
             raise BadTable(
                 "found texts" if found is None else f"found images of {_size(found)}",
                 expected=f"images of {_size(self.shape)}",
-                fix="give images of the size the network learnt from",
+                fix="give images of the size the network was trained on",
                 code="wrong-shape",
                 where=ErrorLocation(str(inputs.path) if inputs.path else None),
             )
@@ -196,7 +195,7 @@ class Predictor:
                 network(self.scale.applied(images[start : start + EVALUATED_AT_ONCE]))[0].float().softmax(-1).numpy()
                 for start in range(0, len(images), EVALUATED_AT_ONCE)
             ]
-        return SoftLabels.from_numpy(inputs.items, normalised(np.concatenate(probs)), self.classes, 0)
+        return SoftLabels.from_numpy(inputs.items, normalized(np.concatenate(probs)), self.classes, 0)
 
 
 def shape_of(images: np.ndarray) -> tuple[int, int, int]:
@@ -208,8 +207,8 @@ def _size(shape: tuple[int, int, int]) -> str:
     return f"{shape[1]} x {shape[2]} pixels in {shape[0]} channel{'s' * (shape[0] != 1)}"
 
 
-def normalised(probs: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:
-    """float32 probabilities as float64 that sum to one to the last digit."""
+def normalized(probs: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:
+    """float32 probabilities as float64 whose rows sum to 1 exactly."""
     exact = probs.astype(np.float64)
     return np.asarray(exact / exact.sum(axis=1, keepdims=True))
 
@@ -217,27 +216,31 @@ def normalised(probs: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "
 # --- writing ---
 
 
-def write_run(folder: Path, member: RunState, task: RunGroup, tested: tuple[str, ...], said: Mapping[str, Any]) -> None:
-    """Write what came of `member`; `said` is what `run.json` says beside how it ended."""
+def write_run(
+    folder: Path, run: RunState, group: RunGroup, test_items: tuple[str, ...], metadata: Mapping[str, Any]
+) -> None:
+    """Write a run; `metadata` is the content of `run.json` except how training ended."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RUN).unlink(missing_ok=True)
-    state = member.best if member.best is not None else task.new_network().state_dict()
+    state = run.best if run.best is not None else group.new_network().state_dict()
     with atomic_write(folder / MODEL) as part:
         part.write_bytes(safetensors_of({name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}))
-    _write_history(folder / HISTORY, member, task.recipe.optimiser.rate)
-    _write_dynamics(folder / DYNAMICS, member, task)
-    predictions = [probs for probs in member.predictions if np.isfinite(probs).all()]
-    if predictions and tested:
-        SoftLabels.from_numpy(tested, normalised(predictions[-1]), task.lesson.classes, 0).write(folder / PREDICTIONS)
-        if task.recipe.predictions_each_epoch:
-            _write_by_epoch(folder / BY_EPOCH, predictions, tested, task.lesson.classes)
-    ending = {"ended": member.ended, "epochs": len(member.rows), "environment": environment()}
+    _write_history(folder / HISTORY, run, group.recipe.optimiser.rate)
+    _write_dynamics(folder / DYNAMICS, run, group)
+    predictions = [probs for probs in run.predictions if np.isfinite(probs).all()]
+    if predictions and test_items:
+        SoftLabels.from_numpy(test_items, normalized(predictions[-1]), group.training_set.classes, 0).write(
+            folder / PREDICTIONS
+        )
+        if group.recipe.predictions_each_epoch:
+            _write_by_epoch(folder / BY_EPOCH, predictions, test_items, group.training_set.classes)
+    ending = {"ended": run.ended, "epochs": len(run.rows), "environment": environment()}
     with atomic_write(folder / RUN) as part:
-        part.write_text(json.dumps({**said, **ending}, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
+        part.write_text(json.dumps({**metadata, **ending}, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
 
 
 def environment() -> dict[str, Any]:
-    """What this was run on."""
+    """Versions and hardware, stored in `run.json`."""
     return {
         "sfumato": sfumato.__version__,
         "python": platform.python_version(),
@@ -250,8 +253,8 @@ def environment() -> dict[str, Any]:
     }
 
 
-def _write_history(path: Path, member: RunState, rate: float) -> None:
-    rows = member.rows
+def _write_history(path: Path, run: RunState, rate: float) -> None:
+    rows = run.rows
     table = pa.table(
         {
             "epoch": pa.array([row.epoch for row in rows], pa.int64()),
@@ -263,13 +266,13 @@ def _write_history(path: Path, member: RunState, rate: float) -> None:
     write_rows(table.schema, iter([table]), path)
 
 
-def _write_dynamics(path: Path, member: RunState, task: RunGroup) -> None:
-    """One row an item, epoch and moment; no file where nothing was noted."""
-    moments = member.dynamics.moments
+def _write_dynamics(path: Path, run: RunState, group: RunGroup) -> None:
+    """One row per item, epoch and moment; no file if nothing was recorded."""
+    moments = run.dynamics.moments
     if not moments:
         return
-    learnt, _ = task.split()
-    items = pa.array([task.lesson.items[i] for i in learnt.tolist()], pa.string())
+    train, _ = group.split()
+    items = pa.array([group.training_set.items[i] for i in train.tolist()], pa.string())
     schema = pa.schema(
         [
             ("item", pa.string()), ("epoch", pa.int32()), ("when", pa.string()),
@@ -287,22 +290,22 @@ def _write_dynamics(path: Path, member: RunState, task: RunGroup) -> None:
         )
         for (when, epoch), moment in moments.items()
     )  # fmt: skip
-    # One piece, so that a file has few row groups however many epochs there were.
+    # Written in one piece, so that the file has few row groups.
     write_rows(schema, iter([pa.concat_tables(chunks)]), path)
 
 
 def _write_by_epoch(
     path: Path,
-    predictions: list[Float[np.ndarray, "tested classes"]],
-    tested: tuple[str, ...],
+    predictions: list[Float[np.ndarray, "test_items classes"]],
+    test_items: tuple[str, ...],
     classes: tuple[str, ...],
 ) -> None:
-    n = len(tested)
+    n = len(test_items)
     table = pa.table(
         {
-            "item": pa.array(list(tested) * len(predictions), pa.string()),
+            "item": pa.array(list(test_items) * len(predictions), pa.string()),
             "epoch": pa.array(np.repeat(np.arange(1, len(predictions) + 1, dtype=np.int32), n)),
-            "probs": probs_array(normalised(np.concatenate(predictions))),
+            "probs": probs_array(normalized(np.concatenate(predictions))),
         }
     ).replace_schema_metadata(classes_metadata(classes))
     write_rows(table.schema, iter([table]), path)

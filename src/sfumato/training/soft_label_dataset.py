@@ -1,4 +1,4 @@
-"""SoftLabelDataset: items with their distributions, as PyTorch's loaders take them."""
+"""SoftLabelDataset: inputs and soft labels as a PyTorch dataset."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ TENSORS, WORDS = "data.safetensors", "data.json"
 
 
 class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
-    """A map-style dataset: an input and its distribution, both of one item, for every labelled item in order.
+    """A map-style dataset: the input and the distribution of every labeled item, in order.
 
-    A picture comes as float32 from 0 to 1, colours first (1 or 3 x height x width); a text as it is. The distribution
-    is float32, one number a class, which `torch.nn.functional.cross_entropy` takes for a target as it stands.
-    Augmentation is left to a wrapper or to the loader. To compare targets prefer `sfumato train`.
+    An image is float32 from 0 to 1, channels first (1 or 3 x height x width); a text is a string. The distribution is
+    float32, one number per class, as `torch.nn.functional.cross_entropy` accepts it. Add augmentation in a wrapper or
+    in the loader. To compare targets, use `sfumato train`.
     """
 
     def __init__(self, inputs: Inputs, labels: SoftLabels) -> None:
@@ -34,9 +34,9 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
         if (rows < 0).any():
             first = labels.items[int(np.argmax(rows < 0))].as_py()
             raise BadTable(
-                f"found no input for item {show(first)} ({int((rows < 0).sum()):,} labelled items have none)",
-                expected="an input for every labelled item",
-                fix="name the items as the labels do, or leave their labels out",
+                f"found no input for item {show(first)} ({int((rows < 0).sum()):,} labeled items have none)",
+                expected="an input for every labeled item",
+                fix="use the item names of the labels, or remove these labels",
                 code="missing-input",
                 where=ErrorLocation(str(inputs.path) if inputs.path else None),
             )
@@ -47,21 +47,21 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
 
     @classmethod
     def read(cls, folder: str | Path, split: str | None = None) -> SoftLabelDataset:
-        """The dataset that `sfumato share --as pytorch` wrote with inputs; all of it, or one of its splits."""
+        """Read what `sfumato share --as pytorch` wrote with inputs: all of it, or one of its splits."""
         folder = Path(folder)
         words = read_document(folder / WORDS)
         try:
             tensors = load_file(folder / TENSORS)
         except (SafetensorError, OSError) as error:
-            raise _not_ours(folder, f"found a {TENSORS} that cannot be read ({str(error)[:120]})") from error
+            raise _bad_folder(folder, f"found a {TENSORS} that cannot be read ({str(error)[:120]})") from error
         if not isinstance(words, dict) or "items" not in words or "probs" not in tensors:
-            raise _not_ours(folder, "found files without items or probs")
+            raise _bad_folder(folder, "found files without items or probs")
         counts = tensors["n_annotators"].numpy() if "n_annotators" in tensors else None
         labels = SoftLabels.from_numpy(words["items"], tensors["probs"].numpy(), words["classes"], counts)
         images = tensors["images"].numpy() if "images" in tensors else None
         texts = tuple(words["texts"]) if "texts" in words else None
         if images is None and texts is None:
-            raise _not_ours(folder, "found labels without images or texts")
+            raise _bad_folder(folder, "found labels without images or texts")
         inputs = Inputs(tuple(words["items"]), images, texts, path=folder)
         if split is None:
             return cls(inputs, labels)
@@ -69,8 +69,8 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
         if split not in names:
             raise BadTable(
                 f"found no split {show(split)}",
-                expected=f"one of {listing(names)}" if names else "no split: the set has none",
-                fix="name another, or leave it out",
+                expected=f"one of {listing(names)}" if names else "no split: the data set has none",
+                fix="choose another split, or omit it",
                 code="unknown-split",
                 where=ErrorLocation(str(folder)),
             )
@@ -83,22 +83,22 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
         return len(self.items)
 
     def __getitem__(self, index: int) -> tuple[Any, Tensor]:
-        # Counted from the end where it is negative, as in a list; beyond the end an IndexError ends a loop.
+        # Negative numbers count from the end, as in a list; an IndexError past the end stops iteration.
         place = range(len(self))[index]
         row = int(self._rows[place])
         if self._inputs.texts is not None:
             return self._inputs.texts[row], self.probs[place]
         assert self._inputs.images is not None
-        picture = self._inputs.images[row]
-        picture = picture if picture.ndim == 3 else picture[..., None]
-        return torch.from_numpy(picture.transpose(2, 0, 1).astype(np.float32) / 255), self.probs[place]
+        image = self._inputs.images[row]
+        image = image if image.ndim == 3 else image[..., None]
+        return torch.from_numpy(image.transpose(2, 0, 1).astype(np.float32) / 255), self.probs[place]
 
 
-def _not_ours(folder: Path, found: str) -> BadFile:
+def _bad_folder(folder: Path, found: str) -> BadFile:
     return BadFile(
         found,
-        expected="a folder that sfumato share --as pytorch wrote, with --inputs",
-        fix="share the set again",
+        expected="a folder written by sfumato share --as pytorch with --inputs",
+        fix="share the data set again",
         code="damaged",
         where=ErrorLocation(str(folder)),
     )

@@ -1,4 +1,4 @@
-"""Splits: which items are learnt from and which are predicted. One verb: `folds`."""
+"""Splits: which items models are trained on and which they predict. Each split has one method, `folds`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_LIST_BYTES = 100_000_000
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Items to learn from and items to predict, by their rows in the lesson, in order."""
+    """Training and test items, by their rows in the training set, in order."""
 
     number: int
     train: Int[np.ndarray, "train"]
@@ -30,17 +30,17 @@ class Fold:
 
 
 class Split(Protocol):
-    """How items are parted."""
+    """How items are split into training and test items."""
 
     name: ClassVar[str]
 
-    def folds(self, lesson: TrainingSet) -> list[Fold]: ...
+    def folds(self, training_set: TrainingSet) -> list[Fold]: ...
 
 
 @dataclass(frozen=True)
 class KFold:
-    """Every item is predicted once, by a network that learnt from the others: k folds, each with its share of every
-    class (the original one, else people's first choice). 10 as in Peterson et al. (2019); k times the work."""
+    """k folds, stratified by class (the original one, else people's first choice): every item is predicted once, by a
+    model trained on the other folds. 10 folds as in Peterson et al. (2019). Takes k times as long as one split."""
 
     k: int = 10
     seed: int = 0
@@ -51,18 +51,18 @@ class KFold:
         if self.k < 2:
             raise _bad("k", self.k, "at least 2 folds")
 
-    def folds(self, lesson: TrainingSet) -> list[Fold]:
-        if self.k > lesson.n_items:
-            raise _too_few(lesson.n_items, f"at least {self.k}, one a fold")
-        fold = np.empty(lesson.n_items, np.int64)
-        # One round over all classes, so that folds are of one size also where no class is a multiple of k.
-        fold[_by_class(lesson, self.seed)] = np.arange(lesson.n_items) % self.k
+    def folds(self, training_set: TrainingSet) -> list[Fold]:
+        if self.k > training_set.n_items:
+            raise _too_few(training_set.n_items, f"at least {self.k}, one per fold")
+        fold = np.empty(training_set.n_items, np.int64)
+        # Assigned in one pass over all classes, so that fold sizes differ by at most one.
+        fold[_by_class(training_set, self.seed)] = np.arange(training_set.n_items) % self.k
         return [Fold(n, np.flatnonzero(fold != n), np.flatnonzero(fold == n)) for n in range(self.k)]
 
 
 @dataclass(frozen=True)
 class RandomSplit:
-    """The share `test` of the items, drawn once, class by class. Quick; prefer `k-fold` where items are few."""
+    """A random share `test` of the items, stratified by class. Fast; prefer `k-fold` if there are few items."""
 
     test: float = 0.3
     seed: int = 0
@@ -73,21 +73,21 @@ class RandomSplit:
         if not 0 < self.test < 1:
             raise _bad("test", self.test, "a share between 0 and 1")
 
-    def folds(self, lesson: TrainingSet) -> list[Fold]:
-        n_items = lesson.n_items
+    def folds(self, training_set: TrainingSet) -> list[Fold]:
+        n_items = training_set.n_items
         n_test = round(self.test * n_items)
         if not 0 < n_test < n_items:
-            raise _too_few(n_items, "at least one to learn from and one to predict")
-        # Places spread evenly over the items in order of their class: each class gives its share.
+            raise _too_few(n_items, "at least one training item and one test item")
+        # Evenly spaced positions in the items sorted by class: each class contributes its share.
         places = (np.arange(n_test) * n_items) // n_test
         is_test = np.zeros(n_items, bool)
-        is_test[_by_class(lesson, self.seed)[places]] = True
+        is_test[_by_class(training_set, self.seed)[places]] = True
         return [Fold(0, np.flatnonzero(~is_test), np.flatnonzero(is_test))]
 
 
 @dataclass(frozen=True)
 class NamedSplit:
-    """Items by name. Those to learn from that have no label are left out; one to be predicted must have one."""
+    """Items by name. Training items without a label are left out; every test item must have one."""
 
     train: tuple[str, ...]
     test: tuple[str, ...]
@@ -99,70 +99,59 @@ class NamedSplit:
         if both:
             raise BadSetting(
                 f"found {listing([show(item, 40) for item in both], 5)} in both parts of the split",
-                expected="items either to learn from or to predict",
-                fix="take them out of one of the files",
+                expected="each item in one part only",
+                fix="remove them from one of the files",
                 code="overlapping-split",
             )
 
     @classmethod
     def read(cls, train: Path, test: Path, inputs: Inputs) -> NamedSplit:
-        """The split of two files: `.npy` with row numbers of the inputs, a table with `item`, or text, an id a line."""
+        """Read two files: `.npy` with row numbers of the inputs, a table with `item`, or text with one id per line."""
         return cls(_listed(train, inputs), _listed(test, inputs))
 
-    def folds(self, lesson: TrainingSet) -> list[Fold]:
-        row = {name: i for i, name in enumerate(lesson.items)}
-        unlabelled = [item for item in self.test if item not in row]
-        if unlabelled:
+    def folds(self, training_set: TrainingSet) -> list[Fold]:
+        row = {name: i for i, name in enumerate(training_set.items)}
+        unlabeled = [item for item in self.test if item not in row]
+        if unlabeled:
             raise BadTable(
-                f"found no label for {listing([show(item, 40) for item in unlabelled], 5)} of the test items",
+                f"found no label for {listing([show(item, 40) for item in unlabeled], 5)} of the test items",
                 expected="a label for every test item",
-                fix="label them, or take them out of the test items",
+                fix="label them, or remove them from the test items",
                 code="missing-item",
             )
         train = np.array(sorted(row[item] for item in self.train if item in row), np.int64)
         if not len(train) or not self.test:
-            raise _too_few(len(train), "at least one with a label to learn from, and one to predict")
+            raise _too_few(len(train), "at least one training item with a label, and one test item")
         return [Fold(0, train, np.array(sorted(row[item] for item in self.test), np.int64))]
 
 
 @dataclass(frozen=True)
 class NoSplit:
-    """All items are learnt from and all predicted: for a model to be used elsewhere. Scores say nothing then."""
+    """All items are training and test items: for a model that is used elsewhere. Its scores are not valid."""
 
     name: ClassVar[str] = "none"
 
-    def folds(self, lesson: TrainingSet) -> list[Fold]:
-        everything = np.arange(lesson.n_items)
+    def folds(self, training_set: TrainingSet) -> list[Fold]:
+        everything = np.arange(training_set.n_items)
         return [Fold(0, everything, everything)]
-
-
-@dataclass(frozen=True)
-class GivenFiles:
-    """Where the two parts of a given split stand."""
-
-    train: Path
-    test: Path
-
-    def given(self, inputs: Inputs) -> NamedSplit:
-        return NamedSplit.read(self.train, self.test, inputs)
 
 
 SPLITS: tuple[Any, ...] = (KFold, RandomSplit, NamedSplit, NoSplit)
 
 
-def _by_class(lesson: TrainingSet, seed: int) -> Int[np.ndarray, "items"]:
-    """The items in order of their class, within a class by chance."""
-    if lesson.original is not None:
-        label = lesson.original
-    elif lesson.people is not None:
-        label = lesson.people.argmax(axis=1)
+def _by_class(training_set: TrainingSet, seed: int) -> Int[np.ndarray, "items"]:
+    """The items sorted by class, in random order within a class."""
+    if training_set.original is not None:
+        label = training_set.original
+    elif training_set.people is not None:
+        label = training_set.people.argmax(axis=1)
     else:
-        label = np.zeros(lesson.n_items, np.int64)
-    return np.lexsort((np.random.default_rng(seed).random(lesson.n_items), label))
+        label = np.zeros(training_set.n_items, np.int64)
+    return np.lexsort((np.random.default_rng(seed).random(training_set.n_items), label))
 
 
 def _listed(path: Path, inputs: Inputs) -> tuple[str, ...]:
-    """The items a file lists, every one of them among the inputs."""
+    """The items that a file lists; all of them must be among the inputs."""
     suffix = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     if suffix == "npy":
         items = _numbered(path, inputs)
@@ -173,14 +162,14 @@ def _listed(path: Path, inputs: Inputs) -> tuple[str, ...]:
             name for chunk in rows.chunks for piece in reader.read(chunk.column("item")) for name in piece.to_pylist()
         ]
     else:
-        text = read_text(path, limit=MAX_LIST_BYTES, what="a list of items, one a line")
+        text = read_text(path, limit=MAX_LIST_BYTES, what="a list of items, one per line")
         items = [line.strip() for line in text.splitlines() if line.strip()]
-    strange = [item for item, row in zip(items, inputs.rows_of(items), strict=True) if row < 0]
-    if strange:
+    unknown_items = [item for item, row in zip(items, inputs.rows_of(items), strict=True) if row < 0]
+    if unknown_items:
         raise BadTable(
-            f"found {listing([show(item, 40) for item in strange], 5)}, which have no input",
+            f"found {listing([show(item, 40) for item in unknown_items], 5)}, which have no input",
             expected="items that are among the inputs",
-            fix="name the items as the inputs do",
+            fix="use the item names of the inputs",
             code="missing-input",
             where=ErrorLocation(str(path)),
         )
@@ -193,7 +182,7 @@ def _numbered(path: Path, inputs: Inputs) -> list[str]:
         raise BadFile(
             f"found an array of type {numbers.dtype} and shape {numbers.shape}",
             expected="row numbers of the inputs, in one dimension",
-            fix="save the numbers of the rows as integers",
+            fix="save the row numbers as integers",
             code="wrong-type",
             where=ErrorLocation(str(path)),
         )
@@ -219,6 +208,6 @@ def _bad(name: str, value: object, expected: str) -> BadSetting:
     return BadSetting(f"found {name} = {value}", expected=expected, fix=f"choose another {name}", code="bad-setting")
 
 
-def names_of(lesson: TrainingSet, index: Sequence[int] | np.ndarray) -> tuple[str, ...]:
-    """The items of some rows."""
-    return tuple(lesson.items[i] for i in index)
+def names_of(training_set: TrainingSet, index: Sequence[int] | np.ndarray) -> tuple[str, ...]:
+    """The names of some rows."""
+    return tuple(training_set.items[i] for i in index)

@@ -1,6 +1,6 @@
-"""Labels: what a target makes of a lesson, and which distribution one access to an item gets.
+"""TargetLabels: the labels that a target gives, as one distribution per access to an item.
 
-Chance comes in from outside, one number an access, so that every target of a comparison meets the same luck.
+Random numbers are passed in, one per access, so that all targets of a comparison use the same numbers.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from sfumato.tables.probabilities import check_probs
 
 @runtime_checkable
 class TargetLabels(Protocol):
-    """A distribution for every item at every access."""
+    """A distribution for every access to an item."""
 
     def at(
         self, index: Int[Tensor, "accesses"], chance: Float[Tensor, "accesses"]
     ) -> Float[Tensor, "accesses classes"]:
-        """The labels of the items `index`; `chance`, even in 0..1, is what luck each access has."""
+        """The labels of the items `index`; `chance` has one uniform number in 0..1 per access."""
         ...
 
     def mean(self) -> Float[np.ndarray, "items classes"]:
-        """What an item's labels are on average."""
+        """The mean label of each item."""
         ...
 
     def to(self, device: torch.device) -> TargetLabels:
-        """The same on a device."""
+        """A copy on a device."""
         ...
 
 
@@ -62,7 +62,7 @@ class FixedLabels:
 
 @dataclass(frozen=True, eq=False)
 class SampledLabels:
-    """One class, drawn anew at every access from the item's distribution."""
+    """At every access one class, sampled from the item's distribution."""
 
     probs: Float[Tensor, "items classes"]
     cumulative: Float[Tensor, "items classes"]
@@ -72,7 +72,7 @@ class SampledLabels:
         probs = np.asarray(probs, np.float64)
         check_probs(probs)
         cumulative = np.cumsum(probs, axis=1)
-        # From the last class anybody chose on, everything is below: no rounding may lead to a class without a vote.
+        # Infinite from the last class with mass on, so that rounding never selects a class without votes.
         cumulative[cumulative >= cumulative[:, -1:]] = np.inf
         return cls(_copied(probs), torch.from_numpy(cumulative))
 
@@ -91,7 +91,7 @@ class SampledLabels:
 
 @dataclass(frozen=True, eq=False)
 class PooledLabels:
-    """One row of the item's own pool, drawn anew at every access; the rows of item i begin at `starts[i]`."""
+    """At every access one row of the item, sampled uniformly; the rows of item i start at `starts[i]`."""
 
     rows: Float[Tensor, "rows classes"]
     starts: Int[Tensor, "bounds"]
@@ -99,9 +99,9 @@ class PooledLabels:
     @classmethod
     def of(cls, rows: Float[np.ndarray, "rows classes"], starts: Int[np.ndarray, "bounds"]) -> PooledLabels:
         check_probs(np.asarray(rows, np.float64))
-        assert starts[0] == 0, "the first item begins at the first row"
+        assert starts[0] == 0, "the first item starts at the first row"
         assert starts[-1] == len(rows), "the last item ends with the last row"
-        assert (np.diff(starts) > 0).all(), "an item without a row has nothing to be drawn"
+        assert (np.diff(starts) > 0).all(), "every item needs at least one row"
         return cls(_copied(rows), torch.from_numpy(starts.astype(np.int64)))
 
     def at(
@@ -121,5 +121,5 @@ class PooledLabels:
 
 
 def _copied(probs: Float[np.ndarray, "rows classes"]) -> Float[Tensor, "rows classes"]:
-    """Distributions as a tensor that shares no memory with the lesson they came from."""
+    """Distributions as a tensor that shares no memory with the training set."""
     return torch.from_numpy(np.array(probs, np.float32, order="C"))

@@ -1,15 +1,7 @@
-"""Ready runs: finished runs whose networks can be asked again, about pictures that were changed or are new.
+"""Finished runs that predict again: their networks, features, and predictions under a condition.
 
-PixelModel: a network as a function of pixels from 0 to 1.
-
-Standardising is part of it, so that a change of 4/255 is four grey levels whatever scale the network learnt with.
-
-Conditions: what a run predicts of pictures that were changed: a folder a condition, and in it one a run.
-
-Each holds `predictions.parquet` and `run.json`: all that the run says of itself, the `condition`, and what decided it
-(`under`). It is whole once `run.json` stands in it, and never written twice.
-
-Features: what a network makes of each input just before its last layer.
+A condition (a corruption, an attack, another data set) has a folder with one folder per run, which holds
+`predictions.parquet` and `run.json`: the metadata of the run, the `condition`, and its settings (`under`).
 """
 
 from __future__ import annotations
@@ -32,69 +24,69 @@ from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.networks import Network
-from sfumato.training.run_folder import MODEL, PREDICTIONS, RUN, Predictor, Run, environment, normalised, shape_of
+from sfumato.training.run_folder import MODEL, PREDICTIONS, RUN, Predictor, Run, environment, normalized, shape_of
 from sfumato.training.training_loop import EVALUATED_AT_ONCE
 
 
 @dataclass(frozen=True, eq=False)
 class TrainedRuns:
-    """Runs, in the order of their folders' names; `notes` say which were left out, and why."""
+    """Runs in the order of their folder names; `notes` say which were left out, and why."""
 
     runs: tuple[Run, ...]
     notes: tuple[str, ...] = ()
 
     @classmethod
     def in_folder(cls, place: str | Path) -> TrainedRuns:
-        """The run in `place`, or the runs in the folders there; those that cannot be asked are left out, if any can."""
+        """The run in `place`, or all runs in its folders; those without a usable network are left out."""
         place = Path(place)
         if (place / RUN).is_file():
             run = Run.read(place)
-            if why := _why_not(run):
-                raise _unready(f"found {why}", place)
+            if why := _problem(run):
+                raise _no_network(f"found {why}", place)
             return cls((run,))
         folders = sorted(path.parent for path in place.glob(f"*/{RUN}"))
         if not folders:
             raise BadFile(
                 "found no finished run" if place.is_dir() else "found no such folder",
-                expected="the folder of a run, or one that holds such folders",
+                expected="the folder of a run, or a folder of runs",
                 fix="train networks first: sfumato train ... -o runs/",
                 code="no-such-run",
                 where=ErrorLocation(str(place)),
             )
         runs = [Run.read(folder) for folder in folders]
-        reasons = {run.folder.name: why for run in runs if (why := _why_not(run))}
+        reasons = {run.folder.name: why for run in runs if (why := _problem(run))}
         if len(reasons) == len(runs):
-            raise _unready(f"found {next(iter(reasons.values()))} (in {listing(list(reasons), 3)})", place)
+            raise _no_network(f"found {next(iter(reasons.values()))} (in {listing(list(reasons), 3)})", place)
         notes = tuple(f"left out {name}: {why}" for name, why in reasons.items())
         return cls(tuple(run for run in runs if run.folder.name not in reasons), notes)
 
 
-def _why_not(run: Run) -> str:
-    if "condition" in run.said:
+def _problem(run: Run) -> str:
+    if "condition" in run.metadata:
         return "predictions under a condition, without a network"
-    if run.said["ended"] == "diverged":
+    if run.metadata["ended"] == "diverged":
         return "a run that diverged"
     if not (run.folder / MODEL).is_file():
         return f"no {MODEL}"
     return ""
 
 
-def _unready(found: str, place: Path) -> BadFile:
+def _no_network(found: str, place: Path) -> BadFile:
     return BadFile(
         found,
-        expected="a run that came to its end, with its weights",
-        fix="give a folder that sfumato train wrote; train what diverged again, with a smaller --rate",
+        expected="a finished run with its weights",
+        fix="give a folder written by sfumato train; train diverged runs again with a smaller --rate",
         code="no-weights",
         where=ErrorLocation(str(place)),
     )
 
 
-def tested_rows(run: Run, inputs: Inputs) -> Int[np.ndarray, "tested"]:
-    """Where the items that the run predicted stand among `inputs`."""
+def test_rows(run: Run, inputs: Inputs) -> Int[np.ndarray, "tested"]:
+    """The rows of `inputs` that the run predicted."""
     if run.predictions is None:
         raise BadFile(
             "found no predictions",
-            expected="a run with test items: those alone are looked at again",
+            expected="a run with test items",
             fix="train with a --split that has test items, or give other inputs with --extra",
             code="no-predictions",
             where=ErrorLocation(str(run.folder)),
@@ -107,7 +99,7 @@ def tested_rows(run: Run, inputs: Inputs) -> Int[np.ndarray, "tested"]:
         raise BadTable(
             f"found no input for item {show(missing[0])}{more}, which {run.folder.name} predicted",
             expected="an input for every test item",
-            fix="give the inputs that the networks learnt from",
+            fix="give the inputs that the networks were trained on",
             code="missing-input",
             where=ErrorLocation(str(inputs.path) if inputs.path else None),
         )
@@ -115,22 +107,22 @@ def tested_rows(run: Run, inputs: Inputs) -> Int[np.ndarray, "tested"]:
 
 
 def check_fits(run: Run, inputs: Inputs) -> None:
-    """An error unless `inputs` are pictures of the size the run learnt from."""
+    """Raise an error if `inputs` are not images of the size that the run was trained on."""
     where = ErrorLocation(str(inputs.path) if inputs.path else None)
     if inputs.images is None:
         raise BadTable(
             "found texts",
-            expected="images: the networks here see nothing else",
+            expected="images, which the networks need",
             fix="give an npz with images",
             code="no-images",
             where=where,
         )
-    channels, height, width = run.said["shape"]
+    channels, height, width = run.metadata["shape"]
     found = shape_of(inputs.images)
     if found != (channels, height, width):
         raise BadTable(
             f"found images of {found[1]} x {found[2]} pixels in {found[0]} channel{'s' * (found[0] != 1)}",
-            expected=f"{height} x {width} pixels in {channels}, as {run.folder.name} learnt from",
+            expected=f"{height} x {width} pixels in {channels}, as in the training of {run.folder.name}",
             fix="give images of that size",
             code="wrong-shape",
             where=where,
@@ -138,14 +130,14 @@ def check_fits(run: Run, inputs: Inputs) -> None:
 
 
 def predictor_of(run: Run, networks: Mapping[str, Network]) -> Predictor:
-    """The run's network; `networks` holds those of your own, which no name leads to, by the names they run under."""
+    """The run's network; `networks` holds your own networks, by their names in the runs."""
     try:
-        return run.predictor(networks.get(run.said["network"]))
+        return run.predictor(networks.get(run.metadata["network"]))
     except RuntimeError as error:
         raise BadFile(
             f"found weights of another network ({' '.join(str(error).split())[:120]})",
-            expected=f"those of {run.said['network']}",
-            fix="take the run's folder away and run the grid again",
+            expected=f"weights of {run.metadata['network']}",
+            fix="delete the run's folder and run the experiment again",
             code="damaged",
             where=ErrorLocation(str(run.folder / MODEL)),
         ) from error
@@ -153,7 +145,8 @@ def predictor_of(run: Run, networks: Mapping[str, Network]) -> Predictor:
 
 @dataclass(frozen=True, eq=False)
 class PixelModel:
-    """A copy of a predictor's network, in evaluation mode, its weights without gradients; leaves the original alone."""
+    """A network as a function of pixels from 0 to 1; includes the standardization, so that a change of 4/255 is four
+    gray levels for every network. A copy in evaluation mode, without gradients of the weights."""
 
     network: nn.Module
     mean: Float[Tensor, "channels 1 1"]
@@ -174,7 +167,7 @@ class PixelModel:
         return self.mean.device
 
     def pixels(self, images: UInt8[np.ndarray, "items height width *channels"]) -> Float[Tensor, "items ch h w"]:
-        """Pictures as the network's pixels, from 0 to 1."""
+        """Images as pixels from 0 to 1."""
         whole = torch.from_numpy(np.ascontiguousarray(images.reshape(*images.shape[:3], -1))).to(self.device)
         return whole.to(torch.float32).div_(255).permute(0, 3, 1, 2)
 
@@ -183,54 +176,53 @@ class PixelModel:
         return logits.float()
 
     def probs(self, images: UInt8[np.ndarray, "items height width *channels"]) -> Float[np.ndarray, "items classes"]:
-        """What it predicts, a few pictures at a time."""
+        """Predicted probabilities, computed for a few images at a time."""
         with torch.no_grad():
-            few = [
+            parts = [
                 self.logits(self.pixels(images[start : start + EVALUATED_AT_ONCE])).softmax(-1).cpu().numpy()
                 for start in range(0, len(images), EVALUATED_AT_ONCE)
             ]
-        return normalised(np.concatenate(few))
+        return normalized(np.concatenate(parts))
 
 
 CLEAN = "clean"
-"""The condition of pictures as they are."""
+"""The condition of unchanged images."""
 NOT_COMPARED = ("environment", "seconds")
-"""What `run.json` says that may differ between two times the same is done."""
+"""Keys of `run.json` that may differ between two identical computations."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """What was done to the pictures, and everything that decides how it came out."""
+    """What was done to the images, with all settings."""
 
     name: str
     under: Mapping[str, Any] = field(default_factory=dict)
 
     def folder_of(self, run: Run) -> Path:
         """`gaussian-noise-3/soft.lenet.seed-0.fold-0`."""
-        return Path(in_a_path(self.name), run.folder.resolve().name)
+        return Path(path_name(self.name), run.folder.resolve().name)
 
 
-def in_a_path(name: str) -> str:
-    """A condition's name as part of a folder's: letters, digits, dots and dashes."""
+def path_name(name: str) -> str:
+    """A condition's name as part of a folder name: letters, digits, dots and dashes."""
     return "".join(c if c.isalnum() or c in ".-_" else "-" for c in name)
 
 
 def is_written(output: Path, run: Run, condition: Condition) -> bool:
-    """Whether it is there already; an error where what is there was made otherwise."""
+    """Whether the predictions exist; an error if they were made with other settings."""
     path = output / condition.folder_of(run) / RUN
     if not path.is_file():
         return False
-    was, asked = read_document(path), _said(run, condition)
-    asked = json.loads(json.dumps(asked))
-    differing = [
-        key for key in dict.fromkeys([*was, *asked]) if key not in NOT_COMPARED and was.get(key) != asked.get(key)
+    before, now = read_document(path), json.loads(json.dumps(_metadata(run, condition)))
+    changed = [
+        key for key in dict.fromkeys([*before, *now]) if key not in NOT_COMPARED and before.get(key) != now.get(key)
     ]
-    if differing:
-        under = [key for key in asked["under"] if was.get("under", {}).get(key) != asked["under"][key]]
-        names = [key for key in differing if key != "under"] + (under if "under" in differing else [])
+    if changed:
+        under = [key for key in now["under"] if before.get("under", {}).get(key) != now["under"][key]]
+        names = [key for key in changed if key != "under"] + (under if "under" in changed else [])
         raise BadSetting(
-            f"found predictions made otherwise: with another {listing(names, 5)}",
-            expected="what is asked for, or nothing yet",
+            f"found predictions made with another {listing(names, 5)}",
+            expected="predictions with the same settings, or none",
             fix="choose another folder with -o",
             code="drift",
             where=ErrorLocation(str(path.parent)),
@@ -241,17 +233,17 @@ def is_written(output: Path, run: Run, condition: Condition) -> bool:
 def write(
     output: Path, run: Run, condition: Condition, items: tuple[str, ...], probs: Float[np.ndarray, "items classes"]
 ) -> None:
-    """Write what the run predicts under a condition; several processes may do so at once."""
+    """Write the predictions of a run under a condition; several processes may write at the same time."""
     folder = output / condition.folder_of(run)
     folder.mkdir(parents=True, exist_ok=True)
     SoftLabels.from_numpy(items, probs, run.classes, 0).write(folder / PREDICTIONS)
-    said = {**_said(run, condition), "environment": environment()}
+    metadata = {**_metadata(run, condition), "environment": environment()}
     with atomic_write(folder / RUN) as part:
-        part.write_text(json.dumps(said, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
+        part.write_text(json.dumps(metadata, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
 
 
-def _said(run: Run, condition: Condition) -> dict[str, Any]:
-    return {**run.said, "condition": condition.name, "under": dict(condition.under)}
+def _metadata(run: Run, condition: Condition) -> dict[str, Any]:
+    return {**run.metadata, "condition": condition.name, "under": dict(condition.under)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,30 +260,30 @@ class FeatureTable:
 
 
 def features_of(predictor: Predictor, inputs: Inputs) -> FeatureTable:
-    """What goes into the last linear layer, an item a row: the penultimate activations of any of our networks, and of
-    any other whose last linear layer is its head."""
+    """The inputs of the last linear layer, one row per item: the penultimate activations of our networks, and of any
+    other network whose last linear layer is its head."""
     head = head_of(predictor.network)
-    seen: list[np.ndarray] = []
+    features: list[np.ndarray] = []
 
-    def note(module: nn.Module, given: tuple[Any, ...]) -> None:  # noqa: ARG001
-        seen.append(given[0].detach().float().flatten(1).cpu().numpy())
+    def record(module: nn.Module, inputs: tuple[Any, ...]) -> None:  # noqa: ARG001
+        features.append(inputs[0].detach().float().flatten(1).cpu().numpy())
 
-    hook = head.register_forward_pre_hook(note)
+    hook = head.register_forward_pre_hook(record)
     try:
         predictor.predict(inputs)
     finally:
         hook.remove()
-    return FeatureTable(inputs.items, np.concatenate(seen))
+    return FeatureTable(inputs.items, np.concatenate(features))
 
 
 def head_of(network: nn.Module) -> nn.Linear:
-    """The last linear layer, in the order layers were named."""
+    """The last linear layer, in the order of the layers' names."""
     layers = [module for module in network.modules() if isinstance(module, nn.Linear)]
     if not layers:
         raise BadSetting(
             f"found a {type(network).__name__} without a linear layer",
             expected="a network whose last linear layer is its head",
-            fix="take the features out yourself, and save them as an npz with features and items",
+            fix="extract the features yourself and save them as an npz with features and items",
             code="no-head",
         )
     return layers[-1]

@@ -1,9 +1,7 @@
-"""Memory that is kept: what one batch frees, the next one uses.
+"""TrainingLoop trains the runs of a group together, one epoch at a time; it can stop and resume after any epoch.
 
-glibc gives large blocks back to the system whenever they are freed, and the system clears every page it hands out
-anew. A stack of LeNets spends a fifth of its time on that.
-
-Training: the one loop. Networks side by side, an epoch at a time; it can be left and taken up after any of them.
+glibc returns large freed blocks to the system, which clears every page it hands out again: a fifth of the time of a
+stack of LeNets. `keep_memory` keeps the memory in the process.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ import contextlib
 import ctypes
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
@@ -21,118 +20,133 @@ from torch import Tensor, nn
 
 from sfumato.training.crowd_layers import CrowdLabels
 from sfumato.training.dynamics_recorder import DynamicsBuffer
+from sfumato.training.group_optimizer import (
+    GroupOptimizer,
+    ParameterSlice,
+    SeparateNetworks,
+    parameter_slices,
+    stack_networks,
+)
 from sfumato.training.mixing.batch import cross_entropies
 from sfumato.training.random_streams import RandomStreams
 from sfumato.training.ranks import Ranks
-from sfumato.training.run_group import (
-    EpochRow,
-    GroupOptimizer,
-    ParameterSlice,
-    RunGroup,
-    RunState,
-    SeparateNetworks,
-    shares_of,
-    side_by_side,
-)
-from sfumato.training.stacked_network import Stack
+from sfumato.training.run_group import EpochRow, RunGroup, RunState
+from sfumato.training.stacked_network import StackedNetwork
 from sfumato.training.target_labels import FixedLabels
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 LARGEST_BLOCK = 32 * 1024 * 1024
-"""The largest that glibc takes from memory it keeps."""
+"""The largest block that glibc reuses."""
 
 
 @cache
 def keep_memory() -> None:
-    """Have this process keep the memory it frees; nothing on systems without glibc."""
+    """Keep freed memory in this process; no effect on systems without glibc."""
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL("libc.so.6")
         libc.mallopt(M_MMAP_THRESHOLD, LARGEST_BLOCK)
         libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
+def use_one_torch_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """One torch thread in this block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 EVALUATED_AT_ONCE = 256
-"""Pictures predicted together: few enough to stay near the processor."""
-LABELLED_AT_ONCE = 2**22
-"""Probabilities drawn together."""
+"""Images predicted per batch: few enough to fit into the processor's cache."""
+LABELED_AT_ONCE = 2**22
+"""Label probabilities sampled at a time."""
 
 
 class TrainingLoop:
-    """A task being carried out. `advance` trains one epoch; `finished` says when no member learns any more."""
+    """Trains a run group. `advance` trains one epoch; `finished` is true when every run has ended."""
 
-    def __init__(self, task: RunGroup) -> None:
+    def __init__(self, group: RunGroup) -> None:
         keep_memory()
-        self.task = task
+        self.group = group
         self.epoch = 0
         self._ranks = Ranks.here()
-        self.members = [RunState(name, g) for g, name in enumerate(task.names)]
-        self._learnt, self._held_out = task.split()
-        # Channels last in memory, also where there is only one and torch would not know.
-        self._pixels = task.pictures.permute(0, 2, 3, 1).contiguous().to(task.device)
-        self._labels = [labels.to(task.device) for labels in task.labels]
-        self._gold = torch.from_numpy(np.asarray(task.gold())).to(task.device)
-        self._reference = torch.from_numpy(np.asarray(task.reference(), np.float32)).to(task.device)
+        self.runs = [RunState(name, g) for g, name in enumerate(group.names)]
+        self._train_items, self._held_out = group.split()
+        # Channels last in memory, also for one channel, where torch cannot tell.
+        self._pixels = group.images.permute(0, 2, 3, 1).contiguous().to(group.device)
+        self._labels = [labels.to(group.device) for labels in group.labels]
+        self._gold = torch.from_numpy(np.asarray(group.gold())).to(group.device)
+        self._reference = torch.from_numpy(np.asarray(group.reference(), np.float32)).to(group.device)
         self._crowds = {g: labels for g, labels in enumerate(self._labels) if isinstance(labels, CrowdLabels)}
-        self._heads = {g: labels.head().to(task.device) for g, labels in self._crowds.items()}
-        self._networks: Stack | SeparateNetworks
-        network = task.new_network()
-        self._set_up([network] * task.members, self.members)
+        self._heads = {g: labels.head().to(group.device) for g, labels in self._crowds.items()}
+        self._networks: StackedNetwork | SeparateNetworks
+        network = group.new_network()
+        self._build([network] * group.n_runs, self.runs)
 
     @property
     def finished(self) -> bool:
-        return not self.learning
+        return not self.active
 
     @property
-    def learning(self) -> list[RunState]:
-        """The members that still learn, in the order they stand in the stack."""
-        return [member for member in self.members if not member.ended]
+    def active(self) -> list[RunState]:
+        """The runs that have not ended, in the order of the stacked network."""
+        return [run for run in self.runs if not run.ended]
 
     def advance(self) -> None:
-        """Train one epoch, and see how everybody stands."""
-        recipe, draws = self.task.recipe, RandomStreams(self.task.seed, self.epoch)
-        losses, noted = self._learn(draws)
+        """Train one epoch and update the state of every run."""
+        recipe, streams = self.group.recipe, RandomStreams(self.group.seed, self.epoch)
+        losses, recorded = self._train_epoch(streams)
         self.epoch += 1
         validation = self._validation_losses()
         rates = self._factors(self.epoch)
-        noted_at_end = self._noted_at_end() if recipe.dynamics in ("end", "both") else None
+        at_end = self._dynamics_at_end() if recipe.dynamics in ("end", "both") else None
         is_last = self.epoch == recipe.epochs
-        predicted = self.predicted() if recipe.predictions_each_epoch and self.task.tested is not None else None
-        for g, member in enumerate(self.learning):
+        predictions = (
+            self.predictions() if recipe.predictions_each_epoch and self.group.test_images is not None else None
+        )
+        for g, run in enumerate(self.active):
             if not math.isfinite(losses[g]) or (validation and not math.isfinite(validation[g])):
-                member.ended = "diverged"
+                run.ended = "diverged"
                 continue
-            member.rows.append(EpochRow(self.epoch, losses[g], validation[g] if validation else None, rates[g]))
-            if noted is not None:
-                member.dynamics.add("online", self.epoch, noted.of(g))
-            if noted_at_end is not None:
-                member.dynamics.add("end", self.epoch, noted_at_end.of(g))
-            if predicted is not None:
-                member.predictions.append(predicted[g])
-            self._keep_weights(g, member)
-            if recipe.patience and member.n_waited >= recipe.patience:
-                member.ended = "stopped early"
+            run.rows.append(EpochRow(self.epoch, losses[g], validation[g] if validation else None, rates[g]))
+            if recorded is not None:
+                run.dynamics.add("online", self.epoch, recorded.of_run(g))
+            if at_end is not None:
+                run.dynamics.add("end", self.epoch, at_end.of_run(g))
+            if predictions is not None:
+                run.predictions.append(predictions[g])
+            self._keep_weights(g, run)
+            if recipe.patience and run.epochs_since_best >= recipe.patience:
+                run.ended = "stopped early"
             elif is_last:
-                member.ended = "finished"
-        self._let_go()
+                run.ended = "finished"
+        self._remove_ended()
 
-    def predicted(
-        self, networks: Stack | SeparateNetworks | None = None
-    ) -> Float[np.ndarray, "members tested classes"]:
-        """What networks (the members that still learn, unless others are given) predict for the test items."""
-        assert self.task.tested is not None
-        found = self._logits(self.task.tested.to(self.task.device), networks)
-        probs: Float[np.ndarray, "members tested classes"] = (
+    def predictions(
+        self, networks: StackedNetwork | SeparateNetworks | None = None
+    ) -> Float[np.ndarray, "runs test classes"]:
+        """Predictions for the test items, of the active runs or of other `networks`."""
+        assert self.group.test_images is not None
+        found = self._logits(self.group.test_images.to(self.group.device), networks)
+        probs: Float[np.ndarray, "runs test classes"] = (
             torch.cat([logits.softmax(-1) for _, logits in found], dim=1).cpu().numpy()
         )
         return probs
 
-    # --- left and taken up ---
+    # --- checkpoints ---
 
     def state(self) -> dict[str, Tensor]:
-        """Weights, and what the optimiser remembers: with `members` and `epoch`, all it takes to go on."""
+        """Weights and optimizer state: with `runs` and `epoch`, everything needed to resume."""
         weights = {
-            f"weights.{member.number}.{name}": tensor
-            for g, member in enumerate(self._standing)
+            f"weights.{run.number}.{name}": tensor
+            for g, run in enumerate(self._stacked)
             for name, tensor in self._networks.state_of(g).items()
         }
         heads = {
@@ -140,39 +154,39 @@ class TrainingLoop:
             for number, head in self._heads.items()
             for name, tensor in head.state_dict().items()
         }
-        return weights | heads | {f"optimiser.{name}": tensor for name, tensor in self._mover.state().items()}
+        return weights | heads | {f"optimiser.{name}": tensor for name, tensor in self._optimizer.state().items()}
 
-    def take_up(self, epoch: int, members: Sequence[RunState], state: dict[str, Tensor]) -> None:
-        """Go on where `epoch`, `members` and `state` were left."""
-        self.epoch, self.members = epoch, list(members)
-        learning = self.learning
-        if not learning:
+    def resume(self, epoch: int, runs: Sequence[RunState], state: dict[str, Tensor]) -> None:
+        """Continue from `epoch`, `runs` and `state`."""
+        self.epoch, self.runs = epoch, list(runs)
+        active = self.active
+        if not active:
             return
         for number, head in self._heads.items():
             head.load_state_dict(within(state, f"head.{number}."))
-        networks = [_loaded(self.task, within(state, f"weights.{member.number}.")) for member in learning]
-        self._set_up(networks, learning)
-        self._mover.load(within(state, "optimiser."))
+        networks = [_network_with(self.group, within(state, f"weights.{run.number}.")) for run in active]
+        self._build(networks, active)
+        self._optimizer.load(within(state, "optimiser."))
 
     # --- an epoch ---
 
-    def _learn(self, draws: RandomStreams) -> tuple[list[float], DynamicsBuffer | None]:
-        """One pass over the items: the mean loss of every member, and how each item was predicted on the way."""
-        recipe = self.task.recipe
-        order = self._learnt[draws.order(len(self._learnt))]
-        chance = draws.chance(self.task.lesson.n_items)
-        # Ranks see different items, and each has luck of its own with them.
+    def _train_epoch(self, streams: RandomStreams) -> tuple[list[float], DynamicsBuffer | None]:
+        """One pass over the items: the mean loss of every run, and the predictions for each item in its batch."""
+        recipe = self.group.recipe
+        order = self._train_items[streams.order(len(self._train_items))]
+        chance = streams.chance(self.group.training_set.n_items)
+        # Ranks see different items and use different random numbers for them.
         own = "" if self._ranks.world == 1 else f" {self._ranks.rank}"
-        augmenting, mixing = draws.generator(f"augmentation{own}"), draws.generator(f"mixing{own}")
+        augmentation, mixing = streams.generator(f"augmentation{own}"), streams.generator(f"mixing{own}")
         for layer in self._networks.modules():
             if hasattr(layer, "generator"):
-                setattr(layer, "generator", draws.generator(f"units{own}"))  # noqa: B010
-        noted = (
-            DynamicsBuffer.empty(self._networks.members, self._learnt)
+                setattr(layer, "generator", streams.generator(f"units{own}"))  # noqa: B010
+        recorded = (
+            DynamicsBuffer.empty(self._networks.n_runs, self._train_items)
             if recipe.dynamics in ("online", "both")
             else None
         )
-        total = torch.zeros(self._networks.members, device=self.task.device)
+        total = torch.zeros(self._networks.n_runs, device=self.group.device)
         factors = self._factors(float(self.epoch))
         self._networks.train()
         n_seen = 0
@@ -180,79 +194,79 @@ class TrainingLoop:
             part = self._ranks.part(len(batch))
             index, y = batch[part], labels[:, part]
             weight = self._ranks.weight(len(index), len(batch))
-            x = self._shown(index)
+            x = self._images(index)
             if recipe.augmentation is not None:
-                x = recipe.augmentation.augmented(x, augmenting)
+                x = recipe.augmentation.augmented(x, augmentation)
             if recipe.schedule.is_smooth:
                 factors = self._factors(self.epoch + n_seen / len(order))
             mixed = recipe.mixing.mixed(x, y, mixing)
-            self._mover.clear()
+            self._optimizer.clear()
             with self._precision():
-                logits = self._joined(mixed.x)
-                losses = self._through_heads(recipe.mixing.losses(logits.float(), mixed), logits.float(), index)
+                logits = self._parallel(mixed.x)
+                losses = self._with_crowd_losses(recipe.mixing.losses(logits.float(), mixed), logits.float(), index)
             (losses.sum() * weight).backward()  # type: ignore[no-untyped-call]
             for head in self._heads.values():
                 self._ranks.average(head)
-            self._mover.step(factors)
+            self._optimizer.step(factors)
             total += losses.detach() * (weight * len(batch) / self._ranks.world)
             n_seen += len(batch)
-            if noted is not None and mixed.x is x:
-                noted.note(logits.detach(), index, self._gold, self._reference)
-        if noted is not None and noted.has_any:
-            noted.gather(self._ranks)
+            if recorded is not None and mixed.x is x:
+                recorded.record(logits.detach(), index, self._gold, self._reference)
+        if recorded is not None and recorded.has_any:
+            recorded.gather(self._ranks)
         else:
-            noted = None
-        return (self._ranks.summed(total) / len(order)).tolist(), noted
+            recorded = None
+        return (self._ranks.sum(total) / len(order)).tolist(), recorded
 
-    def _through_heads(
-        self, losses: Float[Tensor, "members"], logits: Float[Tensor, "members batch classes"], index: Tensor
-    ) -> Float[Tensor, "members"]:
-        """The losses, with those of members that learn from a crowd taken through their heads."""
+    def _with_crowd_losses(
+        self, losses: Float[Tensor, "runs"], logits: Float[Tensor, "runs batch classes"], index: Tensor
+    ) -> Float[Tensor, "runs"]:
+        """The losses; for runs with a crowd head, those of the head."""
         if not self._heads:
             return losses
         return torch.stack(
             [
-                self._crowds[member.number].loss(self._heads[member.number], logits[g], index)
-                if member.number in self._heads
+                self._crowds[run.number].loss(self._heads[run.number], logits[g], index)
+                if run.number in self._heads
                 else losses[g]
-                for g, member in enumerate(self._standing)
+                for g, run in enumerate(self._stacked)
             ]
         )
 
-    def _shown(self, index: Int[Tensor, "some"]) -> Float[Tensor, "some channels height width"]:
+    def _images(self, index: Int[Tensor, "some"]) -> Float[Tensor, "some channels height width"]:
         return self._pixels.index_select(0, index).permute(0, 3, 1, 2)
 
     def _batches(
         self, order: Int[Tensor, "items"], chance: Float[Tensor, "all_items"]
-    ) -> Iterator[tuple[Int[Tensor, "batch"], Float[Tensor, "members batch classes"]]]:
-        """Items and the labels they have this time, a batch at a time; labels are drawn many batches at once."""
-        size, learning = self.task.recipe.batch_size, self.learning
-        per_item = len(learning) * self.task.lesson.n_classes
-        at_once = max(1, LABELLED_AT_ONCE // (per_item * size)) * size
+    ) -> Iterator[tuple[Int[Tensor, "batch"], Float[Tensor, "runs batch classes"]]]:
+        """Batches of items with their labels for this epoch; labels are sampled for many batches at a time."""
+        size, active = self.group.recipe.batch_size, self.active
+        per_item = len(active) * self.group.training_set.n_classes
+        at_once = max(1, LABELED_AT_ONCE // (per_item * size)) * size
         for start in range(0, len(order), at_once):
-            index = order[start : start + at_once].to(self.task.device)
-            luck = chance[order[start : start + at_once]].to(self.task.device)
-            y = torch.stack([self._labels[member.number].at(index, luck) for member in learning])
+            index = order[start : start + at_once].to(self.group.device)
+            uniform = chance[order[start : start + at_once]].to(self.group.device)
+            y = torch.stack([self._labels[run.number].at(index, uniform) for run in active])
             for batch in range(0, len(index), size):
                 yield index[batch : batch + size], y[:, batch : batch + size]
 
     def _precision(self) -> contextlib.AbstractContextManager[object]:
-        name = self.task.recipe.precision
+        name = self.group.recipe.precision
         if name == "float32":
             return contextlib.nullcontext()
-        return torch.autocast(self.task.device.type, dtype=getattr(torch, name))
+        return torch.autocast(self.group.device.type, dtype=getattr(torch, name))
 
-    # --- how everybody stands ---
+    # --- evaluation ---
 
     def _validation_losses(self) -> list[float]:
-        """The loss of every member on the items held out, under its own labels; nothing if there are none."""
+        """The loss of every run on the validation items, with its own labels; empty if there are none."""
         if not len(self._held_out):
             return []
-        index = self._held_out.to(self.task.device)
-        y = torch.stack([self._mean_labels(member.number)[index] for member in self.learning])
+        index = self._held_out.to(self.group.device)
+        y = torch.stack([self._mean_labels(run.number)[index] for run in self.active])
         losses = [
             cross_entropies(logits, y[:, start : start + logits.shape[1]]).sum(1)
-            for start, logits in self._logits(self._shown(index))
+            for start, logits in self._logits(self._images(index))
         ]
         return [float(loss) for loss in torch.stack(losses).sum(0) / len(index)]
 
@@ -260,87 +274,87 @@ class TrainingLoop:
         labels = self._labels[number]
         if isinstance(labels, FixedLabels):
             return labels.probs
-        return torch.from_numpy(np.asarray(labels.mean(), np.float32)).to(self.task.device)
+        return torch.from_numpy(np.asarray(labels.mean(), np.float32)).to(self.group.device)
 
-    def _noted_at_end(self) -> DynamicsBuffer:
-        noted = DynamicsBuffer.empty(self._networks.members, self._learnt)
-        index = self._learnt.to(self.task.device)
-        for start, logits in self._logits(self._shown(index)):
-            noted.note(logits, index[start : start + logits.shape[1]], self._gold, self._reference)
-        return noted
+    def _dynamics_at_end(self) -> DynamicsBuffer:
+        recorded = DynamicsBuffer.empty(self._networks.n_runs, self._train_items)
+        index = self._train_items.to(self.group.device)
+        for start, logits in self._logits(self._images(index)):
+            recorded.record(logits, index[start : start + logits.shape[1]], self._gold, self._reference)
+        return recorded
 
     def _logits(
-        self, pictures: Tensor, networks: Stack | SeparateNetworks | None = None
-    ) -> Iterator[tuple[int, Float[Tensor, "members some classes"]]]:
-        """What networks (the members, unless others are given) say of some pictures at a time."""
+        self, images: Tensor, networks: StackedNetwork | SeparateNetworks | None = None
+    ) -> Iterator[tuple[int, Float[Tensor, "runs some classes"]]]:
+        """Logits of the active runs or of other `networks`, for some images at a time."""
         networks = networks or self._networks
         networks.eval()
-        for start in range(0, len(pictures), EVALUATED_AT_ONCE):
+        for start in range(0, len(images), EVALUATED_AT_ONCE):
             with torch.no_grad(), self._precision():
-                logits = networks(pictures[start : start + EVALUATED_AT_ONCE])
+                logits = networks(images[start : start + EVALUATED_AT_ONCE])
             yield start, logits.float()
 
     def _factors(self, progress: float) -> list[float]:
-        """What each member's rate is multiplied with."""
-        recipe = self.task.recipe
-        return [recipe.schedule.factor(progress, recipe.epochs, member.validation_losses) for member in self.learning]
+        """The factor of each run's learning rate."""
+        recipe = self.group.recipe
+        return [recipe.schedule.factor(progress, recipe.epochs, run.validation_losses) for run in self.active]
 
-    def _keep_weights(self, g: int, member: RunState) -> None:
-        """Remember the member's weights: the best so far if it watches the loss, else the latest good ones."""
-        if not self.task.recipe.patience or member.n_waited == 0:
-            member.best = self._networks.state_of(g)
+    def _keep_weights(self, g: int, run: RunState) -> None:
+        """Store the run's weights: the best so far if it uses patience, else the latest."""
+        if not self.group.recipe.patience or run.epochs_since_best == 0:
+            run.best = self._networks.state_of(g)
 
-    # --- members come and go ---
+    # --- runs that end ---
 
-    def _let_go(self) -> None:
-        """Members whose training has ended leave; those that go on close ranks."""
-        staying = [g for g, member in enumerate(self._standing) if not member.ended]
-        if len(staying) == len(self._standing):
+    def _remove_ended(self) -> None:
+        """Remove runs that have ended, and stack the others again."""
+        staying = [g for g, run in enumerate(self._stacked) if not run.ended]
+        if len(staying) == len(self._stacked):
             return
-        self._predict_last([member for member in self._standing if member.ended])
+        self._predict_last([run for run in self._stacked if run.ended])
         if staying:
-            networks = [_loaded(self.task, self._networks.state_of(g)) for g in staying]
-            memory = self._mover.of_members(staying)
-            self._set_up(networks, [self._standing[g] for g in staying])
-            self._mover.load(memory)
+            networks = [_network_with(self.group, self._networks.state_of(g)) for g in staying]
+            optimizer_state = self._optimizer.state_of(staying)
+            self._build(networks, [self._stacked[g] for g in staying])
+            self._optimizer.load(optimizer_state)
 
-    def _predict_last(self, leaving: Sequence[RunState]) -> None:
-        """What members that leave predict with the weights they keep."""
-        if self.task.tested is None:
+    def _predict_last(self, ended: Sequence[RunState]) -> None:
+        """Predict the test items with the weights that each run keeps."""
+        if self.group.test_images is None:
             return
-        for member in leaving:
-            state = member.best or self.task.new_network().state_dict()
-            probs = self.predicted(SeparateNetworks([_loaded(self.task, state)]))[0]
-            if self.task.recipe.predictions_each_epoch and member.ended == "finished":
-                member.predictions[-1] = probs
-            elif self.task.recipe.predictions_each_epoch:
-                member.predictions.append(probs)
+        for run in ended:
+            state = run.best or self.group.new_network().state_dict()
+            probs = self.predictions(SeparateNetworks([_network_with(self.group, state)]))[0]
+            if self.group.recipe.predictions_each_epoch and run.ended == "finished":
+                run.predictions[-1] = probs
+            elif self.group.recipe.predictions_each_epoch:
+                run.predictions.append(probs)
             else:
-                member.predictions = [probs]
+                run.predictions = [probs]
 
-    def _set_up(self, networks: Sequence[nn.Module], standing: Sequence[RunState]) -> None:
-        example = self._shown(torch.arange(min(2, len(self._pixels)), device=self.task.device))
-        self._networks = side_by_side(networks, example, stacked=self.task.recipe.stacked)
-        self._networks.to(self.task.device)
-        self._joined = self._ranks.joined(self._networks)
-        self._standing = list(standing)
-        recipe = self.task.recipe
+    def _build(self, networks: Sequence[nn.Module], stacked_runs: Sequence[RunState]) -> None:
+        example = self._images(torch.arange(min(2, len(self._pixels)), device=self.group.device))
+        self._networks = stack_networks(networks, example, stacked=self.group.recipe.stacked)
+        self._networks.to(self.group.device)
+        self._parallel = self._ranks.data_parallel(self._networks)
+        self._stacked = list(stacked_runs)
+        recipe = self.group.recipe
         heads = [
             ParameterSlice(parameter, g, 1)
-            for g, member in enumerate(standing)
-            if member.number in self._heads
-            for parameter in self._heads[member.number].parameters()
+            for g, run in enumerate(stacked_runs)
+            if run.number in self._heads
+            for parameter in self._heads[run.number].parameters()
         ]
-        shares = [*shares_of(self._networks), *heads]
-        self._mover = GroupOptimizer(shares, self._networks.members, recipe.optimiser, recipe.clip)
+        slices = [*parameter_slices(self._networks), *heads]
+        self._optimizer = GroupOptimizer(slices, self._networks.n_runs, recipe.optimiser, recipe.clip)
 
 
 def within(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The entries whose names begin with `prefix`, without it."""
+    """The entries whose names start with `prefix`, without the prefix."""
     return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
 
 
-def _loaded(task: RunGroup, state: dict[str, Tensor]) -> nn.Module:
-    network = task.new_network()
+def _network_with(group: RunGroup, state: dict[str, Tensor]) -> nn.Module:
+    network = group.new_network()
     network.load_state_dict(state)
     return network

@@ -1,4 +1,4 @@
-"""Progress: how much work a grid is, and how far it has come."""
+"""Progress of an experiment: estimated cost per run group, work done, and time left."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from sfumato.training.run_folder import shape_of
 
 @dataclass
 class Progress:
-    """How far the work has come, counted in work and not in stacks."""
+    """Progress measured by estimated cost, not by the number of run groups."""
 
-    n_stacks: int
+    n_groups: int
     total: float
     n_done: int = 0
     done: float = 0.0
-    taken_up: float = 0.0
-    """Work that was done before anybody looked at the clock, and is only gone on with."""
-    begun_at: float = field(default_factory=time.monotonic)
-    paced_at: float | None = None
-    """When the first epoch was done: processes take seconds to start, which says nothing of the pace."""
+    resumed: float = 0.0
+    """Work that was done before this command started and is only continued."""
+    started_at: float = field(default_factory=time.monotonic)
+    first_epoch_at: float | None = None
+    """When the first epoch was done. Starting processes takes seconds and is not part of the speed."""
 
     @property
     def share(self) -> float:
@@ -36,74 +36,74 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        return time.monotonic() - self.begun_at
+        return time.monotonic() - self.started_at
 
     @property
     def seconds_left(self) -> float | None:
-        """At the pace so far; unknown before anything was done."""
-        own = self.done - self.taken_up
-        if self.paced_at is None or own <= 0:
+        """At the speed so far; None before the first epoch is done."""
+        new = self.done - self.resumed
+        if self.first_epoch_at is None or new <= 0:
             return None
-        return (time.monotonic() - self.paced_at) * (self.total - self.done) / own
+        return (time.monotonic() - self.first_epoch_at) * (self.total - self.done) / new
 
 
 ProgressCallback = Callable[[Progress], None]
 
 
 class ProgressCounter:
-    """Keeps the progress of every stack, and the table of runs up to date."""
+    """Updates the progress of every run group and the table of runs."""
 
     def __init__(
         self,
         experiment: Experiment,
-        stacks: list[RunGroupKey],
+        keys: list[RunGroupKey],
         cost: Callable[[RunGroupKey], float],
-        told: ProgressCallback | None,
+        on_progress: ProgressCallback | None,
     ) -> None:
-        self._experiment, self._cost, self._told = experiment, cost, told
-        self._progress = Progress(len(stacks), sum(map(cost, stacks)))
+        self._experiment, self._cost, self._on_progress = experiment, cost, on_progress
+        self._progress = Progress(len(keys), sum(map(cost, keys)))
         self._share: dict[RunGroupKey, float] = {}
 
-    def epoch(self, stack: RunGroupKey, number: int, of: int) -> None:
-        before, now = self._share.get(stack), number / of
-        if self._progress.paced_at is None:
-            self._progress.paced_at = time.monotonic()
-            self._progress.taken_up += now * self._cost(stack)
+    def epoch(self, key: RunGroupKey, number: int, n_epochs: int) -> None:
+        before, now = self._share.get(key), number / n_epochs
+        if self._progress.first_epoch_at is None:
+            self._progress.first_epoch_at = time.monotonic()
+            self._progress.resumed += now * self._cost(key)
         elif before is None and number > 1:
-            self._progress.taken_up += now * self._cost(stack)
-        self._add(stack, now - (before or 0.0))
+            self._progress.resumed += now * self._cost(key)
+        self._add(key, now - (before or 0.0))
 
-    def stack_done(self, stack: RunGroupKey) -> None:
+    def finish_group(self, key: RunGroupKey) -> None:
         self._progress.n_done += 1
-        self._add(stack, 1.0 - self._share.get(stack, 0.0))
+        self._add(key, 1.0 - self._share.get(key, 0.0))
         if Ranks.here().writes:
             self._experiment.write_table()
 
-    def _add(self, stack: RunGroupKey, share: float) -> None:
-        self._share[stack] = self._share.get(stack, 0.0) + share
-        self._progress.done += share * self._cost(stack)
-        if self._told is not None:
-            self._told(self._progress)
+    def _add(self, key: RunGroupKey, share: float) -> None:
+        self._share[key] = self._share.get(key, 0.0) + share
+        self._progress.done += share * self._cost(key)
+        if self._on_progress is not None:
+            self._on_progress(self._progress)
 
 
 def costs_of(experiment: Experiment) -> Callable[[RunGroupKey], float]:
-    """How much work a stack is: multiplications of a picture, times pictures, epochs and members."""
+    """The estimated cost of a run group: operations per image, times images, epochs and runs."""
     shape = shape_of(experiment.data.images)
-    n_classes = experiment.data.lesson.n_classes
+    n_classes = experiment.data.n_classes
     networks = experiment.grid.networks
-    per_picture = {
+    per_image = {
         name: 1.0 if len(networks) == 1 else _operations(network, shape, n_classes)
         for name, network in networks.items()
     }
 
-    def cost(stack: RunGroupKey) -> float:
-        if stack.fold is None:
-            assert experiment.before is not None
+    def cost(key: RunGroupKey) -> float:
+        if key.fold is None:
+            assert experiment.pretraining_set is not None
             assert experiment.grid.pretraining is not None
-            n_seen = experiment.before.lesson.n_items * experiment.grid.pretraining.epochs
+            n_accesses = experiment.pretraining_set.n_items * experiment.grid.pretraining.epochs
         else:
-            n_seen = len(experiment.folds[stack.fold].train) * experiment.grid.recipe.epochs
-        return per_picture[stack.network] * len(stack.targets) * n_seen
+            n_accesses = len(experiment.folds[key.fold].train) * experiment.grid.recipe.epochs
+        return per_image[key.network] * len(key.targets) * n_accesses
 
     return cost
 

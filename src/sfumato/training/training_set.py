@@ -1,13 +1,14 @@
-"""Lesson: what is known of the items a network learns from, row by row."""
+"""TrainingSet: images and labels of the items that models are trained on, row by row."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt8
 
 from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, ErrorLocation, show
 from sfumato.tables.probabilities import check_classes, check_probs
@@ -15,12 +16,12 @@ from sfumato.tables.probabilities import check_classes, check_probs
 
 @dataclass(frozen=True, eq=False)
 class AnnotatorBeliefs:
-    """Every annotator's belief about every item: the rows of item i are `starts[i]` up to `starts[i + 1]`."""
+    """Beliefs grouped by item: the rows of item i are `starts[i]` up to `starts[i + 1]`."""
 
     rows: Float[np.ndarray, "rows classes"]
     starts: Int[np.ndarray, "bounds"]
     annotators: Int[np.ndarray, "rows"]
-    """Who each row belongs to, by number."""
+    """The annotator of each row, by number."""
     n_annotators: int
 
     def __post_init__(self) -> None:
@@ -28,15 +29,15 @@ class AnnotatorBeliefs:
         if len(bounds) == 0 or bounds[0] != 0 or bounds[-1] != len(self.rows) or (np.diff(bounds) < 0).any():
             raise BadTable(
                 f"found bounds {show(bounds[:6].tolist())} for {len(self.rows):,} rows of beliefs",
-                expected="bounds from 0 to the number of rows, none smaller than the one before",
-                fix="sort the rows by item, and say where each item begins",
+                expected="bounds from 0 to the number of rows, in increasing order",
+                fix="sort the rows by item and state where each item begins",
                 code="wrong-shape",
             )
         if len(self.annotators) != len(self.rows):
             raise BadTable(
                 f"found {len(self.annotators):,} annotators for {len(self.rows):,} rows of beliefs",
-                expected="one annotator a row",
-                fix="say whose every row is",
+                expected="one annotator per row",
+                fix="give the annotator of every row",
                 code="wrong-shape",
             )
         wrong = (self.annotators < 0) | (self.annotators >= self.n_annotators)
@@ -49,32 +50,42 @@ class AnnotatorBeliefs:
             )
 
     def take(self, index: Int[np.ndarray, "kept"]) -> AnnotatorBeliefs:
-        """The rows of some items, in the order asked for."""
+        """The rows of some items, in the order of `index`."""
         counts = np.diff(self.starts)[index]
         starts = np.concatenate(([0], np.cumsum(counts)))
         rows = np.arange(starts[-1]) + np.repeat(self.starts[:-1][index] - starts[:-1], counts)
         return AnnotatorBeliefs(self.rows[rows], starts, self.annotators[rows], self.n_annotators)
 
 
+def _no_images() -> UInt8[np.ndarray, "0 height width"]:
+    return np.zeros((0, 0, 0), np.uint8)
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """What is known of the items: whichever of the four sources there are, row i of each about `items[i]`.
+    """Items with the label sources that are available; row i of each is about `items[i]`.
 
-    A target that needs a source which is not there says so, and how to give it.
+    A target that needs a missing source raises an error that names the option for it.
     """
 
     items: tuple[str, ...]
     classes: tuple[str, ...]
     original: Int[np.ndarray, "items"] | None = None
-    """The class the data set came with, by number."""
+    """The original class of each item, by number."""
     people: Float[np.ndarray, "items classes"] | None = None
-    """How people judge."""
+    """People's soft labels."""
     beliefs: AnnotatorBeliefs | None = None
     predicted: Float[np.ndarray, "items classes"] | None = None
-    """What a teacher predicts: one model, or the mean of several."""
+    """A teacher's predictions: one model, or the mean of several."""
+    images: UInt8[np.ndarray, "items height width *channels"] = field(default_factory=_no_images)
+    """What models see; empty in a set that only has labels."""
+    notes: tuple[str, ...] = ()
+    """Which items were left out, for people to read."""
 
     def __post_init__(self) -> None:
         check_classes(self.classes)
+        if len(self.images):
+            self._check_rows("images", len(self.images))
         for name in ("people", "predicted"):
             probs = getattr(self, name)
             if probs is not None:
@@ -85,8 +96,8 @@ class TrainingSet:
             if self.original.ndim != 1 or not np.issubdtype(self.original.dtype, np.integer):
                 raise BadTable(
                     f"found original labels of type {self.original.dtype} in {self.original.ndim} dimensions",
-                    expected="one whole number an item",
-                    fix="number the classes in the order they are named in",
+                    expected="one integer per item",
+                    fix="number the classes in the order of their names",
                     code="wrong-type",
                 )
             wrong = (self.original < 0) | (self.original >= len(self.classes))
@@ -95,7 +106,7 @@ class TrainingSet:
                 raise BadTable(
                     f"found the class number {int(self.original[i])} for item {show(self.items[i])}",
                     expected=f"numbers from 0 to {len(self.classes) - 1}",
-                    fix="number the classes in the order they are named in",
+                    fix="number the classes in the order of their names",
                     code="unknown-class",
                 )
         if self.beliefs is not None:
@@ -112,8 +123,8 @@ class TrainingSet:
         return len(self.classes)
 
     def take(self, index: Int[np.ndarray, "kept"]) -> TrainingSet:
-        """The lesson about some of the items, in the order asked for."""
-        # Numbers within bounds, whatever is handed in: a mask, read as numbers, would pick the first two items.
+        """Some of the items, in the order of `index`."""
+        # Converts masks to row numbers: a mask used as row numbers would select the first two items.
         index = np.arange(self.n_items)[index]
         return TrainingSet(
             tuple(self.items[i] for i in index),
@@ -122,19 +133,38 @@ class TrainingSet:
             None if self.people is None else self.people[index],
             None if self.beliefs is None else self.beliefs.take(index),
             None if self.predicted is None else self.predicted[index],
+            self.images[index] if len(self.images) else self.images,
+            self.notes,
         )
 
-    # --- what a target asks for ---
+    def hashes(self) -> dict[str, str]:
+        """A SHA-256 of each source, stored with every run."""
+        sources: dict[str, tuple[Any, ...]] = {
+            "items": (self.items,),
+            "classes": (self.classes,),
+            "images": (self.images,),
+        }
+        if self.original is not None:
+            sources["original"] = (self.original,)
+        if self.people is not None:
+            sources["people"] = (self.people,)
+        if self.beliefs is not None:
+            sources["beliefs"] = (self.beliefs.rows, self.beliefs.starts)
+        if self.predicted is not None:
+            sources["predicted"] = (self.predicted,)
+        return {name: digest_of(*parts) for name, parts in sources.items()}
+
+    # --- sources that targets need ---
 
     def need_original(self, target: str) -> Int[np.ndarray, "items"]:
-        return _needed(self.original, target, "the original label of every item", "--original")
+        return _needed(self.original, target, "the original label for every item", "--original")
 
     def need_people(self, target: str) -> Float[np.ndarray, "items classes"]:
-        return _needed(self.people, target, "people's label of every item", "--labels")
+        return _needed(self.people, target, "people's label for every item", "--labels")
 
     def need_beliefs(self, target: str) -> AnnotatorBeliefs:
-        """Every annotator's belief, at least one about each item."""
-        pool = _needed(self.beliefs, target, "every annotator's belief", "--beliefs")
+        """Beliefs, at least one per item."""
+        pool = _needed(self.beliefs, target, "the belief of every annotator", "--beliefs")
         empty = np.flatnonzero(np.diff(pool.starts) == 0)
         if len(empty):
             raise BadTable(
@@ -152,8 +182,8 @@ class TrainingSet:
         if n_rows != len(self.items):
             raise BadTable(
                 f"found {n_rows:,} rows of {name}",
-                expected=f"{len(self.items):,}, one an item",
-                fix="give one row an item, in the order of the items",
+                expected=f"{len(self.items):,}, one per item",
+                fix="give one row per item, in the order of the items",
                 code="wrong-shape",
             )
 
@@ -161,15 +191,15 @@ class TrainingSet:
         if probs.ndim != 2 or probs.shape[1] != len(self.classes):
             raise BadTable(
                 f"found {name} of shape {probs.shape}",
-                expected=f"{len(self.classes)} columns, one a class",
-                fix="give one column a class, in the order of the classes",
+                expected=f"{len(self.classes)} columns, one per class",
+                fix="give one column per class, in the order of the classes",
                 code="wrong-shape",
             )
         if not np.issubdtype(probs.dtype, np.floating):
             raise BadTable(
                 f"found {name} of type {probs.dtype}",
                 expected="probabilities as floats",
-                fix="make them float64; counts have to be divided by their sum",
+                fix="convert them to float64; divide counts by their sum",
                 code="wrong-type",
             )
         try:
@@ -183,6 +213,18 @@ class TrainingSet:
                 code=error.code,
                 where=ErrorLocation(row=error.where.row, column=name),
             ) from None
+
+
+def digest_of(*parts: np.ndarray | Sequence[str]) -> str:
+    """A SHA-256 of arrays and texts, by values and shapes; the memory layout does not matter."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            digest.update(f"{part.dtype.str}{part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).data)
+        else:
+            digest.update("\0".join([str(len(part)), *part]).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def one_hot(numbers: Sequence[int] | np.ndarray, n_classes: int) -> Float[np.ndarray, "items classes"]:

@@ -1,12 +1,8 @@
-"""Stacks carried out by a Ray cluster: one process a stack, on whatever machines it has.
+"""Runs the missing run groups of an experiment: in this process, in local worker processes, or on a Ray cluster.
 
-Runs and checkpoints go to the experiment's folder, which every machine must see. A process that dies is started again
-and takes its stack up from its checkpoint.
-
-Workers: stacks carried out by processes of this machine, one a core with one torch thread each.
-
-Two torch threads under load are many times slower than one. A worker that dies is replaced and its stack taken up from
-its checkpoint, once; when the program is asked to stop, workers save where they are first.
+Each process uses one torch thread: two threads under load are many times slower than one. A local worker that dies is
+replaced once and resumes from its checkpoint; workers save a checkpoint when the program is stopped by a signal. On
+Ray, the experiment's folder must be visible to every machine.
 """
 
 from __future__ import annotations
@@ -14,14 +10,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import multiprocessing
-import os
 import signal
 import threading
 import time
 import traceback
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -29,142 +24,84 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from sfumato.jobs import cluster, need_ray
-from sfumato.tables.errors import ErrorLocation, NotNow, SfumatoError, SfumatoWarning, unknown
+from sfumato.jobs import JobList, check_engine, n_cores, run_jobs
+from sfumato.tables.errors import ErrorLocation, NotNow, SfumatoError, SfumatoWarning
 from sfumato.training.experiment import UNFINISHED, Experiment
 from sfumato.training.grid import RunGroupKey
-from sfumato.training.ranks import Ranks, together
-from sfumato.training.resumable_run import LEFT
+from sfumato.training.ranks import Ranks, process_group
+from sfumato.training.resumable_run import STOPPED
+from sfumato.training.training_loop import one_torch_thread, use_one_torch_thread
 from sfumato.training.training_progress import ProgressCallback, ProgressCounter, costs_of
 
-NEW_STARTS = 3
-"""So often a stack is taken up again after its process died."""
-
-
-def carry_out_on_cluster(
-    experiment: Experiment,
-    stacks: Sequence[RunGroupKey],
-    n_workers: int,
-    *,
-    done: Callable[[RunGroupKey], None],
-    address: str | None = None,
-) -> None:
-    """Train the stacks, each in a process with one CPU (and a GPU, if the grid's device is one)."""
-    need_ray()
-    with cluster(n_workers, address):
-        import ray
-
-        sent = ray.put(experiment)
-        n_gpus = 1 if experiment.grid.device.startswith("cuda") else 0
-        process = ray.remote(_carried_out).options(
-            num_cpus=1, num_gpus=n_gpus, max_retries=NEW_STARTS, scheduling_strategy="SPREAD"
-        )
-        coming = {process.remote(sent, stack): stack for stack in stacks}
-        waiting = list(coming)
-        while waiting:
-            (ready, *_), waiting = ray.wait(waiting)
-            _check(ready, coming[ready])
-            done(coming[ready])
-
-
-def _carried_out(experiment: Experiment, stack: RunGroupKey) -> SfumatoError | None:
-    """In a process of the cluster. Errors of ours are handed back whole, for Ray would wrap them."""
-    import torch
-
-    torch.set_num_threads(1)
-    try:
-        experiment.carry_out(stack)
-    except SfumatoError as error:
-        return error
-    return None
-
-
-def _check(reference: Any, stack: RunGroupKey) -> None:
-    import ray
-
-    try:
-        error = ray.get(reference)
-    except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.OutOfMemoryError) as lost:
-        raise NotNow(
-            f"found that the process which trains {stack.runs[0].name} died {NEW_STARTS + 1} times",
-            expected="a process that lives",
-            fix="give workers more memory (Ray's logs say why they died); run the command again to go on",
-            code="worker-died",
-        ) from lost
-    if error is not None:
-        raise error
-
-
-ENGINES = ("local", "ray")
 LOCK = ".lock"
-HELD_BACK = {signal.SIGINT, signal.SIGTERM}
-"""Signals that wait while a worker is started."""
+BLOCKED_SIGNALS = {signal.SIGINT, signal.SIGTERM}
+"""Signals that are blocked while a worker is started."""
 SAVING_SECONDS = 15.0
-"""So long workers may take to save when they are asked to leave."""
-DEATHS = 2
-"""So often the worker of a stack may die: then it will not live to end it."""
+"""Time that workers have to save a checkpoint when they are stopped."""
+MAX_DEATHS = 2
+"""How often the worker of a run group may die before the group is given up."""
 
 
 def run_experiment(
     experiment: Experiment, *, processes: int = 0, engine: str = "local", on_progress: ProgressCallback | None = None
 ) -> None:
-    """Do whatever is missing of an experiment; `processes` 0 is one a core.
+    """Train the missing runs of an experiment, in `processes` processes (0: one per core).
 
-    `engine` "ray" hands stacks to a cluster. Under torchrun all ranks train each stack together.
+    With `engine` "ray", run groups are trained on a cluster. Under torchrun, all ranks train each group together.
     """
-    with together() as ranks, _alone_in(experiment.folder) if ranks.writes else contextlib.nullcontext():
-        _carry_out(experiment, processes or _cores(), _engine(engine), on_progress, ranks)
+    with process_group() as ranks, _locked(experiment.folder) if ranks.writes else contextlib.nullcontext():
+        _run_missing(experiment, processes or n_cores(), check_engine(engine), on_progress, ranks)
         if ranks.writes:
             with contextlib.suppress(OSError):
                 (experiment.folder / UNFINISHED).rmdir()
 
 
-def _engine(name: str) -> str:
-    if name not in ENGINES:
-        raise unknown("engine", name, list(ENGINES))
-    return name
-
-
-def _carry_out(
+def _run_missing(
     experiment: Experiment, processes: int, engine: str, on_progress: ProgressCallback | None, ranks: Ranks
 ) -> None:
-    phases = [experiment.grid.pretraining_stacks(), experiment.grid.stacks(len(experiment.folds))]
-    # All of it looked at before any of it is done: a run made otherwise must not be found hours later.
-    todo = [experiment.missing(phase) for phase in phases]
+    phases = [experiment.grid.pretraining_groups(), experiment.grid.run_groups(len(experiment.folds))]
+    # All phases are checked first, so that a run with other settings is reported now and not hours later.
+    missing = [experiment.missing(phase) for phase in phases]
     ranks.wait()
     if ranks.writes:
         experiment.write_table()
     cost = costs_of(experiment)
-    count = ProgressCounter(experiment, [stack for phase in todo for stack in phase], cost, on_progress)
-    for phase in todo:
-        longest_first = sorted(phase, key=lambda stack: -cost(stack))
+    counter = ProgressCounter(experiment, [key for phase in missing for key in phase], cost, on_progress)
+    for phase in missing:
+        longest_first = sorted(phase, key=lambda key: -cost(key))
         if engine == "ray" and phase:
-            carry_out_on_cluster(experiment, longest_first, processes, done=count.stack_done)
+            _on_cluster(experiment, longest_first, processes, counter)
         elif ranks.world > 1 or processes == 1 or len(phase) == 1:
-            _here(experiment, longest_first, count)
+            _in_this_process(experiment, longest_first, counter)
         elif phase:
-            with _asked_to_leave():
-                _Crew(experiment, longest_first, min(processes, len(phase)), count).work()
+            with _exit_on_sigterm():
+                _WorkerPool(experiment, longest_first, min(processes, len(phase)), counter).run()
 
 
-def _cores() -> int:
-    """The cores that this program may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def _on_cluster(experiment: Experiment, keys: list[RunGroupKey], n_workers: int, counter: ProgressCounter) -> None:
+    """Train each run group in a process with one CPU, and one GPU if the grid's device is one."""
+    results = run_jobs(
+        JobList(experiment.train, keys),
+        engine="ray",
+        workers=n_workers,
+        gpus_per_job=1 if experiment.grid.device.startswith("cuda") else 0,
+        on_worker_start=use_one_torch_thread,
+    )
+    for key, _ in zip(keys, results, strict=True):
+        counter.finish_group(key)
 
 
 @contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """While this lasts, no other command works in `folder`; the lock goes with the process, however it ends."""
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other commands from working in `folder`; the operating system releases the lock when this process ends."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise NotNow(
-                "found another command at work there",
-                expected="one at a time",
+                "found another command that is training in this folder",
+                expected="one command at a time",
                 fix="wait for it, or choose another folder with -o",
                 code="at-work",
                 where=ErrorLocation(str(folder)),
@@ -175,28 +112,24 @@ def _alone_in(folder: Path) -> Iterator[None]:
 # --- in this process ---
 
 
-def _here(experiment: Experiment, stacks: list[RunGroupKey], count: ProgressCounter) -> None:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        for stack in stacks:
-            experiment.carry_out(stack, lambda epoch, n, stack=stack: count.epoch(stack, epoch, n))  # type: ignore[misc]
-            count.stack_done(stack)
-    finally:
-        torch.set_num_threads(threads)
+def _in_this_process(experiment: Experiment, keys: list[RunGroupKey], counter: ProgressCounter) -> None:
+    with one_torch_thread():
+        for key in keys:
+            experiment.train(key, lambda epoch, n, key=key: counter.epoch(key, epoch, n))  # type: ignore[misc]
+            counter.finish_group(key)
 
 
-# --- in others ---
+# --- in worker processes ---
 
 
 @dataclass(frozen=True)
 class _Epoch:
     number: int
-    of: int
+    n_epochs: int
 
 
 @dataclass(frozen=True)
-class _Warned:
+class _Warning:
     text: str
 
 
@@ -212,21 +145,21 @@ class _Done:
 
 
 def _work(connection: Connection) -> None:
-    """What a worker does: hears what it is all about, then one stack after the other, until there are no more."""
+    """Main function of a worker: receives the experiment, then one run group at a time until None arrives."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    torch.set_num_threads(1)
-    warnings.showwarning = lambda message, *_, **__: connection.send(_Warned(str(message)))
-    # Whoever started it is gone: so goes the worker, and leaves its checkpoints.
+    use_one_torch_thread()
+    warnings.showwarning = lambda message, *_, **__: connection.send(_Warning(str(message)))
+    # If the main process has ended, the worker ends too; its checkpoints stay.
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         experiment: Experiment = connection.recv()
-        while (stack := connection.recv()) is not None:
+        while (key := connection.recv()) is not None:
             try:
-                experiment.carry_out(stack, lambda epoch, n: connection.send(_Epoch(epoch, n)))
+                experiment.train(key, lambda epoch, n: connection.send(_Epoch(epoch, n)))
             except (BrokenPipeError, ConnectionResetError):
                 raise
             except Exception as error:  # noqa: BLE001
-                kept = error if isinstance(error, (SfumatoError, OSError, MemoryError)) else RuntimeError(repr(error))
-                connection.send(_Failed(kept, traceback.format_exc()))
+                known = isinstance(error, (SfumatoError, OSError, MemoryError))
+                connection.send(_Failed(error if known else RuntimeError(repr(error)), traceback.format_exc()))
             else:
                 connection.send(_Done())
 
@@ -235,107 +168,107 @@ def _work(connection: Connection) -> None:
 class _Worker:
     process: BaseProcess
     connection: Connection
-    stack: RunGroupKey | None = None
+    key: RunGroupKey | None = None
 
 
-class _Crew:
-    """Workers at work: hands out stacks, hears of them, and replaces who dies."""
+class _WorkerPool:
+    """Sends run groups to worker processes, receives their messages, and replaces workers that die."""
 
     def __init__(
-        self, experiment: Experiment, stacks: list[RunGroupKey], n_workers: int, count: ProgressCounter
+        self, experiment: Experiment, keys: list[RunGroupKey], n_workers: int, counter: ProgressCounter
     ) -> None:
-        self._experiment, self._waiting, self._count = experiment, deque(stacks), count
+        self._experiment, self._waiting, self._counter = experiment, deque(keys), counter
         self._n_workers = n_workers
         self._workers: list[_Worker] = []
         self._deaths: Counter[RunGroupKey] = Counter()
         self._context = multiprocessing.get_context("spawn")
 
-    def work(self) -> None:
+    def run(self) -> None:
         try:
-            # All are started before the first is told of the data: that waits until it has loaded torch.
-            for worker in [self._hired() for _ in range(self._n_workers)]:
-                self._begin(worker)
+            # All are started before the first gets the data: sending blocks until the worker has imported torch.
+            for worker in [self._new_worker() for _ in range(self._n_workers)]:
+                self._send_experiment(worker)
             while self._workers:
                 by_connection = {worker.connection: worker for worker in self._workers}
                 for ready in wait(list(by_connection)):
-                    self._hear(by_connection[ready])  # type: ignore[index]
+                    self._receive(by_connection[ready])  # type: ignore[index]
         except BaseException:
-            self._send_home()
+            self._stop_workers()
             raise
 
-    def _hired(self) -> _Worker:
+    def _new_worker(self) -> _Worker:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=_work, args=(theirs,), daemon=True)
-        # An interrupt from the keyboard goes to every process: workers inherit that it is blocked, and are asked by us.
+        # Ctrl-C is sent to every process. Workers inherit the blocked signals and are stopped by the main process.
         resource_tracker.ensure_running()
-        signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
+        signal.pthread_sigmask(signal.SIG_BLOCK, BLOCKED_SIGNALS)
         try:
             process.start()
         finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
-        # Ours alone must hold this end, or a worker's death would not be heard of.
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, BLOCKED_SIGNALS)
+        # Closed here, so that the death of the worker ends the connection.
         theirs.close()
         worker = _Worker(process, ours)
         self._workers.append(worker)
         return worker
 
-    def _begin(self, worker: _Worker) -> None:
-        # If it is dead already, that is heard of when it should answer.
+    def _send_experiment(self, worker: _Worker) -> None:
+        # A worker that is already dead is noticed when its answer is read.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             worker.connection.send(self._experiment)
-        self._hand_out(worker)
+        self._send_next_group(worker)
 
-    def _hand_out(self, worker: _Worker) -> None:
-        worker.stack = self._waiting.popleft() if self._waiting else None
+    def _send_next_group(self, worker: _Worker) -> None:
+        worker.key = self._waiting.popleft() if self._waiting else None
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            worker.connection.send(worker.stack)
-        if worker.stack is None:
+            worker.connection.send(worker.key)
+        if worker.key is None:
             self._workers.remove(worker)
             worker.process.join(SAVING_SECONDS)
             worker.connection.close()
 
-    def _hear(self, worker: _Worker) -> None:
-        assert worker.stack is not None
+    def _receive(self, worker: _Worker) -> None:
+        assert worker.key is not None
         try:
-            said = worker.connection.recv()
+            message = worker.connection.recv()
         except (EOFError, ConnectionResetError):
-            self._replace(worker, worker.stack)
+            self._replace(worker, worker.key)
             return
-        if isinstance(said, _Epoch):
-            self._count.epoch(worker.stack, said.number, said.of)
-        elif isinstance(said, _Warned):
-            warnings.warn(said.text, SfumatoWarning, stacklevel=2)
-        elif isinstance(said, _Failed):
-            if isinstance(said.error, RuntimeError):
-                said.error.add_note(said.text)
-            raise said.error
-        elif isinstance(said, _Done):
-            self._count.stack_done(worker.stack)
-            self._hand_out(worker)
+        if isinstance(message, _Epoch):
+            self._counter.epoch(worker.key, message.number, message.n_epochs)
+        elif isinstance(message, _Warning):
+            warnings.warn(message.text, SfumatoWarning, stacklevel=2)
+        elif isinstance(message, _Failed):
+            if isinstance(message.error, RuntimeError):
+                message.error.add_note(message.text)
+            raise message.error
+        elif isinstance(message, _Done):
+            self._counter.finish_group(worker.key)
+            self._send_next_group(worker)
 
-    def _replace(self, worker: _Worker, stack: RunGroupKey) -> None:
+    def _replace(self, worker: _Worker, key: RunGroupKey) -> None:
         self._workers.remove(worker)
         worker.process.join(SAVING_SECONDS)
         worker.connection.close()
-        self._deaths[stack] += 1
-        how = worker.process.exitcode
-        if self._deaths[stack] >= DEATHS:
+        self._deaths[key] += 1
+        exit_code = worker.process.exitcode
+        if self._deaths[key] >= MAX_DEATHS:
             raise NotNow(
-                f"found that the process which trains {stack.runs[0].name} died {DEATHS} times (exit code {how})",
-                expected="a process that lives",
-                fix="there may be too little memory: use fewer --processes; run the command again to go on",
+                f"found that the process training {key.runs[0].name} died {MAX_DEATHS} times (exit code {exit_code})",
+                expected="the worker process to be running",
+                fix="there may be too little memory: use fewer --processes; run the command again to continue",
                 code="worker-died",
             )
         warnings.warn(
-            f"the process which trains {stack.runs[0].name} died (exit code {how}); another one goes on with it",
+            f"the process training {key.runs[0].name} died (exit code {exit_code}); another process continues",
             SfumatoWarning,
             stacklevel=2,
         )
-        self._waiting.appendleft(stack)
-        self._begin(self._hired())
+        self._waiting.appendleft(key)
+        self._send_experiment(self._new_worker())
 
-    def _send_home(self) -> None:
-        """Ask every worker to save and leave, and wait for it."""
+    def _stop_workers(self) -> None:
+        """Ask every worker to save a checkpoint and exit, and wait for it."""
         for worker in self._workers:
             worker.process.terminate()
         until = time.monotonic() + SAVING_SECONDS
@@ -348,16 +281,16 @@ class _Crew:
 
 
 @contextlib.contextmanager
-def _asked_to_leave() -> Iterator[None]:
-    """While this lasts, SIGTERM ends the program as an interrupt does: after the workers have saved."""
+def _exit_on_sigterm() -> Iterator[None]:
+    """In this block, SIGTERM ends the program after the workers have saved, as an interrupt does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def leave(*_: Any) -> None:
-        raise SystemExit(LEFT)
+    def stop(*_: Any) -> None:
+        raise SystemExit(STOPPED)
 
-    before = signal.signal(signal.SIGTERM, leave)
+    before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
     finally:

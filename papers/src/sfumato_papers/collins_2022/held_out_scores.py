@@ -16,8 +16,7 @@ from sfumato.evaluation.run_scores import measure_runs
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.attacks import Attack, attack_named
-from sfumato.training.dealing import run_jobs
-from sfumato.training.robustness_runs import AttackExperiment
+from sfumato.training.robustness_runs import AttackExperiment, run_missing
 from sfumato.training.trained_runs import TrainedRuns
 from sfumato_papers.collins_2022.answers import mean_labels, original_classes
 from sfumato_papers.collins_2022.label_sets import LABELERS
@@ -87,7 +86,7 @@ def _attacked(rerun: Rerun, folder: Path) -> Path:
     ready = TrainedRuns.in_folder(folder).runs
     fgsm: Attack = attack_named("fgsm", {})
     work = AttackExperiment(ready, place, fgsm, pictures(rerun), device=rerun.device)
-    run_jobs(work, processes=rerun.processes)
+    run_missing(work, processes=rerun.processes)
     return next(path for path in sorted(place.iterdir()) if path.name.startswith(fgsm.name))
 
 

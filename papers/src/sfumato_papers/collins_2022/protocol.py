@@ -15,7 +15,7 @@ from jaxtyping import Int
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.inputs import Inputs
 from sfumato.training.grid import Grid
-from sfumato.training.item_join import JoinedItems, join_items
+from sfumato.training.item_join import join_items
 from sfumato.training.networks import NAMED
 from sfumato.training.optimizers import OneCycle, Sgd, StepSchedule
 from sfumato.training.recipe import CropAndFlip, Recipe
@@ -31,6 +31,7 @@ from sfumato.training.targets import (
     Target,
     UniformTarget,
 )
+from sfumato.training.training_set import TrainingSet
 from sfumato_papers.collins_2022.label_sets import LabelSets
 from sfumato_papers.collins_2022.relabeled_target import Relabelled
 from sfumato_papers.paper import Rerun, Scale
@@ -148,7 +149,7 @@ def grid(sets: LabelSets, scale: Scale, network: str, device: str = "cpu") -> Gr
     )
 
 
-def lesson_data(rerun: Rerun, items: Items) -> tuple[JoinedItems, Fold]:
+def training_data(rerun: Rerun, items: Items) -> tuple[TrainingSet, Fold]:
     """The pictures that are learned from or predicted, with their hard labels."""
     numbers = np.sort(np.concatenate([items.compared, items.others, items.held_out, items.tested]))
     data = join_items(pictures(rerun).take(numbers), classes=CIFAR_10)
@@ -161,7 +162,7 @@ def trained(rerun: Rerun) -> list[Path]:
 
     def found() -> list[Path]:
         items = items_of(rerun)
-        data, fold = lesson_data(rerun, items)
+        data, fold = training_data(rerun, items)
         sets = LabelSets.of(rerun.data, items.compared)
         return [
             rerun.train(

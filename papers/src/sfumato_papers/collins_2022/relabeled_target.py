@@ -8,23 +8,22 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.training.item_join import digest_of
 from sfumato.training.target_labels import FixedLabels, PooledLabels
 from sfumato.training.targets import Target
-from sfumato.training.training_set import TrainingSet, one_hot
+from sfumato.training.training_set import TrainingSet, digest_of, one_hot
 
 
 class Labelled:
     """What is known of the items whose labels are compared; runs keep its digest, and so know when it changes."""
 
-    def __init__(self, name: str, lesson: TrainingSet) -> None:
-        self.name, self.lesson = name, lesson
-        arrays = [lesson.people] if lesson.people is not None else []
-        arrays += [lesson.beliefs.rows, lesson.beliefs.starts] if lesson.beliefs is not None else []
-        self.digest = digest_of(lesson.items, *arrays)
+    def __init__(self, name: str, training_set: TrainingSet) -> None:
+        self.name, self.training_set = name, training_set
+        arrays = [training_set.people] if training_set.people is not None else []
+        arrays += [training_set.beliefs.rows, training_set.beliefs.starts] if training_set.beliefs is not None else []
+        self.digest = digest_of(training_set.items, *arrays)
 
     def __repr__(self) -> str:
-        return f"{self.name}, {self.lesson.n_items} items, {self.digest[:16]}"
+        return f"{self.name}, {self.training_set.n_items} items, {self.digest[:16]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +39,13 @@ class Relabelled:
 
     name: ClassVar[str] = "relabelled"
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> PooledLabels:
-        place = {item: row for row, item in enumerate(self.known.lesson.items)}
-        own = np.array([place.get(item, -1) for item in lesson.items], np.int64)
-        made = self.target.labels(self.known.lesson, rng)
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> PooledLabels:
+        place = {item: row for row, item in enumerate(self.known.training_set.items)}
+        own = np.array([place.get(item, -1) for item in training_set.items], np.int64)
+        made = self.target.labels(self.known.training_set, rng)
         assert isinstance(made, FixedLabels | PooledLabels), f"{self.target.name} draws from no pool"
         rows, starts = _pool(made)
-        sure = one_hot(lesson.need_original(self.name), lesson.n_classes)
+        sure = one_hot(training_set.need_original(self.name), training_set.n_classes)
         parts = [sure[i : i + 1] if k < 0 else rows[starts[k] : starts[k + 1]] for i, k in enumerate(own)]
         return PooledLabels.of(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
 

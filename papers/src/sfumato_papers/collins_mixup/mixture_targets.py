@@ -11,11 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.training.item_join import digest_of
 from sfumato.training.mixing import ClassPair, EntropyWeighted, HumanMixtures, MixedBatch, MixtureSmoothing
 from sfumato.training.target_labels import FixedLabels, PooledLabels
 from sfumato.training.targets import Target
-from sfumato.training.training_set import TrainingSet, one_hot
+from sfumato.training.training_set import TrainingSet, digest_of, one_hot
 
 SHUFFLE = 2023
 
@@ -51,9 +50,9 @@ class MixtureLabels:
         told = RowsOf(mixtures, labels)
         return cls(name, told.digest, told)
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> PooledLabels:  # noqa: ARG002
-        original = one_hot(lesson.need_original(self.name), lesson.n_classes).astype(np.float32)
-        parts = [self.told.of(item, original[i : i + 1]) for i, item in enumerate(lesson.items)]
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> PooledLabels:  # noqa: ARG002
+        original = one_hot(training_set.need_original(self.name), training_set.n_classes).astype(np.float32)
+        parts = [self.told.of(item, original[i : i + 1]) for i, item in enumerate(training_set.items)]
         starts = np.concatenate(([0], np.cumsum([len(part) for part in parts])))
         return PooledLabels.of(np.concatenate(parts), starts)
 
@@ -72,10 +71,12 @@ class RandomOnMixtures:
         told = RowsOf(mixtures, mixtures.uniform())
         return cls(told.digest, told)
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:
-        drawn = rng.integers(lesson.n_classes, size=lesson.n_items)
-        is_mixture = np.array([item in self.told for item in lesson.items])
-        return FixedLabels.of(one_hot(np.where(is_mixture, drawn, lesson.need_original(self.name)), lesson.n_classes))
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:
+        drawn = rng.integers(training_set.n_classes, size=training_set.n_items)
+        is_mixture = np.array([item in self.told for item in training_set.items])
+        return FixedLabels.of(
+            one_hot(np.where(is_mixture, drawn, training_set.need_original(self.name)), training_set.n_classes)
+        )
 
 
 def labelings(mixtures: HumanMixtures) -> dict[str, Target]:

@@ -17,8 +17,13 @@ from sfumato.evaluation.run_scores import measure_runs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.attacks import attack_named
 from sfumato.training.corruptions import CORRUPTIONS
-from sfumato.training.dealing import JobList, run_jobs
-from sfumato.training.robustness_runs import AttackExperiment, ShiftExperiment, corruptions_for
+from sfumato.training.robustness_runs import (
+    AttackExperiment,
+    RobustnessExperiment,
+    ShiftExperiment,
+    corruptions_for,
+    run_missing,
+)
 from sfumato.training.trained_runs import CLEAN, TrainedRuns
 from sfumato_papers.collins_mixup.training import (
     AUGMENTING,
@@ -64,7 +69,7 @@ def _values(rerun: Rerun, name: str) -> Values:
     (grids,) = [each for each in CHAPTERS if name in each]
     places = {each: _Places.of(rerun, each) for each in grids}
     work = Together(tuple(each for place in places.values() for each in place.work(rerun)))
-    run_jobs(work, processes=rerun.processes)
+    run_missing(work, processes=rerun.processes)
     people, pictures, place = rerun.data.cifar_10h, tested(rerun), places[name]
     assert pictures.labels is not None
     original = SoftLabels.one_hot(pictures.items, pictures.labels, people.classes)
@@ -92,10 +97,10 @@ class _Places:
         corrupted = None if name == AUGMENTING else runs.parent / f"{name}-corrupted"
         return cls(runs, runs.parent / f"{name}-attacked", corrupted)
 
-    def work(self, rerun: Rerun) -> list[JobList[Any]]:
+    def work(self, rerun: Rerun) -> list[RobustnessExperiment[Any]]:
         """What is to be predicted; of it only what is missing is done."""
         pictures, runs = tested(rerun), TrainedRuns.in_folder(self.runs).runs
-        works: list[JobList[Any]] = [
+        works: list[RobustnessExperiment[Any]] = [
             AttackExperiment(runs, self.attacked, attack_named("fgsm", {}), pictures, device=rerun.device)
         ]
         if self.corrupted is not None:
@@ -121,10 +126,10 @@ def _measured(runs: Sequence[RunPredictions], people: SoftLabels, metrics: dict[
 class Together:
     """Several pieces of work as one, so that processes are started once."""
 
-    works: tuple[JobList[Any], ...]
+    works: tuple[RobustnessExperiment[Any], ...]
 
     def missing(self) -> list[tuple[int, Any]]:
         return [(number, job) for number, work in enumerate(self.works) for job in work.missing()]
 
-    def carry_out(self, job: tuple[int, Any]) -> None:
-        self.works[job[0]].carry_out(job[1])
+    def run(self, job: tuple[int, Any]) -> None:
+        self.works[job[0]].run(job[1])

@@ -13,7 +13,7 @@ from jaxtyping import Int
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import Grid
-from sfumato.training.item_join import JoinedItems, join_items
+from sfumato.training.item_join import join_items
 from sfumato.training.mixing import ClassPair, CurveFit, EntropyWeighted, HumanMixtures, Mixing, MixMaxEnt, Mixup, Plain
 from sfumato.training.networks import Network, PreactResNet, Small
 from sfumato.training.optimizers import OneCycle, Sgd, StepSchedule
@@ -125,7 +125,7 @@ def tested(rerun: Rerun) -> Inputs:
     return rerun.once("tested", lambda: pictures(rerun).take(split(rerun)[1]))
 
 
-def _plain_data(rerun: Rerun) -> tuple[JoinedItems, Fold]:
+def _plain_data(rerun: Rerun) -> tuple[TrainingSet, Fold]:
     """The items themselves; people's labels of those learned from are CIFAR-10S's, elicited or simulated."""
     train, test = split(rerun)
     numbers = np.concatenate([train, test])
@@ -137,24 +137,23 @@ def _plain_data(rerun: Rerun) -> tuple[JoinedItems, Fold]:
     return data, Fold(0, np.arange(len(train)), np.arange(len(train), len(numbers)))
 
 
-def _augmented_data(rerun: Rerun) -> tuple[JoinedItems, Fold]:
+def _augmented_data(rerun: Rerun) -> tuple[TrainingSet, Fold]:
     """The items, and after them the mixed images; of a mixture's two classes the larger share is its original one."""
     train, test = split(rerun)
     numbers = np.concatenate([train, test])
     plain = join_items(pictures(rerun).take(numbers), classes=rerun.data.cifar_10h.classes)
     mixed = _mixtures(rerun)
     told = mixed.judgments
-    original = plain.lesson.original
+    original = plain.original
     assert original is not None
-    lesson = TrainingSet(
-        (*plain.lesson.items, *mixed.items),
-        plain.lesson.classes,
+    training_set = TrainingSet(
+        (*plain.items, *mixed.items),
+        plain.classes,
         np.concatenate([original, np.where(told.generating >= 0.5, told.first, told.second)]),
+        images=np.concatenate([plain.images, mixed.images]),
     )
-    n_train = np.concatenate([np.arange(len(train)), np.arange(len(numbers), len(lesson.items))])
-    return JoinedItems(lesson, np.concatenate([plain.images, mixed.images])), Fold(
-        0, n_train, np.arange(len(train), len(numbers))
-    )
+    n_train = np.concatenate([np.arange(len(train)), np.arange(len(numbers), len(training_set.items))])
+    return training_set, Fold(0, n_train, np.arange(len(train), len(numbers)))
 
 
 def _mixtures(rerun: Rerun) -> HumanMixtures:

@@ -6,8 +6,7 @@ from sfumato.evaluation import read_runs
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
 from sfumato.reporting.charts import Field, curve
 from sfumato.training.attacks import Attack, attack_named
-from sfumato.training.dealing import run_jobs
-from sfumato.training.robustness_runs import AttackExperiment
+from sfumato.training.robustness_runs import AttackExperiment, run_missing
 from sfumato.training.trained_runs import CLEAN, TrainedRuns
 from sfumato_papers.finding import Cells, Estimate, Finding, Published, Reference, Statement, published_cells
 from sfumato_papers.paper import Part, Rerun, Scale
@@ -218,10 +217,10 @@ def _under(rerun: Rerun, name: str, attack: Attack) -> tuple[Scored, str]:
 
     def measured() -> tuple[Scored, str]:
         folder = fine_tuned(rerun)
-        runs = tuple(run for run in TrainedRuns.in_folder(folder).runs if run.said["target"] in ATTACKED)
+        runs = tuple(run for run in TrainedRuns.in_folder(folder).runs if run.metadata["target"] in ATTACKED)
         output, inputs = folder.parent / f"tuned-{name}", judged(rerun)
         attacking = AttackExperiment(runs, output, attack, inputs, device=rerun.device)
-        run_jobs(attacking, processes=rerun.processes)
+        run_missing(attacking, processes=rerun.processes)
         predicted, hard = read_runs(output), original(inputs)
         conditions = [CLEAN, *(attacking.name_of(step) for step in range(1, attack.n_steps + 1))]
         sets = {

@@ -19,13 +19,12 @@ from sfumato.evaluation.metrics import (
 from sfumato.tables.inputs import Inputs
 from sfumato.training.attacks import attack_named
 from sfumato.training.corruptions import GaussianNoise
-from sfumato.training.dealing import run_jobs
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items
 from sfumato.training.mixing import Mixup
 from sfumato.training.networks import LeNet
 from sfumato.training.recipe import Recipe
-from sfumato.training.robustness_runs import AttackExperiment, ShiftExperiment, corruptions_for
+from sfumato.training.robustness_runs import AttackExperiment, ShiftExperiment, corruptions_for, run_missing
 from sfumato.training.splits import Fold
 from sfumato.training.targets import (
     ClassLevelTarget,
@@ -88,7 +87,7 @@ def on_held_out(rerun: Rerun) -> Scored:
         output = folder.parent / "fashion-noise"
         noise = corruptions_for(inputs, [GaussianNoise()], rerun.scale.of(SEVERITIES))[1:]
         ready = TrainedRuns.in_folder(folder).runs
-        run_jobs(ShiftExperiment(ready, output, inputs, noise, device=rerun.device), processes=rerun.processes)
+        run_missing(ShiftExperiment(ready, output, inputs, noise, device=rerun.device), processes=rerun.processes)
         runs, noisy, hard = read_runs(folder), read_runs(output), original(inputs)
         metrics = (
             CrossEntropy(),  Accuracy(), SecondBestAccuracy(), ConfidenceWhenRight(),
@@ -118,7 +117,7 @@ def under_attack(rerun: Rerun) -> tuple[Scored, str]:
             inputs,
             device=rerun.device,
         )
-        run_jobs(attacking, processes=rerun.processes)
+        run_missing(attacking, processes=rerun.processes)
         runs, name = read_runs(output), attacking.name_of(1)
         metrics = (AccuracyOriginal(), CrossEntropy())
         return Scored({each: scored(under(runs, each), hard, metrics, original=hard) for each in (CLEAN, name)}), name

@@ -11,8 +11,7 @@ from sfumato.evaluation import read_runs
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy, SecondBestAccuracy
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars
-from sfumato.training.dealing import run_jobs
-from sfumato.training.robustness_runs import ShiftExperiment
+from sfumato.training.robustness_runs import ShiftExperiment, run_missing
 from sfumato.training.trained_runs import TrainedRuns
 from sfumato_papers.finding import Change, Estimate, Finding, Published, Reference, Statement, published_cells
 from sfumato_papers.paper import Part, Rerun
@@ -119,7 +118,7 @@ def generalization(rerun: Rerun) -> Scored:
         output = folder.parent / "scratch-elsewhere"
         sets = elsewhere(rerun, with_training_set=True)
         ready = TrainedRuns.in_folder(folder).runs
-        run_jobs(ShiftExperiment(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
+        run_missing(ShiftExperiment(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
         held_out, away = read_runs(folder), read_runs(output)
         metrics = (AccuracyOriginal(), CrossEntropy())
         hard = original(judged(rerun))

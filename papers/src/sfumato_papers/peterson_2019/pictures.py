@@ -9,8 +9,9 @@ from jaxtyping import Int
 
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.item_join import JoinedItems, join_items
+from sfumato.training.item_join import join_items
 from sfumato.training.splits import Fold, KFold
+from sfumato.training.training_set import TrainingSet
 from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.peterson_2019.released_predictions import teachers
 
@@ -40,7 +41,7 @@ def judged(rerun: Rerun) -> Inputs:
     return rerun.once("judged", lambda: rerun.data.pictures("cifar10-test", "images.npz", classes=people.classes))
 
 
-def cifar_10h(rerun: Rerun) -> JoinedItems:
+def cifar_10h(rerun: Rerun) -> TrainingSet:
     """The same with all that is known of them: people's labels, CIFAR-10's, and what three large networks predict."""
     people = rerun.data.cifar_10h
     return rerun.once("cifar-10h", lambda: join_items(judged(rerun), people=people, teachers=teachers(rerun)))
@@ -49,16 +50,16 @@ def cifar_10h(rerun: Rerun) -> JoinedItems:
 def folds(rerun: Rerun) -> Sequence[Fold]:
     """The ten folds of the paper, or one split of Collins et al. (2022), which is quicker."""
     if rerun.scale is Scale.FULL:
-        return KFold(FOLDS).folds(cifar_10h(rerun).lesson)
+        return KFold(FOLDS).folds(cifar_10h(rerun))
     learnt, held_out = rerun.data.cifar_split()
     some = spread(len(learnt), N_LEARNT[rerun.scale]), spread(len(held_out), N_HELD_OUT[rerun.scale])
     return [Fold(0, np.sort(learnt[some[0]]), np.sort(held_out[some[1]]))]
 
 
-def pretraining_set(rerun: Rerun) -> JoinedItems:
+def pretraining_set(rerun: Rerun) -> TrainingSet:
     """Pictures of CIFAR-10's training set with their hard labels."""
 
-    def read() -> JoinedItems:
+    def read() -> TrainingSet:
         classes = rerun.data.cifar_10h.classes
         pictures = rerun.data.pictures(*rerun.scale.of(BEFORE), classes=classes)
         return join_items(_some(pictures, rerun.scale.of(N_BEFORE)), classes=classes)

@@ -18,11 +18,10 @@ from sfumato.evaluation.run_predictions import RunPredictions
 from sfumato.evaluation.run_scores import RunMeasurements, measure_runs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.dealing import run_jobs
 from sfumato.training.grid import PRETRAINED, RunKey
-from sfumato.training.robustness_runs import ShiftExperiment
+from sfumato.training.robustness_runs import ShiftExperiment, run_missing
 from sfumato.training.run_folder import PREDICTIONS
-from sfumato.training.trained_runs import TrainedRuns, in_a_path
+from sfumato.training.trained_runs import TrainedRuns, path_name
 from sfumato_papers.finding import Estimate, Finding
 from sfumato_papers.paper import Rerun
 from sfumato_papers.peterson_2019.pictures import elsewhere, judged, original
@@ -121,7 +120,7 @@ def tuned(rerun: Rerun) -> Scored:
         output = folder.parent / "tuned-elsewhere"
         sets = elsewhere(rerun, with_training_set=False)
         ready = TrainedRuns.in_folder(folder).runs
-        run_jobs(ShiftExperiment(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
+        run_missing(ShiftExperiment(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
         held_out, away = read_runs(folder), read_runs(output)
         names, hard = tuple(rerun.scale.of(NETWORKS)), original(judged(rerun))
         before = pretrained(folder, names, seeds(rerun.scale), held_out[0].predictions)
@@ -132,7 +131,7 @@ def tuned(rerun: Rerun) -> Scored:
         }
         for name, inputs in sets.items():
             runs = under(away, name)
-            first = pretrained(output / in_a_path(name), names, seeds(rerun.scale), runs[0].predictions)
+            first = pretrained(output / path_name(name), names, seeds(rerun.scale), runs[0].predictions)
             found[name] = scored([*first, *runs], original(inputs), (CrossEntropy(),))
         return Scored(found)
 

@@ -110,5 +110,5 @@ def _taught(rerun: Rerun, audited: Audited, votes: SoftLabels, everyone: SoftLab
         recipe=best_recipe(rerun.scale, audited),
         device=rerun.device,
     )
-    folds = GivenSplit(audited.learnt, audited.tested).folds(data.lesson)
+    folds = GivenSplit(audited.learnt, audited.tested).folds(data)
     return read_runs(rerun.train("fashion-mnist-h-votes", data=data, folds=folds, grid=grid))

@@ -49,7 +49,7 @@ def dynamics(rerun: Rerun, audited: Audited) -> Path:
     from sfumato.training.splits import Fold
 
     data = _prepared(rerun, audited)
-    row = {item: k for k, item in enumerate(data.lesson.items)}
+    row = {item: k for k, item in enumerate(data.items)}
     learnt = np.array([row[item] for item in watched_of(audited)], np.int64)
     fold = Fold(0, np.sort(learnt), np.sort(learnt[: rerun.scale.of(N_WATCHED)]))
     grid = _grid(rerun, audited, _watched_targets(audited), fixed_recipe(rerun.scale), watched_networks(rerun.scale))
@@ -123,7 +123,7 @@ def _performance(rerun: Rerun, audited: Audited) -> Path:
     from sfumato.training.splits import NamedSplit
 
     data = _prepared(rerun, audited)
-    folds = NamedSplit(audited.learnt, audited.tested).folds(data.lesson)
+    folds = NamedSplit(audited.learnt, audited.tested).folds(data)
     grid = _grid(rerun, audited, (*TARGETS, *_extra(audited), *CONTROLS), best_recipe(rerun.scale, audited), NETWORKS)
     return rerun.train(_folder(audited), data=data, folds=folds, grid=grid)
 

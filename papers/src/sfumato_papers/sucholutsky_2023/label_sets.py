@@ -116,7 +116,7 @@ class LabelTable:
     """Labels by item; runs keep its digest, and so know when they change."""
 
     def __init__(self, labels: SoftLabels) -> None:
-        from sfumato.training.item_join import digest_of
+        from sfumato.training.training_set import digest_of
 
         self.labels = labels
         self.digest = digest_of(labels.items.to_pylist(), np.asarray(labels.probs, np.float64))
@@ -136,7 +136,7 @@ class LabelSet:
 
     name: ClassVar[str] = "label-set"
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
         from sfumato.training.target_labels import FixedLabels
 
-        return FixedLabels.of(self.table.of(lesson.items))
+        return FixedLabels.of(self.table.of(training_set.items))

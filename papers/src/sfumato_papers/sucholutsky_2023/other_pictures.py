@@ -103,8 +103,7 @@ def elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
 
 
 def _elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
-    from sfumato.training.dealing import run_jobs
-    from sfumato.training.robustness_runs import ShiftExperiment
+    from sfumato.training.robustness_runs import ShiftExperiment, run_missing
     from sfumato.training.trained_runs import TrainedRuns
 
     places = other_pictures(rerun)
@@ -112,7 +111,7 @@ def _elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
     for folder in training.trained(rerun):
         output = folder.parent / f"{folder.name}-elsewhere"
         work = ShiftExperiment(TrainedRuns.in_folder(folder).runs, output, extra=places, device=rerun.device)
-        run_jobs(work, processes=rerun.processes)
+        run_missing(work, processes=rerun.processes)
         runs += read_runs(output)
     found = {}
     for place, inputs in places.items():

@@ -130,13 +130,13 @@ def of_networks(rerun: Rerun, ratings: Ratings, shown: Inputs) -> dict[tuple[str
     pictures = rerun.data.pictures("mnist", "train.npz", classes=DIGITS).take(np.arange(rerun.scale.of(N_LEARNT)))
     data = join_items(pictures, classes=DIGITS)
     folder = rerun.train(
-        "digits", data=data, folds=RandomSplit(0.1).folds(data.lesson), grid=digit_grid(rerun.scale, rerun.device)
+        "digits", data=data, folds=RandomSplit(0.1).folds(data), grid=digit_grid(rerun.scale, rerun.device)
     )
     found: dict[tuple[str, str], dict[int, float]] = {}
     for run in TrainedRuns.in_folder(folder).runs:
         features = features_of(predictor_of(run, {}), shown).features.astype(np.float64)
-        key = str(run.said["network"]), str(run.said["target"])
-        found.setdefault(key, {})[int(run.said["seed"])] = agreeing(features, ratings).rho
+        key = str(run.metadata["network"]), str(run.metadata["target"])
+        found.setdefault(key, {})[int(run.metadata["seed"])] = agreeing(features, ratings).rho
     return found
 
 

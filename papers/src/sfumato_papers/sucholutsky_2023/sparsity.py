@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from jaxtyping import Float
 
+from sfumato.jobs import JobList, run_jobs
 from sfumato.planning.goals import UTILITIES, Utility, subjective_loss
-from sfumato.planning.grid_engines import in_order
 from sfumato.planning.informativeness.embedding import component_rho, recovery
 from sfumato.planning.informativeness.gnmds import Gnmds
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
@@ -136,11 +135,7 @@ def recovered(rerun: Rerun) -> list[Recovered]:
     worlds = [(n, k, number) for n, k in SIZES for number in range(rerun.scale.of(N_WORLDS))]
     return rerun.once(
         "sparsity",
-        lambda: [
-            row
-            for rows in in_order(partial(in_world), worlds, engine="processes", n_processes=n_processes(rerun))
-            for row in rows
-        ],
+        lambda: [row for rows in run_jobs(JobList(in_world, worlds), workers=n_processes(rerun)) for row in rows],
     )
 
 

@@ -21,9 +21,9 @@ from sfumato_papers.sucholutsky_2023.label_sets import LabelSet, LabelTable, lab
 
 if TYPE_CHECKING:
     from sfumato.training.grid import Grid
-    from sfumato.training.item_join import JoinedItems
     from sfumato.training.recipe import Recipe
     from sfumato.training.splits import Fold
+    from sfumato.training.training_set import TrainingSet
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 4, Scale.FULL: 3}
 EPOCHS = {Scale.SMALL: 3, Scale.CPU: 6, Scale.FULL: 150}
@@ -166,11 +166,11 @@ def recipe(scale: Scale, epochs: int, *, batch_size: int = 64) -> Recipe:
     )
 
 
-def folds_of(scale: Scale, data: JoinedItems) -> list[Fold]:
+def folds_of(scale: Scale, data: TrainingSet) -> list[Fold]:
     from sfumato.training.splits import KFold, RandomSplit
 
     split = KFold(N_FOLDS) if scale == Scale.FULL else RandomSplit(HELD_OUT)
-    return split.folds(data.lesson)
+    return split.folds(data)
 
 
 def _some(rerun: Rerun) -> np.ndarray:
@@ -180,7 +180,7 @@ def _some(rerun: Rerun) -> np.ndarray:
     return drawn_by_class(shown.labels, n // len(CIFAR_10), np.random.default_rng(2023))
 
 
-def _prepared(rerun: Rerun, numbers: np.ndarray) -> JoinedItems:
+def _prepared(rerun: Rerun, numbers: np.ndarray) -> TrainingSet:
     from sfumato.training.item_join import join_items
 
     return join_items(pictures(rerun).take(numbers), classes=CIFAR_10)

@@ -12,16 +12,19 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 
-from sfumato.planning.grid_engines import engine_named, in_order
+from sfumato.jobs import JobList, run_jobs
 from sfumato.planning.informativeness.embedding import Embedder, SpectralUnfolding, effective_dimensionality, recovery
 from sfumato.planning.informativeness.label_types import HardLabels, LabelType, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld, check_world
 from sfumato.planning.informativeness.triplets import information_ratio
+from sfumato.tables.errors import unknown
 from sfumato.tables.settings import at_least, bad_setting, not_negative
 from sfumato.tables.table import Table, columns_of
 
 Size = tuple[int, int, int, int]
 """`n`, `k`, `d` and number of a world."""
+ENGINES = {"processes": "local", "ray": "ray"}
+"""Names of `--engine`, and of the engine of `run_jobs`."""
 TOGETHER = 4
 """Worlds that are sent to a process at once."""
 WORLD, NOISE, START = range(3)
@@ -109,20 +112,26 @@ class SimulationGrid:
         The figures do not depend on either. `progress` is called with the number of worlds done, and of all.
         """
         at_least("n_processes", n_processes, 1)
-        engine_named(engine)
+        check_engine(engine)
         worlds = self.worlds()
         some = 1 if n_processes == 1 and engine == "processes" else TOGETHER
         pieces = [worlds[i : i + some] for i in range(0, len(worlds), some)]
         cells: list[GridCell] = []
         n_done = 0
-        for piece, found in zip(
-            pieces, in_order(partial(cells_of, self), pieces, engine=engine, n_processes=n_processes), strict=True
-        ):
+        jobs = JobList(partial(cells_of, self), pieces)
+        results = run_jobs(jobs, engine=ENGINES[engine], workers=n_processes)
+        for piece, found in zip(pieces, results, strict=True):
             cells += found
             n_done += len(piece)
             if progress:
                 progress(n_done, len(worlds))
         return Cells(tuple(cells))
+
+
+def check_engine(name: str) -> None:
+    """Raise an error if there is no such engine."""
+    if name not in ENGINES:
+        raise unknown("engine", name, list(ENGINES))
 
 
 def cells_of(grid: SimulationGrid, worlds: Sequence[Size]) -> list[GridCell]:

@@ -1,4 +1,4 @@
-"""How pictures get worse, each in five severities. `CORRUPTIONS` lists every one; constants are CIFAR-10-C's.
+"""Image corruptions with the constants of CIFAR-10-C, each in five severities. `CORRUPTIONS` lists them all.
 
 A corruption is a frozen dataclass with a `name` and `apply(images, severity, rng) -> images`.
 """
@@ -37,5 +37,5 @@ __all__ = [
 
 
 def corruption_named(name: str) -> Corruption:
-    """The corruption called `name`; the one place where a name becomes an object."""
+    """The corruption called `name`."""
     return strategy_from_name("corruption", CORRUPTIONS, name, {})  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Light: all pixels of a picture move together. Nothing is drawn."""
+"""Contrast, brightness and saturation. Not random."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.tables.errors import BadTable
-from sfumato.training.corruptions.corruption import Pictures, Pixels, at_severity, changed
+from sfumato.training.corruptions.corruption import Images, Pixels, at_severity, changed
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """`m + c (x - m)`, m the mean of the picture's channel. c = .75 .5 .4 .3 .15."""
+    """`m + c (x - m)`, m the mean of the image's channel. c = 0.75, 0.5, 0.4, 0.3, 0.15."""
 
     name: ClassVar[str] = "contrast"
-    needs_colour: ClassVar[bool] = False
+    needs_color: ClassVar[bool] = False
     factors: ClassVar[tuple[float, ...]] = (0.75, 0.5, 0.4, 0.3, 0.15)
 
-    def apply(self, images: Pictures, severity: int, rng: np.random.Generator) -> Pictures:  # noqa: ARG002
+    def apply(self, images: Images, severity: int, rng: np.random.Generator) -> Images:  # noqa: ARG002
         factor = at_severity(self.factors, severity)
 
         def flattened(x: Pixels) -> Pixels:
@@ -31,16 +31,16 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Brightness:
-    """The value of HSV raised by c, hue and saturation kept: `x (v + c) / v`, v the largest of a pixel's colours.
+    """HSV value increased by c, with the same hue and saturation: `x (v + c) / v`, v the largest channel of a pixel.
 
-    A black pixel becomes grey, of c. c = .05 .1 .15 .2 .3.
+    A black pixel gets the gray level c. c = 0.05, 0.1, 0.15, 0.2, 0.3.
     """
 
     name: ClassVar[str] = "brightness"
-    needs_colour: ClassVar[bool] = False
+    needs_color: ClassVar[bool] = False
     added: ClassVar[tuple[float, ...]] = (0.05, 0.1, 0.15, 0.2, 0.3)
 
-    def apply(self, images: Pictures, severity: int, rng: np.random.Generator) -> Pictures:  # noqa: ARG002
+    def apply(self, images: Images, severity: int, rng: np.random.Generator) -> Images:  # noqa: ARG002
         added = at_severity(self.added, severity)
 
         def brighter(x: Pixels) -> Pixels:
@@ -53,23 +53,23 @@ class Brightness:
 
 @dataclass(frozen=True)
 class Saturate:
-    """The saturation s of HSV becomes `a s + b`, hue and value kept: `v - (v - x) s' / s`.
+    """HSV saturation s becomes `a s + b`, with the same hue and value: `v - (v - x) s' / s`.
 
-    (a, b) = (.3, 0) (.1, 0) (1.5, 0) (2, .1) (2.5, .2): paler first, then more colourful. A pixel without colour has
-    the hue of red, and takes it where b is not 0, as in the published set. Grey pictures have no colours to change.
+    (a, b) = (0.3, 0), (0.1, 0), (1.5, 0), (2, 0.1), (2.5, 0.2): first less, then more saturated. A gray pixel has the
+    hue of red, which becomes visible if b is not 0, as in the published data. Not for gray images.
     """
 
     name: ClassVar[str] = "saturate"
-    needs_colour: ClassVar[bool] = True
+    needs_color: ClassVar[bool] = True
     changes: ClassVar[tuple[tuple[float, float], ...]] = ((0.3, 0), (0.1, 0), (1.5, 0), (2, 0.1), (2.5, 0.2))
 
-    def apply(self, images: Pictures, severity: int, rng: np.random.Generator) -> Pictures:  # noqa: ARG002
+    def apply(self, images: Images, severity: int, rng: np.random.Generator) -> Images:  # noqa: ARG002
         factor, added = at_severity(self.changes, severity)
         if images.ndim != 4 or images.shape[3] != 3:
             raise BadTable(
-                f"found grey images, of shape {images.shape}",
-                expected="colours, for saturate",
-                fix="leave saturate out for grey images",
+                f"found gray images of shape {images.shape}",
+                expected="color images, for saturate",
+                fix="omit saturate for gray images",
                 code="no-colour",
             )
 
@@ -77,12 +77,12 @@ class Saturate:
             value = x.max(axis=3, keepdims=True)
             away = value - x
             most = away.max(axis=3, keepdims=True)
-            is_grey = most == 0
-            away = np.where(is_grey, value * np.array([0.0, 1.0, 1.0]), away)
-            most = np.where(is_grey, value, most)
-            before = np.where(is_grey, 0.0, most / np.where(value > 0, value, 1))
+            is_gray = most == 0
+            away = np.where(is_gray, value * np.array([0.0, 1.0, 1.0]), away)
+            most = np.where(is_gray, value, most)
+            before = np.where(is_gray, 0.0, most / np.where(value > 0, value, 1))
             after = np.clip(before * factor + added, 0, 1)
-            # The farthest colour lies `value * after` away now; the others keep their proportion to it.
+            # The largest difference becomes `value * after`; the others keep their proportion to it.
             return np.asarray(value - away * (value * after / np.where(most > 0, most, 1)))
 
         return changed(images, saturated)

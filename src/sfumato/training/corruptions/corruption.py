@@ -1,7 +1,7 @@
-"""Corruption: one way in which pictures get worse, in five steps.
+"""Corruption: the protocol of image corruptions in five severities, and helpers for pixels.
 
-The constants and formulas are those of CIFAR-10-C (Hendrycks & Dietterich 2019), whose pictures have 32 px. As there,
-pixels are cut down to whole numbers, not rounded.
+Constants and formulas are those of CIFAR-10-C (Hendrycks & Dietterich 2019), whose images have 32 x 32 pixels.
+Pixel values are truncated, not rounded, as there.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from sfumato.tables.settings import is_whole
 
 SEVERITIES = (1, 2, 3, 4, 5)
 AT_ONCE = 128
-"""Pictures changed at a time: few enough for their floats to stay near the processor."""
+"""Images processed at a time: few enough to fit into the processor's cache."""
 
-Pictures = UInt8[np.ndarray, "items height width *channels"]
+Images = UInt8[np.ndarray, "items height width *channels"]
 Pixels = Float[np.ndarray, "items height width channels"]
-"""Pictures as numbers from 0 to 1, grey ones with one channel."""
+"""Images as numbers from 0 to 1; gray images have one channel."""
 
 
 @runtime_checkable
 class Corruption(Protocol):
-    """How pictures get worse. `severity` is 1 to 5; whatever is drawn comes from `rng`, picture after picture."""
+    """A corruption. `severity` is 1 to 5; random numbers come from `rng`, image by image."""
 
     name: ClassVar[str]
-    needs_colour: ClassVar[bool]
+    needs_color: ClassVar[bool]
 
-    def apply(self, images: Pictures, severity: int, rng: np.random.Generator) -> Pictures: ...
+    def apply(self, images: Images, severity: int, rng: np.random.Generator) -> Images: ...
 
 
 T = TypeVar("T")
@@ -43,27 +43,27 @@ def at_severity(constants: tuple[T, ...], severity: int) -> T:
 
 
 def check_severity(severity: int) -> int:
-    """`severity`, or an error unless there is one like it."""
+    """`severity`, or an error if it is not 1 to 5."""
     if not is_whole(severity) or severity not in SEVERITIES:
         raise unknown("severity", str(severity), [str(each) for each in SEVERITIES], fix="choose 1 (least) to 5 (most)")
     return severity
 
 
-def check_pictures(images: np.ndarray) -> None:
-    """An error unless these are pictures, of pixels from 0 to 255."""
+def check_images(images: np.ndarray) -> None:
+    """Raise an error if these are not images with pixels from 0 to 255."""
     fits = images.ndim == 3 or (images.ndim == 4 and images.shape[3] in (1, 3))
     if images.dtype != np.uint8 or not fits:
         raise BadTable(
             f"found images of type {images.dtype} and shape {images.shape}",
             expected="uint8 from 0 to 255, items x height x width [x 3]",
-            fix="scale the pixels to 0..255, the colours last",
+            fix="scale the pixels to 0..255, with channels last",
             code="bad-images",
         )
 
 
-def changed(images: Pictures, change: Callable[[Pixels], Pixels]) -> Pictures:
-    """The pictures after `change`, a few at a time; what leaves 0..1 is cut off."""
-    check_pictures(images)
+def changed(images: Images, change: Callable[[Pixels], Pixels]) -> Images:
+    """The images after `change`, a few at a time; values are clipped to 0..1."""
+    check_images(images)
     out = np.empty_like(images)
     for start in range(0, len(images), AT_ONCE):
         few = images[start : start + AT_ONCE]
@@ -72,7 +72,7 @@ def changed(images: Pictures, change: Callable[[Pixels], Pixels]) -> Pictures:
     return out
 
 
-def whole_pixels(pixels: Pixels) -> Pictures:
-    """Numbers from 0 to 1 as pixels from 0 to 255, cut down to whole ones."""
-    # What is a whole number but for the last digits of a sum must not lose a step.
+def whole_pixels(pixels: Pixels) -> Images:
+    """Numbers from 0 to 1 as pixels from 0 to 255, truncated."""
+    # A rounding error just below a whole number must not lose a gray level.
     return np.asarray(np.clip(pixels, 0, 1) * 255 + 1e-9).astype(np.uint8)

@@ -1,6 +1,6 @@
-"""How a batch is mixed before networks see it, and what they are blamed for. `MIXINGS` lists every mixing.
+"""Mixings: how a batch is mixed before networks see it, and the loss. `MIXINGS` lists them all.
 
-`HumanMixtures` are no mixing of batches: they are images mixed once, judged by people, and added to the items.
+`HumanMixtures` is not a mixing of batches: these images were mixed once, judged by people, and added to the items.
 """
 
 from __future__ import annotations
@@ -40,5 +40,5 @@ __all__ = [
 
 
 def mixing_named(name: str, settings: Mapping[str, Any]) -> Mixing:
-    """The mixing called `name` with `settings`; the one place where a name becomes an object."""
+    """The mixing called `name` with `settings`."""
     return strategy_from_name("mixing", MIXINGS, name, settings)  # type: ignore[no-any-return]

@@ -1,7 +1,4 @@
-"""What every mixing shares: the protocol, what it makes of a batch, and the draw that pairs items.
-
-No mixing.
-"""
+"""The mixing protocol, the mixed batch, random pairs of items, and no mixing (`Plain`)."""
 
 from __future__ import annotations
 
@@ -22,45 +19,45 @@ SEEDS = 2**63 - 1
 
 @dataclass(frozen=True, eq=False)
 class MixedBatch:
-    """A batch as the networks see it, and what their loss needs."""
+    """A batch as the networks see it, with what the loss needs."""
 
     x: Float[Tensor, "seen channels height width"]
-    y: Float[Tensor, "members batch classes"]
+    y: Float[Tensor, "runs batch classes"]
     share: float = 1.0
-    """How much of itself an item kept."""
+    """The share that an item keeps of itself."""
 
 
 @runtime_checkable
 class Mixing(Protocol):
-    """How a batch becomes what the networks see, and a loss a member."""
+    """How a batch is mixed, and the loss of each run."""
 
     name: ClassVar[str]
 
     def mixed(
         self,
         x: Float[Tensor, "batch channels height width"],
-        y: Float[Tensor, "members batch classes"],
+        y: Float[Tensor, "runs batch classes"],
         draw: torch.Generator,
     ) -> MixedBatch:
-        """The batch, mixed by chance of `draw` (a CPU generator) alone; `x` and `y` stay as they are."""
+        """The mixed batch; all random numbers come from `draw` (a CPU generator). Does not change `x` and `y`."""
         ...
 
-    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: MixedBatch) -> Float[Tensor, "members"]:
-        """The mean over the batch, for every member by itself."""
+    def losses(self, logits: Float[Tensor, "runs seen classes"], mixed: MixedBatch) -> Float[Tensor, "runs"]:
+        """The mean over the batch, per run."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Who is mixed with whom, and how much of itself an item keeps."""
+    """The partner of each item, and the share that an item keeps of itself."""
 
     share: float
     partner: Int[Tensor, "batch"]
 
     @classmethod
     def drawn(cls, n_items: int, alpha: float, draw: torch.Generator, device: torch.device) -> Pairing:
-        """One share for the batch, from Beta(alpha, alpha), and a random partner for every item."""
-        # torch draws no Beta from a generator that is handed in; NumPy does, from a seed drawn here.
+        """One share for the batch, sampled from Beta(alpha, alpha), and a random partner for every item."""
+        # torch cannot sample a Beta from a given generator; NumPy can, with a seed from it.
         seed = int(torch.randint(SEEDS, (), generator=draw))
         share = float(np.random.default_rng(seed).beta(alpha, alpha))
         return cls(share, torch.randperm(n_items, generator=draw).to(device))
@@ -68,49 +65,49 @@ class Pairing:
     def of_items(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch ..."]:
         return self.share * x + (1 - self.share) * x[self.partner]
 
-    def of_labels(self, y: Float[Tensor, "members batch classes"]) -> Float[Tensor, "members batch classes"]:
+    def of_labels(self, y: Float[Tensor, "runs batch classes"]) -> Float[Tensor, "runs batch classes"]:
         return self.share * y + (1 - self.share) * y[:, self.partner]
 
 
 def cross_entropies(
-    logits: Float[Tensor, "members batch classes"], y: Float[Tensor, "members batch classes"]
-) -> Float[Tensor, "members batch"]:
-    """`-sum y log softmax z`, for every member and item."""
+    logits: Float[Tensor, "runs batch classes"], y: Float[Tensor, "runs batch classes"]
+) -> Float[Tensor, "runs batch"]:
+    """`-sum y log softmax z` per run and item."""
     return -(y * F.log_softmax(logits, dim=-1)).sum(dim=-1)
 
 
-def entropies(logits: Float[Tensor, "members batch classes"]) -> Float[Tensor, "members batch"]:
-    """The entropy in nats of what is predicted; 0 without a NaN where one class has it all."""
+def entropies(logits: Float[Tensor, "runs batch classes"]) -> Float[Tensor, "runs batch"]:
+    """The entropy of the predictions in nats; 0, not NaN, if one class has probability 1."""
     log_p = F.log_softmax(logits, dim=-1)
     return -(log_p.exp() * log_p).sum(dim=-1)
 
 
-def with_endpoints(y: Float[Tensor, "members batch classes"], endpoints: str) -> Float[Tensor, "members batch classes"]:
-    """The labels as they are (`soft`), or all of each on its most probable class (`hard`; ties go to the first)."""
+def with_endpoints(y: Float[Tensor, "runs batch classes"], endpoints: str) -> Float[Tensor, "runs batch classes"]:
+    """The labels unchanged (`soft`), or one-hot of their most probable class (`hard`; ties go to the first)."""
     if endpoints == "soft":
         return y
     return F.one_hot(y.argmax(dim=-1), y.shape[-1]).to(y.dtype)
 
 
 def check_endpoints(endpoints: str) -> None:
-    """Raise unless `endpoints` is one of `ENDPOINTS`."""
+    """Raise an error if `endpoints` is not one of `ENDPOINTS`."""
     if endpoints not in ENDPOINTS:
         raise bad_setting("endpoints", endpoints, " or ".join(ENDPOINTS))
 
 
 @dataclass(frozen=True)
 class Plain:
-    """Items as they are, and the mean cross-entropy `-sum y log softmax z`. Draws nothing."""
+    """No mixing; the mean cross-entropy `-sum y log softmax z`. Not random."""
 
     name: ClassVar[str] = "plain"
 
     def mixed(
         self,
         x: Float[Tensor, "batch channels height width"],
-        y: Float[Tensor, "members batch classes"],
+        y: Float[Tensor, "runs batch classes"],
         draw: torch.Generator,  # noqa: ARG002
     ) -> MixedBatch:
         return MixedBatch(x, y)
 
-    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: MixedBatch) -> Float[Tensor, "members"]:
+    def losses(self, logits: Float[Tensor, "runs seen classes"], mixed: MixedBatch) -> Float[Tensor, "runs"]:
         return cross_entropies(logits, mixed.y).mean(dim=-1)

@@ -1,6 +1,6 @@
-"""The curve from how much of an image went into a mixture to how much of it people see, and its fit to judgments.
+"""Class-pair mixup: labels mixed in the proportion that people see.
 
-Class-pair mixup: labels in the proportion that people see.
+Also the curve from the share of an image in a mixture to the share that people see, and its fit to judgments.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from sfumato.training.mixing.batch import MixedBatch, Pairing, check_endpoints, 
 from sfumato.training.mixing.mixture_judgments import Judgments
 
 FLATTEST, STEEPEST = 0.001, 100.0
-"""Between these every curve is a curve: judgments that jump would make the steepest infinite."""
+"""Bounds of the slope: without them, judgments that jump would give an infinite slope."""
 N_ANCHORS = 21
 
 
 @dataclass(frozen=True)
 class ShareCurve:
-    """`1 / (1 + exp(-k (share - x0)))`: x0 is the share at which people see as much of one image as of the other."""
+    """`1 / (1 + exp(-k (share - x0)))`: at the share x0 people see the same amount of both images."""
 
     k: float = 4.59
     x0: float = 0.522
@@ -45,7 +45,7 @@ class ShareCurve:
 
 @dataclass(frozen=True)
 class PairCurve:
-    """The curve of two classes by number, `first` < `second`; shares are of the first."""
+    """The curve of two class numbers, `first` < `second`; shares are of the first."""
 
     first: int
     second: int
@@ -58,21 +58,21 @@ class PairCurve:
 
 @dataclass(frozen=True)
 class Curves:
-    """What was fitted: one curve for all pairs, and those of the pairs that people judged often enough."""
+    """Fitted curves: one for all pairs, and one per pair with enough judgments."""
 
     pooled: ShareCurve
     pairs: tuple[PairCurve, ...]
     n_judgments: tuple[int, ...]
-    """How many judgments each of `pairs` rests on."""
+    """The number of judgments of each of `pairs`."""
 
 
 @dataclass(frozen=True)
 class CurveFit:
     """Fits curves to judgments by least squares (Collins 2022, appendix C).
 
-    A pair of classes with fewer than `at_least` judgments gets no curve of its own. The others are drawn towards the
-    pooled curve as if `prior` further judgments, spread evenly over the shares, lay on it; 0 is the published method.
-    Pairs of one class say nothing and are left out.
+    A pair of classes with fewer than `at_least` judgments has no curve of its own. The others are pulled towards the
+    pooled curve as if it had `prior` more judgments, spread evenly over the shares; 0 is the published method. Pairs
+    of the same class are left out.
     """
 
     prior: float = 10.0
@@ -87,21 +87,21 @@ class CurveFit:
         item = judgments.item_of_rows()
         first, second = judgments.first[item], judgments.second[item]
         given, seen = judgments.generating[item], judgments.share
-        # In canonical order, every pair has one curve: a share of the second is what is left of the first.
-        turned = first > second
-        given, seen = np.where(turned, 1 - given, given), np.where(turned, 1 - seen, seen)
+        # With the smaller class first, every pair has one curve: the share of the second is 1 - that of the first.
+        swapped = first > second
+        given, seen = np.where(swapped, 1 - given, given), np.where(swapped, 1 - seen, seen)
         low, high = np.minimum(first, second), np.maximum(first, second)
-        told = low < high
-        if len(np.unique(given[told])) < 2:
+        differ = low < high
+        if len(np.unique(given[differ])) < 2:
             raise BadTable(
-                f"found {int(told.sum()):,} judgments of {len(np.unique(given[told]))} different shares",
+                f"found {int(differ.sum()):,} judgments of {len(np.unique(given[differ]))} different shares",
                 expected="judgments of mixtures of two classes in at least two different shares",
-                fix="give more judgments, or take the published curve (k = 4.59, x0 = .522)",
+                fix="give more judgments, or use the published curve (k = 4.59, x0 = 0.522)",
                 code="too-few-judgments",
             )
-        pooled = _fitted(given[told], seen[told], ShareCurve(), 0.0)
+        pooled = _fitted(given[differ], seen[differ], ShareCurve(), 0.0)
         pairs, counts = [], []
-        for i, j in sorted(set(zip(low[told].tolist(), high[told].tolist(), strict=True))):
+        for i, j in sorted(set(zip(low[differ].tolist(), high[differ].tolist(), strict=True))):
             rows = (low == i) & (high == j)
             if rows.sum() >= self.at_least:
                 pairs.append(PairCurve(i, j, _fitted(given[rows], seen[rows], pooled, self.prior)))
@@ -112,7 +112,7 @@ class CurveFit:
 def _fitted(
     given: Float[np.ndarray, "rows"], seen: Float[np.ndarray, "rows"], start: ShareCurve, prior: float
 ) -> ShareCurve:
-    """The least-squares curve, drawn towards `start` with the weight of `prior` judgments."""
+    """The least-squares curve, pulled towards `start` with the weight of `prior` judgments."""
     anchors = np.linspace(0, 1, N_ANCHORS)
     expected, weight = start.at(anchors), np.sqrt(prior / N_ANCHORS)
 
@@ -133,7 +133,7 @@ class CurveTable:
 
     @classmethod
     def of(cls, curve: ShareCurve, pairs: Sequence[PairCurve], n_classes: int) -> CurveTable:
-        """`curve` for all but `pairs`. Turned round, `1 - tau(1 - share)` keeps its k, and x0 becomes 1 - x0."""
+        """`curve` for all but `pairs`. For the reverse order, `1 - tau(1 - share)`, k is the same and x0 is 1 - x0."""
         k, x0 = np.full((n_classes, n_classes), curve.k), np.full((n_classes, n_classes), curve.x0)
         for pair in pairs:
             if pair.second >= n_classes:
@@ -148,10 +148,10 @@ class CurveTable:
 class ClassPair:
     """Mixup whose labels are mixed by `lambda_g = 1 / (1 + exp(-k (lambda - x0)))` (Collins 2022, appendix C).
 
-    k and x0 are those of H-Mix, all pairs together; `pairs` holds the curves of single pairs of classes, as
-    `CurveFit` finds them. A curve is about the smaller class number of the two. The class of an item is the most
-    probable of its label; two items of one class mix as in `mixup`. The published curve gives a share of 0 still .08
-    and a share of 1 only .90: `anchored` stretches it from 0 to 1.
+    k and x0 are those of all pairs of H-Mix; `pairs` holds curves of single pairs of classes from `CurveFit`, for the
+    share of the smaller class number. The class of an item is the most probable class of its label; items of the same
+    class are mixed as in `mixup`. The published curve maps a share of 0 to 0.08 and a share of 1 to 0.90; `anchored`
+    stretches it to 0 and 1.
     """
 
     alpha: float = 1.0
@@ -172,13 +172,13 @@ class ClassPair:
     def fitted(
         cls, curves: Curves, *, alpha: float = 1.0, anchored: bool = False, endpoints: str = "soft"
     ) -> ClassPair:
-        """The mixing with the curves that people's judgments gave."""
+        """The mixing with curves fitted to people's judgments."""
         return cls(alpha, curves.pooled.k, curves.pooled.x0, anchored, curves.pairs, endpoints)
 
     def mixed(
         self,
         x: Float[Tensor, "batch channels height width"],
-        y: Float[Tensor, "members batch classes"],
+        y: Float[Tensor, "runs batch classes"],
         draw: torch.Generator,
     ) -> MixedBatch:
         pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
@@ -186,18 +186,18 @@ class ClassPair:
         own = self._shares(y, pairing)[..., None].to(y.dtype)
         return MixedBatch(pairing.of_items(x), own * y + (1 - own) * y[:, pairing.partner], pairing.share)
 
-    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: MixedBatch) -> Float[Tensor, "members"]:
+    def losses(self, logits: Float[Tensor, "runs seen classes"], mixed: MixedBatch) -> Float[Tensor, "runs"]:
         return cross_entropies(logits, mixed.y).mean(dim=-1)
 
-    def _shares(self, y: Float[Tensor, "members batch classes"], pairing: Pairing) -> Float[Tensor, "members batch"]:
-        """How much of its own label every item keeps."""
+    def _shares(self, y: Float[Tensor, "runs batch classes"], pairing: Pairing) -> Float[Tensor, "runs batch"]:
+        """The share of its own label that every item keeps."""
         seen = _seen(self, y.shape[-1], pairing.share).to(y.device)
         first = y.argmax(dim=-1)
         return seen[first, first[:, pairing.partner]]
 
 
 def _seen(mixing: ClassPair, n_classes: int, share: float) -> Float[Tensor, "classes classes"]:
-    """How much people see of the first class where `share` of its image went in; one class alone stays as it is."""
+    """The share that people see of the first class in a mixture with `share` of its image; same classes: `share`."""
     table = _table(mixing.k, mixing.x0, mixing.pairs, n_classes)
     seen = expit(table.k * (share - table.x0))
     if mixing.anchored:

@@ -1,4 +1,4 @@
-"""Human coefficient: mixed images that people judged, added to those a network learns from."""
+"""HumanMixtures: mixed images that people judged, added to the training items."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from sfumato.training.training_set import one_hot
 
 @dataclass(frozen=True)
 class MixtureSmoothing:
-    """How much of a label goes to all classes alike, by how sure a person was: `s = gamma ** confidence`.
+    """The share of a label that is spread over all classes, by an annotator's confidence: `s = gamma ** confidence`.
 
-    No confidence gives the uniform label. Full confidence still gives s = gamma; `rescaled` takes s down to 0.
+    Confidence 0 gives the uniform label. Confidence 1 gives s = gamma, or 0 if `rescaled`.
     """
 
     gamma: float = 0.005
@@ -37,10 +37,10 @@ class MixtureSmoothing:
 
 @dataclass(frozen=True, eq=False)
 class HumanMixtures:
-    """A finite set of mixed images, and the ways to label them (Collins et al. 2023, human-in-the-loop mixup).
+    """A set of mixed images and several labels for them (Collins et al. 2023, human-in-the-loop mixup).
 
-    `averaged` and `by_annotator` are what people saw; `generating` (what mixup would say), `uniform` and `random` are
-    what to compare them with. Row i of `images` and item i of every labels is `judgments.items[i]`.
+    `averaged` and `by_annotator` are people's judgments; `generating` (the labels of mixup), `uniform` and `random` are
+    baselines. Row i of `images` and of the labels is `judgments.items[i]`.
     """
 
     images: Shaped[np.ndarray, "items height width ..."]
@@ -56,21 +56,21 @@ class HumanMixtures:
         blends: Mapping[str, Blend] | None = None,
         classes: Sequence[str] = (),
     ) -> HumanMixtures:
-        """From answers of kind `mixture` and the images that were mixed; `ids` are row numbers where none are given.
+        """From answers of kind `mixture` and the images that were mixed; `ids` are row numbers by default.
 
-        Without `blends` the names of the items say what was mixed. Mixed in pixel space; uint8 is rounded.
+        Without `blends`, the item names say what was mixed. Images are mixed in pixel space; uint8 is rounded.
         """
         ids = [str(i) for i in range(len(images))] if ids is None else list(ids)
         if len(ids) != len(images) or len(set(ids)) != len(ids):
             raise BadTable(
                 f"found {len(set(ids)):,} different ids for {len(images):,} images",
-                expected="one id an image",
-                fix="name every image once",
+                expected="one id per image",
+                fix="give every image its own id",
                 code="wrong-shape",
             )
-        told = blends_of(annotations.item.names.to_pylist(), ids) if blends is None else blends
-        judgments = Judgments.of(annotations, told, classes)
-        return cls(_mixed(images, ids, [told[item] for item in judgments.items]), judgments)
+        blends = blends_of(annotations.item.names.to_pylist(), ids) if blends is None else blends
+        judgments = Judgments.of(annotations, blends, classes)
+        return cls(_mixed(images, ids, [blends[item] for item in judgments.items]), judgments)
 
     @property
     def items(self) -> tuple[str, ...]:
@@ -81,12 +81,12 @@ class HumanMixtures:
         return len(self.judgments.classes)
 
     def take(self, items: Sequence[str]) -> HumanMixtures:
-        """Some of the mixtures, in the order asked for."""
+        """Some of the mixtures, in the order of `items`."""
         judgments = self.judgments.take(items)
         place = {item: i for i, item in enumerate(self.items)}
         return HumanMixtures(self.images[[place[item] for item in items]], judgments)
 
-    # --- what people saw ---
+    # --- people's judgments ---
 
     def averaged(self, smoothing: MixtureSmoothing | None = None) -> FixedLabels:
         """Two-hot with the mean share, smoothed by the mean confidence."""
@@ -97,15 +97,15 @@ class HumanMixtures:
         )
 
     def by_annotator(self, smoothing: MixtureSmoothing | None = None) -> PooledLabels:
-        """At every access one person's share, smoothed by that person's confidence."""
-        told = self.judgments
-        rows = self._labels(told.item_of_rows(), told.share, told.confidence, smoothing)
-        return PooledLabels.of(rows, told.starts)
+        """At every access one annotator's share, smoothed by that annotator's confidence."""
+        judgments = self.judgments
+        rows = self._labels(judgments.item_of_rows(), judgments.share, judgments.confidence, smoothing)
+        return PooledLabels.of(rows, judgments.starts)
 
     def believed(self, beliefs: Beliefs, *, averaged: bool = False) -> FixedLabels | PooledLabels:
-        """What people believe about the very mixtures, however it was asked: one belief an access, or their mean.
+        """Labels from beliefs about the mixtures, of any question type: one belief per access, or their mean.
 
-        Every mixture needs a belief; beliefs about other items are left out.
+        Every mixture needs a belief; beliefs about other items are ignored.
         """
         if beliefs.classes != self.judgments.classes:
             raise BadTable(
@@ -122,24 +122,24 @@ class HumanMixtures:
                 f"found no belief about {int((counts == 0).sum()):,} mixtures, {self.items[int(np.argmin(counts))]!r}"
                 " among them",
                 expected="a belief about every mixture",
-                fix="choose those that have one with take(items)",
+                fix="select the mixtures that have one with take(items)",
                 code="missing-belief",
             )
         order = np.argsort(item, kind="stable")[int((item < 0).sum()) :]
         pooled = PooledLabels.of(beliefs.probs[order], np.concatenate(([0], np.cumsum(counts))))
         return FixedLabels.of(pooled.mean()) if averaged else pooled
 
-    # --- what to compare it with ---
+    # --- baselines ---
 
     def generating(self) -> FixedLabels:
-        """Two-hot with the share that went in: the labels of mixup."""
+        """Two-hot with the share of the mixture: the labels of mixup."""
         return FixedLabels.of(self._two_hot(np.arange(len(self.items)), self.judgments.generating))
 
     def uniform(self) -> FixedLabels:
         return FixedLabels.of(np.full((len(self.items), self.n_classes), 1 / self.n_classes))
 
     def random(self, rng: np.random.Generator) -> FixedLabels:
-        """One class an item, any alike, drawn once."""
+        """One random class per item, drawn once."""
         return FixedLabels.of(one_hot(rng.integers(self.n_classes, size=len(self.items)), self.n_classes))
 
     def _labels(
@@ -174,7 +174,7 @@ def _mixed(
         raise BadTable(
             f"found no image called {listing(missing, 3)}",
             expected="every image that was mixed",
-            fix="give the images that people were shown mixed, with their ids",
+            fix="give the images that were mixed, with their ids",
             code="missing-image",
         )
     first = images[[place[blend.first] for blend in blends]].astype(np.float32)

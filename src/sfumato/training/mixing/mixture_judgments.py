@@ -1,6 +1,6 @@
-"""Blends: which two images a mixed one was made of, and in what share.
+"""Judgments of mixed images: the share that people see of each of two images, and their confidence.
 
-Judgments: how much of each of two images people saw in mixed ones, and how sure they were.
+Blends say which images were mixed, and in what share.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class Blend:
             raise BadTable(
                 f"found {self.share} as the share of image {show(self.first)}",
                 expected="a share from 0 to 1",
-                fix="say how much of the first image went in",
+                fix="give the share of the first image",
                 code="bad-number",
             )
 
 
 def blends_of(items: Sequence[str], images: Collection[str]) -> Mapping[str, Blend]:
-    """What the names of mixed items say: H-Mix's `mixed_0.5_Dog_2205_Frog_6908.png`, or our form's `2205+6908@0.5`.
+    """Blends from item names: `mixed_0.5_Dog_2205_Frog_6908.png` of H-Mix, or `2205+6908@0.5` of our form.
 
-    `images` are the ids of the images there are. Where names say nothing, write the blends down yourself.
+    `images` are the ids of all images. For other item names, create the blends yourself.
     """
     known = frozenset(images)
     return {item: _blend_of(item, known) for item in items}
@@ -50,13 +50,13 @@ def blends_of(items: Sequence[str], images: Collection[str]) -> Mapping[str, Ble
 
 def _blend_of(item: str, known: frozenset[str]) -> Blend:
     found = []
-    if told := PUBLISHED.fullmatch(item):
-        found = [(told["first"], told["second"], told["share"])]
-    elif told := OURS.fullmatch(item):
-        # An id may hold a plus of its own: the one between two known images is ours.
-        pair = told["pair"]
+    if match := PUBLISHED.fullmatch(item):
+        found = [(match["first"], match["second"], match["share"])]
+    elif match := OURS.fullmatch(item):
+        # An id may contain a plus: the separator is the one between two known images.
+        pair = match["pair"]
         cuts = [(pair[:i], pair[i + 1 :]) for i, letter in enumerate(pair) if letter == "+"]
-        found = [(*cut, told["share"]) for cut in cuts if known.issuperset(cut)]
+        found = [(*cut, match["share"]) for cut in cuts if known.issuperset(cut)]
     try:
         ((first, second, share),) = found
         return Blend(first, second, float(share))
@@ -64,7 +64,7 @@ def _blend_of(item: str, known: frozenset[str]) -> Blend:
         raise BadTable(
             f"found an item called {show(item)}",
             expected="mixed_0.5_Dog_2205_Frog_6908.png, or 2205+6908@0.5 with images of these ids",
-            fix="say which images every item was mixed of (blends=), or give the images it names",
+            fix="give the images of every item (blends=), or the images with these ids",
             code="unknown-blend",
             where=ErrorLocation(item=item),
         ) from None
@@ -72,10 +72,10 @@ def _blend_of(item: str, known: frozenset[str]) -> Blend:
 
 @dataclass(frozen=True, eq=False)
 class Judgments:
-    """Answers of kind `mixture`, by item: the answers about item i are rows `starts[i]` up to `starts[i + 1]`.
+    """Answers of kind `mixture` by item: the answers about item i are rows `starts[i]` up to `starts[i + 1]`.
 
-    Every share is of the item's first image; `first` and `second` are the classes of the two images by number, and
-    `generating` is how much of the first went in.
+    Shares are of the item's first image; `first` and `second` are the class numbers of the two images, and `generating`
+    is the share of the first image in the mixture.
     """
 
     items: tuple[str, ...]
@@ -89,9 +89,9 @@ class Judgments:
 
     @classmethod
     def of(cls, annotations: Annotations, blends: Mapping[str, Blend], classes: Sequence[str] = ()) -> Judgments:
-        """The answers given, all of them: choose with `for_purposes("label")` where repeats should not count.
+        """All answers; use `for_purposes("label")` first if repeats should not count.
 
-        The first class of an answer is the one of the blend's first image.
+        The first class of an answer is that of the blend's first image.
         """
         names = asked_classes(annotations, classes)
         answers = _answers(annotations)
@@ -102,30 +102,32 @@ class Judgments:
                 f"found {len(unblended):,} items without a blend ({listing(unblended, 3)})"
                 if answers
                 else "found no answers",
-                expected="answers about mixed items, and which images each was mixed of",
-                fix="give a blend for every item, or leave the others out",
+                expected="answers about mixed items, and the images of each item",
+                fix="give a blend for every item, or remove the other items",
                 code="unknown-blend",
             )
         first = _class_numbers(annotations, answers, names, 0)
         second = _class_numbers(annotations, answers, names, 1)
         order = np.argsort(annotations.item.codes, kind="stable")
         starts = np.concatenate(([0], np.cumsum(np.bincount(annotations.item.codes, minlength=len(items)))))
-        told = order[starts[:-1]]
-        turned = (first != first[told][annotations.item.codes]) | (second != second[told][annotations.item.codes])
-        if turned.any():
-            row = int(np.argmax(turned))
+        first_row = order[starts[:-1]]
+        other_order = (first != first[first_row][annotations.item.codes]) | (
+            second != second[first_row][annotations.item.codes]
+        )
+        if other_order.any():
+            row = int(np.argmax(other_order))
             raise InvalidAnswer(
                 f"found the classes {listing(answers[row].classes)}",
-                expected=f"{listing(answers[told[annotations.item.codes[row]]].classes)}, as others were told",
-                fix="an item has one first image: answer for its class, or call the item otherwise",
+                expected=f"{listing(answers[first_row[annotations.item.codes[row]]].classes)}, as in the other answers",
+                fix="use the class of the item's first image first, or give the item another name",
                 code="bad-answer",
                 where=annotations.where(row),
             )
         return cls(
             tuple(items),
             names,
-            first[told],
-            second[told],
+            first[first_row],
+            second[first_row],
             np.array([blends[item].share for item in items], np.float64),
             starts,
             np.array([answers[row].share for row in order], np.float64),
@@ -136,18 +138,18 @@ class Judgments:
         return np.repeat(np.arange(len(self.items)), np.diff(self.starts))
 
     def mean(self, of_rows: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "items"]:
-        """The mean over the answers about every item."""
+        """The mean over the answers, per item."""
         return np.asarray(np.add.reduceat(of_rows, self.starts[:-1]) / np.diff(self.starts))
 
     def take(self, items: Sequence[str]) -> Judgments:
-        """The judgments of some items, in the order asked for."""
+        """The judgments of some items, in the order of `items`."""
         place = {item: i for i, item in enumerate(self.items)}
         missing = [item for item in items if item not in place]
         if missing:
             raise BadTable(
                 f"found no judgments of {listing(missing, 3)}",
-                expected="items that somebody judged",
-                fix="leave the others out",
+                expected="items with judgments",
+                fix="remove the other items",
                 code="unknown-item",
             )
         index = np.array([place[item] for item in items], np.int64)

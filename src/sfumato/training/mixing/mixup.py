@@ -1,9 +1,4 @@
-"""Mixup: two items and their labels, in one proportion.
-
-Entropy-weighted mixup: a network that doubts a mixture is blamed less.
-
-Mix-MaxEnt: learn items as they are, and doubt what lies between them.
-"""
+"""Mixup and two variants with other losses: entropy-weighted mixup and Mix-MaxEnt."""
 
 from __future__ import annotations
 
@@ -28,11 +23,11 @@ from sfumato.training.mixing.batch import (
 
 @dataclass(frozen=True)
 class Mixup:
-    """`x~ = l x + (1 - l) x'`, `y~ = l y + (1 - l) y'`, with l ~ Beta(alpha, alpha) once a batch (Zhang et al. 2018).
+    """`x~ = l x + (1 - l) x'`, `y~ = l y + (1 - l) y'`, with l ~ Beta(alpha, alpha) once per batch (Zhang et al. 2018).
 
-    `endpoints`: the labels as the target gives them (`soft`), or only their most probable class (`hard`). It assumes
-    that people see in a mixed image what went into it, in proportion; they do not quite (`class-pair` bends the
-    proportion as people do, `entropy-weighted` spares a network that doubts).
+    `endpoints`: the labels of the target (`soft`), or only their most probable class (`hard`). Assumes that people see
+    the two images of a mixture in proportion to their shares, which is not quite true: `class-pair` uses the
+    proportions that people see, `entropy-weighted` reduces the loss of uncertain predictions.
     """
 
     alpha: float = 1.0
@@ -47,14 +42,14 @@ class Mixup:
     def mixed(
         self,
         x: Float[Tensor, "batch channels height width"],
-        y: Float[Tensor, "members batch classes"],
+        y: Float[Tensor, "runs batch classes"],
         draw: torch.Generator,
     ) -> MixedBatch:
         pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
         y = with_endpoints(y, self.endpoints)
         return MixedBatch(pairing.of_items(x), pairing.of_labels(y), pairing.share)
 
-    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: MixedBatch) -> Float[Tensor, "members"]:
+    def losses(self, logits: Float[Tensor, "runs seen classes"], mixed: MixedBatch) -> Float[Tensor, "runs"]:
         return cross_entropies(logits, mixed.y).mean(dim=-1)
 
 
@@ -63,12 +58,12 @@ LN_2 = math.log(2)
 
 @dataclass(frozen=True)
 class EntropyWeighted:
-    """Mixup whose cross-entropies weigh `clamp(ln 2 / H(softmax z), kappa, 1)`, gradient through the weight (Ent-WC,
-    Collins 2022).
+    """Mixup with cross-entropies weighted by `clamp(ln 2 / H(softmax z), kappa, 1)`, with gradients through the weight
+    (Ent-WC, Collins 2022).
 
-    People see more than two classes in a mixed image, so doubt beyond two classes (H > ln 2) is made cheaper, down
-    to `kappa`, the clamp that keeps uniform predictions from paying. With K classes any kappa below ln 2 / ln K is the
-    same method. `endpoints` as in `mixup`.
+    People see more than two classes in a mixed image, so entropy above that of two classes (H > ln 2) costs less, down
+    to the weight `kappa`, which keeps uniform predictions from being best. With K classes, all kappa below
+    ln 2 / ln K are equivalent. `endpoints` as in `mixup`.
     """
 
     alpha: float = 0.2
@@ -85,15 +80,15 @@ class EntropyWeighted:
     def mixed(
         self,
         x: Float[Tensor, "batch channels height width"],
-        y: Float[Tensor, "members batch classes"],
+        y: Float[Tensor, "runs batch classes"],
         draw: torch.Generator,
     ) -> MixedBatch:
         pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
         y = with_endpoints(y, self.endpoints)
         return MixedBatch(pairing.of_items(x), pairing.of_labels(y), pairing.share)
 
-    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: MixedBatch) -> Float[Tensor, "members"]:
-        # A weight of at most 1 is an entropy of at least ln 2: clamped below the division, where H = 0 does no harm.
+    def losses(self, logits: Float[Tensor, "runs seen classes"], mixed: MixedBatch) -> Float[Tensor, "runs"]:
+        # A weight of at most 1 means an entropy of at least ln 2; clamping the entropy avoids a division by 0.
         weight = (LN_2 / entropies(logits).clamp(min=LN_2)).clamp(min=self.kappa)
         return (weight * cross_entropies(logits, mixed.y)).mean(dim=-1)
 
@@ -102,9 +97,9 @@ class EntropyWeighted:
 class MixMaxEnt:
     """`CE(f(x), y) - weight * mean H(softmax f(x~))` over a batch and its mixtures (Pinto et al. 2021).
 
-    The networks see the items and then the mixtures, so a step costs twice as much. With alpha = 10 the mixtures lie
-    near one half, where everything is to be doubted; nothing stops the doubt short of uniform. Prefer
-    `entropy-weighted` where mixtures should stay softer but meaningful.
+    The networks see the items and the mixtures, so a step costs twice as much. With alpha = 10 the shares are near
+    0.5. The loss pushes predictions for mixtures to the uniform distribution; prefer `entropy-weighted` for soft but
+    meaningful predictions.
     """
 
     alpha: float = 10.0
@@ -119,13 +114,13 @@ class MixMaxEnt:
     def mixed(
         self,
         x: Float[Tensor, "batch channels height width"],
-        y: Float[Tensor, "members batch classes"],
+        y: Float[Tensor, "runs batch classes"],
         draw: torch.Generator,
     ) -> MixedBatch:
         pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
         return MixedBatch(torch.cat([x, pairing.of_items(x)]), y, pairing.share)
 
-    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: MixedBatch) -> Float[Tensor, "members"]:
+    def losses(self, logits: Float[Tensor, "runs seen classes"], mixed: MixedBatch) -> Float[Tensor, "runs"]:
         n_items = mixed.y.shape[1]
-        told = cross_entropies(logits[:, :n_items], mixed.y).mean(dim=-1)
-        return told - self.weight * entropies(logits[:, n_items:]).mean(dim=-1)
+        cross_entropy = cross_entropies(logits[:, :n_items], mixed.y).mean(dim=-1)
+        return cross_entropy - self.weight * entropies(logits[:, n_items:]).mean(dim=-1)

@@ -1,6 +1,6 @@
-"""Networks for small images, one family a file. `NETWORKS` lists the families, `NAMED` those with a name of their own.
+"""Networks for small images. `NETWORKS` lists the families, `NAMED` the networks with their own names.
 
-All of them can be trained side by side. Any other object with `build` can take their place, and so needs no name.
+All of them can be stacked. Any other object with `build` can be used from Python without a name.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ NAMED: Mapping[str, Network] = MappingProxyType(
         "shake-shake-26": ShakeShake(depth=26, width=64),
     }
 )
-"""The networks of the literature by the names they have there."""
+"""Networks by their names in the literature."""
 
 __all__ = [
     "NAMED",
@@ -83,10 +83,7 @@ __all__ = [
 
 
 def network_named(name: str, settings: Mapping[str, Any] | None = None) -> Network:
-    """The network called `name`: one of `NAMED`, or a family of `NETWORKS` with `settings`.
-
-    The one place where a name becomes an object.
-    """
+    """The network called `name`: one of `NAMED`, or a family of `NETWORKS` with `settings`."""
     if name in NAMED and not settings:
         return NAMED[name]
     families = [family.name for family in NETWORKS]
@@ -95,8 +92,8 @@ def network_named(name: str, settings: Mapping[str, Any] | None = None) -> Netwo
     if name in NAMED:
         raise BadSetting(
             f"found settings for {name}",
-            expected="none: the name says them all",
-            fix=f"leave them out, or give them to the family {NAMED[name].name}",
+            expected="no settings: the name determines them",
+            fix=f"omit them, or use the family {NAMED[name].name}",
             code="bad-setting",
         )
     raise unknown("network", name, list(dict.fromkeys([*NAMED, *families])))

@@ -1,4 +1,4 @@
-"""Networks in which every layer sees all before it."""
+"""DenseNet: every block uses the outputs of all earlier blocks."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from torch import Tensor, nn
 
 from sfumato.tables.settings import at_least
 from sfumato.training.networks.layers import JoinedChannels, conv, he_normal, mean_head, named, relu
-from sfumato.training.networks.network import Shape, blocks_each, check_shape
+from sfumato.training.networks.network import Shape, blocks_per_stage, check_shape
 
 
 @dataclass(frozen=True)
 class DenseNet:
-    """DenseNet-BC (Huang et al. 2017): each block adds `growth` channels to those there are; three stages.
+    """DenseNet-BC (Huang et al. 2017): each block adds `growth` channels; three stages.
 
     A block is batch norm, ReLU, a 1 x 1 convolution to 4 * growth channels, and again with a 3 x 3 convolution to
-    growth. Between stages a 1 x 1 convolution halves the channels and a mean over 2 x 2 the image. It begins with
-    2 * growth channels; depth is 6n + 4. Few parameters (769,162 for depth 100, growth 12) and much memory.
-    Convolutions by He's rule.
+    growth. Between stages, a 1 x 1 convolution halves the channels and 2 x 2 average pooling halves the image. It
+    starts with 2 * growth channels; depth is 6n + 4. Few parameters (769,162 for depth 100, growth 12), but much
+    memory. Convolutions are initialized by He's rule.
     """
 
     depth: int = 100
@@ -28,7 +28,7 @@ class DenseNet:
     name: ClassVar[str] = "densenet"
 
     def __post_init__(self) -> None:
-        blocks_each(self.depth, layers_a_block=2, others=4)
+        blocks_per_stage(self.depth, layers_per_block=2, others=4)
         at_least("growth", self.growth, 1)
 
     def build(self, shape: Shape, n_classes: int) -> nn.Module:
@@ -37,7 +37,7 @@ class DenseNet:
         parts: dict[str, nn.Module] = {"stem": conv(shape[0], n)}
         for i in range(3):
             blocks = []
-            for _ in range(blocks_each(self.depth, layers_a_block=2, others=4)):
+            for _ in range(blocks_per_stage(self.depth, layers_per_block=2, others=4)):
                 blocks.append(_Dense(n, self.growth))
                 n += self.growth
             parts[f"stage_{i + 1}"] = nn.Sequential(*blocks)
@@ -48,7 +48,7 @@ class DenseNet:
 
 
 class _Dense(nn.Module):
-    """What came in, and `growth` channels made of it."""
+    """The input with `growth` additional channels."""
 
     def __init__(self, n_in: int, growth: int) -> None:
         super().__init__()

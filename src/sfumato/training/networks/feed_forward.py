@@ -1,7 +1,4 @@
-"""A network of one hidden layer.
-
-A network of two hidden layers.
-"""
+"""Feed-forward networks with one or two hidden layers."""
 
 from __future__ import annotations
 
@@ -17,10 +14,9 @@ from sfumato.training.networks.network import Shape, check_shape
 
 @dataclass(frozen=True)
 class SimpleFfn:
-    """One hidden layer of 128 units with ReLU: every pixel to every unit. Weights as torch draws them.
+    """One hidden layer of 128 units with ReLU. Torch's default initialization.
 
-    The cheapest network there is, for small grey images such as digits; it takes images of any size. Prefer `lenet`
-    where accuracy matters.
+    The fastest network, for small gray images such as digits; images can have any size. Prefer `lenet` for accuracy.
     """
 
     hidden: int = 128
@@ -39,9 +35,9 @@ class SimpleFfn:
 
 @dataclass(frozen=True)
 class DeeperFfn:
-    """Two hidden layers of 256 and 128 units with ReLU. Weights as torch draws them.
+    """Two hidden layers of 256 and 128 units with ReLU. Torch's default initialization.
 
-    Twice the parameters of `simple-ffn`, and as blind to where a pixel lies; it takes images of any size.
+    Twice the parameters of `simple-ffn`; images can have any size.
     """
 
     hidden: int = 256

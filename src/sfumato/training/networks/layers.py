@@ -1,6 +1,6 @@
-"""Layers that several networks are made of.
+"""Layers that several networks use.
 
-Where channels are padded or joined the layer has a wide twin, so that in a stack each member's channels stay together.
+Layers that pad or join channels have a wide version, so that the channels of each run stay together when stacked.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from torch.nn import functional as F  # noqa: N812
 
 
 def conv(n_in: int, n_out: int, size: int = 3, *, stride: int = 1, groups: int = 1, bias: bool = False) -> nn.Conv2d:
-    """A convolution that keeps the image's size (but for its stride). Without bias: batch norm takes it out again."""
+    """A convolution that keeps the image size (except for its stride). Without bias, which batch norm would remove."""
     return nn.Conv2d(n_in, n_out, size, stride=stride, padding=size // 2, groups=groups, bias=bias)
 
 
 def projection(n_in: int, n_out: int, stride: int, *, bias: bool = False) -> nn.Module:
     """A 1 x 1 convolution of every `stride`-th pixel.
 
-    The stride is taken first, which is the same. With both at once, below one vector of channels in channels_last,
-    the gradient of the weights is written out of bounds on CPUs (oneDNN issue 6035): wrong numbers, or a crash.
+    The stride is applied first, with the same result. A strided 1 x 1 convolution with few channels in channels_last
+    writes the gradient of the weights out of bounds on CPUs (oneDNN issue 6035): wrong numbers, or a crash.
     """
     layer = conv(n_in, n_out, 1, bias=bias)
     return layer if stride == 1 else nn.Sequential(Strided(stride), layer)
 
 
 def relu() -> nn.ReLU:
-    """ReLU in place. What comes before (batch norm, pooling, addition) never needs its own output again."""
+    """ReLU in place: the layers before it (batch norm, pooling, addition) do not need their output again."""
     return nn.ReLU(inplace=True)
 
 
 def named(**parts: nn.Module) -> nn.Sequential:
-    """One part after another, under their names."""
+    """A sequence of named parts."""
     return nn.Sequential(OrderedDict(parts))
 
 
 def mean_head(n_features: int, n_classes: int) -> nn.Sequential:
-    """The mean of each channel over the image, and a linear layer."""
+    """Average pooling over the image, and a linear layer."""
     return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(n_features, n_classes))
 
 
@@ -47,9 +47,9 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def he_normal(network: M) -> M:
-    """`network`, its convolutions drawn anew from N(0, 2 / (n_out * size^2)) (He et al. 2015, by what goes out).
+    """Initialize the convolutions from N(0, 2 / (n_out * size^2)) (He et al. 2015, fan-out).
 
-    Linear layers and biases stay as torch draws them: uniform in +-1 / sqrt(n_in).
+    Linear layers and biases keep torch's initialization: uniform in +-1 / sqrt(n_in).
     """
     for layer in network.modules():
         if isinstance(layer, nn.Conv2d):
@@ -58,7 +58,7 @@ def he_normal(network: M) -> M:
 
 
 class Residual(nn.Module):
-    """The body's answer added to what came in, by way of the shortcut (He et al. 2016)."""
+    """The output of the body plus that of the shortcut (He et al. 2016)."""
 
     def __init__(self, body: nn.Module, shortcut: nn.Module) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Residual(nn.Module):
 
 
 def preactivated(n_in: int, n_out: int, stride: int, body: nn.Module) -> nn.Sequential:
-    """Batch norm, ReLU and the body. The shortcut goes round them all; a convolution in its place starts after ReLU."""
+    """Batch norm, ReLU and the body. An identity shortcut skips all of them; a projection starts after ReLU."""
     first = nn.Sequential(nn.BatchNorm2d(n_in), relu())
     if n_in == n_out and stride == 1:
         return nn.Sequential(Residual(nn.Sequential(first, body), nn.Identity()))
@@ -78,7 +78,7 @@ def preactivated(n_in: int, n_out: int, stride: int, body: nn.Module) -> nn.Sequ
 
 
 class Strided(nn.Module):
-    """Every `stride`-th pixel each way."""
+    """Every `stride`-th pixel in both directions."""
 
     def __init__(self, stride: int) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class Strided(nn.Module):
 
 
 class PaddedChannels(nn.Module):
-    """`extra` channels of zeros after those there are."""
+    """Adds `extra` channels of zeros."""
 
     def __init__(self, extra: int) -> None:
         super().__init__()
@@ -98,47 +98,47 @@ class PaddedChannels(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return F.pad(x, (0, 0, 0, 0, 0, self.extra))
 
-    def stacked(self, members: int) -> StackedPaddedChannels:
-        return StackedPaddedChannels(self.extra, members)
+    def stacked(self, n_runs: int) -> StackedPaddedChannels:
+        return StackedPaddedChannels(self.extra, n_runs)
 
 
 class StackedPaddedChannels(nn.Module):
-    """`extra` channels of zeros after those of each member."""
+    """Adds `extra` channels of zeros to each run."""
 
-    def __init__(self, extra: int, members: int) -> None:
+    def __init__(self, extra: int, n_runs: int) -> None:
         super().__init__()
-        self.extra, self.members = extra, members
+        self.extra, self.n_runs = extra, n_runs
 
     def forward(self, x: Tensor) -> Tensor:
-        return _joined(F.pad(_apart(x, self.members), (0, self.extra)))
+        return _join_runs(F.pad(_split_runs(x, self.n_runs), (0, self.extra)))
 
 
 class JoinedChannels(nn.Module):
-    """The channels of two, one after another."""
+    """Concatenates the channels of two tensors."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.cat((x, y), dim=1)
 
-    def stacked(self, members: int) -> StackedJoinedChannels:
-        return StackedJoinedChannels(members)
+    def stacked(self, n_runs: int) -> StackedJoinedChannels:
+        return StackedJoinedChannels(n_runs)
 
 
 class StackedJoinedChannels(nn.Module):
-    """The channels of two, one after another within each member."""
+    """Concatenates the channels of two tensors, run by run."""
 
-    def __init__(self, members: int) -> None:
+    def __init__(self, n_runs: int) -> None:
         super().__init__()
-        self.members = members
+        self.n_runs = n_runs
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return _joined(torch.cat((_apart(x, self.members), _apart(y, self.members)), dim=4))
+        return _join_runs(torch.cat((_split_runs(x, self.n_runs), _split_runs(y, self.n_runs)), dim=4))
 
 
-def _apart(x: Tensor, members: int) -> Tensor:
-    """(batch, height, width, members, channels): a view, and whole where memory is channels_last, as in stacks."""
+def _split_runs(x: Tensor, n_runs: int) -> Tensor:
+    """A view (batch, height, width, runs, channels), contiguous for channels_last memory as in stacked networks."""
     batch, channels, height, width = x.shape
-    return x.permute(0, 2, 3, 1).view(batch, height, width, members, channels // members)
+    return x.permute(0, 2, 3, 1).view(batch, height, width, n_runs, channels // n_runs)
 
 
-def _joined(x: Tensor) -> Tensor:
+def _join_runs(x: Tensor) -> Tensor:
     return x.flatten(3).permute(0, 3, 1, 2)

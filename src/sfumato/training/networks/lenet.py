@@ -1,7 +1,4 @@
-"""LeNet-5, with today's ReLU and max-pooling.
-
-A small convolutional network for CPUs.
-"""
+"""LeNet-5, and a small convolutional network for CPUs."""
 
 from __future__ import annotations
 
@@ -19,10 +16,10 @@ from sfumato.training.networks.network import Shape, check_shape
 class LeNet:
     """LeNet-5 (LeCun et al. 1998): convolutions of 6 and 16 channels, 5 x 5, then 120 and 84 units.
 
-    ReLU and max-pooling stand where the paper had tanh and means, and every channel sees every other. Images below
-    32 px are padded by 2, as the paper did with 28 px digits; both sizes then give 16 * 5 * 5 = 400 features. ReLU
-    comes after pooling: the same function as before it, at a quarter of the work. Weights as torch draws them.
-    For grey images; on colour photographs prefer `small`.
+    With ReLU and max-pooling instead of the paper's tanh and average pooling, and all channels connected. Images below
+    32 px are padded by 2, as the paper did with 28 px digits; both sizes give 16 * 5 * 5 = 400 features. ReLU comes
+    after pooling, which gives the same result at a quarter of the cost. Torch's default initialization. For gray
+    images; prefer `small` for color photographs.
     """
 
     name: ClassVar[str] = "lenet"
@@ -56,8 +53,8 @@ class Small:
     """Three 3 x 3 convolutions of 16, 32 and 64 channels, each with batch norm, max-pooling and ReLU, and one linear
     layer.
 
-    Made to learn 7,000 images of 32 px in less than a minute on one core. ReLU comes after pooling, which is the same
-    at a quarter of the work. Weights as torch draws them. Prefer `resnet` where there is time.
+    Trains on 7,000 images of 32 px in less than a minute on one core. ReLU comes after pooling, which gives the same
+    result at a quarter of the cost. Torch's default initialization. Prefer `resnet` if there is time.
     """
 
     width: int = 16

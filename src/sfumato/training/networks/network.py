@@ -1,4 +1,4 @@
-"""What a network is here: settings that build a torch module for images of a given shape."""
+"""Network: the protocol of settings that build a torch module for images of a given shape."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ Shape = tuple[int, int, int]
 
 @runtime_checkable
 class Network(Protocol):
-    """How a network is made. What it makes maps images (batch, channels, height, width) to logits (batch, classes)."""
+    """Builds modules that map images (batch, channels, height, width) to logits (batch, classes)."""
 
     @property
     def name(self) -> str: ...
 
     def build(self, shape: Shape, n_classes: int) -> nn.Module:
-        """A new network, its weights drawn from torch's own generator: seed that in a fork beforehand."""
+        """A new network with random weights from torch's global generator: seed it in a fork first."""
 
 
 def check_shape(name: str, shape: Shape, n_classes: int, *, smallest: int) -> None:
-    """An error unless `name` can take images of this shape, `smallest` pixels or more each way."""
+    """Raise an error if the network cannot use images of this shape; `smallest` is its smallest height and width."""
     channels, height, width = shape
     if channels < 1 or min(height, width) < smallest:
         raise BadSetting(
             f"found images of {channels} channels and {height} x {width} pixels for the network {name}",
             expected=f"at least 1 channel and {smallest} x {smallest} pixels",
-            fix="choose a network for smaller images (simple-ffn takes any), or enlarge the images",
+            fix="choose a network for smaller images (simple-ffn has no limit), or enlarge the images",
             code="image-too-small",
         )
     if n_classes < 2:
         raise BadSetting(
             f"found {n_classes} classes for the network {name}",
             expected="2 classes or more",
-            fix="name every class there is, also those nobody chose",
+            fix="list all classes, also those that nobody chose",
             code="bad-setting",
         )
 
 
-def blocks_each(depth: int, *, layers_a_block: int, others: int) -> int:
-    """How many blocks each of three stages has in a network of `depth` layers, `others` of them outside of blocks."""
-    step = 3 * layers_a_block
+def blocks_per_stage(depth: int, *, layers_per_block: int, others: int) -> int:
+    """The number of blocks per stage, for three stages and `depth` layers, `others` of them outside of blocks."""
+    step = 3 * layers_per_block
     if not is_whole(depth) or depth < step + others or (depth - others) % step:
         known = ", ".join(str(n * step + others) for n in (1, 2, 3))
         raise bad_setting("depth", depth, f"{others} and a multiple of {step}: {known} ...")

@@ -1,4 +1,4 @@
-"""Residual networks that widen a little with every block."""
+"""PyramidNet: residual networks whose width grows with every block."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from torch import nn
 
 from sfumato.tables.settings import at_least
 from sfumato.training.networks.layers import PaddedChannels, Residual, conv, he_normal, mean_head, named, relu
-from sfumato.training.networks.network import Shape, blocks_each, check_shape
+from sfumato.training.networks.network import Shape, blocks_per_stage, check_shape
 
 
 @dataclass(frozen=True)
 class PyramidNet:
     """PyramidNet with basic blocks (Han et al. 2017): block k of N has 16 + alpha k / N channels, rounded.
 
-    A block is batch norm, convolution, batch norm, ReLU, convolution, batch norm. The shortcut takes means over 2 x 2
+    A block is batch norm, convolution, batch norm, ReLU, convolution, batch norm. The shortcut averages over 2 x 2
     where the image is halved and pads the channels with zeros, so it has no parameters. Depth is 6n + 2, in three
-    stages. The default, 110 layers and alpha 270, wants a GPU. Convolutions by He's rule.
+    stages. The default, 110 layers and alpha 270, needs a GPU. Convolutions are initialized by He's rule.
     """
 
     depth: int = 110
@@ -27,12 +27,12 @@ class PyramidNet:
     name: ClassVar[str] = "pyramidnet"
 
     def __post_init__(self) -> None:
-        blocks_each(self.depth, layers_a_block=2, others=2)
+        blocks_per_stage(self.depth, layers_per_block=2, others=2)
         at_least("alpha", self.alpha, 0)
 
     def build(self, shape: Shape, n_classes: int) -> nn.Module:
         check_shape(self.name, shape, n_classes, smallest=8)
-        n_each = blocks_each(self.depth, layers_a_block=2, others=2)
+        n_each = blocks_per_stage(self.depth, layers_per_block=2, others=2)
         n_in = 16
         stages: dict[str, nn.Module] = {}
         for i in range(3):
@@ -56,6 +56,6 @@ def _body(n_in: int, n_out: int, stride: int) -> nn.Sequential:
 
 
 def _shortcut(extra: int, stride: int) -> nn.Sequential:
-    # Means round the size up, as the convolutions do.
+    # Pooling rounds the size up, as the convolutions do.
     means = [nn.AvgPool2d(2, ceil_mode=True)] if stride > 1 else []
     return nn.Sequential(*means, *([PaddedChannels(extra)] if extra else []))

@@ -1,11 +1,4 @@
-"""Residual networks.
-
-Residual networks that are wide rather than deep.
-
-Residual networks with activation before each convolution.
-
-Residual networks of many parallel paths.
-"""
+"""Residual networks: ResNet, WideResNet, PreactResNet and ResNeXt."""
 
 from __future__ import annotations
 
@@ -27,32 +20,32 @@ from sfumato.training.networks.layers import (
     projection,
     relu,
 )
-from sfumato.training.networks.network import Shape, blocks_each, check_shape
+from sfumato.training.networks.network import Shape, blocks_per_stage, check_shape
 from sfumato.training.stacked_network import Dropout
 
 BOTTLENECKS = {50: (3, 4, 6, 3)}
 """Blocks in each of four stages."""
 EXPANSION = 4
-"""Channels after a bottleneck, for each within."""
+"""Output channels of a bottleneck per inner channel."""
 
 
 @dataclass(frozen=True)
 class ResNet:
     """A residual network (He et al. 2016, Deep residual learning), ReLU after addition.
 
-    `basic` blocks (two 3 x 3 convolutions) make the paper's CIFAR-10 form: depth 6n + 2, three stages of n blocks with
-    16, 32 and 64 channels, for depths 8, 14, 20, 32, 44, 56, 110. Depth 44 with padded shortcuts and `bias` is
-    what Uma et al. (2020) and Collins et al. (2022) call ResNet-34A: 660,170 parameters.
+    `basic` blocks (two 3 x 3 convolutions) give the paper's CIFAR-10 form: depth 6n + 2, three stages of n blocks with
+    16, 32 and 64 channels, for depths 8, 14, 20, 32, 44, 56, 110. Depth 44 with padded shortcuts and `bias` is the
+    ResNet-34A of Uma et al. (2020) and Collins et al. (2022): 660,170 parameters.
 
-    `bottleneck` blocks (1 x 1, 3 x 3, 1 x 1, the stride in the middle one) make the paper's ImageNet form of depth 50:
-    four stages of 3, 4, 6, 3 blocks with 256, 512, 1024, 2048 channels. For small images it begins with one 3 x 3
-    convolution of stride 1 and no pooling, so that 32 px end as 4 x 4.
+    `bottleneck` blocks (1 x 1, 3 x 3, 1 x 1, with the stride in the middle one) give the paper's ImageNet form of depth
+    50: four stages of 3, 4, 6, 3 blocks with 256, 512, 1024, 2048 channels. For small images it starts with one 3 x 3
+    convolution of stride 1 and no pooling, so that 32 px become 4 x 4.
 
-    Where a stage begins, the shortcut either takes every second pixel and pads the channels with zeros ("pad", the
-    paper's option A, no parameters) or is a 1 x 1 convolution with batch norm ("projection", its option B, which the
-    paper's ResNet-50 has). `width` is that of the first stage; unless given, 16 for basic and 64 for bottleneck
-    blocks. With `bias` every convolution has one, of no effect, since batch norm takes it out again. Convolutions by
-    He's rule.
+    At the start of a stage, the shortcut either uses every second pixel and pads the channels with zeros ("pad", the
+    paper's option A, no parameters) or is a 1 x 1 convolution with batch norm ("projection", its option B, used in the
+    paper's ResNet-50). `width` is the width of the first stage, by default 16 for basic and 64 for bottleneck blocks.
+    `bias` gives every convolution a bias, which has no effect, because batch norm removes it. Convolutions are
+    initialized by He's rule.
     """
 
     depth: int = 20
@@ -72,7 +65,7 @@ class ResNet:
         if self.block == "bottleneck":
             one_of("depth", self.depth, list(BOTTLENECKS))
         else:
-            blocks_each(self.depth, layers_a_block=2, others=2)
+            blocks_per_stage(self.depth, layers_per_block=2, others=2)
 
     def build(self, shape: Shape, n_classes: int) -> nn.Module:
         check_shape(self.name, shape, n_classes, smallest=8)
@@ -94,7 +87,7 @@ class ResNet:
 
     def _blocks(self) -> tuple[int, ...]:
         if self.block == "basic":
-            return (blocks_each(self.depth, layers_a_block=2, others=2),) * 3
+            return (blocks_per_stage(self.depth, layers_per_block=2, others=2),) * 3
         return BOTTLENECKS[self.depth]
 
     def _body(self, n_in: int, inner: int, n_out: int, stride: int) -> nn.Sequential:
@@ -122,9 +115,9 @@ class WideResNet:
     """WRN-depth-widen (Zagoruyko & Komodakis 2016): pre-activation basic blocks, three stages of 16, 32 and 64
     channels times `widen`, depth 6n + 4.
 
-    `dropout` is the share dropped between the two convolutions of a block, after ReLU; the paper's .3 where it uses
-    any. WRN-16-2 learns well from few images and is the size to begin with; WRN-28-10 wants a GPU. Convolutions by
-    He's rule.
+    `dropout` is the share dropped between the two convolutions of a block, after ReLU; 0.3 in the paper where it is
+    used. WRN-16-2 works well with few images and is a good first choice; WRN-28-10 needs a GPU. Convolutions are
+    initialized by He's rule.
     """
 
     depth: int = 16
@@ -134,7 +127,7 @@ class WideResNet:
     name: ClassVar[str] = "wide-resnet"
 
     def __post_init__(self) -> None:
-        blocks_each(self.depth, layers_a_block=2, others=4)
+        blocks_per_stage(self.depth, layers_per_block=2, others=4)
         at_least("widen", self.widen, 1)
         if not 0 <= self.dropout < 1:
             raise bad_setting("dropout", self.dropout, "a share from 0 to below 1")
@@ -146,7 +139,7 @@ class WideResNet:
         for i in range(3):
             n_out = 16 * self.widen * 2**i
             blocks = []
-            for k in range(blocks_each(self.depth, layers_a_block=2, others=4)):
+            for k in range(blocks_per_stage(self.depth, layers_per_block=2, others=4)):
                 stride = 2 if i > 0 and k == 0 else 1
                 blocks.append(preactivated(n_in, n_out, stride, self._body(n_in, n_out, stride)))
                 n_in = n_out
@@ -163,21 +156,21 @@ class WideResNet:
 
 BASIC = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}
 PREACT_BOTTLENECKS = {164: (18, 18, 18)}
-"""Blocks in each stage, by depth: two convolutions a basic block, three a bottleneck."""
+"""Blocks per stage, by depth: two convolutions per basic block, three per bottleneck."""
 PREACT_EXPANSION = 4
-"""Channels after a bottleneck, for each within."""
+"""Output channels of a bottleneck per inner channel."""
 
 
 @dataclass(frozen=True)
 class PreactResNet:
-    """A residual network whose blocks begin with batch norm and ReLU (He et al. 2016, Identity mappings).
+    """A residual network whose blocks start with batch norm and ReLU (He et al. 2016, Identity mappings).
 
-    Depths 18 and 34 are the form in which mixup (Zhang et al. 2018) is mostly tried: basic blocks, four stages of 64,
-    128, 256, 512 channels, one 3 x 3 convolution before and none of the paper's batch norm and ReLU after the last
-    block. Depth 164 is the paper's own CIFAR-10 network: bottlenecks 16, 32, 64 wide with four times as many channels
-    between them, and batch norm with ReLU after the last. Where a stage begins, the shortcut is a 1 x 1 convolution of
-    what was activated; elsewhere it is the identity. `width` is that of the first stage; unless given, 64 or 16 as
-    above. Convolutions by He's rule.
+    Depths 18 and 34 are the form used with mixup (Zhang et al. 2018): basic blocks, four stages of 64, 128, 256, 512
+    channels, one 3 x 3 convolution first, and no batch norm and ReLU after the last block. Depth 164 is the paper's
+    CIFAR-10 network: bottlenecks of width 16, 32, 64 with four times as many channels between them, and batch norm
+    with ReLU after the last. At the start of a stage, the shortcut is a 1 x 1 convolution of the activated input;
+    elsewhere it is the identity. `width` is the width of the first stage, by default 64 or 16 as above. Convolutions
+    are initialized by He's rule.
     """
 
     depth: int = 18
@@ -228,8 +221,9 @@ class ResNeXt:
     """ResNeXt-29, 8x64d (Xie et al. 2017): bottleneck blocks whose 3 x 3 convolution has `paths` groups of
     `path_width` channels, doubled in each of three stages.
 
-    Between blocks there are 256, 512 and 1024 channels: 4 * `width`, doubled. Depth is 9n + 2. Where channels or size
-    change, the shortcut is a 1 x 1 convolution with batch norm. Convolutions by He's rule. It wants a GPU.
+    Between blocks there are 256, 512 and 1024 channels: 4 * `width`, doubled per stage. Depth is 9n + 2. Where channels
+    or size change, the shortcut is a 1 x 1 convolution with batch norm. Convolutions are initialized by He's rule.
+    Needs a GPU.
     """
 
     depth: int = 29
@@ -240,7 +234,7 @@ class ResNeXt:
     name: ClassVar[str] = "resnext"
 
     def __post_init__(self) -> None:
-        blocks_each(self.depth, layers_a_block=3, others=2)
+        blocks_per_stage(self.depth, layers_per_block=3, others=2)
         at_least("paths", self.paths, 1)
         at_least("path_width", self.path_width, 1)
         at_least("width", self.width, 1)
@@ -252,7 +246,7 @@ class ResNeXt:
         for i in range(3):
             n_out = 4 * self.width * 2**i
             blocks: list[nn.Module] = []
-            for k in range(blocks_each(self.depth, layers_a_block=3, others=2)):
+            for k in range(blocks_per_stage(self.depth, layers_per_block=3, others=2)):
                 stride = 2 if i > 0 and k == 0 else 1
                 shortcut = self._shortcut(n_in, n_out, stride)
                 blocks += [Residual(self._body(n_in, self.path_width * 2**i, n_out, stride), shortcut), relu()]

@@ -1,4 +1,4 @@
-"""Residual networks of two branches, mixed by chance."""
+"""Shake-Shake: residual networks with two branches that are mixed at random."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from torch.nn import functional as F  # noqa: N812
 
 from sfumato.tables.settings import at_least
 from sfumato.training.networks.layers import JoinedChannels, Strided, conv, he_normal, mean_head, named, relu
-from sfumato.training.networks.network import Shape, blocks_each, check_shape
+from sfumato.training.networks.network import Shape, blocks_per_stage, check_shape
 
 
 @dataclass(frozen=True)
 class ShakeShake:
     """Shake-Shake (Gastaldi 2017), "Shake-Shake-Image": depth 26 with two branches of 64 channels by default.
 
-    A block is x + a f(x) + (1 - a) g(x). In training a is uniform in 0..1 for every image and block, and drawn anew
-    for the way back; afterwards it is one half. Stages have `width`, twice and four times as many channels; where they
-    begin, the shortcut joins two 1 x 1 convolutions, one of them of the image moved by a pixel. Depth is 6n + 2. It
-    begins with `width` channels, hence 11,709,514 parameters; the paper's own begins with 16 and has 11,653,978.
-    Convolutions by He's rule. It regularises strongly and learns slowly: the paper trains 1,800 epochs.
+    A block is x + a f(x) + (1 - a) g(x). In training, a is uniform in 0..1 per image and block, with another value in
+    the backward pass; in evaluation it is 0.5. Stages have `width`, 2 `width` and 4 `width` channels; at their start,
+    the shortcut joins two 1 x 1 convolutions, one of them of the image shifted by a pixel. Depth is 6n + 2. It starts
+    with `width` channels, hence 11,709,514 parameters; the paper's network starts with 16 and has 11,653,978.
+    Convolutions are initialized by He's rule. Strong regularization, slow training: 1,800 epochs in the paper.
 
-    Chance comes from the `generator` of its `Shake` layers, which training hands in; without one, from torch's own.
+    Random numbers come from the `generator` of its `Shake` layers, which the training loop sets, else from torch's.
     """
 
     depth: int = 26
@@ -33,7 +33,7 @@ class ShakeShake:
     name: ClassVar[str] = "shake-shake"
 
     def __post_init__(self) -> None:
-        blocks_each(self.depth, layers_a_block=2, others=2)
+        blocks_per_stage(self.depth, layers_per_block=2, others=2)
         at_least("width", self.width, 1)
 
     def build(self, shape: Shape, n_classes: int) -> nn.Module:
@@ -43,7 +43,7 @@ class ShakeShake:
         for i in range(3):
             n_out = self.width * 2**i
             blocks = []
-            for k in range(blocks_each(self.depth, layers_a_block=2, others=2)):
+            for k in range(blocks_per_stage(self.depth, layers_per_block=2, others=2)):
                 blocks.append(_Block(n_in, n_out, 2 if i > 0 and k == 0 else 1))
                 n_in = n_out
             stages[f"stage_{i + 1}"] = nn.Sequential(*blocks)
@@ -52,7 +52,7 @@ class ShakeShake:
 
 
 class Shake(nn.Module):
-    """A mixture of two by chance, one share an image. Members of a stack share it, as networks apart would."""
+    """A random mixture of two tensors, with one share per image; the same for all runs of a stacked network."""
 
     generator: torch.Generator | None = None
 
@@ -70,7 +70,7 @@ class Shake(nn.Module):
 
 
 class _Mixture(torch.autograd.Function):
-    """a x + (1 - a) y, whose gradients are mixed by b instead."""
+    """a x + (1 - a) y, with gradients mixed by b instead of a."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ class _Mixture(torch.autograd.Function):
 class _Block(nn.Module):
     def __init__(self, n_in: int, n_out: int, stride: int) -> None:
         super().__init__()
-        self.relu = nn.ReLU()  # not in place: the shortcut may need what came in
+        self.relu = nn.ReLU()  # not in place: the shortcut may need the input
         self.one, self.other = _branch(n_in, n_out, stride), _branch(n_in, n_out, stride)
         self.shake = Shake()
         self.shortcut = None if n_in == n_out else _Shortcut(n_in, n_out, stride)
@@ -99,7 +99,7 @@ class _Block(nn.Module):
 
 
 class _Shortcut(nn.Module):
-    """Half of the channels from every `stride`-th pixel, half from those a pixel further down and right."""
+    """Half of the channels from every `stride`-th pixel, half from the pixels one down and one right of them."""
 
     def __init__(self, n_in: int, n_out: int, stride: int) -> None:
         super().__init__()

@@ -12,7 +12,7 @@ from sfumato.training.networks.layers import he_normal, named, relu
 from sfumato.training.networks.network import Shape, check_shape
 
 CONVOLUTIONS = {11: (1, 1, 2, 2, 2), 15: (2, 2, 3, 3, 3)}
-"""How many there are in each of five stages, by the depth a network is known by."""
+"""Convolutions in each of five stages, by the depth in the network's name."""
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,10 @@ class Vgg:
     """VGG (Simonyan & Zisserman 2015) for small images: stages of 64, 128, 256, 512 and 512 channels, batch norm
     after every convolution, one linear layer at the end.
 
-    Depth 11 has the convolutions of the paper's configuration A, depth 15 those of its D: 13, called VGG-15-BN where
-    it was trained on CIFAR-10 (Peterson et al. 2019). Each stage ends in a pooling that rounds up, so that five of
-    them also fit 28 px. ReLU comes after pooling, which is the same. Convolutions by He's rule. Large for what it
-    reaches: prefer `resnet` where nothing is to be compared with it.
+    Depth 11 has the convolutions of the paper's configuration A, depth 15 the 13 of its D, called VGG-15-BN in Peterson
+    et al. (2019). Each stage ends in pooling that rounds up, so that five of them also fit 28 px. ReLU comes after
+    pooling, with the same result. Convolutions are initialized by He's rule. Large for its accuracy: prefer `resnet`
+    unless you compare with published results.
     """
 
     depth: int = 11

@@ -1,8 +1,8 @@
-"""Lesson -> Labels: what a network is to learn. One target a file; `TARGETS` lists them all.
+"""Targets: what a model is trained on, computed from a TrainingSet. `TARGETS` lists them all.
 
-With people's doubt: soft, sampled, deaggregated, tempered, class-level. Without: hard, majority, smoothing, distilled.
-Controls: uniform and random can teach nothing; shuffled keeps the doubt of a class and loses whose it was;
-entropy-matched keeps how much doubt an item has and loses between which classes.
+With people's uncertainty: soft, sampled, deaggregated, tempered, class-level. Without: hard, majority, smoothing,
+distilled. Controls: uniform and random contain no information; shuffled keeps the distributions of a class but not
+their items; entropy-matched keeps the entropy of an item but not between which classes.
 """
 
 from __future__ import annotations
@@ -55,8 +55,5 @@ __all__ = [
 
 
 def target_named(name: str, settings: Mapping[str, Any]) -> Target:
-    """The target called `name` with `settings`; the one place where a name becomes an object.
-
-    The ways to learn from a crowd directly (`CROWDS`) are targets like the others.
-    """
+    """The target called `name` with `settings`; crowd layers (`CROWDS`) are targets too."""
     return strategy_from_name("target", (*TARGETS, *CROWDS), name, settings)  # type: ignore[no-any-return]

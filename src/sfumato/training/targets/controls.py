@@ -1,9 +1,4 @@
-"""Labels that have nothing to do with the items.
-
-People's labels, each on another item of its class.
-
-Nothing known.
-"""
+"""Control targets: random labels, shuffled labels and uniform labels."""
 
 from __future__ import annotations
 
@@ -23,9 +18,9 @@ Form = Literal["hard", "soft"]
 
 @dataclass(frozen=True)
 class RandomTarget:
-    """A label drawn once for each item: a control that can only be learnt by heart. It needs no source.
+    """A random label per item: a control that can only be memorized. Needs no label source.
 
-    `form` hard: a class, all alike in chance. `form` soft: a distribution, all alike in chance (Dirichlet of ones).
+    `form` hard: a class, all equally probable. `form` soft: a distribution from a Dirichlet distribution of ones.
     """
 
     form: Form = "hard"
@@ -35,20 +30,21 @@ class RandomTarget:
     def __post_init__(self) -> None:
         one_of("form", self.form, ("hard", "soft"))
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:
         if self.form == "soft":
-            return FixedLabels.of(rng.dirichlet(np.ones(lesson.n_classes), lesson.n_items))
-        return FixedLabels.of(one_hot(rng.integers(lesson.n_classes, size=lesson.n_items), lesson.n_classes))
+            return FixedLabels.of(rng.dirichlet(np.ones(training_set.n_classes), training_set.n_items))
+        return FixedLabels.of(
+            one_hot(rng.integers(training_set.n_classes, size=training_set.n_items), training_set.n_classes)
+        )
 
 
 @dataclass(frozen=True)
 class ShuffledTarget:
-    """People's distributions, permuted once within each class: the same labels, on the wrong items.
+    """People's distributions, shuffled once within each class: the same labels on other items.
 
-    The control for item-level doubt: a class keeps every distribution it had, only whose doubt it was is lost. Where
-    `soft` is no better than this, item-level doubt did not help. No item keeps its own row: the permutation of a class
-    is one random cycle (Sattolo 1986). An item alone in its class has none to change with. `by` says whether the class
-    of an item is its original one or its majority.
+    The control for item-level uncertainty: if `soft` is no better than this, item-level uncertainty did not help. No
+    item keeps its own label: the permutation of a class is one random cycle (Sattolo 1986), unless the item is alone
+    in its class. `by`: the class of an item is its original class or its majority class.
     """
 
     by: By = "original"
@@ -58,16 +54,16 @@ class ShuffledTarget:
     def __post_init__(self) -> None:
         one_of("by", self.by, WAYS)
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:
-        people = lesson.need_people(self.name)
-        return FixedLabels.of(people[cycles(classes_by(lesson, self.by, self.name, rng), rng)])
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:
+        people = training_set.need_people(self.name)
+        return FixedLabels.of(people[cycles(classes_by(training_set, self.by, self.name, rng), rng)])
 
 
 def cycles(group: Int[np.ndarray, "items"], rng: np.random.Generator) -> Int[np.ndarray, "items"]:
-    """For every item another of its group, as one random cycle through each group."""
+    """Another item of the same group for every item: one random cycle per group."""
     order = rng.permutation(len(group))
     order = order[np.argsort(group[order], kind="stable")]
-    # Groups lie side by side in random order: each item takes the next one's row, the last of a group the first's.
+    # Sorted by group, in random order within a group: each item gets the row of the next, the last that of the first.
     sizes = np.bincount(group)
     first = np.cumsum(sizes) - sizes
     place = np.arange(len(group))
@@ -79,9 +75,9 @@ def cycles(group: Int[np.ndarray, "items"], rng: np.random.Generator) -> Int[np.
 
 @dataclass(frozen=True)
 class UniformTarget:
-    """`1 / K` for every class of every item: a control that can teach nothing. It needs no source."""
+    """`1 / K` for every class of every item: a control without information. Needs no label source."""
 
     name: ClassVar[str] = "uniform"
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
-        return FixedLabels.of(np.full((lesson.n_items, lesson.n_classes), 1 / lesson.n_classes))
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
+        return FixedLabels.of(np.full((training_set.n_items, training_set.n_classes), 1 / training_set.n_classes))

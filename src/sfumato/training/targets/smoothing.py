@@ -1,11 +1,4 @@
-"""Label smoothing: the same doubt for every item.
-
-Label smoothing with as much doubt as people have.
-
-The doubt of a class, for each of its items.
-
-Knowledge distillation: what a teacher predicts.
-"""
+"""Targets with uncertainty that is not the item's own: smoothing, entropy-matched, class-level, distilled."""
 
 from __future__ import annotations
 
@@ -26,11 +19,10 @@ from sfumato.training.training_set import TrainingSet, one_hot
 
 @dataclass(frozen=True)
 class SmoothingTarget:
-    """`(1 - share) e + share / K`, e the original class as one-hot (Szegedy et al. 2016).
+    """Label smoothing: `(1 - share) e + share / K`, e the original class as one-hot (Szegedy et al. 2016).
 
-    The share goes to all K classes, the original one among them, as there. Others give `share / (K - 1)` to the rest
-    alone: theirs with share s is ours with `s K / (K - 1)`. It asks nobody; `entropy-matched` is the same with as much
-    doubt as people have.
+    The share goes to all K classes, including the original one. Others give `share / (K - 1)` to the other classes
+    only: their share s is our `s K / (K - 1)`. Needs no annotators; `entropy-matched` has people's entropy.
     """
 
     share: float = 0.1
@@ -40,9 +32,9 @@ class SmoothingTarget:
     def __post_init__(self) -> None:
         share("share", self.share)
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
-        sure = one_hot(lesson.need_original(self.name), lesson.n_classes)
-        return FixedLabels.of((1 - self.share) * sure + self.share / lesson.n_classes)
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
+        sure = one_hot(training_set.need_original(self.name), training_set.n_classes)
+        return FixedLabels.of((1 - self.share) * sure + self.share / training_set.n_classes)
 
 
 Level = Literal["item", "mean"]
@@ -50,12 +42,12 @@ Level = Literal["item", "mean"]
 
 @dataclass(frozen=True)
 class EntropyMatchedTarget:
-    """`(1 - s) e + s / K`, e the original class, with s such that its entropy is that of people's distribution.
+    """`(1 - s) e + s / K`, e the original class, with s such that the entropy is that of people's label.
 
-    `level` item: each item has its own s, so that it is known how doubtful an item is but not between which classes.
-    `level` mean: one s for all, so that the mean entropy is people's. The control for doubt as such: where `soft` is no
-    better than this, it did not matter which classes people hesitated between. A row of people's without doubt gives
-    the original class, also where people all chose another.
+    `level` item: each item has its own s, which keeps how uncertain an item is but not between which classes. `level`
+    mean: one s for all items, which gives people's mean entropy. The control for the amount of uncertainty: if `soft`
+    is no better than this, the classes that people confuse did not matter. A label with entropy 0 gives the original
+    class, even if all people chose another.
     """
 
     level: Level = "item"
@@ -65,24 +57,24 @@ class EntropyMatchedTarget:
     def __post_init__(self) -> None:
         one_of("level", self.level, ("item", "mean"))
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
-        sure = one_hot(lesson.need_original(self.name), lesson.n_classes)
-        doubt = entropy(np.asarray(lesson.need_people(self.name), np.float64))
-        if self.level == "mean" and len(doubt):
-            doubt = np.full_like(doubt, doubt.mean())
-        share = shares_of(doubt, lesson.n_classes)[:, None]
-        return FixedLabels.of((1 - share) * sure + share / lesson.n_classes)
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
+        sure = one_hot(training_set.need_original(self.name), training_set.n_classes)
+        entropies = entropy(np.asarray(training_set.need_people(self.name), np.float64))
+        if self.level == "mean" and len(entropies):
+            entropies = np.full_like(entropies, entropies.mean())
+        share = smoothing_shares(entropies, training_set.n_classes)[:, None]
+        return FixedLabels.of((1 - share) * sure + share / training_set.n_classes)
 
 
-def shares_of(doubt: Float[np.ndarray, "items"], n_classes: int) -> Float[np.ndarray, "items"]:
-    """The share with which smoothing over `n_classes` has the entropy `doubt`, by bisection; 1 where none suffices."""
-    low, high = np.zeros_like(doubt), np.ones_like(doubt)
-    # Entropy rises with s. A hundred halvings reach the last digit of any s above 1e-14, and 1e-30 below it.
+def smoothing_shares(entropies: Float[np.ndarray, "items"], n_classes: int) -> Float[np.ndarray, "items"]:
+    """The smoothing shares that give these entropies over `n_classes`, by bisection; 1 if none is large enough."""
+    low, high = np.zeros_like(entropies), np.ones_like(entropies)
+    # Entropy increases with s. 100 halvings are exact for any s above 1e-14, with an error of 1e-30 below.
     for _ in range(100):
         middle = (low + high) / 2
-        below = smoothed_entropy(middle, n_classes) <= doubt
+        below = smoothed_entropy(middle, n_classes) <= entropies
         low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.where(doubt >= math.log(n_classes), 1.0, low)
+    return np.where(entropies >= math.log(n_classes), 1.0, low)
 
 
 def smoothed_entropy(share: Float[np.ndarray, "items"], n_classes: int) -> Float[np.ndarray, "items"]:
@@ -95,10 +87,10 @@ def smoothed_entropy(share: Float[np.ndarray, "items"], n_classes: int) -> Float
 
 @dataclass(frozen=True)
 class ClassLevelTarget:
-    """People's mean distribution over the items of the item's class ("category soft" in Peterson et al. 2019).
+    """The mean of people's labels over the items of the item's class ("category soft" in Peterson et al. 2019).
 
-    Keeps which classes people confuse and drops what is particular to an item: the control for item-level doubt.
-    `by` says whether the class of an item is its original one or its majority.
+    Keeps which classes people confuse but not the differences between items: a control for item-level uncertainty.
+    `by`: the class of an item is its original class or its majority class.
     """
 
     by: By = "original"
@@ -108,23 +100,23 @@ class ClassLevelTarget:
     def __post_init__(self) -> None:
         one_of("by", self.by, WAYS)
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:
-        people = lesson.need_people(self.name)
-        group = classes_by(lesson, self.by, self.name, rng)
-        n_items = np.bincount(group, minlength=lesson.n_classes)
-        sums = np.zeros((lesson.n_classes, lesson.n_classes))
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:
+        people = training_set.need_people(self.name)
+        group = classes_by(training_set, self.by, self.name, rng)
+        n_items = np.bincount(group, minlength=training_set.n_classes)
+        sums = np.zeros((training_set.n_classes, training_set.n_classes))
         np.add.at(sums, group, people)
         return FixedLabels.of((sums / np.maximum(n_items, 1)[:, None])[group])
 
 
 @dataclass(frozen=True)
 class DistilledTarget:
-    """`share p + (1 - share) e`: what a teacher predicts, p, beside the original class, e.
+    """Knowledge distillation: `share p + (1 - share) e`, with a teacher's prediction p and the original class e.
 
-    The teacher is a model, or the mean of several; p is its prediction to the power of `1 / temperature`, normalised.
-    Cross-entropy is linear in the label, so this mix is the weighted sum of the two losses of Hinton et al. (2015); but
-    the student's own temperature stays 1, so there is no factor of squared temperature. It is doubt that cost no
-    annotator: compare `soft` with it. With `share` 1, the default, no original class is needed.
+    The teacher is one model or the mean of several; p is its prediction to the power of `1 / temperature`, normalized.
+    Because cross-entropy is linear in the label, this is the weighted sum of the two losses of Hinton et al. (2015),
+    except that the student's temperature is 1 and there is no factor of squared temperature. Soft labels without
+    annotators: compare `soft` with it. With `share` 1 (the default), no original class is needed.
     """
 
     temperature: float = 1.0
@@ -136,9 +128,9 @@ class DistilledTarget:
         above_0("temperature", self.temperature)
         share("share", self.share)
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
-        taught = tempered(lesson.need_predicted(self.name), self.temperature)
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
+        teacher = tempered(training_set.need_predicted(self.name), self.temperature)
         if self.share == 1:
-            return FixedLabels.of(taught)
-        sure = one_hot(lesson.need_original(self.name), lesson.n_classes)
-        return FixedLabels.of(self.share * taught + (1 - self.share) * sure)
+            return FixedLabels.of(teacher)
+        sure = one_hot(training_set.need_original(self.name), training_set.n_classes)
+        return FixedLabels.of(self.share * teacher + (1 - self.share) * sure)

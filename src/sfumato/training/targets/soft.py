@@ -1,11 +1,4 @@
-"""How people judge.
-
-One vote at each access.
-
-One annotator's belief at each access.
-
-Temperature: people's doubt made larger or smaller.
-"""
+"""Targets from people's distributions: soft, sampled, deaggregated, tempered."""
 
 from __future__ import annotations
 
@@ -23,38 +16,39 @@ from sfumato.training.training_set import TrainingSet
 
 @dataclass(frozen=True)
 class SoftTarget:
-    """People's distribution over the classes, as it is (Peterson et al. 2019).
+    """People's distribution over the classes (Peterson et al. 2019).
 
-    Assumes enough people an item: the doubt of a few is mostly noise. To learn whether it is the doubt about single
-    items that helps, compare with `class-level` and `shuffled`; whether it is doubt at all, with `entropy-matched`.
+    Needs enough annotators per item: the distribution of a few is mostly noise. To find out whether the uncertainty of
+    single items helps, compare with `class-level` and `shuffled`; whether uncertainty helps at all, with
+    `entropy-matched`.
     """
 
     name: ClassVar[str] = "soft"
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
-        return FixedLabels.of(lesson.need_people(self.name))
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
+        return FixedLabels.of(training_set.need_people(self.name))
 
 
 @dataclass(frozen=True)
 class SampledTarget:
-    """A class drawn from people's distribution, anew each time an item is seen (Peterson et al. 2019).
+    """At every access a class sampled from people's distribution (Peterson et al. 2019).
 
-    The expected loss is that of `soft`, since cross-entropy is linear in the label; the gradient is noisier. Prefer
-    `soft` unless the noise is what you study.
+    The expected loss is that of `soft`, because cross-entropy is linear in the label; the gradient is noisier. Prefer
+    `soft` unless you study the noise.
     """
 
     name: ClassVar[str] = "sampled"
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> SampledLabels:  # noqa: ARG002
-        return SampledLabels.of(lesson.need_people(self.name))
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> SampledLabels:  # noqa: ARG002
+        return SampledLabels.of(training_set.need_people(self.name))
 
 
 @dataclass(frozen=True)
 class DeaggregatedTarget:
-    """The belief of one annotator of the item, drawn anew and evenly each time the item is seen (Collins et al. 2022).
+    """At every access the belief of one annotator of the item, sampled uniformly (Collins et al. 2022).
 
-    With `annotators` = M the pool of an item is M of its annotators, drawn once; an item with fewer keeps them all.
-    Every item needs a belief. Its mean is the mean of the pool, so compare with `soft` on the same people.
+    With `annotators` = M, only M annotators per item are used, sampled once; an item with fewer keeps all. Every item
+    needs a belief. On average the label is the mean belief, so compare with `soft` of the same annotators.
     """
 
     annotators: int | None = None
@@ -66,35 +60,35 @@ class DeaggregatedTarget:
         if self.annotators is not None and not (whole and self.annotators >= 1):
             raise BadSetting(
                 f"found annotators = {self.annotators}",
-                expected="a number of annotators an item, at least 1",
-                fix="choose another, or leave it out to draw from all",
+                expected="a number of annotators per item, at least 1",
+                fix="choose another number, or omit it to use all annotators",
                 code="bad-setting",
             )
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> PooledLabels:
-        pool = lesson.need_beliefs(self.name)
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> PooledLabels:
+        pool = training_set.need_beliefs(self.name)
         if self.annotators is None:
             return PooledLabels.of(pool.rows, pool.starts)
-        kept = _drawn(pool.starts, self.annotators, rng)
+        kept = _sampled_rows(pool.starts, self.annotators, rng)
         counts = np.minimum(np.diff(pool.starts), self.annotators)
         return PooledLabels.of(pool.rows[kept], np.concatenate(([0], np.cumsum(counts))))
 
 
-def _drawn(starts: Int[np.ndarray, "bounds"], at_most: int, rng: np.random.Generator) -> Int[np.ndarray, "kept"]:
-    """`at_most` rows of every item, drawn evenly, in the order they stand in."""
+def _sampled_rows(starts: Int[np.ndarray, "bounds"], at_most: int, rng: np.random.Generator) -> Int[np.ndarray, "kept"]:
+    """At most `at_most` rows of every item, sampled uniformly, in their original order."""
     item = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     shuffled = np.lexsort((rng.random(len(item)), item))
-    # Sorted by item first, so that a row's place within its item is its place less where the item begins.
+    # Rows are sorted by item, so that the position within an item is the row number minus the item's start.
     place = np.arange(len(item)) - starts[:-1][item]
     return np.sort(shuffled[place < at_most])
 
 
 @dataclass(frozen=True)
 class TemperedTarget:
-    """`q ** (1 / temperature)`, normalised, of people's q: above 1 flatter, below 1 sharper, at 1 `soft`.
+    """`q ** (1 / temperature)`, normalized, for people's distribution q: above 1 flatter, below 1 sharper, 1 is `soft`.
 
-    The order of the classes stays. A class nobody chose gets nothing at any temperature; towards 0 all mass goes to
-    the largest class, evenly where several are. Use it to learn whether people's doubt is too large or too small.
+    The order of the classes does not change, and zeros stay zeros. Towards 0 all probability goes to the most probable
+    classes. Use it to find out whether people's uncertainty is too large or too small for training.
     """
 
     temperature: float = 2.0
@@ -104,14 +98,14 @@ class TemperedTarget:
     def __post_init__(self) -> None:
         above_0("temperature", self.temperature)
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
-        return FixedLabels.of(tempered(lesson.need_people(self.name), self.temperature))
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
+        return FixedLabels.of(tempered(training_set.need_people(self.name), self.temperature))
 
 
 def tempered(probs: Float[np.ndarray, "rows classes"], temperature: float) -> Float[np.ndarray, "rows classes"]:
-    """`probs ** (1 / temperature)` with rows that sum to one; zeros stay zeros."""
+    """`probs ** (1 / temperature)`, normalized by row; zeros stay zeros."""
     probs = np.asarray(probs, np.float64)
-    # Relative to the largest, in logarithms: no temperature makes a row underflow as a whole.
+    # In logarithms, relative to the largest, so that no row underflows.
     with np.errstate(divide="ignore", over="ignore"):
         logs = np.log(probs / probs.max(axis=1, keepdims=True)) / temperature
     powered = np.exp(logs)

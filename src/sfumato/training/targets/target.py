@@ -1,4 +1,4 @@
-"""Target: what a network is to learn about each item."""
+"""Target: the protocol of what a model is trained on."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sfumato.training.training_set import TrainingSet
 
 @runtime_checkable
 class Target(Protocol):
-    """Labels made of what is known of the items."""
+    """Computes labels from the label sources of a training set."""
 
     @property
     def name(self) -> str: ...
 
-    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> TargetLabels:
-        """Labels for every item of the lesson; `rng` is for what is drawn once, before training."""
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> TargetLabels:
+        """Labels for every item; `rng` is for random choices made once, before training."""
         ...

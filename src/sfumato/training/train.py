@@ -1,0 +1,131 @@
+"""`sf.train`: train models on one or more targets, from tables in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+from weakref import finalize
+
+import numpy as np
+
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadSetting, unknown
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.strategies import StrategyText, strategy_from_name
+from sfumato.training.item_join import join_items, original_classes
+from sfumato.training.splits import SPLITS, Split
+
+if TYPE_CHECKING:
+    from sfumato.training.experiment import Experiment
+    from sfumato.training.networks import Network
+    from sfumato.training.recipe import Recipe
+    from sfumato.training.run_folder import Run
+    from sfumato.training.targets import Target
+
+SOURCES = ("people", "original", "beliefs", "teacher")
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModels:
+    """The finished runs of `sf.train`. A temporary folder is deleted together with this object."""
+
+    experiment: Experiment
+
+    @property
+    def folder(self) -> Path:
+        return self.experiment.folder
+
+    @property
+    def runs(self) -> list[Run]:
+        """All runs, by seed, fold and target."""
+        keys = [key for group in self.experiment.run_groups() for key in group.runs]
+        return [run for run in map(self.experiment.run, keys) if run is not None]
+
+    def predictions(self, target: str, *, seed: int | None = None) -> SoftLabels:
+        """Predictions for the test items of a target: of one seed, or the mean over all seeds."""
+        grid = self.experiment.grid
+        if target not in grid.targets:
+            raise unknown("target", target, list(grid.targets))
+        seeds = grid.seeds if seed is None else (seed,)
+        found = [self.experiment.predictions(target, network, each) for network in grid.networks for each in seeds]
+        tables = [table for table in found if table is not None]
+        if not tables:
+            raise BadSetting(
+                f"found no predictions of the target {target}",
+                expected="a run that did not diverge",
+                fix="train with a smaller learning rate",
+                code="no-predictions",
+            )
+        first = tables[0]
+        probs = np.mean([table.probs for table in tables], axis=0)
+        return SoftLabels.from_numpy(first.items.to_pylist(), probs, first.classes, 0)
+
+
+def train(
+    inputs: Inputs | np.ndarray,
+    labels: SoftLabels | Mapping[str, SoftLabels | Beliefs],
+    *,
+    targets: Sequence[str | Target] = ("soft",),
+    model: str | Network = "lenet",
+    seeds: int | Sequence[int] = 1,
+    split: str | Split = "share:test=0.3",
+    epochs: int = 30,
+    recipe: Recipe | None = None,
+    output: str | Path | None = None,
+    processes: int = 1,
+) -> TrainedModels:
+    """Train `model` on every target and seed, and predict the test items of `split`.
+
+    `inputs` are images by item, or an array in the order of the labels. `labels` are people's soft labels, or tables by
+    source: `people`, `original` (one-hot), `beliefs`, `teacher`. Targets, model and split are names with settings
+    (`smoothing:share=0.2`) or objects. `recipe` replaces `epochs`. Runs are written to `output`, by default to a
+    temporary folder; finished runs in it are not trained again. With `processes` above 1, call this from a script that
+    has an `if __name__ == "__main__"` block.
+    """
+    from sfumato.training.experiment import Experiment
+    from sfumato.training.grid import Grid
+    from sfumato.training.networks import network_named
+    from sfumato.training.recipe import Recipe
+    from sfumato.training.targets import target_named
+    from sfumato.training.worker_pool import run_experiment
+
+    sources: Mapping[str, Any] = {"people": labels} if isinstance(labels, SoftLabels) else labels
+    for name in sources:
+        if name not in SOURCES:
+            raise unknown("label source", name, list(SOURCES))
+    if isinstance(inputs, np.ndarray):
+        table = next(iter(sources.values()))
+        inputs = Inputs(tuple(table.items.to_pylist()), inputs)
+    training_set = join_items(
+        inputs,
+        people=sources.get("people"),
+        original=original_classes(sources["original"]) if "original" in sources else None,
+        beliefs=sources.get("beliefs"),
+        teachers=[sources["teacher"]] if "teacher" in sources else [],
+    )
+    grid = Grid(
+        dict(_named(each, target_named) for each in targets),
+        dict([_named(model, network_named)]),
+        tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds),
+        recipe or Recipe(epochs=epochs),
+    )
+    _, chosen_split = _named(split, lambda name, settings: strategy_from_name("split", SPLITS, name, settings))
+    folder = Path(mkdtemp(prefix="sfumato-train-") if output is None else output)
+    models = TrainedModels(Experiment(grid, training_set, tuple(chosen_split.folds(training_set)), folder))
+    if output is None:
+        finalize(models, rmtree, folder, ignore_errors=True)
+    run_experiment(models.experiment, processes=processes)
+    return models
+
+
+def _named(choice: Any, from_name: Any) -> tuple[str, Any]:
+    """A strategy with its name in the runs; `choice` is an object, or a name with settings."""
+    if not isinstance(choice, str):
+        return choice.name, choice
+    text = StrategyText.of(choice)
+    return text.text, from_name(text.name, text.settings)

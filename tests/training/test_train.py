@@ -1,0 +1,59 @@
+"""`sf.train`: from tables in memory to predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import learning
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato.tables.errors import UnknownName
+from sfumato.training.networks import SimpleFfn
+from sfumato.training.recipe import Recipe
+from sfumato.training.run_folder import Run
+from sfumato.training.splits import KFold
+from sfumato.training.targets import SmoothingTarget
+
+SMALL = Recipe(epochs=1, batch_size=16)
+
+
+def test_one_table_of_labels_and_names(tmp_path: Path) -> None:
+    models = sf.train(
+        learning.images(), learning.people(), targets=["soft", "majority"], model="simple-ffn", seeds=2, recipe=SMALL,
+        output=tmp_path / "runs",
+    )  # fmt: skip
+    assert [run.folder.name for run in models.runs][:2] == [
+        "soft.simple-ffn.seed-0.fold-0", "majority.simple-ffn.seed-0.fold-0"
+    ]  # fmt: skip
+    one, other = (models.predictions("soft", seed=seed) for seed in (0, 1))
+    stored = Run.read(tmp_path / "runs" / "soft.simple-ffn.seed-0.fold-0").predictions
+    assert stored is not None
+    np.testing.assert_array_equal(one.probs, stored.probs)
+    np.testing.assert_allclose(models.predictions("soft").probs, (one.probs + other.probs) / 2)
+    with pytest.raises(UnknownName, match="did you mean 'soft'"):
+        models.predictions("sofd")
+
+
+def test_sources_by_name_and_objects_in_a_temporary_folder() -> None:
+    original = sf.SoftLabels.one_hot(learning.ITEMS, [learning.CLASSES[k] for k in learning.NUMBERS], learning.CLASSES)
+    models = sf.train(
+        learning.inputs(),
+        {"people": learning.people(), "original": original, "beliefs": learning.beliefs()},
+        targets=["hard", SmoothingTarget(share=0.2), "deaggregated"],
+        model=SimpleFfn(hidden=8),
+        split=KFold(k=2),
+        recipe=SMALL,
+    )
+    assert len(models.runs) == 6
+    assert sorted(models.predictions("smoothing").items.to_pylist()) == sorted(learning.ITEMS)
+    folder = models.folder
+    assert folder.is_dir()
+    del models
+    assert not folder.exists()
+
+
+def test_an_unknown_source_is_named() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'people'"):
+        sf.train(learning.inputs(), {"peopel": learning.people()})
