@@ -90,7 +90,7 @@ def test_processes_make_the_same_runs_also_where_one_dies(tmp_path: Path, monkey
     for key in (key for stack in grid.run_groups(1) for key in stack.runs):
         one, two = (Run.read(tmp_path / folder / key.name) for folder in ("one", "two"))
         assert one.settings == two.settings
-        assert two.said["environment"]["threads"] == 1
+        assert two.metadata["environment"]["threads"] == 1
         assert all(torch.equal(tensor, two.weights()[name]) for name, tensor in one.weights().items())
 
 
