@@ -18,8 +18,8 @@ from sfumato_papers.verdict import Judged, Verdict, judge
 
 if TYPE_CHECKING:
     from sfumato.training.grid import Grid
-    from sfumato.training.item_join import JoinedItems
     from sfumato.training.splits import Fold
+    from sfumato.training.training_set import TrainingSet
 
 
 BEYOND = "Beyond the paper"
@@ -110,7 +110,7 @@ class Rerun:
         return value
 
     def train(
-        self, name: str, *, data: JoinedItems, folds: Sequence[Fold], grid: Grid, before: JoinedItems | None = None
+        self, name: str, *, data: TrainingSet, folds: Sequence[Fold], grid: Grid, before: TrainingSet | None = None
     ) -> Path:
         """The folder with the runs of `grid`: those that are missing are trained now."""
         from sfumato.training.experiment import Experiment

@@ -11,7 +11,7 @@ from sfumato.training.target_labels import PooledLabels
 from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.collins_2022.held_out_scores import held_out
 from sfumato_papers.collins_2022.label_sets import LabelSets, votes_pool
-from sfumato_papers.collins_2022.protocol import grid, items_of, training_data, scaled_down, targets
+from sfumato_papers.collins_2022.protocol import grid, items_of, scaled_down, targets, training_data
 from sfumato_papers.paper import Rerun, Scale
 
 
