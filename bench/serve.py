@@ -78,7 +78,7 @@ async def arrived(url: str) -> tuple[BrowserClient, dict[str, object]]:
     """Somebody at their first trial."""
     visitor = BrowserClient(url)
     await visitor.join()
-    return visitor, await visitor.instructions()
+    return visitor, await visitor.step("instructions")
 
 
 async def closed_loop(url: str, n_clients: int, n_answers: int | None = None, seconds: float = np.inf) -> Measured:

@@ -54,7 +54,7 @@ async def _arrived(url: str) -> tuple[str, str]:
     """The token and the first trial of somebody new."""
     async with BrowserClient(url, deadline=30) as visitor:
         token = await visitor.join()
-        state = await visitor.instructions()
+        state = await visitor.step("instructions")
         return token, state["trials"][0]["trial"]
 
 

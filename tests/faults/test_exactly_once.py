@@ -45,7 +45,7 @@ async def _one_key_is_one_answer(server: StudyServer, store: str) -> None:
             await asyncio.to_thread(server.start)
 
         await second.join()
-        state = await second.instructions()
+        state = await second.step("instructions")
         for answer, id in told:
             body = msgspec.json.encode(
                 msgspec.json.decode(answer.body) | {"trial": state["trials"][0]["trial"]},
@@ -61,8 +61,8 @@ async def _answer_five_times(visitor: BrowserClient, rng: random.Random, n: int)
     """An answer sent five times at once, and the one id it was given."""
     if n == 0:
         await visitor.join()
-        await visitor.instructions()
-    state = await visitor.trials()
+        await visitor.step("instructions")
+    state = await visitor.step("trials")
     assert visitor.token is not None
     answer = new_answer(visitor.token, state["trials"][0]["trial"], rng)
     replies: list[Reply] = await asyncio.gather(*(visitor.submit_body(answer.body) for _ in range(5)))

@@ -137,7 +137,7 @@ def test_a_served_study_has_a_pace_and_a_client_that_waits_stores_everything(tmp
         async def answer_all() -> tuple[int, int]:
             async with BrowserClient(server.url) as visitor:
                 await visitor.join()
-                state = await visitor.instructions()
+                state = await visitor.step("instructions")
                 stored = 0
                 for _ in range(n_answers):
                     trial = state["trials"][0]["trial"]

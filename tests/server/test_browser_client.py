@@ -60,8 +60,8 @@ def test_the_way_through_a_study(stub: StudyStub) -> None:
     async def visit(visitor: BrowserClient) -> tuple[list[str], int]:
         visitor.token = None
         await visitor.join()
-        stages = [(await visitor.state())["stage"], (await visitor.consent())["stage"]]
-        stages.append((await visitor.instructions())["stage"])
+        stages = [(await visitor.state())["stage"], (await visitor.step("consent"))["stage"]]
+        stages.append((await visitor.step("instructions"))["stage"])
         wrong = await visitor.comprehension(["no"])
         assert (wrong["stage"], wrong["wrong"]) == ("comprehension", [0])
         state = await visitor.comprehension(["yes"])

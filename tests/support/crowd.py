@@ -120,7 +120,7 @@ class Crowd:
     async def _person(self, visitor: BrowserClient, rng: random.Random) -> bool:
         """Take part as somebody new; returns whether there was anything to answer."""
         token = await visitor.join()
-        state = await visitor.instructions()
+        state = await visitor.step("instructions")
         there_is_work = state["stage"] == "trials"
         while not self._stopping and state["stage"] == "trials":
             answer = new_answer(token, state["trials"][0]["trial"], rng)

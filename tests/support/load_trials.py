@@ -240,7 +240,7 @@ def pictures_beside(server: StudyServer, n_clients: int) -> Disturbance:
         async def look() -> None:
             async with BrowserClient(server.url) as visitor:
                 await visitor.join()
-                path = (await visitor.instructions())["trials"][0]["pictures"][0]
+                path = (await visitor.step("instructions"))["trials"][0]["pictures"][0]
                 while not ended:
                     sizes.append(len(await visitor.picture(path)))
 

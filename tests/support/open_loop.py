@@ -104,7 +104,7 @@ class People:
     async def _arrived(self) -> tuple[Listener, State]:
         visitor = Listener(self._url)
         await visitor.join()
-        state = await visitor.instructions()
+        state = await visitor.step("instructions")
         visitor.replies = self.replies
         return visitor, state
 

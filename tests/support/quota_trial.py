@@ -162,7 +162,7 @@ class _Trip:
     async def _take_part(self, person: _Someone) -> None:
         async with BrowserClient(self._server.url, sleep=impatient) as visitor:
             person.token = await visitor.join()
-            await visitor.instructions()
+            await visitor.step("instructions")
             await asyncio.gather(*(self._tab(person, visitor) for _ in range(person.n_tabs)))
 
     async def _tab(self, person: _Someone, visitor: BrowserClient) -> None:
@@ -184,7 +184,7 @@ class _Trip:
 
     async def _asked(self, person: _Someone, visitor: BrowserClient) -> State:
         asked_at = time.monotonic()
-        state = await visitor.trials()
+        state = await visitor.step("trials")
         self._note(person, state, asked_at)
         return state
 

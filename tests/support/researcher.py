@@ -10,6 +10,8 @@ from typing import Any
 
 from site_client import AskedSite, Reply
 
+from sfumato.server.dashboard_cache import DashboardCache, Sections
+
 
 @dataclass
 class Researcher:
@@ -33,13 +35,30 @@ class Researcher:
 
     def figures(self) -> dict[str, Any]:
         """Every part of the page, once what people say has been looked at."""
-        self.asked.site.dashboard.feed.cache.recompute()
+        recompute(self.asked.site.dashboard.feed.cache)
         reply = self.get("/studio/state")
         assert reply.status == 200, reply.body
         return json.loads(reply.body)
 
     def _headers(self, headers: Mapping[str, str] | None) -> dict[str, str]:
         return {"cookie": self.cookie} | dict(headers or {})
+
+
+def recompute(cache: Any) -> Sections:
+    """Every section of the dashboard, computed now regardless of the cost."""
+    assert isinstance(cache, DashboardCache)
+
+    def wait() -> None:
+        if (task := cache._agreement_task) is not None:
+            task.result()
+
+    wait()
+    cache._due_at.clear()
+    cache.figures()
+    wait()
+    for name in ("all", "people"):
+        cache._due_at.pop(name, None)
+    return cache.figures()
 
 
 def cookie_of(reply: Reply) -> str:

@@ -44,7 +44,7 @@ class Witness:
     async def _arrived(self) -> tuple[str, str]:
         async with BrowserClient(f"http://127.0.0.1:{self._port}", deadline=30) as visitor:
             token = await visitor.join()
-            state = await visitor.instructions()
+            state = await visitor.step("instructions")
             return token, state["trials"][0]["trial"]
 
     def answer(self) -> Reply:

@@ -57,7 +57,8 @@ def step(name: str) -> Callable[[Request], Awaitable[Response]]:
     run = STEPS[name]
 
     async def handler(request: Request) -> Response:
-        token, site = request.path_params["token"], _site(request)
+        site: Site = request.app.state.site
+        token = request.path_params["token"]
         decode(NOTHING, await json_body(request))
         state = await site.writer.ask(lambda running: run(running.sessions, hash_of(token)))
         return Json(site.state(token, state))
@@ -66,7 +67,8 @@ def step(name: str) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def comprehension(request: Request) -> Response:
-    token, site = request.path_params["token"], _site(request)
+    site: Site = request.app.state.site
+    token = request.path_params["token"]
     choices = decode(CHOICES, await json_body(request))
     token_hash = hash_of(token)
     state = await site.writer.ask(lambda running: running.sessions.answer_comprehension(token_hash, choices.answers))
@@ -148,11 +150,6 @@ async def _whole_body(receive: Receive) -> bytes:
         parts.append(message.get("body", b""))
         if not message.get("more_body"):
             return b"".join(parts)
-
-
-def _site(request: Request) -> Site:
-    site: Site = request.app.state.site
-    return site
 
 
 async def json_body(request: Request) -> bytes:

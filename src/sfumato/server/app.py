@@ -26,6 +26,8 @@ from sfumato.tables.errors import NotThere, SfumatoError, StoreDown
 STATIC = Path(__file__).parent / "static"
 DENIALS_LOGGED = 30
 """Per minute."""
+NO_PAGE = ("no such page", "an address of this study", "check the address", "not-found")
+WRONG_METHOD = ("an unexpected method", "a request as the pages send it", "check the address", "wrong-method")
 
 
 class Files(StaticFiles):
@@ -76,11 +78,10 @@ def application(site: Site, hosts: Collection[str] = (), limits: ServerLimits | 
     app = Starlette(
         routes=routes(),
         exception_handlers={
-            NotLoggedIn: _not_logged_in,
-            SfumatoError: _known_error,
             HTTPException: _http_error,
-            sa.exc.OperationalError: _store_down,
-            Exception: _unexpected_error,
+            SfumatoError: _error,
+            sa.exc.OperationalError: _error,
+            Exception: _error,
         },
     )
     app.state.site, app.state.limits = site, limits or ServerLimits()
@@ -112,23 +113,10 @@ async def _log_denial(app: Starlette, scope: Scope, why: str) -> None:
     await app.state.site.dashboard.log_event("somebody", "denied", about)
 
 
-async def _not_logged_in(request: Request, error: Exception) -> Response:
-    await _log_denial(request.app, request.scope, "not entered")
-    return await _known_error(request, error)
-
-
 async def _http_error(request: Request, error: Exception) -> Response:
     """Unknown paths and methods: a page for browsers, JSON for programs."""
     assert isinstance(error, HTTPException)
-    if error.status_code == 405:
-        ours = NotThere(
-            "a method that this address does not accept",
-            "a request as the pages send it",
-            "check the address",
-            "wrong-method",
-        )
-    else:
-        ours = NotThere("no such page", "an address of this study", "check the address", "not-found")
+    ours = NotThere(*(WRONG_METHOD if error.status_code == 405 else NO_PAGE))
     if "text/html" not in request.headers.get("accept", ""):
         reply: Response = error_response(ours, error.status_code)
     else:
@@ -138,17 +126,10 @@ async def _http_error(request: Request, error: Exception) -> Response:
     return reply
 
 
-async def _known_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, SfumatoError)
-    return pages.error_page_or_json(request, error)
-
-
-async def _unexpected_error(request: Request, error: Exception) -> Response:
-    return pages.error_page_or_json(request, InternalError(error))
-
-
-async def _store_down(request: Request, _error: Exception) -> Response:
-    """The same reply as when the writer finds the store unavailable."""
-    return pages.error_page_or_json(
-        request, StoreDown("", "a store that can be read", "try again in a moment", "store-down")
-    )
+async def _error(request: Request, error: Exception) -> Response:
+    """Our own errors, a store that cannot be read, and unexpected errors."""
+    if isinstance(error, NotLoggedIn):
+        await _log_denial(request.app, request.scope, "not entered")
+    if isinstance(error, sa.exc.OperationalError):
+        error = StoreDown("", "a store that can be read", "try again in a moment", "store-down")
+    return pages.error_page_or_json(request, error if isinstance(error, SfumatoError) else InternalError(error))

@@ -11,7 +11,6 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -59,9 +58,7 @@ class BrowserClient:
     async def __aenter__(self) -> BrowserClient:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -85,29 +82,13 @@ class BrowserClient:
         """The participant's state."""
         return await self._call("state")
 
-    async def consent(self) -> State:
-        """Consent to take part."""
-        return await self._call("consent")
-
-    async def instructions(self) -> State:
-        """Report that the instructions were read."""
-        return await self._call("instructions")
+    async def step(self, name: str) -> State:
+        """Take a step without data: consent, instructions, trials, pulse (heartbeat) or withdraw."""
+        return await self._call(name)
 
     async def comprehension(self, answers: Sequence[str]) -> State:
         """Answer the questions about the instructions."""
         return await self._call("comprehension", msgspec.json.encode({"answers": answers}))
-
-    async def trials(self) -> State:
-        """Request trials."""
-        return await self._call("trials")
-
-    async def heartbeat(self) -> State:
-        """Report that the participant is active."""
-        return await self._call("pulse")
-
-    async def withdraw(self) -> State:
-        """Withdraw from the study; the answers stay."""
-        return await self._call("withdraw")
 
     async def config(self) -> dict[str, Any]:
         """The configuration in the study page: classes in this participant's order, keys and more."""

@@ -77,25 +77,11 @@ class DashboardCache:
                     self._sections["trouble"] = ENCODE({"found": "the store cannot be read at the moment"})
             return dict(self._sections)
 
-    def recompute(self) -> Sections:
-        """Every section, computed now regardless of the cost."""
-        self._wait()
-        self._due_at.clear()
-        self.figures()
-        self._wait()
-        for name in ("all", "people"):
-            self._due_at.pop(name, None)
-        return self.figures()
-
     def close(self) -> None:
         """Stop when the current computation is done."""
         self._thread.shutdown(wait=True, cancel_futures=True)
         if "_reader" in vars(self):
             self._reader.dispose()
-
-    def _wait(self) -> None:
-        if (task := self._agreement_task) is not None:
-            task.result()
 
     @cached_property
     def _reader(self) -> sa.Engine:
@@ -219,10 +205,6 @@ class CacheProcess:
     def close(self) -> None:
         with self._lock:
             self._end()
-
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process else None
 
     def _start(self) -> Connection:
         context = multiprocessing.get_context("spawn")

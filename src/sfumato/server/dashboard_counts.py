@@ -41,6 +41,9 @@ class AnnotatorCounts:
     seconds: array[float] = field(default_factory=lambda: array("d"))
 
 
+NO_ANSWERS = AnnotatorCounts()
+
+
 class AnswerCounts:
     """Counts over the answers of one study; `read` brings them up to date. Times are in milliseconds."""
 
@@ -87,9 +90,6 @@ class AnswerCounts:
             self._arrived.popleft()
         minutes = min(RATE_MINUTES, max((now - self.first_at) / 60_000, 1.0))
         return 60 * len(self._arrived) / minutes
-
-    def n_labels_of(self, annotator: int) -> int:
-        return found.n_labels if (found := self.annotators.get(annotator)) else 0
 
     def _count_label(self, item: int, seconds: float, received_at: int) -> None:
         self.n_labels += 1
@@ -164,12 +164,11 @@ def times(counts: AnswerCounts) -> dict[str, Any]:
 
 def people_rows(counts: AnswerCounts, people: People, *, now: int) -> list[dict[str, Any]]:
     """One row per annotator, identified by pseudonym only."""
-    none = AnnotatorCounts()
     return [
         {
             "name": person.pseudonym,
-            "answers": counts.annotators.get(person.id, none).n_answers,
-            "seconds": _median(counts.annotators.get(person.id, none).seconds),
+            "answers": counts.annotators.get(person.id, NO_ANSWERS).n_answers,
+            "seconds": _median(counts.annotators.get(person.id, NO_ANSWERS).seconds),
             "arm": person.arm,
             "seen_at": person.seen_at,
             "state": state_of(person, now),
@@ -221,7 +220,7 @@ def cost(study: Study, counts: AnswerCounts, quotas: Quotas, people: People, *, 
     finished = pending = n_given = 0
     left = 0.0
     for person in people:
-        n_labels = counts.n_labels_of(person.id)
+        n_labels = counts.annotators.get(person.id, NO_ANSWERS).n_labels
         if person.finished_at is None and state_of(person, now) == "working":
             pending += math.ceil(n_labels / size)
             continue

@@ -16,7 +16,7 @@ from sfumato.elicitation import researcher_actions
 from sfumato.elicitation.item_images import Picture
 from sfumato.server import dashboard_login
 from sfumato.server.answer_api import NOTHING, decode, json_body
-from sfumato.server.pages import picture_of_stimulus
+from sfumato.server.pages import picture_of_stimulus, picture_response
 from sfumato.server.researcher_sessions import NotLoggedIn
 from sfumato.server.responses import NO_STORE, Json, error_response, html
 from sfumato.server.site import Site
@@ -94,8 +94,7 @@ async def picture(request: Request) -> Response:
             stimulus = researcher_queries.item_numbered(connection, site.number, number)
         return picture_of_stimulus(site, stimulus, 0)
 
-    found = await run_in_threadpool(read)
-    return Response(found.data, media_type=found.media_type, headers=NO_STORE)
+    return picture_response(await run_in_threadpool(read), "no-store")
 
 
 def pause_handler(pause: bool) -> Callable[[Request], Awaitable[Response]]:

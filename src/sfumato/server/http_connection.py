@@ -7,6 +7,7 @@ or an early end is a `BrokenReply`, after which the connection is closed.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -34,10 +35,9 @@ class Reply:
     @property
     def body(self) -> Any:
         """The body decoded from JSON; None if it is not JSON."""
-        try:
+        with contextlib.suppress(msgspec.DecodeError):
             return msgspec.json.decode(self.content)
-        except msgspec.DecodeError:
-            return None
+        return None
 
 
 class Connection(asyncio.Protocol):

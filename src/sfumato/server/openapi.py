@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from starlette.routing import Mount, Route
 
 from sfumato.elicitation.participant_state import Submission
 from sfumato.server.answer_api import STEPS, Choices, Nothing
-from sfumato.server.app import routes
 from sfumato.server.dashboard_login import Login
 from sfumato.server.dashboard_routes import Extension, Wanted
 
 JSON, HTML, FILE = "application/json", "text/html", "application/octet-stream"
 REFS = "#/components/schemas/{name}"
-TEXT = {"type": "string"}
+TEXT, OBJECT = {"type": "string"}, {"type": "object"}
 ERROR = {
     "type": "object",
     "required": ["code", "found", "expected", "fix"],
@@ -74,7 +72,7 @@ class Operation:
     replies: Sequence[int]
     body: type[msgspec.Struct] | None = None
     gives: str = JSON
-    schema: Mapping[str, Any] | None = None
+    schema: Mapping[str, Any] = field(default_factory=lambda: OBJECT)
     session: bool = False
 
 
@@ -94,28 +92,24 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", PERSON): Operation("The page on which the study is taken", (200, 404, 410), gives=HTML),
     ("GET", "/studio"): Operation("The dashboard, or its login page", (200, 401), gives=HTML, session=True),
     ("GET", "/studio/enter/{key}"): Operation("Log in by the link that works once", (200, 303, 404, 429), gives=HTML),
-    ("POST", "/studio/login"): Operation("Log in by password", (200, 401), Login, schema={"type": "object"}),
-    ("POST", "/studio/logout"): Operation("Log out", (200, 401), Nothing, schema={"type": "object"}, session=True),
-    ("GET", "/studio/state"): Operation("The current figures", (200, 401), schema={"type": "object"}, session=True),
+    ("POST", "/studio/login"): Operation("Log in by password", (200, 401), Login),
+    ("POST", "/studio/logout"): Operation("Log out", (200, 401), Nothing, session=True),
+    ("GET", "/studio/state"): Operation("The current figures", (200, 401), session=True),
     ("GET", "/studio/events"): Operation("The stream of changed figures", (200, 401), gives=FILE, session=True),
     ("GET", "/studio/pictures/{number}"): Operation(
         "The picture of an item", (200, 401, 404), gives="image/*", session=True
     ),
-    ("POST", "/studio/pause"): Operation("Pause", (200, 401), Nothing, schema={"type": "object"}, session=True),
-    ("POST", "/studio/resume"): Operation("Resume", (200, 401), Nothing, schema={"type": "object"}, session=True),
-    ("POST", "/studio/extend"): Operation(
-        "More answers per item", (200, 401, 409), Extension, schema={"type": "object"}, session=True
-    ),
-    ("POST", "/studio/downloads"): Operation(
-        "Make a file of the answers", (201, 401, 409), Wanted, schema={"type": "object"}, session=True
-    ),
+    ("POST", "/studio/pause"): Operation("Pause", (200, 401), Nothing, session=True),
+    ("POST", "/studio/resume"): Operation("Resume", (200, 401), Nothing, session=True),
+    ("POST", "/studio/extend"): Operation("More answers per item", (200, 401, 409), Extension, session=True),
+    ("POST", "/studio/downloads"): Operation("Make a file of the answers", (201, 401, 409), Wanted, session=True),
     ("GET", "/studio/downloads/{handle}"): Operation(
         "A file that was made", (200, 206, 401, 404, 416), gives=FILE, session=True
     ),
     ("GET", "/"): Operation("The landing page", (200,), gives=HTML),
     ("POST", "/join"): Operation("Take part", (303, 403, 413, 429), gives=HTML),
     ("GET", "/from/{platform}/{key}"): Operation("Entry from a platform", (200, 303, 404, 429), gives=HTML),
-    ("GET", "/health"): Operation("Whether the store can be read", (200,), schema={"type": "object"}),
+    ("GET", "/health"): Operation("Whether the store can be read", (200,)),
     ("GET", "/static/kinds/{kind}/{file}"): Operation("A form's file", (200, 206, 304, 404, 416), gives="*/*"),
     ("GET", "/static/{path}"): Operation("A script or style sheet", (200, 206, 304, 404, 416), gives="*/*"),
 }
@@ -142,24 +136,17 @@ def document(known: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]
     }
 
 
-def listed_routes() -> set[tuple[str, str]]:
-    """Method and path of every route of the application, as the document writes them."""
-    found = set()
-    for route in routes():
-        path = re.sub(r":\w+\}", "}", route.path)
-        if isinstance(route, Mount):
-            found.add(("GET", f"{path}/{{path}}"))
-        elif isinstance(route, Route):
-            found |= {(method, path) for method in (route.methods or set()) - {"HEAD"}}
-    return found
-
-
 def _operation(path: str, operation: Operation, body: Any, known: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     statuses = sorted({*operation.replies, *ALWAYS, *(WITH_BODY if body is not None else ())})
     described: dict[str, Any] = {
         "summary": operation.summary,
         "parameters": [
-            {"name": name, "in": "path", "required": True, "schema": _parameter(known.get(name))}
+            {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "schema": TEXT | ({"enum": list(known[name])} if known.get(name) else {"minLength": 1}),
+            }
             for name in re.findall(r"\{(\w+)\}", path)
         ],
         "responses": {str(status): _reply(status, operation) for status in statuses},
@@ -171,16 +158,12 @@ def _operation(path: str, operation: Operation, body: Any, known: Mapping[str, S
     return described
 
 
-def _parameter(values: Sequence[str] | None) -> dict[str, Any]:
-    return {"type": "string", "enum": list(values)} if values else {"type": "string", "minLength": 1}
-
-
 def _reply(status: int, operation: Operation) -> dict[str, Any]:
     is_good = status < 400 or (status == 409 and operation.schema is TAKEN)
     if status in (303, 304):
         return {"description": WHY[status]}
     if is_good and operation.gives == JSON:
-        content: dict[str, Any] = {JSON: {"schema": operation.schema or {}}}
+        content: dict[str, Any] = {JSON: {"schema": operation.schema}}
     elif is_good:
         content = {operation.gives: {}}
     else:

@@ -69,8 +69,7 @@ async def picture(request: Request) -> Response:
     site: Site = request.app.state.site
     token, handle = request.path_params["token"], request.path_params["trial"]
     found = await run_in_threadpool(_trial_picture, site, hash_of(token), handle, _number(request.path_params["n"]))
-    headers = {"Cache-Control": "private, max-age=86400, immutable"}
-    return Response(found.data, media_type=found.media_type, headers=headers)
+    return picture_response(found, "private, max-age=86400, immutable")
 
 
 async def example(request: Request) -> Response:
@@ -83,7 +82,7 @@ async def example(request: Request) -> Response:
     if path is None:
         raise _not_found()
     found = await run_in_threadpool(_example, path, site)
-    return Response(found.data, media_type=found.media_type, headers={"Cache-Control": "private, max-age=86400"})
+    return picture_response(found, "private, max-age=86400")
 
 
 async def kind_file(request: Request) -> Response:
@@ -127,6 +126,10 @@ def error_page_or_json(request: Request, error: SfumatoError) -> Response:
     if "Retry-After" in reply.headers:
         page.headers["Retry-After"] = reply.headers["Retry-After"]
     return page
+
+
+def picture_response(picture: Picture, cache: str) -> Response:
+    return Response(picture.data, media_type=picture.media_type, headers={"Cache-Control": cache})
 
 
 def _trial_picture(site: Site, token_hash: str, handle: str, n: int) -> Picture:

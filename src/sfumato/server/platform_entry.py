@@ -33,8 +33,9 @@ async def arrive(request: Request) -> Response:
     site: Site = request.app.state.site
     language = language_of(request)
     try:
-        platform = _platform(site, request.path_params["platform"])
-        key = request.path_params["key"]
+        platform, key = site.platform, request.path_params["key"]
+        if platform is None or platform.name != request.path_params["platform"]:
+            raise no_such_link()
         if not await site.writer.ask(lambda running: is_entry_key(running, platform, key)):
             raise no_such_link()
         arrival = platform.arrival(_query(request))
@@ -49,12 +50,6 @@ async def arrive(request: Request) -> Response:
     client = platform.caller(os.environ) if platform.checks_at_entry else None
     check = BackgroundTask(_check, site, platform, client, token) if client else None
     return RedirectResponse(f"/s/{token}", 303, NO_STORE, background=check)
-
-
-def _platform(site: Site, name: str) -> Platform:
-    if site.platform is None or site.platform.name != name:
-        raise no_such_link()
-    return site.platform
 
 
 def _query(request: Request) -> Mapping[str, str]:

@@ -23,6 +23,9 @@ from sfumato.elicitation.simulated_annotator import Annotator, PresentedQuestion
 from sfumato.planning.costs import DEFAULT_TIMES
 from sfumato.server.browser_client import BrowserClient, State
 from sfumato.server.http_connection import Reply
+from sfumato.store.database import reading_engine
+from sfumato.store.location import StoreLocation
+from sfumato.store.queries import stimulus_of_trial
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting, show
@@ -136,10 +139,6 @@ def check_visit(*, pace: float, dropouts: float) -> None:
 @contextmanager
 def stimuli_in(store: str | Path) -> Iterator[StimulusOf]:
     """The function that looks up the stimulus of a trial in a store, while the server writes to it."""
-    from sfumato.store.database import reading_engine
-    from sfumato.store.location import StoreLocation
-    from sfumato.store.queries import stimulus_of_trial
-
     engine = reading_engine(StoreLocation.of(store))
 
     def stimulus_of(handle: str) -> Stimulus | None:
@@ -238,11 +237,9 @@ class _Visit:
             return await self._answer(state["trials"][0])
         if stage in WAITS or stage == "trials":
             await asyncio.sleep(POLL_SECONDS)
-            return await self.client.trials()
-        if stage == "consent":
-            return await self.client.consent()
-        if stage == "instructions":
-            return await self.client.instructions()
+            return await self.client.step("trials")
+        if stage in ("consent", "instructions"):
+            return await self.client.step(stage)
         if stage == "comprehension":
             return await self.client.comprehension(self._comprehension_answers())
         fix = "use the same version of sfumato for client and server"
@@ -299,7 +296,7 @@ class _Visit:
         interval = 60 * self.shared.study.limits.lease_minutes / 3
         while left > interval:
             await asyncio.sleep(interval)
-            await self.client.heartbeat()
+            await self.client.step("pulse")
             left -= interval
         if left > 0:
             await asyncio.sleep(left)
