@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, check_not_negative, check_outputs, refuse_empty
+from sfumato.cli.options import PATH, check_not_negative, check_outputs
 from sfumato.cli.output import bar, progress_bar, say_written
+from sfumato.cli.plan_options import bad, parse_prior, read_answers, threshold_of
 
 if TYPE_CHECKING:
     from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-    from sfumato.planning.answers_per_item import AnnotatorPlan, ErrorThreshold
+    from sfumato.planning.answers_per_item import AnnotatorPlan
     from sfumato.planning.budget import TradeOff
     from sfumato.planning.costs import CostModel
     from sfumato.planning.pilot import Pilot
@@ -70,7 +71,7 @@ def command(
     check_not_negative("seed", seed)
     check_outputs(pilot or Path(), output=output)
     by = measure_from_name(measure)
-    wanted = _threshold(threshold, share, probability)
+    wanted = threshold_of(threshold, share, probability)
     costs = _costs(seconds, wage)
     source = _source(pilot, prior, n_classes)
     bought = None
@@ -92,14 +93,6 @@ def command(
         _show_trade_off(bought, plan, budget or 0, costs)
 
 
-def _threshold(error: float | None, share: float | None, probability: float) -> ErrorThreshold | None:
-    from sfumato.planning.answers_per_item import ErrorThreshold
-
-    if error is None and share is not None:
-        raise _bad("found --share without --threshold", "the error that these items may not exceed", "add --threshold")
-    return None if error is None else ErrorThreshold(error, share, probability)
-
-
 def _costs(seconds: float | None, wage: float | None) -> CostModel | None:
     from sfumato.planning.costs import CostModel
 
@@ -107,37 +100,23 @@ def _costs(seconds: float | None, wage: float | None) -> CostModel | None:
         return None
     if seconds is None or wage is None:
         missing = "--wage" if wage is None else "--seconds-per-answer"
-        raise _bad(f"found no {missing}", "both --seconds-per-answer and --wage, or neither", f"add {missing}")
+        raise bad(f"found no {missing}", "both --seconds-per-answer and --wage, or neither", f"add {missing}")
     return CostModel.plain(seconds, wage)
 
 
 def _source(pilot: Path | None, prior: str | None, n_classes: int) -> Pilot | DirichletMixture:
     """What the plan is based on; the columns of a file determine which table it is."""
     from sfumato.planning.pilot import Pilot, dirichlet
-    from sfumato.tables.annotations import Annotations
-    from sfumato.tables.beliefs import Beliefs
-    from sfumato.tables.files import read_rows
-    from sfumato.tables.soft_labels import SoftLabels
 
     if (pilot is None) == (prior is None):
         found = "neither --pilot nor --prior" if pilot is None else "both --pilot and --prior"
-        raise _bad(f"found {found}", "one of them", "give a pilot if you have one")
+        raise bad(f"found {found}", "one of them", "give a pilot if you have one")
     if pilot is not None:
-        names = read_rows(pilot).schema.names
-        kind: Any = Annotations if "payload" in names else Beliefs if "annotator" in names else SoftLabels
-        table = kind.read(pilot)
-        refuse_empty(table, pilot)
-        return Pilot.of(table)
+        return Pilot.of(read_answers(pilot))
     assert prior is not None
-    name, _, given = prior.partition(":")
-    try:
-        alpha = [1.0] if name == "uniform" and not given else [float(each) for each in given.split(",")]
-    except ValueError:
-        alpha = []
-    if name not in ("uniform", "dirichlet") or not alpha:
-        raise _bad(f"found --prior {prior!r}", "uniform, or dirichlet:0.5,0.5,...", "choose another --prior")
+    alpha = parse_prior(prior)
     if len(alpha) == 1 and not n_classes:
-        raise _bad(f"found --prior {prior} without a number of classes", "the number of classes", "add --classes")
+        raise bad(f"found --prior {prior} without a number of classes", "the number of classes", "add --classes")
     return dirichlet(alpha, n_classes)
 
 
@@ -220,9 +199,3 @@ def _show_trade_off(table: TradeOff, plan: AnnotatorPlan, budget: float, costs: 
 
 def _figure(value: float, is_share: bool) -> str:
     return f"{100 * value:.1f}%" if is_share else f"{value:.4f}"
-
-
-def _bad(found: str, expected: str, fix: str) -> Exception:
-    from sfumato.tables.errors import BadSetting
-
-    return BadSetting(found, expected, fix)

@@ -9,6 +9,7 @@ import click
 
 from sfumato.cli.options import PATH, NameList, check_not_negative, check_outputs, refuse_empty
 from sfumato.cli.output import drawing, say_written
+from sfumato.cli.plan_options import bad, read_answers
 
 if TYPE_CHECKING:
     from sfumato.planning.costs import CostModel
@@ -108,7 +109,7 @@ def command(
             rng=rng,
         )
     elif votes or similarities or truth:
-        raise _bad("found no --pilot", "answers of the kind to compare", "add --pilot")
+        raise bad("found no --pilot", "answers of the kind to compare", "add --pilot")
     trained = exchange_from_runs(runs) if runs else {}
     costs = costs.with_times(evidence.times)
     for kind, each in given.items():
@@ -120,7 +121,7 @@ def command(
     check_size(*size)
     measured = _joined(evidence, trained)
     if rates_output and not measured:
-        raise _bad("found --rates without measurements", "a pilot with --votes, or --runs", "add them")
+        raise bad("found --rates without measurements", "a pilot with --votes, or --runs", "add them")
     comparison = compare(
         compared,
         n_items=size[0],
@@ -173,7 +174,7 @@ def _seconds(texts: tuple[str, ...] | None) -> dict[str, float]:
         try:
             given[kind] = above_0(f"seconds of {kind}", float(value))
         except ValueError as error:
-            raise _bad(
+            raise bad(
                 f"found --seconds {text!r}", "a kind and its seconds: top_two=44", "write --seconds KIND=S"
             ) from error
     return given
@@ -188,19 +189,8 @@ def _annotations(path: Path) -> Annotations:
 
 
 def _votes(path: Path | None) -> Votes | None:
-    """Hard votes; the columns of the file determine which table it is."""
-    if path is None:
-        return None
-    from sfumato.tables.annotations import Annotations
-    from sfumato.tables.beliefs import Beliefs
-    from sfumato.tables.files import read_rows
-    from sfumato.tables.soft_labels import SoftLabels
-
-    names = read_rows(path).schema.names
-    kind: Any = Annotations if "payload" in names else Beliefs if "annotator" in names else SoftLabels
-    table: Votes = kind.read(path)
-    refuse_empty(table, path)
-    return table
+    votes: Votes | None = None if path is None else read_answers(path)
+    return votes
 
 
 def _similarities(path: Path | None) -> Similarities | None:
@@ -218,9 +208,3 @@ def _joined(evidence: PilotEvidence, trained: dict[str, Any]) -> dict[str, Any]:
     return {
         kind: ExchangeRates(tuple(r for some in sources if kind in some for r in some[kind].rates)) for kind in kinds
     }
-
-
-def _bad(found: str, expected: str, fix: str) -> Exception:
-    from sfumato.tables.errors import BadSetting
-
-    return BadSetting(found, expected, fix)

@@ -11,10 +11,9 @@ import click
 
 from sfumato.cli.options import check_not_negative
 from sfumato.cli.output import bar, printable, progress_bar, say_written
-from sfumato.cli.plan_options import bad, budget_of, costs_of, deeper_items_of, pairs, read_source
+from sfumato.cli.plan_options import bad, budget_of, costs_of, deeper_items_of, pairs, read_source, threshold_of
 
 if TYPE_CHECKING:
-    from sfumato.planning.answers_per_item import ErrorThreshold
     from sfumato.planning.plan_file import Plan
 
 WIDE = 100
@@ -60,7 +59,7 @@ def run(
     wanted = goal_named(goal)
     check_not_negative("seed", seed)
     _check_places(output, page)
-    wanted_error = _threshold(threshold, share, probability)
+    wanted_error = threshold_of(threshold, share, probability)
     checked = _checked(study)
     source = read_source(pilot, prior, classes, checked, store)
     costs, notes = costs_of(source, checked, seconds=seconds, wage=wage, fee=fee, overhead=overhead, currency=currency)
@@ -187,14 +186,6 @@ def _say(text: str, indent: str = "") -> None:
             textwrap.wrap(printable(text, 10_000), WIDE, initial_indent=indent, subsequent_indent=" " * len(indent))
         )
     )
-
-
-def _threshold(error: float | None, share: float | None, probability: float) -> ErrorThreshold | None:
-    from sfumato.planning.answers_per_item import ErrorThreshold
-
-    if error is None and share is not None:
-        raise bad("found --share without --threshold", "the error that these items may not exceed", "add --threshold")
-    return None if error is None else ErrorThreshold(error, share, probability)
 
 
 def _checked(study: Path | None) -> Any:

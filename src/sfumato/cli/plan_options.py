@@ -14,6 +14,7 @@ from sfumato.tables.errors import BadSetting, SfumatoError
 if TYPE_CHECKING:
     from sfumato.aggregation.dirichlet_mixture import DirichletMixture
     from sfumato.elicitation.study_check import StudyCheckResult
+    from sfumato.planning.answers_per_item import ErrorThreshold
     from sfumato.planning.costs import CostModel
     from sfumato.planning.decision import DeeperItems
     from sfumato.planning.pilot import Pilot
@@ -70,8 +71,17 @@ def read_source(
 
 def pilot_of(path: Path, classes: Sequence[str] = ()) -> PlanSource:
     """The pilot in a file; its columns determine which table it is. Answers may need `classes`."""
-    from sfumato.cli.options import refuse_empty
     from sfumato.planning.plan_file import PilotFile
+
+    source = _of_table(read_answers(path, classes))
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return PlanSource(source.of, source.classes, source.items, source.answers, PilotFile(file=path.name, sha256=digest))
+
+
+def read_answers(path: Path, classes: Sequence[str] = ()) -> Any:
+    """Annotations, Beliefs or SoftLabels, by the columns of the file."""
+    from sfumato.cli.options import refuse_empty
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.files import read_rows
@@ -81,10 +91,16 @@ def pilot_of(path: Path, classes: Sequence[str] = ()) -> PlanSource:
     kind: Any = Annotations if "payload" in columns else Beliefs if "annotator" in columns else SoftLabels
     table = kind.read(path, classes) if kind is Annotations else kind.read(path)
     refuse_empty(table, path)
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    source = _of_table(table)
-    return PlanSource(source.of, source.classes, source.items, source.answers, PilotFile(file=path.name, sha256=digest))
+    return table
+
+
+def threshold_of(error: float | None, share: float | None, probability: float) -> ErrorThreshold | None:
+    """The required precision of `--threshold`, `--share` and `--probability`."""
+    from sfumato.planning.answers_per_item import ErrorThreshold
+
+    if error is None and share is not None:
+        raise bad("found --share without --threshold", "the error that these items may not exceed", "add --threshold")
+    return None if error is None else ErrorThreshold(error, share, probability)
 
 
 def costs_of(
@@ -221,9 +237,15 @@ def _answers_so_far(checked: StudyCheckResult, store: str | None) -> Annotations
 
 
 def _assumed(prior: str, classes: Sequence[str] | None, of_study: tuple[str, ...]) -> PlanSource:
-    """A prior as typed: `uniform`, or `dirichlet:0.5,...`."""
     from sfumato.planning.pilot import dirichlet
 
+    alpha = parse_prior(prior)
+    names = of_study or _class_names(classes, len(alpha))
+    return PlanSource(dirichlet(alpha, len(names)), names)
+
+
+def parse_prior(prior: str) -> list[float]:
+    """The parameters of a prior as typed: `uniform`, or `dirichlet:0.5,...`."""
     name, _, given = prior.partition(":")
     try:
         alpha = [1.0] if name == "uniform" and not given else [float(each) for each in given.split(",")]
@@ -231,8 +253,7 @@ def _assumed(prior: str, classes: Sequence[str] | None, of_study: tuple[str, ...
         alpha = []
     if name not in ("uniform", "dirichlet") or not alpha:
         raise bad(f"found --prior {prior!r}", "uniform, or dirichlet:0.5,0.5,...", "choose another --prior")
-    names = of_study or _class_names(classes, len(alpha))
-    return PlanSource(dirichlet(alpha, len(names)), names)
+    return alpha
 
 
 def _class_names(classes: Sequence[str] | None, n_alpha: int) -> tuple[str, ...]:

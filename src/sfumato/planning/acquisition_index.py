@@ -236,20 +236,6 @@ class UniformIndex:
 
 INDICES: tuple[Any, ...] = (UniformIndex, L2Index, KLIndex, EntropyIndex, NotUnanimousIndex, LeadIndex)
 
-__all__ = [
-    "ENOUGH",
-    "INDICES",
-    "AcquisitionIndex",
-    "EntropyIndex",
-    "ItemPosteriors",
-    "KLIndex",
-    "L2Index",
-    "LeadIndex",
-    "NotUnanimousIndex",
-    "UniformIndex",
-    "index_named",
-]
-
 
 def index_named(name: str, settings: Mapping[str, Any] | None = None) -> AcquisitionIndex:
     """The index called `name`, with these settings."""

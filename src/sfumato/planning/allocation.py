@@ -206,12 +206,7 @@ class Allocation:
     def refit(self) -> Allocation:
         """With a prior fitted to the current answers: the same state as `of` returns for them."""
         return Allocation.of(
-            self.counts,
-            self.index,
-            seconds=self.seconds,
-            stopping=self.stopping,
-            audit=self.audit,
-            deeper=self.deeper,
+            self.counts, self.index, seconds=self.seconds, stopping=self.stopping, audit=self.audit, deeper=self.deeper
         )
 
     @property

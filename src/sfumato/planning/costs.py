@@ -164,8 +164,7 @@ FEE = 1 / 3
 DEFAULT_TIMES: Mapping[str, KindTime] = MappingProxyType(
     {
         "choice": KindTime(
-            3.3,
-            "Peterson et al. 2019: mean session of 15 minutes for 200 pictures and 10 checks, without overhead",
+            3.3, "Peterson et al. 2019: mean session of 15 minutes for 200 pictures and 10 checks, without overhead"
         ),
         "top_two": KindTime(
             39.2,
@@ -175,31 +174,16 @@ DEFAULT_TIMES: Mapping[str, KindTime] = MappingProxyType(
             per_nat=0.32,
         ),
         "plausible": KindTime(
-            9.3,
-            "soft-digits: median session of 14.6 minutes for about 70 pictures and 3 checks, without overhead",
+            9.3, "soft-digits: median session of 14.6 minutes for about 70 pictures and 3 checks, without overhead"
         ),
-        "sliders": KindTime(
-            30.0,
-            "assumed, from CIFAR-10S: 3 s per pointing action, ten sliders",
-            first_ratio=2.1,
-        ),
+        "sliders": KindTime(30.0, "assumed, from CIFAR-10S: 3 s per pointing action, ten sliders", first_ratio=2.1),
         "tokens": KindTime(
             24.0,
             "assumed, from CIFAR-10S: its page without the boxes for impossible classes (39% of the actions)",
             first_ratio=2.1,
         ),
-        "typicality": KindTime(
-            5.1,
-            "assumed, from H-Mix: one of its two sliders",
-            first_ratio=1.7,
-            learned_after=8.4,
-        ),
-        "similarity": KindTime(
-            5.1,
-            "assumed, like one slider of H-Mix",
-            first_ratio=1.7,
-            learned_after=8.4,
-        ),
+        "typicality": KindTime(5.1, "assumed, from H-Mix: one of its two sliders", first_ratio=1.7, learned_after=8.4),
+        "similarity": KindTime(5.1, "assumed, like one slider of H-Mix", first_ratio=1.7, learned_after=8.4),
         "triplet": KindTime(3.3, "assumed, like one choice of CIFAR-10H"),
         "mixture": KindTime(
             10.1,

@@ -119,11 +119,7 @@ def _curve(terms: PlanTerms, candidate: Candidate) -> tuple[Point, ...]:
         candidates = [terms.uniform(candidate.equivalent, m) for m in sorted(shown)]
     return tuple(
         Point(
-            answers=each.each,
-            value=each.error.value,
-            low=each.error.low,
-            high=each.error.high,
-            money=terms.money(each),
+            answers=each.each, value=each.error.value, low=each.error.low, high=each.error.high, money=terms.money(each)
         )
         for each in candidates
     )

@@ -20,7 +20,7 @@ from sfumato.labeling.default_labeler import label_by_default
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.table import Table, columns_of
+from sfumato.tables.table import RecordTable
 
 
 def horvitz_thompson(
@@ -112,18 +112,11 @@ class DeeperEstimate:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimates(Table):
+class Estimates(RecordTable):
     """One row per quantity: the share of every class, and the uncertainty within annotators."""
 
+    record = DeeperEstimate
     rows: tuple[DeeperEstimate, ...]
-
-    classes = ()
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.rows[start:stop], DeeperEstimate)
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,12 +150,7 @@ class DeeperFormEstimates:
 
 
 def estimate_deeper_form(
-    annotations: Annotations,
-    records: pa.Table,
-    *,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    resamples: int = 1000,
+    annotations: Annotations, records: pa.Table, *, rng: np.random.Generator, level: float = 0.95, resamples: int = 1000
 ) -> DeeperFormEstimates:
     """What the deeper form would have choice, from an export and its records (`sfumato export --records`)."""
     answers = _read_answers(annotations, records)

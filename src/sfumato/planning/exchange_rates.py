@@ -9,12 +9,11 @@ from math import inf
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from sfumato.planning.goals import Goal
 from sfumato.tables.files import read_rows
 from sfumato.tables.settings import not_negative, share
-from sfumato.tables.table import Table, columns_of, rows_of
+from sfumato.tables.table import RecordTable, rows_of
 
 
 @dataclass(frozen=True)
@@ -37,18 +36,11 @@ class ExchangeRate:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExchangeRates(Table):
+class ExchangeRates(RecordTable):
     """One row per goal, measure and number of answers per item."""
 
+    record = ExchangeRate
     rates: tuple[ExchangeRate, ...]
-
-    classes = ()
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.rates[start:stop], ExchangeRate)
-
-    def __len__(self) -> int:
-        return len(self.rates)
 
     @classmethod
     def read(cls, path: str | Path) -> ExchangeRates:

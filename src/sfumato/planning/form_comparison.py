@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 from sfumato.labeling.default_labeler import label_by_default
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable, listing
-from sfumato.tables.table import Table, columns_of
+from sfumato.tables.table import RecordTable
 
 TOTAL_VARIATION, KL = "total variation", "KL divergence"
 FLOOR = 0.001
@@ -57,18 +57,11 @@ class FormScore:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FormScores(Table):
+class FormScores(RecordTable):
     """One row per form, measure and number of answers."""
 
+    record = FormScore
     scores: tuple[FormScore, ...]
-
-    classes = ()
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.scores[start:stop], FormScore)
-
-    def __len__(self) -> int:
-        return len(self.scores)
 
 
 def compare_forms(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from sfumato.planning.costs import CostModel
 from sfumato.planning.exchange_rates import ExchangeRates, rate_for
@@ -24,7 +23,7 @@ from sfumato.planning.informativeness.question_signals import (
 from sfumato.planning.pilot_evidence import TripletError
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import above_0, at_least, bad_setting, not_negative
-from sfumato.tables.table import Table, columns_of
+from sfumato.tables.table import RecordTable
 
 DIMENSIONS = 5
 NOISE = 1.0
@@ -74,19 +73,12 @@ class LabelTypeComparison:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Table):
+class Comparison(RecordTable):
     """One row per kind and goal; `budget` is the money for `equal_budget`."""
 
+    record = LabelTypeComparison
     rows: tuple[LabelTypeComparison, ...]
     budget: float
-
-    classes = ()
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.rows[start:stop], LabelTypeComparison)
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     def of_goal(self, goal: Goal) -> tuple[LabelTypeComparison, ...]:
         """The rows of a goal, best at equal budget first."""
@@ -213,18 +205,11 @@ class MapCell:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ValueMap(Table):
+class ValueMap(RecordTable):
     """One row per number of items, number of classes and kind; those of the study last."""
 
+    record = MapCell
     cells: tuple[MapCell, ...]
-
-    classes = ()
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.cells[start:stop], MapCell)
-
-    def __len__(self) -> int:
-        return len(self.cells)
 
     def best(self, n: int, k: int, *, at_equal_budget: bool) -> str:
         """The kind that recovers most of `n` items of `k` classes."""

@@ -22,7 +22,7 @@ from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable, ErrorLocation, listing
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.table import Table, columns_of
+from sfumato.tables.table import RecordTable
 
 MOST_LABELED, MOST_RATED = 100, 40
 """The largest number of items whose triplets are listed."""
@@ -44,18 +44,11 @@ class TripletError:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TripletErrors(Table):
+class TripletErrors(RecordTable):
     """One row per kind."""
 
+    record = TripletError
     errors: tuple[TripletError, ...]
-
-    classes = ()
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.errors[start:stop], TripletError)
-
-    def __len__(self) -> int:
-        return len(self.errors)
 
 
 def triplet_errors(

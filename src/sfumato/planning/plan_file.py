@@ -162,8 +162,6 @@ class PlanProvenance(PlanPart, frozen=True, kw_only=True):
 
 VERSION = 1
 
-__all__ = ["VERSION", "Fewest", "Plan", "PlanAdaptive"]
-
 
 class Plan(PlanPart, frozen=True, kw_only=True):
     """What to ask, how often, about which items, and the expected result.

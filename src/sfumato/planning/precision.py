@@ -1,6 +1,8 @@
 """The error of labels from M answers: closed forms for given distributions, and error measures (`MEASURES`) under a
 prior over items."""
 
+# ruff: noqa: ARG002
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -156,20 +158,10 @@ class TotalVariationError:
     title: ClassVar[str] = "total variation"
     uses_prior: ClassVar[bool] = False
 
-    def of_items(
-        self,
-        items: Population,
-        most: int,
-        rng: np.random.Generator,  # noqa: ARG002
-    ) -> Float[np.ndarray, "draws answers"]:
+    def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
         return expected_tv(items.probs, range(1, most + 1))
 
-    def of_prior(
-        self,
-        prior: DirichletMixture,
-        most: int,
-        rng: np.random.Generator,  # noqa: ARG002
-    ) -> Float[np.ndarray, "answers"]:
+    def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
         edges = np.sin(np.linspace(0, np.pi / 2, self.cells + 1)) ** 2
         middle = np.sin((np.arange(self.cells) + 0.5) * np.pi / 2 / self.cells) ** 2
         two = np.stack([middle, 1 - middle], axis=1)
@@ -199,20 +191,10 @@ class SquaredError:
     title: ClassVar[str] = "squared distance"
     uses_prior: ClassVar[bool] = False
 
-    def of_items(
-        self,
-        items: Population,
-        most: int,
-        rng: np.random.Generator,  # noqa: ARG002
-    ) -> Float[np.ndarray, "draws answers"]:
+    def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
         return expected_l2(items.probs, range(1, most + 1))
 
-    def of_prior(
-        self,
-        prior: DirichletMixture,
-        most: int,
-        rng: np.random.Generator,  # noqa: ARG002
-    ) -> Float[np.ndarray, "answers"]:
+    def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
         return np.asarray((1 - prior.weights @ expected_squares(prior)) / np.arange(1, most + 1))
 
     def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:

@@ -12,7 +12,7 @@ from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 
 import numpy as np
 import pyarrow as pa
@@ -163,6 +163,22 @@ def columns_of(rows: Sequence[Any], kind: type) -> pa.Table:
         for field in fields(kind)
     }
     return pa.table(columns)
+
+
+class RecordTable(Table):
+    """A table of rows that are dataclasses of the type `record`, held in the first field of the subclass."""
+
+    classes = ()
+    record: ClassVar[type]
+
+    def _records(self) -> Sequence[Any]:
+        return getattr(self, fields(self)[0].name)  # type: ignore[no-any-return, arg-type]
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        return columns_of(self._records()[start:stop], self.record)
+
+    def __len__(self) -> int:
+        return len(self._records())
 
 
 def rows_of(rows: Rows, kind: type[Record]) -> tuple[Record, ...]:

@@ -10,7 +10,6 @@ from itertools import product
 from time import perf_counter
 
 import numpy as np
-import pyarrow as pa
 
 from sfumato.jobs import JobList, run_jobs
 from sfumato.planning.informativeness.embedding import Embedder, SpectralUnfolding, effective_dimensionality, recovery
@@ -19,7 +18,7 @@ from sfumato.planning.informativeness.latent_world import LatentWorld, check_wor
 from sfumato.planning.informativeness.triplets import information_ratio
 from sfumato.tables.errors import unknown
 from sfumato.tables.settings import at_least, bad_setting, not_negative
-from sfumato.tables.table import Table, columns_of
+from sfumato.tables.table import RecordTable
 
 Size = tuple[int, int, int, int]
 """`n`, `k`, `d` and number of a world."""
@@ -52,18 +51,11 @@ class GridCell:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cells(Table):
+class Cells(RecordTable):
     """One row per cell, in the order of the grid; everything except `seconds` follows from the grid."""
 
+    record = GridCell
     cells: tuple[GridCell, ...]
-
-    classes = ()
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.cells[start:stop], GridCell)
-
-    def __len__(self) -> int:
-        return len(self.cells)
 
 
 @dataclass(frozen=True)

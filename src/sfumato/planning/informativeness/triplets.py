@@ -135,9 +135,6 @@ class TrueTriplets:
         return 1 - share("flip_rate", flip_rate)
 
 
-NOISE_MODELS = (ChannelCapacity, TrueTriplets)
-
-
 def noisy_triplets(n_triplets: float, flip_rate: float, model: NoiseModel | None = None) -> float:
     """The equivalent number of triplets without noise."""
     return n_triplets * (model or ChannelCapacity()).kept(flip_rate)
