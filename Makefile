@@ -29,7 +29,7 @@ LONG := papers/tests $(addprefix tests/,badinput browser cli/demo faults golden 
   aggregation/test_ray_engine.py contracts/test_networks.py elicitation/test_state_machine.py \
   $(addprefix cli/test_,commands.py study_commands.py study_forms.py train.py) \
   $(addprefix evaluation/test_,duplicates.py metrics.py) \
-  $(addprefix planning/test_,adaptive_value.py exchange.py form_comparison.py on_cluster.py) \
+  $(addprefix planning/test_,adaptive_value.py exchange_estimates.py form_comparison.py on_cluster.py) \
   $(addprefix reporting/test_,in_browser.py model_sections.py report.py sections_pages.py) \
   $(addprefix security/test_,races.py schemathesis.py) server/test_dashboard_login.py \
   $(addprefix training/test_,ranks.py resumable_run.py shifting.py workers.py))

@@ -1,22 +1,22 @@
-"""Planning: every figure it is asked to reach, measured.
+"""Planning benchmarks: required and measured values.
 
-    python bench/plan.py [figures ...]        all but grid-full if none is named
+    python bench/plan.py [figures ...]        all except grid-full by default
 
-gnmds        GNMDS beside that of cblearn on the triplets of soft labels, 100 iterations at most, as ratios of processor
-             seconds in one run. cblearn needs an older numpy: it has an environment of its own, in the user's cache.
+gnmds        GNMDS compared with cblearn on the triplets of soft labels, at most 100 iterations, as ratios of processor
+             seconds in one run. cblearn needs an older numpy, so it has its own environment in the user's cache.
 gradient     one loss and gradient of half a billion triplets.
 grid         the uniform 10 x 10 grid of points and classes in 5, 25 and 125 dimensions, soft and hard labels, one core.
-correlation  how information ratio and effective dimensionality go together in that grid.
+correlation  correlation of information ratio and effective dimensionality in that grid.
 grid-full    the grid of all n, k = 3 to 90, on two cores: its time is estimated from a sample first. `--sample` does
-             that alone, `-o` keeps the cells.
-precision    expected errors against 100,000 simulated sets of answers an item. [data]
-halves       answers an image that `bayes` saves on real halves of CIFAR-10H, even and adaptive. [data]
+             only that, `-o` saves the cells.
+precision    expected errors against 100,000 simulated sets of answers per item. [data]
+halves       answers per image that `bayes` saves on real halves of CIFAR-10H, even and adaptive. [data]
 update       an answer arrives, the next item is chosen: 10,000 items, 10 classes. [data]
 exchange     what a soft answer of CIFAR-10S is worth in votes of CIFAR-10H, six seeds. [data]
-all          all but grid-full.
+all          all except grid-full.
 
-Each line says what is asked, what was measured, and how many times better that is. Figures with [data] need
-SFUMATO_DATA, the folder that holds cifar10h and cifar10s. Ratios hold on a busy machine, seconds do not.
+Each line shows the required value, the measured value, and their ratio. Values with [data] need SFUMATO_DATA, the
+folder of cifar10h and cifar10s. Ratios are valid on a busy machine, seconds are not.
 """
 
 # ruff: noqa: E402

@@ -1,11 +1,11 @@
-"""Which item next: what an update costs, and how many answers a policy saves on CIFAR-10H. Called by `bench/plan.py`.
+"""Adaptive allocation: the time of an update, and the answers a policy saves on CIFAR-10H. Called by `bench/plan.py`.
 
-- the time of an update (an answer arrives, its item is looked at again, the next one is chosen) and of a refit, for
+- the time of an update (an answer arrives, its item is recomputed, the next one is chosen) and of a refit, for
   10,000 items and 10 classes;
-- the answers an image with which `bayes` matches the best add-constant smoothing at 25, on real halves of the votes;
-- the sober comparison with 51 answers for all, where the truth is drawn from the prior's family, and where the counts
-  are taken as the truth, which is the pessimistic figure;
-- what stopping at a lead of 8 needs for the most frequent label alone.
+- the answers per image with which `bayes` matches the best add-constant smoothing at 25, on real halves of the votes;
+- the comparison with 51 answers for all items, with a truth drawn from the family of the prior, and with the counts as
+  the truth, which is the pessimistic value;
+- the answers needed when stopping at a lead of 8, for the most frequent label only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SPLITS = 3
 GOAL_UNIFORM, GOAL_ADAPTIVE = 2.3, 3.0
 N_ANSWERS = 51
 N_POOL = 120
-"""Answers an item can be given where they are drawn: more than any policy that saves answers asks for."""
+"""Drawn answers available per item: more than any policy needs."""
 N_DRAWN = 2_000
 """Items of the comparison with 51 answers."""
 
@@ -92,7 +92,7 @@ def print_sober(counts: np.ndarray) -> None:
         "truth drawn from the family": np.array([rng.dirichlet(prior.alpha[j]) for j in component]),
         "counts taken as the truth": some / some.sum(axis=1, keepdims=True),
     }
-    print(f"pessimistic, beside it: answers with which bayes matches uniform {N_ANSWERS}, {N_DRAWN:,} items")
+    print(f"pessimistic, for comparison: answers with which bayes matches uniform {N_ANSWERS}, {N_DRAWN:,} items")
     for name, truth in truths.items():
         print(name)
         votes = np.array([rng.multinomial(N_POOL, row) for row in truth])

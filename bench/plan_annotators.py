@@ -1,9 +1,9 @@
-"""How near the planned precision is to simulation, and how long it takes. Called by `bench/plan.py`.
+"""Planned precision compared with simulation, and its time. Called by `bench/plan.py`.
 
 Expected total variation, squared distance and KL divergence of CIFAR-10H items (the published counts as their
-distributions) against 100,000 simulated sets of answers an item, as ratios of the means over items; and the same of a
+distributions) against 100,000 simulated sets of answers per item, as ratios of the means over items; and the same of a
 prior fitted on CIFAR-10H against 100,000 items drawn from it. Then the seconds for 10,000 items x 100 numbers of
-answers, closed form by closed form.
+answers, per closed form.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def simulated(p: np.ndarray, m: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def precision(labels: SoftLabels) -> float:
-    """How far the ratio that is furthest off is off."""
+    """The largest deviation of a ratio from 1."""
     rng = np.random.default_rng(0)
     unsure = np.flatnonzero(labels.probs.max(axis=1) < 1)
     probs = labels.probs[rng.choice(unsure, N_ITEMS, replace=False)]

@@ -1,4 +1,4 @@
-"""What an answer of CIFAR-10S is worth in votes of CIFAR-10H, goal by goal, as means of several seeds."""
+"""What an answer of CIFAR-10S is worth in votes of CIFAR-10H, per goal, as means of several seeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sfumato.planning.goals import Goal
 SEEDS = 6
 PUBLISHED = {(Goal.DISTRIBUTION, "total variation", 1): 1.07, (Goal.DISTRIBUTION, "total variation", 6): 3.6}
 NEAR = 0.1
-"""How far a mean may lie from the published figure, as a share of it."""
+"""Allowed relative difference of a mean from the published value."""
 
 
 def figures() -> Iterator[Figure]:

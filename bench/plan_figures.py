@@ -1,4 +1,4 @@
-"""A figure of the planning benchmarks: what is asked, what was measured, and how many times better that is."""
+"""One value of the planning benchmarks: required, measured, and their ratio."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """`measured` shall be at least `asked`, or at most, or (with `upto`) between the two."""
+    """`measured` must be at least `asked`, or at most, or (with `upto`) between the two."""
 
     what: str
     asked: float
@@ -18,7 +18,7 @@ class Figure:
 
     @property
     def ratio(self) -> float:
-        """1 or more where it is met."""
+        """1 or more if it is met."""
         if self.upto is not None:
             return min(self.measured / self.asked, self.upto / self.measured)
         if self.at_most:

@@ -1,4 +1,4 @@
-"""The geometry of labels: how fast, and how near to the published simulations. Called by `bench/plan.py`."""
+"""The geometry of labels: speed, and agreement with the published simulations. Called by `bench/plan.py`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def peer_run(python: Path, orders: RankedLists, d: int, seed: int, true: np.ndar
 
 
 def our_run(embedder: Embedder, orders: RankedLists, true: np.ndarray) -> dict[str, float]:
-    """The same of ours, compiled before."""
+    """The same for sfumato, compiled before."""
     found = embedder.embed(orders, rng=np.random.default_rng(1))
     seconds = best_of(TIMES[orders.n_objects], lambda: embedder.embed(orders, rng=np.random.default_rng(1)))
     rho = recovery(found=found.gram(), true=true)
@@ -85,7 +85,7 @@ def our_run(embedder: Embedder, orders: RankedLists, true: np.ndarray) -> dict[s
 
 
 def best_of(times: int, what: Callable[[], object]) -> float:
-    """The least processor seconds that `what` took."""
+    """The smallest processor seconds that `what` took."""
     took = []
     for _ in range(times):
         begun = time.process_time()

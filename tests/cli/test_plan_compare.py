@@ -102,7 +102,7 @@ def test_a_pilot_with_votes() -> None:
     tokens = frame.filter((pl.col("kind") == "tokens") & (pl.col("goal") == "distribution"))
     assert tokens["measured"][0] == 1
     assert np.isclose(tokens["seconds"][0], 9 * 1.29)
-    # Ten tokens drawn by who knows the crowd are ten votes.
+    # Ten tokens drawn from the crowd are ten votes.
     assert tokens["votes"][0] > 3
     assert 0 < tokens["flip_rate"][0] < 0.5
 

@@ -18,7 +18,7 @@ CLASSES = ["cat", "dog", "emu"]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Labels of 60 items by eight people each, and how two networks learnt the items."""
+    """Labels of 60 items by eight people each, and how two networks learned the items."""
     rng = np.random.default_rng(0)
     counts = np.array([rng.multinomial(8, p) for p in rng.dirichlet([3, 0.5, 0.2], 60)])
     items = [str(i) for i in range(60)]

@@ -1,4 +1,4 @@
-"""Asking by an index beside asking equally often, on items where the answer is known."""
+"""Adaptive assignment by an index compared with equal numbers, on items with known results."""
 
 from __future__ import annotations
 

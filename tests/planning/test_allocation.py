@@ -1,4 +1,4 @@
-"""Which item next: worths against enumeration, states against answers, choices against their probabilities."""
+"""Allocation: values against enumeration, states against answers, choices against their probabilities."""
 
 from __future__ import annotations
 
@@ -192,10 +192,10 @@ def test_what_cannot_be_is_refused(settings: dict[str, object], code: str) -> No
     assert caught.value.fix
 
 
-@pytest.mark.parametrize("told", [(3, 0), (-1, 0), (0, 3), (0, -1)])
-def test_answers_about_nothing_are_refused(told: tuple[int, int]) -> None:
+@pytest.mark.parametrize("answer", [(3, 0), (-1, 0), (0, 3), (0, -1)])
+def test_answers_about_unknown_items_are_refused(answer: tuple[int, int]) -> None:
     with pytest.raises(SfumatoError) as caught:
-        Allocation.of(np.zeros((3, 3)), L2Index()).with_answer(*told)
+        Allocation.of(np.zeros((3, 3)), L2Index()).with_answer(*answer)
     assert caught.value.code == "unknown-item"
 
 

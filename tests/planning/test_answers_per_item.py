@@ -1,4 +1,4 @@
-"""How many answers an item needs, from pilots of known crowds."""
+"""Answers needed per item, from pilots of known crowds."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_the_error_of_class_shares_is_what_happens() -> None:
 
 def test_money_buys_answers() -> None:
     table = trade_off(TRUTH, 10, costs=CostModel.plain(36, 10), n_answers=(1, 10), rng=np.random.default_rng(0))
-    assert table.n_items.tolist() == [100, 10]  # ten cents an answer
+    assert table.n_items.tolist() == [100, 10]  # ten cents per answer
     assert np.allclose(table.cost, 10)
 
 

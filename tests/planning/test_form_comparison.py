@@ -1,4 +1,4 @@
-"""Forms compared: by hand on two items, and in simulation, where it is known which form tells more."""
+"""Form comparison: by hand on two items, and in simulations with a known better form."""
 
 from __future__ import annotations
 

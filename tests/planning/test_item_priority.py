@@ -1,4 +1,4 @@
-"""Which items deserve what, against answers that are simulated one by one."""
+"""Item priorities compared with simulated answers."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_by_how_a_model_learnt_them() -> None:
     found = rank_items_by_map(
         a_map(), labels, quota, plain="choice", richer="top_two", rng=np.random.default_rng(0)
     ).to_polars()
-    assert len(found) == 6  # all four ambiguous ones, and one easy one a class
+    assert len(found) == 6  # all four ambiguous ones, and one easy item per class
     assert set(zip(found["region"], found["form"], strict=True)) == {("ambiguous", "top_two"), ("easy", "choice")}
     assert sorted(found.filter(found["region"] == "easy")["label"].to_list()) == ["cat", "dog"]
     assert found.sort("rank")["item"].to_list()[:4] == ["0", "1", "2", "3"]  # those that wavered most

@@ -1,4 +1,4 @@
-"""The plan file: what is written is read again, and everything else is refused with its field named."""
+"""The plan file: written plans are read again; other contents are refused, with the name of the field."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_every_field_must_be_there(path: str) -> None:
 def test_no_other_field_may_be(path: str) -> None:
     error = refused(changed(path, 1))
     assert "unknown field `extra`" in error.found
-    # The object it stands in is named.
+    # The object that contains it is named.
     assert (error.where.column or "").replace("[...]", "").startswith(path.split(".")[0] if "." in path else "")
 
 

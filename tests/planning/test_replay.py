@@ -223,7 +223,7 @@ def test_stopping_at_a_lead_on_cifar_10h(cifar_10h: SoftLabels) -> None:
 
 
 def test_stopping_at_a_lead_by_hand() -> None:
-    # Of one mind: three answers. One against another for ever: all eight, and no lead.
+    # Unanimous: three answers. Always divided: all eight, and no lead.
     stop = stop_at_lead(RecordedAnswers.of_counts(np.array([[10, 0], [4, 4]])), 3, np.random.default_rng(2))
     assert stop.answers_per_item <= (3 + 8) / 2
     certain = stop_at_lead(RecordedAnswers.of_counts(np.array([[10, 0], [1, 1]])), 3, np.random.default_rng(2))

@@ -1,4 +1,4 @@
-"""Rates: powers by hand, what stands in for what, and what is published."""
+"""Vote rates: powers by hand, defaults, and published rates."""
 
 from __future__ import annotations
 

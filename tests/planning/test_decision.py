@@ -1,4 +1,4 @@
-"""Decisions whose figures can be worked out by hand: squared distances of shares, `(1 - E |p|^2) / M`."""
+"""Decisions with values computed by hand: squared distances of shares, `(1 - E |p|^2) / M`."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_the_class_of_items_by_a_lead() -> None:
 
 
 def terms_with(ratio: float, spread: float) -> PlanTerms:
-    """Errors of 1 / votes, and an adaptive study that was found to have so much of them at 4 answers and beyond."""
+    """Errors of 1 / votes, and an adaptive study with this share of them from 4 answers on."""
     votes = np.arange(1.0, 11)
     curve = VoteCurve(votes, 1 / votes, np.tile(1 / votes, (50, 1)))
     adapted = AdaptiveCurve(

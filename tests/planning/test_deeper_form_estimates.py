@@ -1,4 +1,4 @@
-"""What the deeper form would have said: by hand, and in simulation, where the plain mean is wrong and is seen to be."""
+"""Estimates of the deeper form: by hand, and in simulations in which the plain mean is biased."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ N_ITEMS, N_PEOPLE, SHARE, UNSURE = 40, 10, 0.15, 0.65
 
 
 class Crowd:
-    """Everybody has a belief about everything; who leaves more than a third to the other class is not sure."""
+    """Everybody has a belief about every item; people who leave more than a third to the other class are not sure."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         truth = rng.beta(0.8, 0.8, N_ITEMS)

@@ -28,7 +28,7 @@ def votes_on(p: np.ndarray, each: int, seed: int = 1) -> SoftLabels:
 
 
 def beliefs_on(p: np.ndarray, each: int, seed: int = 2, concentration: float | None = None) -> Beliefs:
-    """Answers of `each` people an item: votes drawn from the truth, or beliefs scattered around it."""
+    """Answers of `each` people per item: votes drawn from the truth, or beliefs scattered around it."""
     rng = np.random.default_rng(seed)
     items = np.repeat([f"i{i}" for i in range(len(p))], each)
     people = np.tile([f"p{j}" for j in range(each)], len(p))
