@@ -29,18 +29,9 @@ from sfumato.tables.text_columns import CodedText
 
 FILES = ("elicitations.csv.gz", "elicitations.csv")
 COLUMNS = (
-    "annotator",
-    "trial_index",
-    "image_index",
-    "true_label",
-    "most_probable",
-    "most_probable_pct_raw",
-    "second_probable",
-    "second_probable_pct_raw",
-    "impossible",
-    "is_repeat",
-    "rt_ms",
-)
+    "annotator", "trial_index", "image_index", "true_label", "most_probable", "most_probable_pct_raw",
+    "second_probable", "second_probable_pct_raw", "impossible", "is_repeat", "rt_ms",
+)  # fmt: skip
 OPTIONAL = ("most_probable_pct_raw", "second_probable_pct_raw", "impossible")
 TYPING_SLIPS = {"8p": "80"}
 """Typed percentages that are not numbers, and how the authors read them."""

@@ -29,18 +29,9 @@ from sfumato.tables.text_columns import CodedText
 MIXING_FILES = ("infer_mixing_factor.csv.gz", "hmix_infer_mixing_factor.csv")
 LABEL_FILES = ("hmix_individ_soft_labels.json.gz", "hmix_individ_soft_labels.json")
 COLUMNS = (
-    "annotator",
-    "task",
-    "label1",
-    "index1",
-    "label2",
-    "index2",
-    "true_mixing",
-    "response_mixing_pct_raw",
-    "confidence_pct",
-    "rt_ms",
-    "trial_index",
-)
+    "annotator", "task", "label1", "index1", "label2", "index2", "true_mixing", "response_mixing_pct_raw",
+    "confidence_pct", "rt_ms", "trial_index",
+)  # fmt: skip
 PARTS = ("mixing", "soft-labels")
 NAME = re.compile(r"mixed_[0-9.]+_[A-Z][a-z]+_\d+_[A-Z][a-z]+_\d+\.png")
 

@@ -71,13 +71,9 @@ def check_no_second_answer(rows: Rows, item: CodedText, annotator: CodedText, la
         row = int(np.argmax(later))
         name = show(annotator.names[int(annotator.codes[row])].as_py())
         item_name = show(item.names[int(item.codes[row])].as_py())
-        raise BadTable(
-            f"annotator {name} answering item {item_name} again ({int(later.sum()):,} such rows)",
-            "one answer per annotator and item",
-            "keep them as repeats with --repeats, or remove the wrong rows",
-            "duplicate-answer",
-            where=rows.where(row),
-        )
+        found = f"annotator {name} answering item {item_name} again ({int(later.sum()):,} such rows)"
+        fix = "keep them as repeats with --repeats, or remove the wrong rows"
+        raise BadTable(found, "one answer per annotator and item", fix, "duplicate-answer", rows.where(row))
 
 
 def ordered_classes(label: CodedText, given: Sequence[str], rows: Rows, column: str) -> tuple[str, ...]:

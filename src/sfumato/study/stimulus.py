@@ -10,17 +10,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Item:
-    """An item of a study: its id, what is shown (a picture or a text), and its class where the source tells one."""
+    """An item: its id, the picture or text that is shown, and its class if the source has one."""
 
     id: str
     picture: Path | None = None
     row: int | None = None
-    """The row of an npz that holds the picture."""
+    """The row of the picture in an npz."""
     text: str | None = None
     given: str | None = None
-    """The class the source files it under: its folder, or its `class` column."""
+    """The class in the source: the name of its folder, or its `class` column."""
     columns: Mapping[str, str] = field(default_factory=dict)
-    """The further columns of its row in a CSV: `other`, `a`, `b`, `first`, `second` and whatever else stands there."""
+    """The other columns of its row in a CSV: `other`, `a`, `b`, `first`, `second` ..."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class Upscale(StrEnum):
 
 
 class Assignment(StrEnum):
-    """Which item is assigned next: the one with the fewest answers, or the one where an answer is worth most."""
+    """Which item is assigned next: the one with the fewest answers, or the one whose answer is worth most."""
 
     FEWEST = "fewest"
     ADAPTIVE = "adaptive"
@@ -265,8 +265,8 @@ class Pay:
 
 @dataclass(frozen=True)
 class Recruiting:
-    """The recruitment platform with its settings, and its completion codes: for participants who finished, who were
-    screened out, and who did not consent."""
+    """The recruitment platform with its settings, and its completion codes: participants finished, were screened out,
+    or did not consent."""
 
     platform: str
     completed: str

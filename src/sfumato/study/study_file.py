@@ -153,10 +153,6 @@ def _not_toml(text: str, file: Path, error: Exception) -> BadFile:
     line = None
     if match:
         line = int(match.group(2)) if match.group(2) else text.rstrip("\n").count("\n") + 1
-    return BadFile(
-        f"text that is not TOML ({reason[:120]})",
-        "TOML: [tables], and key = value with text in quotes",
-        "correct this line; a quote or bracket may be open above it",
-        code="bad-toml",
-        where=ErrorLocation(str(file), line=line),
-    )
+    found, expected = f"text that is not TOML ({reason[:120]})", "TOML: [tables], and key = value with text in quotes"
+    fix = "correct this line; a quote or bracket may be open above it"
+    return BadFile(found, expected, fix, "bad-toml", ErrorLocation(str(file), line=line))

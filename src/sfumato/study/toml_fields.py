@@ -1,4 +1,4 @@
-"""Reads the keys of one table of a study file. A wrong value is recorded as a mistake and replaced by its default.
+"""Reads the keys of single tables of a study file. A wrong value is recorded as a mistake and replaced by its default.
 
 Used by `study_file` and `study_tables`; the limits are those of the fields in `study`.
 """

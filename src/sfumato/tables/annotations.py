@@ -170,13 +170,10 @@ class Annotations(Table):
             try:
                 answers = decode(payloads, kind)
             except PayloadFault as fault:
-                raise InvalidAnswer(
-                    f"{show(payloads[fault.index])} ({fault.found})",
-                    f"{fault.expected} as {kind.label}",
-                    "see docs/tables.md for the payload of each kind",
-                    "bad-payload",
-                    where=self.where(row + int(np.argmax(inverse == fault.index))),
-                ) from fault
+                found, expected = f"{show(payloads[fault.index])} ({fault.found})", f"{fault.expected} as {kind.label}"
+                where = self.where(row + int(np.argmax(inverse == fault.index)))
+                fix = "see docs/tables.md for the payload of each question type"
+                raise InvalidAnswer(found, expected, fix, "bad-payload", where) from fault
             yield answers, inverse, row
             row += len(inverse)
 
@@ -214,13 +211,9 @@ def _payloads(rows: Rows, column: pa.ChunkedArray, start: int) -> pa.ChunkedArra
             check_objects(texts)
         except PayloadFault as fault:
             row = int(np.argmax(inverse == fault.index))
-            raise InvalidAnswer(
-                f"{show(texts[fault.index])} ({fault.found})",
-                fault.expected,
-                "write the answer as a JSON object in double quotes",
-                "bad-payload",
-                where=rows.where(start + row, "payload"),
-            ) from fault
+            found, fix = f"{show(texts[fault.index])} ({fault.found})", "write the answer as a JSON object"
+            where = rows.where(start + row, "payload")
+            raise InvalidAnswer(found, fault.expected, fix, "bad-payload", where) from fault
         start += len(chunk)
     return pa.chunked_array(pieces, pa.dictionary(pa.int32(), pa.string()))
 

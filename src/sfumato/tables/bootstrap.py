@@ -100,14 +100,6 @@ class Bootstrap:
         """The sums of each of `values` in every block."""
         return np.stack([np.bincount(self.block, weights=each, minlength=self.n_blocks) for each in values], axis=1)
 
-    def sums_by(
-        self, group: Int[np.ndarray, "items"], n_groups: int, values: Float[np.ndarray, "items"]
-    ) -> Float[np.ndarray, "blocks groups"]:
-        """The sums of `values` per block and group of items."""
-        cell = self.block * n_groups + group
-        summed = np.bincount(cell, weights=values, minlength=self.n_blocks * n_groups)
-        return np.asarray(summed, np.float64).reshape(self.n_blocks, n_groups)
-
     def drawn(
         self,
         sums: Float[np.ndarray, "blocks sums"],

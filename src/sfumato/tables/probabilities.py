@@ -46,13 +46,9 @@ def classes_of(rows: Rows) -> tuple[str, ...]:
     wide = tuple(name.removeprefix(WIDE_PREFIX) for name in rows.schema.names if name.startswith(WIDE_PREFIX))
     named = rows.classes()
     if "probs" in rows.schema.names and named is None:
-        raise BadTable(
-            "a column 'probs' but no class names",
-            "the classes as a JSON array under the schema metadata key sfumato.classes",
-            "name them with the argument classes, or use one column per class (p:cat)",
-            "missing-classes",
-            where=rows.where(),
-        )
+        expected = "the classes as a JSON array under the schema metadata key sfumato.classes"
+        fix = "name them with the argument classes, or use one column per class (p:cat)"
+        raise BadTable("a column 'probs' but no class names", expected, fix, "missing-classes", rows.where())
     if "probs" not in rows.schema.names and not wide:
         fix = other_table(rows.schema.names) or "name the probability columns p:<class>"
         expected = "a column 'probs', or one column per class (p:cat)"
@@ -119,13 +115,9 @@ def _from_list(rows: Rows, column: pa.ChunkedArray, n_classes: int, start: int) 
         wrong = (lengths != n_classes) | chunk.is_null().to_numpy(zero_copy_only=False)
         if wrong.any() or chunk.flatten().null_count:
             bad = int(np.argmax(wrong)) if wrong.any() else int(np.argmax(chunk.flatten().is_null())) // n_classes
-            raise BadTable(
-                show(chunk[bad].as_py()),
-                f"{n_classes} values, one per class, none missing",
-                "write one value per class, in the order of sfumato.classes",
-                "wrong-length",
-                where=rows.where(start + bad, "probs"),
-            )
+            expected = f"{n_classes} values, one per class, none missing"
+            fix, where = "write one value per class, in the order of sfumato.classes", rows.where(start + bad, "probs")
+            raise BadTable(show(chunk[bad].as_py()), expected, fix, "wrong-length", where)
         parts.append(chunk.flatten().cast(pa.float64()).to_numpy(zero_copy_only=False).reshape(-1, n_classes))
         start += len(chunk)
     return np.concatenate(parts) if len(parts) != 1 else parts[0]

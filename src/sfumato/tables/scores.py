@@ -129,12 +129,8 @@ class Scores(Table):
         for score in self.rows():
             if (score.metric, score.condition) == (metric, condition):
                 return score.value
-        raise BadTable(
-            f"no {metric} under {condition!r}",
-            "a metric and a condition of this table",
-            f"choose from {', '.join(dict.fromkeys(self.metric))} and {', '.join(dict.fromkeys(self.condition))}",
-            "missing-score",
-        )
+        fix = f"choose from {', '.join(dict.fromkeys(self.metric))} and {', '.join(dict.fromkeys(self.condition))}"
+        raise BadTable(f"no {metric} under {condition!r}", "a metric and condition of this table", fix, "missing-score")
 
 
 @dataclass(frozen=True)

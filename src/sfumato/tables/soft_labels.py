@@ -160,12 +160,9 @@ class SoftLabels(Table):
 def check_same_estimand(one: SoftLabels, other: SoftLabels, doing: str) -> None:
     """Raise if the two tables have different estimands."""
     if one.estimand is not None and other.estimand is not None and one.estimand is not other.estimand:
-        raise BadTable(
-            f"labels of {one.estimand!r} and of {other.estimand!r}",
-            f"the same estimand for {doing}",
-            "aggregate both with methods of the same estimand: see docs/aggregate.md",
-            "mixed-targets",
-        )
+        found = f"labels of {one.estimand!r} and of {other.estimand!r}"
+        fix = "aggregate both with methods of the same estimand: see docs/aggregate.md"
+        raise BadTable(found, f"the same estimand for {doing}", fix, "mixed-targets")
 
 
 def _estimand_of(rows: Rows) -> Estimand | None:
@@ -174,13 +171,12 @@ def _estimand_of(rows: Rows) -> Estimand | None:
         return None
     known = next((estimand for estimand in Estimand if estimand.encode() == text), None)
     if known is None:
-        raise BadTable(
+        expected = " or ".join(repr(estimand.value) for estimand in Estimand)
+        found, fix = (
             f"{show(text)} under the metadata key sfumato.target",
-            " or ".join(repr(estimand.value) for estimand in Estimand),
             "write the file again with sfumato aggregate",
-            "bad-target",
-            where=rows.where(),
         )
+        raise BadTable(found, expected, fix, "bad-target", rows.where())
     return known
 
 

@@ -23,11 +23,10 @@ def strategy_from_name(family: str, members: tuple[Any, ...], name: str, setting
     known = {field.name: field for field in fields(member)}
     for setting in settings:
         if setting not in known:
-            raise BadSetting(
-                f"the setting {setting.replace('_', '-')} for {name}",
-                f"settings of {name}: {listing([n.replace('_', '-') for n in known]) or 'it has none'}",
-                f"leave out --{setting.replace('_', '-')}, or choose another {family}",
-            )
+            option = setting.replace("_", "-")
+            expected = f"settings of {name}: {listing([n.replace('_', '-') for n in known]) or 'it has none'}"
+            fix = f"leave out --{option}, or choose another {family}"
+            raise BadSetting(f"the setting {option} for {name}", expected, fix)
     for setting, field in known.items():
         if field.default is MISSING and field.default_factory is MISSING and setting not in settings:
             raise BadSetting(

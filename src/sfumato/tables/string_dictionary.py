@@ -130,12 +130,8 @@ class StringDictionary:
     def _make_room(self, n_texts: int, n_bytes: int) -> None:
         used = int(self._ends[self._n_known])
         if used + n_bytes >= 2**31:
-            raise BadTable(
-                "more than 2 GiB of distinct ids",
-                "shorter or fewer ids",
-                "number the items, and store the long ids elsewhere",
-                "too-large",
-            )
+            fix = "number the items, and store the long ids elsewhere"
+            raise BadTable("more than 2 GiB of distinct ids", "shorter or fewer ids", fix, "too-large")
         self._known = resized(self._known, used + n_bytes)
         self._ends = resized(self._ends, self._n_known + n_texts + 1)
         needed = 1 << (3 * (self._n_known + n_texts) // 2).bit_length()

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from sfumato.tables.errors import BadFile, UnsafeFile
-from sfumato.tables.files.text_bytes import CheckedBytes, is_not_utf8, line_where, raw_bytes
+from sfumato.tables.files.text_bytes import CheckedBytes, not_utf8, raw_bytes
 
 
 def read_all(path, size: int = 64) -> bytes:
@@ -126,8 +126,8 @@ def test_a_nul_byte_names_its_line(written, packed):
 
 @pytest.mark.parametrize(("data", "line"), [(b"a\n\xc3\xa9\nb\xe9\n", 3), (b"\xff\n", 1), (b"a\nb", 1)])
 def test_the_line_that_is_not_utf8(written, data, line):
-    assert line_where(written("a.csv", data), is_not_utf8) == line
-    assert line_where(written("a.csv.gz", gzip.compress(data)), is_not_utf8) == line
+    assert not_utf8(written("a.csv", data)).where.line == line
+    assert not_utf8(written("a.csv.gz", gzip.compress(data))).where.line == line
 
 
 def test_raw_bytes_are_unchecked(written):

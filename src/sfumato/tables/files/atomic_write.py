@@ -73,17 +73,10 @@ def _cannot_write(path: Path, error: OSError | ValueError) -> CannotWrite:
     if full:
         found, fix, code = "the disk is full", "free some space and run the command again", "disk-full"
     elif number in (errno.ENOENT, errno.ENOTDIR) and not path.parent.is_dir():
-        found, fix, code = (
-            f"there is no folder {str(path.parent)!r}",
-            "create the folder first",
-            "no-such-folder",
-        )
+        found, fix, code = f"there is no folder {str(path.parent)!r}", "create the folder first", "no-such-folder"
     else:
-        found, fix, code = (
-            f"writing failed ({getattr(error, 'strerror', None) or error})",
-            "check the folder's permissions",
-            "cannot-write",
-        )
+        found = f"writing failed ({getattr(error, 'strerror', None) or error})"
+        fix, code = "check the folder's permissions", "cannot-write"
     return CannotWrite(f"{found}{kept}", "a place to write", fix, code, where=path)
 
 
@@ -118,12 +111,9 @@ def atomic_folder(folder: Path, format_name: str) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
         shutil.rmtree(part, ignore_errors=True)
-        raise CannotWrite(
-            f"writing failed ({error.strerror or error})",
-            "a place to write, with free space",
-            "free some space, or check the folder's permissions; nothing was changed",
-            where=folder,
-        ) from error
+        found, expected = f"writing failed ({error.strerror or error})", "a place to write, with free space"
+        fix = "free some space, or check the folder's permissions; nothing was changed"
+        raise CannotWrite(found, expected, fix, where=folder) from error
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, SfumatoError, listing, show
-from sfumato.tables.files.text_bytes import CheckedBytes, is_not_utf8, line_where, raw_bytes
+from sfumato.tables.files.text_bytes import CheckedBytes, line_where, not_utf8, raw_bytes
 
 MAX_COLUMNS = 4096
 BLOCK_BYTES = 4 * 2**20
@@ -33,7 +33,7 @@ def first_record(path: Path) -> list[str]:
     try:
         text = start.decode("utf-8-sig", errors="strict" if whole else "ignore")
     except UnicodeDecodeError as error:
-        raise _not_utf8(path) from error
+        raise not_utf8(path) from error
     fields = next(_records(io.StringIO(text, newline="")), [])
     if not whole and "\n" not in text and "\r" not in text:
         raise _huge(path)
@@ -51,11 +51,8 @@ def read_header(path: Path) -> list[str]:
         found, expected, code = f"{len(names):,} columns", f"at most {MAX_COLUMNS:,}", "too-many-columns"
         fix = "is the table transposed? write one row per answer or item"
     elif separator:
-        found, expected, code = (
-            f"a header separated by {separator!r}",
-            "columns separated by commas",
-            "wrong-separator",
-        )
+        found = f"a header separated by {separator!r}"
+        expected, code = "columns separated by commas", "wrong-separator"
         fix = "save the file with commas"
     elif doubled := [name for name, n in Counter(names).items() if n > 1]:
         found, expected, code = f"column {listing(doubled)} more than once", "each column once", "doubled-column"
@@ -201,7 +198,7 @@ def _numbered(path: Path) -> Iterator[tuple[int, list[str]]]:
 def _located(path: Path, n_columns: int, message: str) -> SfumatoError:
     """The error for a file that pyarrow could not read, with the line found by reading it again."""
     if "UTF8" in message:
-        return _not_utf8(path)
+        return not_utf8(path)
     try:
         with CheckedBytes(path, quotes=True) as file:
             file.read_all()
@@ -209,37 +206,14 @@ def _located(path: Path, n_columns: int, message: str) -> SfumatoError:
         return error
     for start, fields in _numbered(path):
         if len(fields) != n_columns:
-            return BadTable(
-                f"{len(fields)} fields ({show(','.join(fields))})",
-                f"{n_columns} fields as in the header",
-                "add or remove commas; quote text that contains one",
-                "ragged-row",
-                where=ErrorLocation(str(path), line=start),
-            )
-    return BadFile(
-        f"text that is not CSV ({message[:120]})",
-        "comma-separated rows",
-        "look for stray quotes and line breaks",
-        "bad-csv",
-        where=path,
-    )
+            found, expected = f"{len(fields)} fields ({show(','.join(fields))})", f"{n_columns} fields as in the header"
+            fix = "add or remove commas; quote text that contains one"
+            return BadTable(found, expected, fix, "ragged-row", ErrorLocation(str(path), line=start))
+    fix = "look for stray quotes and line breaks"
+    return BadFile(f"text that is not CSV ({message[:120]})", "comma-separated rows", fix, "bad-csv", path)
 
 
 def _huge(path: Path) -> BadFile:
-    return BadFile(
-        f"a row longer than {BLOCK_BYTES:,} bytes",
-        "shorter rows",
-        "look for an unclosed quote, or a document pasted into a field",
-        "huge-field",
-        where=ErrorLocation(str(path), line=line_where(path, lambda text: len(text) > BLOCK_BYTES)),
-    )
-
-
-def _not_utf8(path: Path) -> BadFile:
-    return BadFile(
-        "bytes that are not UTF-8",
-        "UTF-8 text",
-        "save the file as UTF-8",
-        "not-utf8",
-        where=ErrorLocation(str(path), line=line_where(path, is_not_utf8)),
-    )
+    fix = "look for an unclosed quote, or a document pasted into a field"
+    where = ErrorLocation(str(path), line=line_where(path, lambda text: len(text) > BLOCK_BYTES))
+    return BadFile(f"a row longer than {BLOCK_BYTES:,} bytes", "shorter rows", fix, "huge-field", where)

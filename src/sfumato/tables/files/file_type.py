@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.tables.errors import BadFile, wrong_ending
+from sfumato.tables.errors import BadFile, UnsafeFile, wrong_ending
 
 MAX_EXPANSION = 500
 """A compressed file may expand this many times ..."""
@@ -101,10 +101,13 @@ def check_content(path: Path, kind: FileKind) -> None:
         expected = "NumPy"
     if content == expected:
         return
-    raise BadFile(
-        f"{content or 'other'} content in a file with a {kind.name} name",
-        f"{expected or 'plain UTF-8'} content",
-        ("save the text as UTF-8" if content == "UTF-16 text" else "rename the file by its content, or write it again"),
-        "not-utf8" if content == "UTF-16 text" else "wrong-content",
-        where=path,
-    )
+    is_text = content == "UTF-16 text"
+    fix = "save the text as UTF-8" if is_text else "rename the file by its content, or write it again"
+    found = f"{content or 'other'} content in a file with a {kind.name} name"
+    code = "not-utf8" if is_text else "wrong-content"
+    raise BadFile(found, f"{expected or 'plain UTF-8'} content", fix, code, path)
+
+
+def decompression_bomb(path: Path, found: str, limit: str, otherwise: str = "decompress it first") -> UnsafeFile:
+    """The error for a file whose content is too large for its size; `otherwise` is what to do with a trusted file."""
+    return UnsafeFile(found, f"at most {limit}", f"if you trust the file, {otherwise}", "bomb", path)

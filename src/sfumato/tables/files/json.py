@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from sfumato.tables.errors import BadFile, ErrorLocation, UnsafeFile
-from sfumato.tables.files.file_type import JSON, check_content
-from sfumato.tables.files.text_bytes import CheckedBytes, is_not_utf8, line_where
+from sfumato.tables.errors import BadFile, ErrorLocation
+from sfumato.tables.files.file_type import JSON, check_content, decompression_bomb
+from sfumato.tables.files.text_bytes import CheckedBytes, not_utf8
 from sfumato.tables.payloads import DoubledKey, unique_keys
 
 MAX_FREE_VALUES = 1_000_000
@@ -31,13 +31,7 @@ def read_document(path: Path) -> Any:
     except RecursionError as error:
         raise _bad(path, "values nested too deep", "at most some hundred levels", None) from error
     except UnicodeDecodeError as error:
-        raise BadFile(
-            "bytes that are not UTF-8",
-            "UTF-8 text",
-            "save the file as UTF-8",
-            "not-utf8",
-            where=ErrorLocation(str(path), line=line_where(path, is_not_utf8)),
-        ) from error
+        raise not_utf8(path) from error
     except (msgspec.MsgspecError, ValueError) as error:
         line = _line(data, str(error))
         raise _bad(path, f"text that is not JSON ({error})", "one complete JSON document", line) from error
@@ -47,13 +41,8 @@ def _check_weight(path: Path, data: bytes) -> None:
     """Reject a small file with millions of values: each needs about 100 bytes of memory."""
     n_values = data.count(b",") + data.count(b"{") + data.count(b"[")
     if n_values > MAX_FREE_VALUES and n_values > MAX_VALUES_PER_BYTE * path.stat().st_size:
-        raise UnsafeFile(
-            f"more than {n_values:,} values in a file of {path.stat().st_size:,} bytes",
-            f"at most {MAX_VALUES_PER_BYTE} values per byte",
-            "if you trust the file, decompress it first",
-            "bomb",
-            where=path,
-        )
+        found = f"more than {n_values:,} values in a file of {path.stat().st_size:,} bytes"
+        raise decompression_bomb(path, found, f"{MAX_VALUES_PER_BYTE} values per byte")
 
 
 def _line(data: bytes, message: str) -> int | None:
@@ -65,10 +54,5 @@ def _line(data: bytes, message: str) -> int | None:
 
 
 def _bad(path: Path, found: str, expected: str, line: int | None) -> BadFile:
-    return BadFile(
-        found,
-        expected,
-        "export the file again, or correct it",
-        "bad-json",
-        where=ErrorLocation(str(path), line=line),
-    )
+    fix = "export the file again, or correct it"
+    return BadFile(found, expected, fix, "bad-json", ErrorLocation(str(path), line=line))

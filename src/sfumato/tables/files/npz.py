@@ -13,7 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from sfumato.tables.errors import UnsafeFile, damaged_file
-from sfumato.tables.files.file_type import FREE_EXPANSION_BYTES, MAX_EXPANSION, NUMPY, check_content
+from sfumato.tables.files.file_type import FREE_EXPANSION_BYTES, MAX_EXPANSION, NUMPY, check_content, decompression_bomb
 
 # All errors of NumPy, zipfile and zlib on damaged files, found by changing every byte of one.
 DAMAGE = (
@@ -49,13 +49,9 @@ def _read_array(file: object, n_bytes: int, path: Path) -> np.ndarray:
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, fortran_order, dtype = read_header(stream)
     if dtype.hasobject:
-        raise UnsafeFile(
-            "an array of Python objects, which needs a pickle",
-            "arrays of numbers or text",
-            "save it again with a plain dtype (a pickle can run any program when it is opened)",
-            "pickle",
-            where=path,
-        )
+        fix = "save it again with a plain dtype (a pickle can run any program when it is opened)"
+        found = "an array of Python objects, which needs a pickle"
+        raise UnsafeFile(found, "arrays of numbers or text", fix, "pickle", path)
     n_values = math.prod(shape)
     if n_values * dtype.itemsize > n_bytes:
         raise ValueError(f"{n_values:,} values expected in {n_bytes:,} bytes")
@@ -68,10 +64,8 @@ def _read_array(file: object, n_bytes: int, path: Path) -> np.ndarray:
 def _check_expansion(path: Path, archive: zipfile.ZipFile) -> None:
     total = sum(info.file_size for info in archive.infolist())
     if total > FREE_EXPANSION_BYTES and total > MAX_EXPANSION * path.stat().st_size:
-        raise UnsafeFile(
+        found, limit = (
             f"{total:,} bytes in a file of {path.stat().st_size:,}",
-            f"at most {MAX_EXPANSION} times the compressed size",
-            "if you trust the file, save it without compression (np.savez)",
-            "bomb",
-            where=path,
+            f"{MAX_EXPANSION} times the compressed size",
         )
+        raise decompression_bomb(path, found, limit, "save it without compression (np.savez)")

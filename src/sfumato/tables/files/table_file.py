@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.tables.errors import BadTable, ErrorLocation, UnsafeFile, bad_classes, damaged_file, listing, show
+from sfumato.tables.errors import BadTable, ErrorLocation, bad_classes, damaged_file, listing, show
 from sfumato.tables.files import csv as csv_files
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.file_type import (
@@ -22,6 +22,7 @@ from sfumato.tables.files.file_type import (
     PARQUET,
     TABLE_KINDS,
     check_content,
+    decompression_bomb,
     kind_of,
 )
 
@@ -45,12 +46,9 @@ class Rows:
     def of(cls, frame: Any, classes: Sequence[str] = ()) -> Rows:
         """Rows of any Arrow-compatible table: pyarrow, Polars, pandas (from 2.2), DuckDB, a sfumato table."""
         if not hasattr(frame, "__arrow_c_stream__"):
-            raise BadTable(
-                f"a {type(frame).__name__}",
-                "an Arrow-compatible table (pyarrow, Polars, pandas ...)",
-                "pass a data frame, or use from_numpy for arrays",
-                "not-a-table",
-            )
+            expected = "an Arrow-compatible table (pyarrow, Polars, pandas ...)"
+            fix = "pass a data frame, or use from_numpy for arrays"
+            raise BadTable(f"a {type(frame).__name__}", expected, fix, "not-a-table")
         reader = pa.RecordBatchReader.from_stream(frame)
         rows = cls(reader.schema, (pa.Table.from_batches([batch]) for batch in reader))
         return rows.with_classes(classes) if classes else rows
@@ -91,25 +89,16 @@ class Rows:
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             classes = None
         if classes is None:
-            raise BadTable(
-                f"{show(text)} under the metadata key sfumato.classes",
-                "a JSON array of class names",
-                "write the file again",
-                "bad-classes",
-                where=self.where(),
-            )
+            found, expected = f"{show(text)} under the metadata key sfumato.classes", "a JSON array of class names"
+            raise BadTable(found, expected, "write the file again", "bad-classes", self.where())
         return tuple(classes)
 
 
 def class_names(classes: Sequence[str]) -> tuple[str, ...]:
     """The names as a tuple; a single text is an error, because Python would split it into letters."""
     if isinstance(classes, str):
-        raise BadTable(
-            f"the text {show(classes)} for classes",
-            "a list of names",
-            f"write {[name.strip() for name in classes.split(',')]}",
-            "bad-classes",
-        )
+        fix = f"write {[name.strip() for name in classes.split(',')]}"
+        raise BadTable(f"the text {show(classes)} for classes", "a list of names", fix, "bad-classes")
     return tuple(classes)
 
 
@@ -200,13 +189,9 @@ def check_not_bomb(path: Path, n_bytes: int, times: int = MAX_EXPANSION) -> None
     """Raise if `n_bytes` are too many for the size of the file."""
     size = path.stat().st_size
     if n_bytes > FREE_EXPANSION_BYTES and n_bytes > times * size:
-        raise UnsafeFile(
-            f"about {n_bytes:,} bytes of data in a file of {size:,}",
-            f"at most {times:,} times the size of the file",
-            "if you trust the file, open it with pyarrow and pass the table to from_arrow",
-            "bomb",
-            where=path,
-        )
+        found = f"about {n_bytes:,} bytes of data in a file of {size:,}"
+        fix = "open it with pyarrow and pass the table to from_arrow"
+        raise decompression_bomb(path, found, f"{times:,} times the size of the file", fix)
 
 
 def _is_text(kind: pa.DataType) -> bool:

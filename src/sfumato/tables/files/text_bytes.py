@@ -10,8 +10,8 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from sfumato.tables.errors import BadFile, ErrorLocation, UnsafeFile, damaged_file
-from sfumato.tables.files.file_type import FREE_EXPANSION_BYTES, MAX_EXPANSION
+from sfumato.tables.errors import BadFile, ErrorLocation, damaged_file
+from sfumato.tables.files.file_type import FREE_EXPANSION_BYTES, MAX_EXPANSION, decompression_bomb
 
 QUOTE = ord('"')
 BETWEEN_FIELDS = np.zeros(256, dtype=bool)
@@ -67,22 +67,13 @@ class CheckedBytes(io.RawIOBase):
         if self._compressed_size is None or self.n_bytes <= FREE_EXPANSION_BYTES:
             return
         if self.n_bytes > MAX_EXPANSION * self._compressed_size:
-            raise UnsafeFile(
-                f"more than {self.n_bytes:,} bytes in a gzip file of {self._compressed_size:,}",
-                f"at most {MAX_EXPANSION} times the compressed size",
-                "if you trust the file, decompress it first",
-                "bomb",
-                where=self._path,
-            )
+            found = f"more than {self.n_bytes:,} bytes in a gzip file of {self._compressed_size:,}"
+            raise decompression_bomb(self._path, found, f"{MAX_EXPANSION} times the compressed size")
 
     def _nul_byte(self) -> BadFile:
-        return BadFile(
-            "a NUL byte",
-            "text without NUL bytes",
-            "remove the byte; the file may be damaged or of another type",
-            "nul-byte",
-            where=ErrorLocation(str(self._path), line=line_where(self._path, lambda text: b"\0" in text)),
-        )
+        fix = "remove the byte; the file may be damaged or of another type"
+        where = ErrorLocation(str(self._path), line=line_where(self._path, lambda text: b"\0" in text))
+        return BadFile("a NUL byte", "text without NUL bytes", fix, "nul-byte", where)
 
 
 class QuoteCheck:
@@ -134,13 +125,9 @@ class QuoteCheck:
         return line
 
     def _bad_quote(self, found: str, code: str, line: int) -> BadFile:
-        return BadFile(
-            found,
-            "quotes in pairs, around whole fields",
-            'close the quote; write a quote inside quoted text twice ("")',
-            code,
-            where=ErrorLocation(str(self._path), line=line),
-        )
+        fix = 'close the quote; write a quote inside quoted text twice ("")'
+        where = ErrorLocation(str(self._path), line=line)
+        return BadFile(found, "quotes in pairs, around whole fields", fix, code, where)
 
 
 def _stated_size(path: Path) -> int:
@@ -164,8 +151,13 @@ def line_where(path: Path, is_wrong: object) -> int:
         return next((number for number, text in enumerate(file, 1) if is_wrong(text)), 1)
 
 
-def is_not_utf8(text: bytes) -> bool:
-    """Whether a line is not UTF-8."""
+def not_utf8(path: Path) -> BadFile:
+    """The error for a file that is not UTF-8, with its line."""
+    where = ErrorLocation(str(path), line=line_where(path, _is_not_utf8))
+    return BadFile("bytes that are not UTF-8", "UTF-8 text", "save the file as UTF-8", "not-utf8", where)
+
+
+def _is_not_utf8(text: bytes) -> bool:
     try:
         text.decode("utf-8")
     except UnicodeDecodeError:
