@@ -59,7 +59,7 @@ def goes_with_the_person(rule: BonusRule, of: PeerAnswers) -> None:
 
 
 def pays_nobody_for_being_alone(rule: BonusRule, of: PeerAnswers) -> None:
-    """An item that nobody else was asked about tells nothing of anybody; who has only such items has no score."""
+    """An item without other answers adds nothing; an annotator with only such items has no score."""
     n = of.n_items
     own = rng_probs(5)
     more = PeerAnswers(
@@ -149,7 +149,7 @@ class _Wrong:
 
 
 class CountsOneself(_Wrong):
-    """The pooled label with the person's own answer in it: whoever is alone agrees with themselves."""
+    """The pooled label with the annotator's own answer in it: an annotator without peers agrees with themselves."""
 
     def scores(self, answers: PeerAnswers) -> np.ndarray:
         sums = np.zeros((answers.n_items, answers.probs.shape[1]))

@@ -140,7 +140,7 @@ def has_a_form_without_defaults(kind: Kind) -> None:
     for tag, attributes, _ in elements(kind):
         assert not {"checked", "selected"} & set(attributes), attributes
         assert "true" not in (attributes.get("aria-pressed"), attributes.get("aria-checked")), attributes
-        # The value of a radio button or a box says what it stands for; that of any other field would be an answer.
+        # The value of a radio button or a box is its meaning; that of any other field would be an answer.
         if tag == "input" and attributes.get("type") not in ("radio", "checkbox"):
             assert "value" not in attributes, attributes
         assert tag not in ("textarea", "select"), "a list has always something chosen"
@@ -214,7 +214,7 @@ def refuses_what_is_no_answer(kind: Kind) -> None:
 
 
 def refuses_unknown_classes(kind: Kind) -> None:
-    """Wherever the answer names a class, another name is refused."""
+    """An unknown class name is refused in every field."""
     for seed in range(10):
         stimulus, raw = simulated(kind, seed)
         text = json.dumps(raw)

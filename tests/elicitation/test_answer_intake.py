@@ -1,4 +1,4 @@
-"""Answers are stored once, each for its trial, with its times; what comes again or too late is told so."""
+"""Answers are stored once, each for its trial, with its times; repeated and late ones are reported as such."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def at_work(store: str, **quality: object) -> AtWork:
         (Region(("cat", "dog"), 0.6), {"cat": 0.3, "dog": 0.2, "ship": 0.5}, False),
         (Region(none_on=("ship",)), {"cat": 1.0}, True),  # "no mass on ship"
         (Region(none_on=("ship",)), {"cat": 0.99, "ship": 0.01}, False),
-        (Region(near={"cat": 0.7, "dog": 0.3}, within=0.3), {"cat": 0.4, "dog": 0.6}, True),  # TV is .3
+        (Region(near={"cat": 0.7, "dog": 0.3}, within=0.3), {"cat": 0.4, "dog": 0.6}, True),  # TV is 0.3
         (Region(near={"cat": 0.7, "dog": 0.3}, within=0.3), {"cat": 0.39, "dog": 0.61}, False),
         (Region(near={"cat": 0.7, "dog": 0.3}, within=0.3), {"ship": 1.0}, False),
         (Region(("cat",), 0.5, ("ship",), {"cat": 1.0}, 0.4), {"cat": 0.6, "dog": 0.4}, True),

@@ -256,7 +256,7 @@ def test_practice_says_whether_the_answer_lies_in_the_region(store: str) -> None
         assert shown.practice
         passed.append(answer(person, shown, "cat").passed)
     assert passed == [True, False, True, None]
-    assert answer(person, person.first()).passed is None  # of what counts nothing is told
+    assert answer(person, person.first()).passed is None  # no feedback on answers that count
     assert at.one("SELECT deeper_probability FROM trials WHERE deeper = 'practice'") is None
     at.stop()
 

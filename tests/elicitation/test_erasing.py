@@ -1,4 +1,4 @@
-"""Erasing a person: who they are elsewhere goes, also from the file; counts and the chain of answers stay."""
+"""Erasing a participant: the platform id is deleted, also from the file; counts and the chain of answers stay."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_answers_stay_in_exports_or_are_left_out(store: str, tmp_path: Path) -> 
         assert erase(at, pseudonym=first, answers=True) == first  # who was erased can still be left out
         assert exported() == {second}
         assert at.one("SELECT count(*) FROM answers") == 2
-        assert erase(at, pseudonym=first, answers=True) == first  # once more changes nothing
+        assert erase(at, pseudonym=first, answers=True) == first  # a second time changes nothing
         assert at.one("SELECT count(*) FROM happenings WHERE what = 'erased'") == 2
         (one, _) = turnout_of(StoreLocation.of(store), STUDY).people
         assert (one.is_erased, one.is_left_out, one.arrival, one.n_answers) == (True, True, None, 1)

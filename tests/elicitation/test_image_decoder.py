@@ -55,7 +55,7 @@ def test_a_process_that_is_killed_is_begun_again(decoder: Decoder, picture: Path
 
 
 def test_a_picture_that_takes_too_long_is_given_up(decoder: Decoder, tmp_path: Path, picture: Path) -> None:
-    # A pipe that nobody writes to: whoever opens it waits.
+    # A pipe without a writer: opening it blocks.
     endless = tmp_path / "endless.png"
     os.mkfifo(endless)
     impatient = Decoder(seconds=1.0)

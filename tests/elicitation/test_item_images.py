@@ -77,7 +77,7 @@ def test_the_picture_is_turned_upright_and_says_nothing_of_itself(tmp_path: Path
     assert b"Secret" not in picture.data
 
 
-def test_sixteen_bits_of_grey_keep_their_range(tmp_path: Path) -> None:
+def test_sixteen_bits_of_gray_keep_their_range(tmp_path: Path) -> None:
     values = np.array([[0, 257 * 64, 257 * 128, 65535]], np.uint16)
     Image.fromarray(values).save(tmp_path / "x.png")
     image = shown(tmp_path / "x.png")
@@ -165,10 +165,10 @@ def test_rows_of_an_npz(tmp_path: Path) -> None:
     source = ItemSource(npz=tmp_path / "x.npz", upscale=Upscale.NONE)
     for row in (2, 0, 1):
         assert np.array_equal(np.asarray(opened(rendered(Item("x", row=row), source))), images[row])
-    grey = images[..., 0]
-    np.savez(tmp_path / "grey.npz", images=grey)
-    source = ItemSource(npz=tmp_path / "grey.npz", upscale=Upscale.NONE)
-    assert np.array_equal(np.asarray(opened(rendered(Item("x", row=1), source))), grey[1])
+    gray = images[..., 0]
+    np.savez(tmp_path / "gray.npz", images=gray)
+    source = ItemSource(npz=tmp_path / "gray.npz", upscale=Upscale.NONE)
+    assert np.array_equal(np.asarray(opened(rendered(Item("x", row=1), source))), gray[1])
 
 
 # Mixtures

@@ -37,7 +37,7 @@ def test_a_link_nobody_opened_ends_so_long_after_it_was_made(tmp_path: Path) -> 
             opened(late)
         assert caught.value.code == "link-ended"
         assert at.one("SELECT count(*) FROM annotators") == 1
-        # Links that say no date are older than dates are, or were made for who is there already.
+        # Links without a date are older than dated links, or belong to existing participants.
         opened(undated)
         # More days in the study file make links that are out there hold again.
         more = at.restarted(study=replace(WEEK, limits=replace(WEEK.limits, link_days=8)))

@@ -24,16 +24,16 @@ WORD = {"prolific": "AWAITING REVIEW", "mturk": "Submitted"}
 
 
 def caller_of(platform: Platform, stub: PlatformStub, pauses: list[float] | None = None) -> Any:
-    caller = platform.caller(stub.environment)
+    caller = platform.client(stub.environment)
     assert caller is not None
-    caller.line.sleep = (pauses if pauses is not None else []).append
+    caller.connection.sleep = (pauses if pauses is not None else []).append
     return caller
 
 
 def test_every_platform_keeps_to_the_protocol() -> None:
     for member in PLATFORMS:
         assert isinstance(member(), Platform)
-        assert member().caller({}) is None
+        assert member().client({}) is None
         assert member().token_names
 
 
@@ -74,7 +74,7 @@ def test_after_some_attempts_it_says_so_and_nothing_changed(platform: Platform) 
 def test_a_wrong_token_is_said_at_once_and_never_shown(platform: Platform) -> None:
     with PlatformStub() as stub:
         wrong = stub.environment | {"SFUMATO_PROLIFIC_TOKEN": "wrong-tok", "AWS_ACCESS_KEY_ID": "wrong-tok"}
-        caller = platform.caller(wrong)
+        caller = platform.client(wrong)
         assert caller is not None
         with pytest.raises(Refused) as error:
             caller.knows(ME, "key")
@@ -117,7 +117,7 @@ def test_all_submissions_come_page_by_page_whatever_goes_wrong(platform: Platfor
             PlatformSubmission(f"person{n}", f"session{n}", "submitted", f"CODE{n}", "study1") for n in range(10)
         }
         assert set(found) == expected
-        assert len(found) > 10  # some twice, in any order: who reads them takes each once
+        assert len(found) > 10  # some twice, in any order: readers count each once
         keys = [key for _, key in stub.requests]
         assert len(set(keys)) < len(keys)
         assert all(key.startswith("list key-") for key in keys)

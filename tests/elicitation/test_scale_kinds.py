@@ -278,7 +278,7 @@ class TestSimulated:
     def test_sliders_are_relative_to_the_best(self) -> None:
         sent = many(SlidersKind(), [np.array([0.6, 0.3, 0.1])], ONE)
         means = [np.mean([raw[name] for raw in sent]) for name in STUDY.class_names]
-        # The best is cut at 1: half of a normal with deviation .05 lies .02 below it on average.
+        # The best is clipped at 1: half of a normal with deviation 0.05 is 0.02 below it on average.
         np.testing.assert_allclose(means, [0.98, 0.5, 1 / 6], atol=0.01)
         assert all(raw["dog"] == raw["ship"] == 0 for raw in many(SlidersKind(), [CAT], ONE))
 
@@ -303,5 +303,5 @@ class TestSimulated:
         assert shares(CAT, CAT, DOG) == 1
         assert shares(CAT, DOG, TORN) == 0
         assert 0.42 < shares(CAT, TORN, TORN) < 0.58
-        # A tenth apart: 1 / (1 + e^-2) = .88.
+        # A difference of 0.1: 1 / (1 + e^-2) = 0.88.
         assert abs(shares(CAT, (0.6, 0.4, 0.0), (0.5, 0.5, 0.0)) - 0.88) < 0.05

@@ -1,4 +1,4 @@
-"""A study at work against a model of a hundred lines, by random steps of many people.
+"""A running study compared with a model of a hundred lines, by random steps of many participants.
 
 `SFUMATO_EXAMPLES` sets how many runs of fifty steps; the ones of every day are always the same.
 """
@@ -144,7 +144,7 @@ class Model:
         return [item for item in fresh if self.taken()[item] == fewest]
 
     def check(self, person: Taker, state: ParticipantState) -> None:
-        """Whether this is what the person must be told now; takes in the trials they were given."""
+        """Check the state a participant gets, and add their new trials to the model."""
         if person.withdrawn:
             assert (state.stage, state.trials) == ("withdrawn", ())
             return
@@ -214,7 +214,7 @@ class Steps(RuleBasedStateMachine):
         self.ask(lambda running: None)
 
     def ask(self, do: Callable[[RunningStudy], object]) -> object:
-        """Do one request in a group of its own, as the writer's thread would."""
+        """Run one request as a group, as the writer's thread does."""
         self.model.lapse()
         request = WriteRequest(do, None)
         self.writer._group([request])
@@ -331,7 +331,7 @@ class Steps(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([0, LEASE - 1, LEASE]), who=WHO)
     def restart(self, seconds: int, who: int) -> None:
-        """The server starts anew; somebody is the first to come back, perhaps too late."""
+        """The server restarts; a participant is the first to come back, perhaps too late."""
         self.start()
         self.expire(seconds)
         self.next(who, False)
@@ -418,7 +418,7 @@ class DeeperSteps(Steps):
 
 
 class LapsesUnwritten(RunningStudy):
-    """A study at work with a mistake: who is read anew in the group in which their lease ends still holds it."""
+    """A running study with a bug: a participant read from the store in the group of their expiry keeps the lease."""
 
     _begins = False
 

@@ -153,7 +153,7 @@ def short_queue() -> None:
 
 
 def slow_machine() -> None:
-    """Half as many requests a second: not broken, but a machine for which thirty times the usual is too much."""
+    """Half as many requests per second: not broken, but too slow for thirty times the usual load."""
     _slow_down(lambda requests: MORE_A_REQUEST_SECONDS * len(requests))
 
 

@@ -69,7 +69,7 @@ def _drill(bench: Bench, until: float) -> Measured:
     clean = back.n_answers == bench.sizes.n_rows and not back.n_faults and seconds <= MOST_RESTORE_SECONDS
     return Measured(
         f"{back.n_answers:,} answers, {back.n_bytes / 1e6:,.0f} MB: backed up in {made_at - begun:.0f} s, "
-        f"restored and verified in {seconds:.0f} s, {back.n_faults} not as stored",
+        f"restored and verified in {seconds:.0f} s, {back.n_faults} faults",
         clean,
     )
 

@@ -1,4 +1,4 @@
-"""Steady crowds, floods, and people beside pictures, exports and slow clients (T12, T13, T14, T18)."""
+"""Steady load, overload, and answers during image requests, exports and slow clients (T12, T13, T14, T18)."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ TRIALS = (
         "tenfold",
         11,
         lambda _: (
-            f"{10 * NORMAL:,} answers a second for {TENFOLD_SECONDS // 60} min: "
+            f"{10 * NORMAL:,} answers per second for {TENFOLD_SECONDS // 60} min: "
             "99% within 100 ms, errors 0, memory within 20 MB"
         ),
         _tenfold,
@@ -209,7 +209,7 @@ TRIALS = (
         "soak",
         15,
         lambda _: (
-            f"{NORMAL} answers a second for {SOAK_SECONDS // 3600} h: memory flat, -wal within 64 MB, "
+            f"{NORMAL} answers per second for {SOAK_SECONDS // 3600} h: memory flat, -wal within 64 MB, "
             "99% at the end within 1.5x of the start"
         ),
         _soak,
@@ -228,7 +228,7 @@ TRIALS = (
         "T14",
         "beside-export",
         3,
-        lambda sizes: f"answers beside exports of {sizes.n_rows:,}: 99% within 2x of alone",
+        lambda sizes: f"answers during exports of {sizes.n_rows:,}: 99% within 2x of alone",
         _export,
         _locking,
     ),

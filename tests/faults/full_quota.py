@@ -57,7 +57,7 @@ def _hold_nothing(bench: Bench) -> Control:
     store = bench.file()
     with bench.serving(write_quota_study(bench.folder(), 3), store, "hold-nothing") as server:
         over = quota_trial(server, store, seed=1, patience=30).over_quota
-    return Control(f"items not held for who answers: {over} over quota", over > 0)
+    return Control(f"items without leases: {over} over quota", over > 0)
 
 
 def _state_machine(_bench: Bench, until: float) -> Measured:

@@ -3,7 +3,7 @@
     python tests/faults/run.py [--minutes 90] [--only T2,quota] [--kills 200] [--seeds 20] [--cuts 5000]
                                [--rows 1000000] [--write docs/faults.md]
 
-Each trial gets its share of the time; one that runs out of it says how far it came. Ends with 1 if anything was found
+Each trial gets its share of the time; one that runs out of it reports its progress. Ends with 1 if anything was found
 or cut short, or if something broken on purpose was not found out. A trial that cannot be run here says why.
 """
 
@@ -146,7 +146,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=Sizes.n_rows, help="answers in a big store")
     parser.add_argument("--write", type=Path, help="a document whose table is brought up to date")
     asked = parser.parse_args()
-    # Whoever is told to end ends what was started, too.
+    # Ending this process also ends the processes it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     rows = run(chosen(asked.only), asked.minutes, Sizes(asked.kills, asked.seeds, asked.cuts, asked.rows), asked.write)
     print("\n" + table([str(row) for row in rows]))

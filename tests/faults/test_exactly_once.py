@@ -40,7 +40,7 @@ async def _one_key_is_one_answer(server: StudyServer, store: str) -> None:
                 assert (again.status, again.body["answer"]) == (200, id)
                 other = await first.submit_body(_with_other_tokens(answer))
                 assert (other.status, other.body["code"]) == (422, "key-reused")
-            # And once more by a server that has nothing but the store to remember it by.
+            # And again by a server that knows only the store.
             await asyncio.to_thread(server.kill)
             await asyncio.to_thread(server.start)
 

@@ -1,4 +1,4 @@
-"""A lease that runs out while the server is down has run out for its holder too, whoever comes first afterwards."""
+"""A lease that expires while the server is down has expired for its holder too, in any order of later requests."""
 
 from __future__ import annotations
 

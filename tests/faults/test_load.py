@@ -1,4 +1,4 @@
-"""A small crowd at set times, one that is too large, pictures beside answers, and slow clients, briefly."""
+"""Short runs of steady load, overload, image requests during answers, and slow clients."""
 
 from __future__ import annotations
 

@@ -27,4 +27,4 @@ def test_a_table_that_leaves_one_mismatch_out_is_found_out(monkeypatch: pytest.M
     monkeypatch.delitem(MISMATCHES, "wrong-code")
     report = platform_trial("prolific", n_people=8, seed=1)
     assert not report.passed
-    assert report.missed == 2  # told by neither the API nor the export
+    assert report.missed == 2  # in neither the API nor the export

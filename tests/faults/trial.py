@@ -110,7 +110,7 @@ def program(fault: str | None = None) -> tuple[str, ...]:
 
 
 def tried_by_tests(file: Path, until: float, n_asked: int, **environment: str) -> Measured:
-    """What a file's own tests say, but for those that are its control; `n_asked` is how much they were told to try."""
+    """The result of a file's own tests without its controls; `n_asked` is how much they had to try."""
     try:
         passed, said = _tests(file, "not found", max(until - time.monotonic(), 1.0), environment)
     except TimeoutError:

@@ -11,7 +11,7 @@ import pytest
 
 from sfumato import Annotations
 from sfumato.recruitment.bonus_rules import BONUS_RULES, BonusRule
-from sfumato.recruitment.payment_inputs import compared
+from sfumato.recruitment.payment_inputs import peer_answers
 
 PAGE = Path(__file__).parents[2] / "docs" / "platforms.md"
 N_BLIND = 40
@@ -20,7 +20,7 @@ N_BLIND = 40
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", [member() for member in BONUS_RULES], ids=lambda rule: rule.name)
 def test_figures_on_cifar_10s(rule: BonusRule, first_pass: Annotations) -> None:
-    answers = compared(first_pass, first_pass.classes, first_pass.annotator.names.to_pylist())
+    answers = peer_answers(first_pass, first_pass.classes, first_pass.annotator.names.to_pylist())
     assert (len(answers.item), answers.n_annotators, answers.n_items) == (6200, 248, 1000)
     people = np.quantile(rule.scores(answers), [0.05, 0.5, 0.95])
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""What everybody is owed: amounts by hand, one row a person and reason, the same key in every run."""
+"""Payments: amounts by hand, one row per annotator and reason, the same key in every run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from study_at_work import plain_study
 from sfumato.recruitment.bonus_rules import BrierBonus, PeerAnswers
 from sfumato.recruitment.payment import ChangedPayment, Payments, bonus_for, money, payments, read_paid
 from sfumato.recruitment.platform import Arrival
-from sfumato.recruitment.reconciliation import reconciled
+from sfumato.recruitment.reconciliation import reconcile_participants
 from sfumato.recruitment.turnout import FINISHED, UNDER_WAY, ParticipantRecord
 from sfumato.study.study import Bonus, Pay, People
 from sfumato.tables.errors import BadSetting, BadTable
@@ -38,12 +38,12 @@ TWO_ITEMS = PeerAnswers(
 
 
 def owed(study: object = STUDY, rule: object = BrierBonus(), **more: bool) -> Payments:
-    cases = reconciled(PEOPLE, study).cases  # type: ignore[arg-type]
+    cases = reconcile_participants(PEOPLE, study).cases  # type: ignore[arg-type]
     return payments(cases, study, SECRET, rule, TWO_ITEMS, **more)  # type: ignore[arg-type]
 
 
 def test_base_bonus_and_part_by_hand() -> None:
-    # Brier scores as in test_rules_by_hand: .71875, 1 and .4375; above the floor .5 they earn .4375 and 1 of 1.00.
+    # Brier scores as in test_bonus_rules: 0.71875, 1 and 0.4375; above the floor 0.5 they earn 0.4375 and 1 of 1.00.
     found = {(each.annotator, each.reason): each for each in owed().payments}
     assert {key: each.amount for key, each in found.items()} == {
         ("Aone", "base"): 2.00,
@@ -71,7 +71,9 @@ def test_one_row_a_person_and_reason_with_a_key_that_stays() -> None:
     assert [each.key for each in first] == [each.key for each in second]
     assert all(len(each.key) == 32 for each in first)  # MTurk's UniqueRequestToken takes 64
     assert not any("pid1" in each.key or "Aone" in each.key for each in first)
-    other_study = payments(reconciled(PEOPLE, STUDY).cases, STUDY, "cd" * 32, BrierBonus(), TWO_ITEMS).payments
+    other_study = payments(
+        reconcile_participants(PEOPLE, STUDY).cases, STUDY, "cd" * 32, BrierBonus(), TWO_ITEMS
+    ).payments
     assert not {each.key for each in first} & {each.key for each in other_study}
 
 
@@ -94,7 +96,7 @@ def test_a_part_is_never_more_than_the_whole() -> None:
 
 def test_nobody_to_compare_with_is_no_bonus_and_says_so() -> None:
     alone = PeerAnswers(np.array([0]), np.array([0]), np.array([[1.0, 0.0]]), np.ones(4, bool))
-    found = payments(reconciled(PEOPLE, STUDY).cases, STUDY, SECRET, BrierBonus(), alone).payments
+    found = payments(reconcile_participants(PEOPLE, STUDY).cases, STUDY, SECRET, BrierBonus(), alone).payments
     bonus = next(each for each in found if each.reason == "bonus")
     assert (bonus.amount, bonus.n_compared, bonus.why) == (0.0, 0, "brier: nothing to compare with yet")
 
@@ -140,7 +142,7 @@ def test_a_bonus_that_moved_and_a_part_that_became_the_whole_are_told(tmp_path: 
     finished = [*PEOPLE[:2], replace(PEOPLE[2], outcome=FINISHED, n_labels=4)]
     moved = PeerAnswers(TWO_ITEMS.item, TWO_ITEMS.annotator, TWO_ITEMS.probs[:, ::-1].copy(), TWO_ITEMS.is_peer)
     moved.probs[0] = (0.5, 0.5)
-    now = payments(reconciled(finished, STUDY).cases, STUDY, SECRET, BrierBonus(), moved)
+    now = payments(reconcile_participants(finished, STUDY).cases, STUDY, SECRET, BrierBonus(), moved)
     assert {(each.annotator, each.reason) for each in now.without(paid).payments} == {
         ("Athree", "base"),
         ("Athree", "bonus"),
@@ -165,7 +167,7 @@ def test_ids_are_in_the_list_only_when_asked_for(tmp_path: Path) -> None:
 
 
 def test_cells_that_a_spreadsheet_would_run_are_guarded(tmp_path: Path) -> None:
-    """A currency is free text of the study file, an id of a platform's list whatever stands there."""
+    """A currency is free text of the study file, an id of a platform's list can be any text."""
     study = replace(STUDY, pay=replace(PAY, currency="=1+1"))
     owed(study).write(tmp_path / "p.csv")
     assert "=1+1" in (tmp_path / "p.csv").read_text()

@@ -1,4 +1,4 @@
-"""Reconciling: three decisions kept apart, and everything that does not fit with the platform's list is told."""
+"""Reconciliation: three separate decisions, and every mismatch with the platform's list is reported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from study_at_work import plain_study
 
 from sfumato.recruitment import MTurk, Prolific
 from sfumato.recruitment.platform import STATUSES, Arrival, PlatformSubmission
-from sfumato.recruitment.reconciliation import MISMATCHES, NOT_HERE, ReconciledParticipant, Reconciliation, reconciled
+from sfumato.recruitment.reconciliation import (
+    MISMATCHES,
+    NOT_HERE,
+    ReconciledParticipant,
+    Reconciliation,
+    reconcile_participants,
+)
 from sfumato.recruitment.turnout import FINISHED, NO_CONSENT, OUTCOMES, SCREENED_OUT, STOPPED, UNDER_WAY, WITHDRAWN
 from sfumato.recruitment.turnout import ParticipantRecord as Person
 from sfumato.study.study import Pay, Recruiting
@@ -21,7 +27,7 @@ THERE = PlatformSubmission("pid1", "se1", "submitted", "DONE", "st1")
 
 
 def case(person: Person = HERE, *submissions: PlatformSubmission, **more: Any) -> ReconciledParticipant:
-    return reconciled([person], STUDY, submissions=submissions, **more).cases[0]
+    return reconcile_participants([person], STUDY, submissions=submissions, **more).cases[0]
 
 
 def test_all_is_well() -> None:
@@ -71,7 +77,7 @@ def test_what_does_not_fit_is_told(person: Person, submissions: list[PlatformSub
 
 @pytest.mark.parametrize("status", [*STATUSES, "pending"])
 def test_who_never_came_is_listed(status: str) -> None:
-    found = reconciled([], STUDY, submissions=[replace(THERE, status=status)]).cases
+    found = reconcile_participants([], STUDY, submissions=[replace(THERE, status=status)]).cases
     (stranger,) = found
     assert (stranger.annotator, stranger.outcome, stranger.pay, stranger.row) == ("", NOT_HERE, "no", 1)
     handed_in = status in ("submitted", "approved", "rejected", "screened out")
@@ -97,7 +103,7 @@ def test_of_several_submissions_the_one_of_the_visit_counts() -> None:
 def test_each_person_is_one_row_whatever_the_list_repeats() -> None:
     people = [replace(HERE, annotator=f"A{n}", arrival=Arrival(f"pid{n}", "st1", f"se{n}")) for n in range(5)]
     there = [replace(THERE, person=f"pid{n}", session=f"se{n}") for n in range(5)] * 3
-    found = reconciled(people, STUDY, submissions=list(reversed(there)))
+    found = reconcile_participants(people, STUDY, submissions=list(reversed(there)))
     assert [each.annotator for each in found.cases] == [f"A{n}" for n in range(5)]
     assert found.n_mismatches == 0
 
@@ -117,7 +123,7 @@ def test_pay_follows_from_the_work_alone(outcome: str, n_labels: int, pay: str) 
     for submissions in ([THERE], [replace(THERE, status="rejected")], []):
         for aside in ({}, {"Aone": "checks_passed"}):
             for n_failed in (0, 9):
-                found = case(person, *submissions, set_aside=aside, n_failed={"Aone": n_failed}, platform=Prolific())
+                found = case(person, *submissions, excluded=aside, n_failed={"Aone": n_failed}, platform=Prolific())
                 assert found.pay == pay
                 assert found.set_aside == aside.get("Aone", "")
 
@@ -125,7 +131,7 @@ def test_pay_follows_from_the_work_alone(outcome: str, n_labels: int, pay: str) 
 def test_an_obvious_picture_is_no_ground_to_refuse_pay_on_prolific() -> None:
     """Set aside for failing them, paid all the same; and where enough failed, the table says what must hold."""
     for n_failed, begins in ((1, "no: 1 failed checks in a study of 8 minutes: 2 would be needed"), (2, "perhaps: ")):
-        found = case(HERE, THERE, platform=Prolific(), n_failed={"Aone": n_failed}, set_aside={"Aone": "failed checks"})
+        found = case(HERE, THERE, platform=Prolific(), n_failed={"Aone": n_failed}, excluded={"Aone": "failed checks"})
         assert (found.pay, found.set_aside, found.n_failed) == ("yes", "failed checks", n_failed)
         assert found.may_refuse.startswith(begins)
     assert found.may_refuse.endswith("an obvious picture is no attention check")
@@ -147,13 +153,13 @@ def test_who_asked_to_be_left_out_is_said_to_have() -> None:
 
 
 def test_without_the_platforms_list_nothing_is_made_up() -> None:
-    (found,) = reconciled([HERE], STUDY).cases
+    (found,) = reconcile_participants([HERE], STUDY).cases
     assert (found.status, found.row, found.mismatches) == ("", 0, "")
 
 
 def test_ids_are_in_the_table_only_when_asked_for(tmp_path: Any) -> None:
     for with_ids in (False, True):
-        table = reconciled(
+        table = reconcile_participants(
             [HERE], STUDY, submissions=[THERE, replace(THERE, person="pid2", session="se2")], with_ids=with_ids
         )
         for name in ("r.csv", "r.parquet"):
@@ -165,6 +171,8 @@ def test_ids_are_in_the_table_only_when_asked_for(tmp_path: Any) -> None:
 
 
 def test_the_table_counts() -> None:
-    table = reconciled([HERE, replace(HERE, annotator="Atwo", outcome=UNDER_WAY, arrival=None)], STUDY, submissions=[])
+    table = reconcile_participants(
+        [HERE, replace(HERE, annotator="Atwo", outcome=UNDER_WAY, arrival=None)], STUDY, submissions=[]
+    )
     assert isinstance(table, Reconciliation)
     assert (len(table), table.n_with(pay="yes"), table.n_with(pay="decide"), table.n_mismatches) == (2, 1, 1, 1)

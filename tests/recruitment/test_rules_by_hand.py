@@ -24,7 +24,7 @@ TWO_ITEMS = answers(
 
 
 def test_agreement_is_the_mass_in_common() -> None:
-    # Item 0: person 0 has .5 in common with 1 and 0 with 2, mean .25; person 1 has .5 with each; person 2 as 0.
+    # Item 0: person 0 shares 0.5 with 1 and 0 with 2, mean 0.25; person 1 shares 0.5 with each; person 2 as 0.
     # Item 1: both 1.
     assert AgreementBonus().scores(TWO_ITEMS) == pytest.approx([(0.25 + 1) / 2, (0.5 + 1) / 2, 0.25])
 
@@ -35,8 +35,8 @@ def test_agreement_of_votes_is_the_share_that_chose_the_same() -> None:
 
 
 def test_brier_is_against_the_mean_of_the_others() -> None:
-    # Item 0: the others of person 0 say (.25, .75): 1 - (.75^2 + .75^2) / 2 = .4375; those of person 1 say (.5, .5): 1;
-    # those of person 2 say (.75, .25): .4375. Item 1: both 1.
+    # Item 0: the mean without person 0 is (0.25, 0.75): 1 - (0.75^2 + 0.75^2) / 2 = 0.4375; without person 1 it is
+    # (0.5, 0.5): 1; without person 2 it is (0.75, 0.25): 0.4375. Item 1: both 1.
     assert BrierBonus().scores(TWO_ITEMS) == pytest.approx([(0.4375 + 1) / 2, 1, 0.4375])
 
 
@@ -56,7 +56,7 @@ def test_brier_is_proper_the_mean_of_the_others_is_the_best_answer() -> None:
 
 
 def test_agreement_is_not_proper_hiding_doubt_pays() -> None:
-    """Two of three others say cat, one says dog: who expects that gains by saying cat alone. Brier punishes it."""
+    """Two of three others say cat, one says dog: expecting that, saying only cat gains. Brier penalizes it."""
     votes = [(0, 1, (1.0, 0.0)), (0, 2, (1.0, 0.0)), (0, 3, (0.0, 1.0))]
     honest = answers((0, 0, (2 / 3, 1 / 3)), *votes, n_people=4)
     cunning = answers((0, 0, (1.0, 0.0)), *votes, n_people=4)
@@ -100,7 +100,7 @@ def test_correlated_agreement_learns_which_classes_fit() -> None:
 
 
 def test_correlated_agreement_pays_nothing_for_the_commonest_class() -> None:
-    """Nine of ten items show a cat: who always says cat agrees on nine, and has told nothing."""
+    """Nine of ten items show a cat: always saying cat agrees on nine, without information."""
     said = [(1.0, 0.0)] * 9 + [(0.0, 1.0)]
     rows = [(t, n, p) for n in range(4) for t, p in enumerate(said)] + [(t, 4, (1.0, 0.0)) for t in range(10)]
     everybody = answers(*rows, n_people=5)

@@ -38,7 +38,7 @@ def test_a_backup_while_people_answer_is_of_that_moment(store: str, tmp_path: Pa
     assert heads(output) == before
     assert (copied.n_answers, copied.n_faults, copied.n_bytes) == (1, 0, output.stat().st_size)
     assert stat.S_IMODE(output.stat().st_mode) == 0o600
-    # Nothing beside it that it would need, or that anybody would have to clear away.
+    # No further files that it needs or that have to be removed.
     assert {path.name for path in tmp_path.glob("*backup*")} == {"backup.sqlite"}
 
 
@@ -140,4 +140,4 @@ def test_the_commands_say_what_they_did(tmp_path: Path) -> None:
     connection.commit()
     connection.close()
     tampered = CliRunner().invoke(backup_command.command, [str(store), "-o", str(output)])
-    assert (tampered.exit_code, "not as they were stored" in tampered.output) == (1, True), tampered.output
+    assert (tampered.exit_code, "differ from what was stored" in tampered.output) == (1, True), tampered.output

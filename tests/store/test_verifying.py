@@ -199,7 +199,7 @@ def test_the_command_names_the_row_and_ends_with_1(tmp_path: Path) -> None:
     number, annotator, item = named(answered(str(store)), 2)
     whole = CliRunner().invoke(command, [str(store)])
     assert whole.exit_code == 0
-    assert "6 answers, every one as it was stored; head " in whole.output
+    assert "6 answers, all unchanged; head " in whole.output
     head = whole.output.split("head ")[1].strip()
     assert CliRunner().invoke(command, [str(store), "--head", head]).exit_code == 0
     assert CliRunner().invoke(command, [str(store), "--head", "0" * 64]).exit_code == 1

@@ -13,7 +13,7 @@ from sqlalchemy import event
 from study_at_work import AtWork, Someone, at_work, items_named, plain_study, sent
 
 from sfumato.elicitation.running_study import RunningStudy
-from sfumato.store.writer import COMES_BACK_SECONDS, GROUP, MOST_WAITING
+from sfumato.store.writer import GROUP, MOST_WAITING, RETRY_SECONDS
 from sfumato.study.study import People
 from sfumato.tables.errors import Busy, InvalidAnswer, StoreDown
 
@@ -112,7 +112,7 @@ def test_who_finds_the_queue_full_is_asked_to_come_back_and_finds_room_later(at:
     assert stored.code is None
     assert isinstance(turned_away, Busy)
     assert turned_away.code == "busy"
-    assert turned_away.seconds in range(COMES_BACK_SECONDS[0], COMES_BACK_SECONDS[1] + 1)
+    assert turned_away.seconds in range(RETRY_SECONDS[0], RETRY_SECONDS[1] + 1)
     assert at.one("SELECT count(*) FROM answers") == 1
     assert people[1].submit(answers[1]).again is False
 

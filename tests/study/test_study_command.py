@@ -37,8 +37,8 @@ def test_a_good_study_is_summed_up(folder: Path) -> None:
     assert shown["items"] == "4 pictures"
     # Two of the four items are for practice: 2 x 3 answers; a batch of 2 has everything, and one of it again.
     assert shown["answers"] == "2 questions x 3 people = 6"
-    assert shown["people"] == "3, if each answers all of their 3"
-    assert shown["cost"] == "about 7.50 EUR (2.50 a batch)"
+    assert shown["people"] == "3, if each gives all 3 answers"
+    assert shown["cost"] == "about 7.50 EUR (2.50 per batch)"
 
 
 def test_a_batch_larger_than_the_study_is_a_warning(folder: Path) -> None:

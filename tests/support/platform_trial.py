@@ -25,7 +25,7 @@ from study_at_work import AtWork, Someone, at_work, items_named, plain_study
 from sfumato.recruitment import platform_of
 from sfumato.recruitment.arrival import admit, check_arrival, entry_key, store_check, unchecked_arrivals
 from sfumato.recruitment.payment import Payment
-from sfumato.recruitment.payment_inputs import PaymentSources, caller_for, pay, reconcile
+from sfumato.recruitment.payment_inputs import PaymentSources, client_for, pay, reconcile
 from sfumato.recruitment.platform import Arrival
 from sfumato.recruitment.platform_api import ApiConnection
 from sfumato.store.location import StoreLocation
@@ -152,10 +152,12 @@ class _Trial:
         self.stub.add(person, session, status[self._name], code, study)
 
     def _line(self, caller: Any) -> Any:
-        caller.line.sleep = lambda _: None
-        caller.line.attempts = PATIENCE
+        caller.connection.sleep = lambda _: None
+        caller.connection.attempts = PATIENCE
         if not self.keys:
-            caller.line = KeylessLine(caller.line.base, caller.line.headers_of, 10.0, PATIENCE, lambda _: None)
+            caller.connection = KeylessLine(
+                caller.connection.base, caller.connection.headers_of, 10.0, PATIENCE, lambda _: None
+            )
         return caller
 
     def _break(self, n: int) -> None:
@@ -163,7 +165,7 @@ class _Trial:
 
     def _ask_about_everybody(self, at: AtWork) -> None:
         """Twice over and in any order: a reply may come after the next question was asked."""
-        caller = self._line(caller_for(self.study, self.stub.environment))
+        caller = self._line(client_for(self.study, self.stub.environment))
         asked = at.run(lambda running: unchecked_arrivals(running, platform_of(self.study)))  # type: ignore[arg-type]
         heard = []
         for each in self.rng.sample(asked * 2, 2 * len(asked)):
@@ -184,7 +186,7 @@ class _Trial:
         """By the API and by the export: both must tell the same."""
         missed = made_up = 0
         for sources in (
-            PaymentSources(caller=self._line(caller_for(self.study, self.stub.environment))),
+            PaymentSources(client=self._line(client_for(self.study, self.stub.environment))),
             PaymentSources(submissions=self._export()),
         ):
             self._break(60)

@@ -1,4 +1,4 @@
-"""`sfumato backup`: a store as one file, while it is being served."""
+"""`sfumato backup`: copy a store into one file."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sfumato.store.location import named_location
 @click.argument("store")
 @output_option("The copy, an SQLite file that only you can read.")
 def command(store: str, output: Path) -> None:
-    """Copy STORE (its file, a study's folder, or postgresql://...) into one file, also while the study is being served.
+    """Copy STORE (its file, a study's folder, or postgresql://...) into one file, also while the study is served.
 
-    The copy holds every answer that was acknowledged before the command was begun, and is looked through before it
-    takes its name. Serve it with --store, or make a store of it with sfumato restore. Exit code 1 where answers in it
-    are not as they were stored; sfumato verify names them.
+    The copy contains every answer acknowledged before the command started, and is verified before it is saved. Serve
+    it with --store, or restore it with sfumato restore. Exit code 1 if answers differ from what was stored; sfumato
+    verify lists them.
     """
     from sfumato.cli.serve import missing_extra
 
@@ -32,5 +32,5 @@ def command(store: str, output: Path) -> None:
     copied = backup(StoreLocation.of(named_location(store)), output)
     say_written(output, f"{copied.n_answers:,} answers, {copied.n_bytes / 1e6:,.1f} MB")
     if copied.n_faults:
-        click.echo(f"warning: {copied.n_faults:,} answers are not as they were stored", err=True)
+        click.echo(f"warning: {copied.n_faults:,} answers differ from what was stored", err=True)
         sys.exit(1)

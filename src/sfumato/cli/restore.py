@@ -1,4 +1,4 @@
-"""`sfumato restore`: a store made from a backup."""
+"""`sfumato restore`: create a store from a backup."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sfumato.store.location import named_location
 @click.argument("backup", type=PATH)
 @click.argument("store")
 def command(backup: Path, store: str) -> None:
-    """Make STORE (a file, a study's folder, or postgresql://...) from BACKUP, which sfumato backup wrote.
+    """Create STORE (a file, a study's folder, or postgresql://...) from BACKUP, a file written by sfumato backup.
 
-    Where there is a store already nothing is done. Exit code 1 where answers are not as they were stored; sfumato
-    verify names them.
+    An existing store is never overwritten. Exit code 1 if answers differ from what was stored; sfumato verify lists
+    them.
     """
     from sfumato.cli.serve import missing_extra
 
@@ -32,5 +32,5 @@ def command(backup: Path, store: str) -> None:
     copied = restore(backup, place)
     click.echo(f"{printable(str(place))}: {copied.n_answers:,} answers")
     if copied.n_faults:
-        click.echo(f"warning: {copied.n_faults:,} answers are not as they were stored", err=True)
+        click.echo(f"warning: {copied.n_faults:,} answers differ from what was stored", err=True)
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""`sfumato study`: begin a study of one's own, and check it before people see it."""
+"""`sfumato study`: create and check a study, and make participant links."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ if TYPE_CHECKING:
 
 @click.group("study")
 def command() -> None:
-    """Begin a study of your own, and check it before people see it."""
+    """Create, check and manage a study."""
 
 
 @command.command("new")
 @click.argument("folder", type=PATH)
 @click.option("--kind", "kind_name", default="tokens", show_default=True, help="The kind of question.")
-@click.option("--classes", type=NameList(), help="What people choose from: cat,dog.")
-@click.option("--demo", is_flag=True, help="With pictures, so that it can be served at once: circles and squares.")
+@click.option("--classes", type=NameList(), help="The classes: cat,dog.")
+@click.option(
+    "--demo", is_flag=True, help="Include images of circles and squares, so that it can be served immediately."
+)
 def new(folder: Path, kind_name: str, classes: tuple[str, ...] | None, demo: bool) -> None:
-    """Write a study.toml into FOLDER, with every key explained, and a folder images for your pictures.
+    """Write a study.toml with comments on every key into FOLDER, and a folder for your images.
 
-    A study.toml that is there already is never touched.
+    An existing study.toml is never changed.
     """
     from sfumato.elicitation.new_study import begin_study
 
@@ -41,22 +43,22 @@ def new(folder: Path, kind_name: str, classes: tuple[str, ...] | None, demo: boo
     say_written(file, "a study file")
     place = shlex.quote(str(folder))
     if demo:
-        click.echo(f"Open it with: sfumato serve {place}")
+        click.echo(f"Serve it with: sfumato serve {place}")
     else:
-        click.echo(f"Put your pictures into {printable(str(folder / 'images'))}, then: sfumato study check {place}")
+        click.echo(f"Put your images into {printable(str(folder / 'images'))}, then: sfumato study check {place}")
 
 
 @command.command("check")
 @click.argument("study", type=PATH)
 def check(study: Path) -> None:
-    """Look at the whole of STUDY (its folder or file): every mistake with its line, or what it will take.
+    """Check STUDY (its folder or file): list every mistake with its line, or estimate participants and cost.
 
-    Every picture is opened. Ends with exit code 2 where there is a mistake.
+    Every image is opened. Exit code 2 if there is a mistake.
     """
     checked = checked_study(study, pictures=True)
     asked_as_planned(checked, None)
     _show(checked)
-    click.echo(f"Open it with: sfumato serve {shlex.quote(str(study))}")
+    click.echo(f"Serve it with: sfumato serve {shlex.quote(str(study))}")
 
 
 def _show(checked: StudyCheckResult) -> None:
@@ -72,15 +74,15 @@ def _show(checked: StudyCheckResult) -> None:
             f"{study.question.kind}, {view}" + (f"; deeper: {study.deeper.question.kind}" if study.deeper else ""),
         ),
         ("answers", f"{len(checked.stimuli):,} questions x {people.answers_per_item} people = {checked.n_answers:,}"),
-        ("people", f"{checked.n_people:,}, if each answers all of their {checked.n_per_person:,}"),
+        ("people", f"{checked.n_people:,}, if each gives all {checked.n_per_person:,} answers"),
         ("each sees", ", ".join(_seen(checked))),
     ]
     if people.assignment is Assignment.ADAPTIVE:
         rows[3] = ("answers", f"{rows[3][1]} at most; adaptive, by {study.adaptive.index}")
     if len(study.classes) > 12:
-        rows[1] = ("classes", f"{rows[1][1]}, ... ({len(study.classes)} in all)")
+        rows[1] = ("classes", f"{rows[1][1]}, ... ({len(study.classes)} in total)")
     if study.pay is not None and checked.cost is not None:
-        rows.append(("cost", f"about {checked.cost:,.2f} {study.pay.currency} ({study.pay.amount:,.2f} a batch)"))
+        rows.append(("cost", f"about {checked.cost:,.2f} {study.pay.currency} ({study.pay.amount:,.2f} per batch)"))
     for name, value in rows:
         click.echo(f"  {name:10} {value}")
     for warning in checked.warnings:
@@ -88,20 +90,20 @@ def _show(checked: StudyCheckResult) -> None:
 
 
 def _seen(checked: StudyCheckResult) -> list[str]:
-    """What one person goes through, in order."""
+    """What one participant sees, in order."""
     study = checked.study
     parts = [
         "consent" if study.consent else "",
         "instructions" if study.instructions else "",
         _many(len(study.comprehension), "comprehension question"),
         _many(len(study.practice), "practice item"),
-        _many(checked.n_per_person, "question") + _made_of(checked),
+        _many(checked.n_per_person, "question") + _question_counts(checked),
     ]
     return [part for part in parts if part]
 
 
-def _made_of(checked: StudyCheckResult) -> str:
-    """How many of somebody's questions are not new items, where any are."""
+def _question_counts(checked: StudyCheckResult) -> str:
+    """The questions by type, if there are repeats or checks."""
     study = checked.study
     n_repeats = checked.n_per_person - checked.n_fresh - len(study.checks)
     parts = [_many(checked.n_fresh, "item"), _many(n_repeats, "repeat"), _many(len(study.checks), "check")]
@@ -114,14 +116,14 @@ def _many(n: int, what: str) -> str:
 
 @command.command("links")
 @click.argument("study", type=PATH)
-@click.option("-n", "--number", default=10, show_default=True, help="How many people.")
-@click.option("--address", default="http://127.0.0.1:8000", show_default=True, help="Where people reach the server.")
+@click.option("-n", "--number", default=10, show_default=True, help="How many links.")
+@click.option("--address", default="http://127.0.0.1:8000", show_default=True, help="The address of the server.")
 @click.option("--store", help=STORE_HELP)
 def links(study: Path, number: int, address: str, store: str | None) -> None:
-    """Print links to STUDY, one a person, one a line; make them at any time, also while it is being served.
+    """Print links to STUDY, one per participant and line. You can make links at any time, also while it is served.
 
-    A link is a key: who has it answers as that person, on any device, and goes on where they were. It ends 30 days
-    after it was made or last used, or after link_days of the study file's [limits].
+    A link identifies a participant: anyone who has it can continue their session, on any device. It expires 30 days
+    after it was made or last used (link_days in [limits] of the study file).
     """
     check_not_negative("number", number)
     try:

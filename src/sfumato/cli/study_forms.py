@@ -1,6 +1,5 @@
-"""`sfumato study compare`: the forms of a study with arms, by what their answers tell a second.
-
-`sfumato study depth`: what the deeper form would have said of every answer.
+"""`sfumato study compare`: the forms of a study with arms, by information per second; `sfumato study depth`: estimates
+for the deeper form.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import click
 from sfumato.cli.options import PATH
 from sfumato.cli.output import printable, say_written
 from sfumato.cli.serve import STORE_HELP, missing_extra
-from sfumato.tables.errors import BadSetting, CannotWrite, ErrorLocation
+from sfumato.tables.errors import BadSetting, CannotWrite
 
 if TYPE_CHECKING:
     from sfumato.planning.form_comparison import FormScores
@@ -27,14 +26,14 @@ PICTURES = (".svg", ".png")
 @click.command("compare")
 @click.argument("study", type=PATH)
 @click.option("--store", help=STORE_HELP)
-@click.option("-o", "--output", type=PATH, help="Every figure as a table: .csv or .parquet.")
-@click.option("--chart", type=PATH, help="Divergence by seconds spent, as a picture: .svg or .png.")
-@click.option("--seed", default=0, show_default=True, help="What groups of answers and items are drawn by.")
+@click.option("-o", "--output", type=PATH, help="All values as a table: .csv or .parquet.")
+@click.option("--chart", type=PATH, help="Divergence by seconds spent, as a chart: .svg or .png.")
+@click.option("--seed", default=0, show_default=True, help="Seed for sampling answers and items.")
 def compare(study: Path, store: str | None, output: Path | None, chart: Path | None, seed: int) -> None:
-    """Compare the forms of STUDY, which has [[arms]]: how far answers in each lie from the pooled label, and what each
-    annotator-second takes off, with intervals.
+    """Compare the forms of STUDY, which has [[arms]]: the divergence of each form's answers from the pooled label, and
+    its reduction per annotator-second, with intervals.
 
-    The pooled label is the mean over forms of their mean beliefs, the answers being scored left out.
+    The pooled label is the mean over forms of their mean beliefs, without the answers that are scored.
     """
     try:
         from sfumato.store.export import answers_by_arm
@@ -45,10 +44,7 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
 
     if chart is not None and chart.suffix not in PICTURES:
         raise BadSetting(
-            f"found --chart {str(chart)!r}",
-            expected=f"a file that ends in {' or '.join(PICTURES)}",
-            fix="name the picture so",
-            code="bad-setting",
+            f"--chart {str(chart)!r}", f"a file that ends in {' or '.join(PICTURES)}", "choose such a file name"
         )
     from sfumato.planning.form_comparison import compare_forms
     from sfumato.study import read_study
@@ -60,7 +56,7 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
     for measure in dict.fromkeys(score.measure for score in found.scores):
         own = [score for score in found.scores if score.measure == measure]
         click.secho(f"{measure} from the pooled label, {own[0].n_items:,} items", bold=True)
-        head = f"{'form':{NAME}}  {'answers':>7}  {'seconds':>7}  {'divergence':>22}  {'taken off a second':>24}"
+        head = f"{'form':{NAME}}  {'answers':>7}  {'seconds':>7}  {'divergence':>22}  {'reduction per second':>24}"
         click.echo(f"{head}  {'more than ' + printable(own[0].form, 12):>26}")
         for score in own:
             click.echo(
@@ -70,10 +66,10 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
                 f"{_between(score.more, score.more_low, score.more_high, 4):>26}"
             )
         click.echo()
-    click.echo("in brackets 95% intervals for other items, and the same people")
+    click.echo("in parentheses: 95% CI over items, for the same annotators")
     if output is not None:
         found.write(output)
-        say_written(output, f"{len(found)} figures")
+        say_written(output, f"{len(found)} values")
     if chart is not None:
         _draw(found, chart)
         say_written(chart, "a chart")
@@ -87,11 +83,7 @@ def _draw(found: FormScores, path: Path) -> None:
         path.write_bytes(drawn.png() if path.suffix == ".png" else drawn.svg().encode())
     except OSError as error:
         raise CannotWrite(
-            f"writing failed ({error.strerror})",
-            expected="a place to write",
-            fix="check the folder and its permissions",
-            code="cannot-write",
-            where=ErrorLocation(str(path)),
+            f"writing failed ({error.strerror})", "a place to write", "check the folder and its permissions", where=path
         ) from error
 
 
@@ -106,16 +98,14 @@ MOST_CLASSES = 20
 @click.command("depth")
 @click.argument("study", type=PATH)
 @click.option("--store", help=STORE_HELP)
-@click.option(
-    "-o", "--output", type=PATH, help="A soft label an item, as the deeper form would have it: .parquet or .csv."
-)
-@click.option("--estimates", type=PATH, help="Every figure as a table: .csv or .parquet.")
-@click.option("--seed", default=0, show_default=True, help="What items are drawn by for the intervals.")
+@click.option("-o", "--output", type=PATH, help="Soft labels estimated for the deeper form: .parquet or .csv.")
+@click.option("--estimates", type=PATH, help="All values as a table: .csv or .parquet.")
+@click.option("--seed", default=0, show_default=True, help="Seed for the intervals (bootstrap over items).")
 def depth(study: Path, store: str | None, output: Path | None, estimates: Path | None, seed: int) -> None:
-    """Say what the deeper form of STUDY, which has [deeper], would have said of every answer: each that it opened for
-    is weighed by the inverse of the probability with which it did.
+    """Estimate what the deeper form of STUDY, which has [deeper], would have given for every answer: answers with the
+    deeper form are weighted by the inverse of the probability that it opened.
 
-    Beside it the plain mean of the answers it opened for, which are those of people in doubt.
+    For comparison, the plain mean of these answers, which come mostly from unsure people.
     """
     try:
         from sfumato.store.export import export
@@ -137,22 +127,20 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
     rows = found.estimates.rows
     why = ", ".join(f"{name} {n:,}" for name, n in found.reasons.items())
     click.echo(f"{rows[0].n_answers:,} answers; the deeper form opened {rows[0].n_deeper:,} times: {why}")
-    click.echo(f"weighed, these tell as much as {found.n_effective:,.0f} of equal weight")
+    click.echo(f"effective sample size after weighting: {found.n_effective:,.0f}")
     click.echo()
     click.secho(
-        f"{'mean over all answers':{WIDTH}}  {'plain':>7}  {'weighed':>24}  {'Horvitz-Thompson':>16}", bold=True
+        f"{'mean over all answers':{WIDTH}}  {'plain':>7}  {'weighted':>24}  {'Horvitz-Thompson':>16}", bold=True
     )
     for row in rows[: 1 + MOST_CLASSES]:
-        weighed = f"{row.hajek:.3f} ({row.low:.3f} to {row.high:.3f})"
-        click.echo(
-            f"{printable(row.quantity, WIDTH):{WIDTH}}  {row.naive:>7.3f}  {weighed:>24}  {row.horvitz_thompson:>16.3f}"
-        )
+        name, weighted = printable(row.quantity, WIDTH), f"{row.hajek:.3f} ({row.low:.3f} to {row.high:.3f})"
+        click.echo(f"{name:{WIDTH}}  {row.naive:>7.3f}  {weighted:>24}  {row.horvitz_thompson:>16.3f}")
     if len(rows) > 1 + MOST_CLASSES:
         click.echo(f"... and {len(rows) - 1 - MOST_CLASSES:,} more classes: write them with --estimates")
-    click.echo("in brackets 95% intervals for other items")
+    click.echo("in parentheses: 95% CI over items")
     if output is not None:
         found.labels().write(output)
         say_written(output, f"soft labels of {len(found.items):,} items")
     if estimates is not None:
         found.estimates.write(estimates)
-        say_written(estimates, f"{len(rows)} figures")
+        say_written(estimates, f"{len(rows)} values")

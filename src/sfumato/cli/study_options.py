@@ -1,4 +1,4 @@
-"""What several commands do with a study: check all of it, and change it as a plan says."""
+"""Helpers for commands that use a study: check it, and apply a plan."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def checked_study(path: Path, *, pictures: bool = False) -> StudyCheckResult:
-    """The study in `path`, with everything that can be wrong about it checked; `pictures` opens every picture too."""
+    """The study in `path` after all checks; with `pictures` every image is opened."""
     from sfumato.elicitation.study_check import check_study
     from sfumato.recruitment import check_platform
 
@@ -24,7 +24,7 @@ def checked_study(path: Path, *, pictures: bool = False) -> StudyCheckResult:
 
 
 def check_bonus(study: Study, mistakes: Mistakes) -> None:
-    """Note what is wrong with `[pay.bonus]`, if there is one."""
+    """Check `[pay.bonus]`, if there is one."""
     if study.pay is not None and study.pay.bonus is not None:
         from sfumato.recruitment.bonus_rules import check_bonus as check
 
@@ -32,14 +32,14 @@ def check_bonus(study: Study, mistakes: Mistakes) -> None:
 
 
 def check_rules(study: Study, mistakes: Mistakes) -> None:
-    """Note rules in `[quality]` that there are not, and settings that are none of theirs."""
-    asked = study.quality.rules
-    if not asked:
+    """Check the rules in `[quality]` and their settings."""
+    rules = study.quality.rules
+    if not rules:
         return
     from sfumato.labeling.screening_rules import rules_of
 
     table = ("quality", "rules")
-    parts = {table: asked} if isinstance(asked, str) else {(*table, name): {name: asked[name]} for name in asked}
+    parts = {table: rules} if isinstance(rules, str) else {(*table, name): {name: rules[name]} for name in rules}
     for at, part in parts.items():
         try:
             if not mistakes.about(*at):
@@ -49,7 +49,7 @@ def check_rules(study: Study, mistakes: Mistakes) -> None:
 
 
 def asked_as_planned(checked: StudyCheckResult, plan: Path | None) -> tuple[Study, Sequence[Item]]:
-    """The study and its items, as a plan would have them if there is one."""
+    """The study and its items, changed by the plan if there is one."""
     from sfumato.study.study import Assignment
 
     study, items = checked.study, checked.items

@@ -1,6 +1,5 @@
-"""`sfumato study entry`: the address to give to a platform; `sfumato study forget`: who somebody is, erased.
-
-`sfumato study reconcile` and `sfumato study pay`: who is owed what, listed and never sent.
+"""`sfumato study entry`: the address for a platform; `forget`: erase a participant; `reconcile` and `pay`: outcomes and
+payments, listed and never sent.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ if TYPE_CHECKING:
 
 @click.command("entry")
 @click.argument("study", type=PATH)
-@click.option("--address", default="http://127.0.0.1:8000", show_default=True, help="Where people reach the server.")
+@click.option("--address", default="http://127.0.0.1:8000", show_default=True, help="The address of the server.")
 @click.option("--store", help=STORE_HELP)
 def entry(study: Path, address: str, store: str | None) -> None:
-    """Print the address at which people come to STUDY from the platform in its [platform], to be entered there.
+    """Print the address of STUDY to enter on the platform in its [platform].
 
-    Give it to the platform alone: whoever knows it can come in under an id they made up, which shows when the people
-    are reconciled with the platform's list.
+    Give it only to the platform: anyone who knows it can take part with an invented id, which is found when you
+    reconcile with the platform's list.
     """
     try:
         from sfumato.recruitment.arrival import entry_address
@@ -46,14 +45,15 @@ def entry(study: Path, address: str, store: str | None) -> None:
 @click.command("forget")
 @click.argument("study", type=PATH)
 @click.argument("annotator", required=False)
-@click.option("--platform-id", help="The person by what the platform calls them, instead of ANNOTATOR.")
-@click.option("--answers", is_flag=True, help="Leave their answers out of every export from now on, too.")
+@click.option("--platform-id", help="The participant's id on the platform, instead of ANNOTATOR.")
+@click.option("--answers", is_flag=True, help="Also leave their answers out of all exports from now on.")
 @click.option("--store", help=STORE_HELP)
 def forget(study: Path, annotator: str | None, platform_id: str | None, answers: bool, store: str | None) -> None:
-    """Erase who ANNOTATOR (a pseudonym) of STUDY is: what the platform calls them goes, their link is dead.
+    """Erase ANNOTATOR (a pseudonym) of STUDY: delete their platform id and invalidate their link.
 
-    Answers stay, as numbers of nobody, so that counts and the chain of answers hold. Pay them first: afterwards nobody
-    can tell who they are. A file that is being served must be let go of first; browsers keep what is not yet sent.
+    Their answers stay under the pseudonym, so that counts and the chain of answers stay valid. Pay them first:
+    afterwards they cannot be identified. Stop the server first if the store is a file; answers not yet sent stay in
+    the browser.
     """
     try:
         from sfumato.elicitation.researcher_actions import erase_participant
@@ -68,25 +68,25 @@ def forget(study: Path, annotator: str | None, platform_id: str | None, answers:
                 running, "terminal", pseudonym=annotator, platform_id=platform_id, answers=answers
             )
         )
-    kept = "their answers are in no export from now on" if answers else "their answers stay"
-    click.echo(f"{printable(who)}: who they are elsewhere is forgotten, their link is dead, {kept}")
+    kept = "answers left out of exports" if answers else "answers kept"
+    click.echo(f"{printable(who)}: platform id deleted, link invalidated, {kept}")
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 SHOWN = 50
-"""People named one by one; of more there is the number, and all are in the table."""
+"""How many participants are listed; the table has all of them."""
 
 
 def _sources(command: Function) -> Function:
-    """The options that say where to look."""
+    """The options for input and output."""
     for option in reversed(
         (
             click.option(
                 "--submissions", type=PATH, help="The platform's list of submissions: its CSV, as downloaded."
             ),
-            click.option("--ask-platform", is_flag=True, help="Ask the platform's API for it; needs its token."),
-            click.option("--screening", type=PATH, help="Who is set aside and why: what sfumato screen wrote."),
-            click.option("--with-ids", is_flag=True, help="Write what the platform calls each person, too."),
+            click.option("--ask-platform", is_flag=True, help="Read it from the platform's API; needs a token."),
+            click.option("--screening", type=PATH, help="The excluded annotators: a table written by sfumato screen."),
+            click.option("--with-ids", is_flag=True, help="Also write platform ids."),
             click.option("--store", help=STORE_HELP),
             click.option("-o", "--output", type=PATH, help="The whole table: .csv or .parquet."),
         )
@@ -107,28 +107,26 @@ def reconcile(
     store: str | None,
     output: Path | None,
 ) -> None:
-    """List everybody of STUDY: who finished, who is to be paid, who is set aside and why, and all that does not fit
-    with the platform's list.
+    """List the participants of STUDY: outcome, pay, why they are excluded, and mismatches with the platform's list.
 
-    Nothing is approved, rejected, paid or changed, here or there. Without the platform's list only what is known here
-    is told.
+    Nothing is approved, rejected, paid or changed.
     """
-    from sfumato.recruitment.payment_inputs import reconcile as reconciled
+    from sfumato.recruitment.payment_inputs import reconcile as reconcile_study
 
     asked = _read(study, output)
-    given = _given(asked, submissions, ask_platform, screening)
-    found = reconciled(_place(asked, store), asked, given, with_ids=with_ids)
+    sources = _sources_of(asked, submissions, ask_platform, screening)
+    found = reconcile_study(_place(asked, store), asked, sources, with_ids=with_ids)
     _show_people(found)
     _show_mismatches(found)
     if output is not None:
         found.write(output)
-        say_written(output, f"{len(found):,} people")
+        say_written(output, f"{len(found):,} participants")
 
 
 @click.command("pay")
 @click.argument("study", type=PATH)
 @_sources
-@click.option("--paid", type=PATH, multiple=True, help="A list of an earlier run that was paid; left out of this one.")
+@click.option("--paid", type=PATH, multiple=True, help="An earlier list that was paid; its payments are left out.")
 def pay(
     study: Path,
     submissions: Path | None,
@@ -139,17 +137,17 @@ def pay(
     output: Path | None,
     paid: tuple[Path, ...],
 ) -> None:
-    """List what everybody of STUDY is owed: the base of [pay], and the bonus by the rule of [pay.bonus].
+    """List what the participants of STUDY are owed: the base of [pay], and the bonus by the rule of [pay.bonus].
 
-    Nothing is sent: you pay. One row a person and reason, each with a key that is the same in every run.
+    Nothing is sent: you pay. One row per participant and reason, each with a key that is the same in every run.
     """
     from sfumato.recruitment.payment import read_paid
     from sfumato.recruitment.payment_inputs import pay as payments_of
 
     asked = _read(study, output)
     earlier = read_paid(paid)
-    given = _given(asked, submissions, ask_platform, screening)
-    whole = payments_of(_place(asked, store), asked, given, with_ids=with_ids)
+    sources = _sources_of(asked, submissions, ask_platform, screening)
+    whole = payments_of(_place(asked, store), asked, sources, with_ids=with_ids)
     found = whole.without(earlier)
     _show_payments(found, asked, len(whole) - len(found))
     _show_changed(whole.changed(earlier), asked)
@@ -175,26 +173,26 @@ def _place(study: Study, store: str | None) -> Any:
     return StoreLocation.of(store or default_location(study))
 
 
-def _given(study: Study, submissions: Path | None, ask_platform: bool, screening: Path | None) -> PaymentSources:
-    from sfumato.recruitment.payment_inputs import PaymentSources, caller_for
+def _sources_of(study: Study, submissions: Path | None, ask_platform: bool, screening: Path | None) -> PaymentSources:
+    from sfumato.recruitment.payment_inputs import PaymentSources, client_for
 
-    return PaymentSources(submissions, caller_for(study, os.environ) if ask_platform else None, screening)
+    return PaymentSources(submissions, client_for(study, os.environ) if ask_platform else None, screening)
 
 
 def _show_people(found: Reconciliation) -> None:
-    click.secho(f"{'':14} {'people':>7} {'pay':>5} {'decide':>7} {'no pay':>7} {'set aside':>10}", bold=True)
+    click.secho(f"{'':14} {'people':>7} {'pay':>5} {'decide':>7} {'no pay':>7} {'excluded':>10}", bold=True)
     for outcome, own in _by_outcome(found).items():
         pays = Counter(case.pay for case in own)
-        n_aside = sum(bool(case.set_aside) for case in own)
-        counts = f"{pays['yes']:>5,} {pays['decide']:>7,} {pays['no']:>7,} {n_aside:>10,}"
+        n_excluded = sum(bool(case.set_aside) for case in own)
+        counts = f"{pays['yes']:>5,} {pays['decide']:>7,} {pays['no']:>7,} {n_excluded:>10,}"
         click.echo(f"{outcome:14} {len(own):>7,} {counts}")
-    aside = [case for case in found.cases if case.set_aside]
-    if aside:
-        click.secho("set aside: answers not used, pay untouched", bold=True)
-    for case in aside[:SHOWN]:
+    excluded = [case for case in found.cases if case.set_aside]
+    if excluded:
+        click.secho("excluded: answers not used, pay unchanged", bold=True)
+    for case in excluded[:SHOWN]:
         refuse = f"; refuse pay? {case.may_refuse}" if case.may_refuse else ""
         click.echo(f"  {case.annotator:14} pay {case.pay}: {printable(case.set_aside)}{refuse}")
-    _say_more(len(aside))
+    _say_more(len(excluded))
 
 
 def _by_outcome(found: Reconciliation) -> dict[str, list[ReconciledParticipant]]:
@@ -224,22 +222,22 @@ def _show_payments(found: Payments, study: Study, n_paid: int) -> None:
     assert study.pay is not None
     currency = study.pay.currency
     for reason, due, words in (
-        (BASE, "yes", "base, to who has finished"),
+        (BASE, "yes", "base, for finished participants"),
         (BONUS, "yes", f"bonus, by {study.pay.bonus.rule}" if study.pay.bonus else "bonus"),
-        (PART, "decide", "part of the base, if you decide so"),
+        (PART, "decide", "part of the base, if you decide to pay"),
     ):
         own = [each for each in found.payments if each.reason == reason and each.amount > 0]
         if own:
             click.echo(f"{words:36} {len(own):>5,} people {found.total(reason, due=due):>12,.2f} {currency}")
-    click.secho(f"{'to be paid, and not paid by this':36} {'':>12} {found.total():>12,.2f} {currency}", bold=True)
+    click.secho(f"{'total to pay (nothing was sent)':36} {'':>12} {found.total():>12,.2f} {currency}", bold=True)
     fee = float(study.recruiting.settings.get("fee", 0.0)) if study.recruiting else 0.0
     if fee:
-        click.echo(f"{'what the platform takes on top':36} {'':>12} {found.total() * fee:>12,.2f} {currency}")
+        click.echo(f"{'platform fee':36} {'':>12} {found.total() * fee:>12,.2f} {currency}")
     unscored = [each for each in found.payments if each.reason == BONUS and not each.n_compared]
     if unscored:
-        click.echo(f"{len(unscored):,} without a score: nobody else has answered about their items yet")
+        click.echo(f"{len(unscored):,} without a score: no other answers about their items yet")
     if n_paid:
-        click.echo(f"{n_paid:,} left out, paid before")
+        click.echo(f"{n_paid:,} left out, already paid")
 
 
 def _show_changed(changed: list[ChangedPayment], study: Study) -> None:
@@ -247,11 +245,11 @@ def _show_changed(changed: list[ChangedPayment], study: Study) -> None:
     for each in changed[:SHOWN]:
         click.echo(
             f"  {printable(each.annotator):14} {each.reason}: {each.paid:,.2f} was paid, "
-            f"{each.now:,.2f} {study.pay.currency} would be now; it is not listed again"
+            f"now {each.now:,.2f} {study.pay.currency}; not listed again"
         )
     _say_more(len(changed))
 
 
 def _say_more(n: int) -> None:
     if n > SHOWN:
-        click.echo(f"  and {n - SHOWN:,} more: -o writes them all")
+        click.echo(f"  and {n - SHOWN:,} more: use -o to write all")

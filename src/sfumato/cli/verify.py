@@ -1,4 +1,4 @@
-"""`sfumato verify`: whether every stored answer is as it was stored."""
+"""`sfumato verify`: check that no stored answer was changed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from sfumato.cli.output import printable
 from sfumato.store.location import named_location
 
 SHOWN = 50
-"""Faults named one by one; of more there is the number."""
+"""How many faults are listed; the rest are counted."""
 
 
 @click.command("verify")
 @click.argument("store")
-@click.option("--head", help="The head that an earlier verify printed, if the study has not gone on since.")
+@click.option("--head", help="The head printed by an earlier verify, if there were no new answers since.")
 def command(store: str, head: str | None) -> None:
-    """Look through STORE (its file, a study's folder, or postgresql://...) for answers that were changed, taken out or
-    put in by hand, and name them.
+    """Check STORE (its file, a study's folder, or postgresql://...) for answers that were changed, removed or added by
+    hand, and list them.
 
-    Every answer carries a hash of itself and of the one before. The head printed is the hash of the last: kept
-    elsewhere, it shows whether the whole store was made anew. Exit code 1 where something is wrong.
+    Every answer has a hash of itself and of the previous one. The head is the last hash: keep it in another place to
+    detect a rebuilt store. Exit code 1 if something is wrong.
     """
     from sfumato.cli.serve import missing_extra
 
@@ -33,14 +33,14 @@ def command(store: str, head: str | None) -> None:
     is_right = True
     for found in verify(StoreLocation.of(named_location(store))):
         n_faults = len(found.faults)
-        said = "every one as it was stored" if not n_faults else f"{n_faults:,} not as stored"
-        click.echo(f"{printable(found.study)}: {found.n_answers:,} answers, {said}; head {found.head or 'none yet'}")
+        result = "all unchanged" if not n_faults else f"{n_faults:,} faults"
+        click.echo(f"{printable(found.study)}: {found.n_answers:,} answers, {result}; head {found.head or 'none yet'}")
         for fault in found.faults[:SHOWN]:
             whose = f"{printable(fault.annotator or '?')} about {printable(fault.item or '?')}"
             click.echo(f"  {fault.what:<8} answer {fault.id}, {whose}")
         if n_faults > SHOWN:
             click.echo(f"  and {n_faults - SHOWN:,} more")
         if head is not None and head != found.head:
-            click.echo("  the head is not the one given: answers came since, or the chain was made anew")
+            click.echo("  the head differs from --head: there are new answers, or the chain was rebuilt")
         is_right &= not n_faults and head in (None, found.head)
     sys.exit(0 if is_right else 1)

@@ -1,1 +1,1 @@
-"""Elicit: people to Annotations. A study is served to people, their answers are kept, and exported as a table."""
+"""Collecting answers from participants: question kinds, items, leases, sessions, and storing answers."""

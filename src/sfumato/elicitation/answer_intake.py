@@ -146,21 +146,16 @@ class AnswerIntake:
         """The id of a participant's trial that is over."""
         row = queries.trial_with(self._running.connection(), participant.id, handle)
         if row is None:
-            raise NotThere(
-                f"found the trial {show(handle)}",
-                expected="a trial of yours",
-                fix="reload the page",
-                code="unknown-trial",
-            )
+            raise NotThere(f"the trial {show(handle)}", "a trial of yours", "reload the page", code="unknown-trial")
         return int(row["id"])
 
 
 def _again(receipt: AnswerReceipt, submitted: SubmittedAnswer) -> SubmitResult:
     if receipt.digest != submitted.digest:
         raise InvalidAnswer(
-            "found another answer under a key that was used before",
-            expected="the same answer, or a new key",
-            fix="answer the question again",
+            "another answer under a key that was used before",
+            "the same answer, or a new key",
+            "answer the question again",
             code="key-reused",
         )
     return SubmitResult(receipt.answer, receipt.code, again=True)
@@ -168,8 +163,8 @@ def _again(receipt: AnswerReceipt, submitted: SubmittedAnswer) -> SubmitResult:
 
 def _not_as_asked(found: str, expected: str) -> InvalidAnswer:
     return InvalidAnswer(
-        f"found {found}",
-        expected=expected,
-        fix="answer the question again; if this happens again, contact the researcher",
+        f"{found}",
+        expected,
+        "answer the question again; if this happens again, contact the researcher",
         code="not-as-asked",
     )

@@ -38,7 +38,7 @@ class NextTrial:
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvent:
-    """`n` equal answers to one question about an item."""
+    """`n` equal answers about an item."""
 
     item: int
     question: int

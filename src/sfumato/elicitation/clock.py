@@ -1,4 +1,4 @@
-"""The clocks of a running study; tests bring their own."""
+"""The clocks of a running study; tests use their own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 
 class Clock:
-    """The time of day for what is written down, and clocks that never jump for leases."""
+    """The system time for what is stored, and monotonic clocks for leases."""
 
     _offset: float | None = None
 
@@ -15,11 +15,11 @@ class Clock:
         return time.time_ns() // 1_000_000
 
     def monotonic(self) -> float:
-        """Seconds since some moment."""
+        """Seconds on a clock that never jumps."""
         return time.monotonic()
 
     def steady(self) -> int:
-        """Milliseconds since 1970 as they were when first asked for, and from there on without a jump."""
+        """Milliseconds since 1970, by the system clock at the first call and monotonic from there on."""
         if self._offset is None:
             self._offset = self.now() - 1000 * self.monotonic()
         return round(self._offset + 1000 * self.monotonic())

@@ -1,4 +1,4 @@
-"""The codebook: what every field of an export means, written beside it."""
+"""The codebook: what every field of an export means, written next to it."""
 
 from __future__ import annotations
 
@@ -8,44 +8,45 @@ from sfumato.elicitation.kind import Kind, label_of
 from sfumato.study.study import Framing, Question, Study
 
 ANNOTATIONS = {
-    "item": "what was shown: the id of the item",
-    "annotator": "who answered: a pseudonym drawn at random, the same in every export of the study",
-    "kind": "how it was asked, with the version of the form",
+    "item": "id of the item shown",
+    "annotator": "random pseudonym of the annotator, the same in every export of the study",
+    "kind": "kind of question, with the version of the form",
     "payload": "the answer exactly as given, as JSON (its fields below)",
-    "trial": "position in that person's sequence, from 1, practice counted",
+    "trial": "position in the annotator's sequence, from 1, practice included",
     "purpose": "why it was shown: `label`, `repeat` of an item answered before, or `check`; practice is left out",
-    "started_at": "when the picture stood on the screen (server's clock, UTC)",
-    "submitted_at": "when the person pressed submit (server's clock, UTC)",
-    "seconds": "time on the answer: from the first painted frame to submit, hidden and idle time taken out",
+    "started_at": "when the item appeared on the screen (server's clock, UTC)",
+    "submitted_at": "when the annotator pressed submit (server's clock, UTC)",
+    "seconds": "time on the answer: from the first painted frame to submit, without hidden and idle time",
 }
 RECORDS = {
     "item, annotator, trial, purpose": "the answer this row belongs to",
-    "elapsed_seconds": "from the first painted frame to submit, everything counted",
+    "elapsed_seconds": "from the first painted frame to submit, with hidden and idle time",
     "hidden_seconds": "time in which the page was not visible",
-    "idle_seconds": "time without any input, beyond the first thirty seconds of each stretch",
+    "idle_seconds": "time without any input, beyond the first 30 seconds of each interval",
     "pointer": "the pointing device last used: `mouse`, `touch`, `pen` or `none`",
-    "width, height, pixel_ratio": "size of the page in CSS pixels, and device pixels to one of them",
+    "width, height, pixel_ratio": "size of the page in CSS pixels, and device pixels per CSS pixel",
     "shortcuts": "whether shortcut keys were on",
-    "resumed": "whether the page was loaded anew during the trial",
-    "order": "the classes (or sides) in the order this person saw them, as JSON",
-    "keys": "which key stood for which class, as JSON",
-    "probability": "how probable this item was to be asked about, in an adaptive study: weigh by its inverse",
-    "audit": "whether the item was drawn at random, whatever an answer was worth",
+    "resumed": "whether the page was reloaded during the trial",
+    "order": "the classes (or sides) in the order shown, as JSON",
+    "keys": "the key of each class, as JSON",
+    "probability": "probability that this item was chosen, in an adaptive study: weight by its inverse",
+    "audit": "whether the item was drawn at random, independent of its expected value",
     "deeper": "why the deeper form was asked: `unsure`, `uncertain`, `random`, `listed`, `worth`; else empty",
-    "deeper_probability": "how probable that was once the choice was made: weigh by its inverse",
-    "first": "the choice made before the deeper form opened, as JSON; empty for who was not sure",
-    "events": "every input: milliseconds since the picture was painted, what happened, to which control, key or value",
+    "deeper_probability": "probability of that, given the choice: weight by its inverse",
+    "first": "the choice before the deeper form opened, as JSON; empty for annotators who were not sure",
+    "events": "every input: milliseconds since the image was painted, type of event, control, key or value",
 }
 
 
 def codebook(study: Study, kinds: Sequence[Kind]) -> str:
     """The codebook of a study's export, as Markdown."""
-    asked = [line for kind, question in zip(kinds, study.questions, strict=True) for line in _asked(kind, question)]
+    pairs = zip(kinds, study.questions, strict=True)
+    questions = [line for kind, question in pairs for line in _question_lines(kind, question)]
     return "\n".join(
         [
             f"# Codebook: {study.title}",
             "",
-            *asked,
+            *questions,
             f"- classes: {', '.join(study.class_names) or 'none'}",
             "",
             *_section("Annotations", ANNOTATIONS),
@@ -55,7 +56,7 @@ def codebook(study: Study, kinds: Sequence[Kind]) -> str:
     )
 
 
-def _asked(kind: Kind, question: Question) -> list[str]:
+def _question_lines(kind: Kind, question: Question) -> list[str]:
     view = "their own view" if question.framing is Framing.OWN else "what others would say"
     return [
         f"- kind of question: `{label_of(kind)}`, asking for {view}",

@@ -1,9 +1,8 @@
-"""Pictures decoded by a process of their own, with a limit on memory and on time.
+"""Images decoded in a separate process, with limits on memory and time.
 
-A decoder is the largest piece of other people's C code that reads what somebody else has made. Here a picture that
-makes it fail, hang or grow costs that picture alone: the process is ended, and the next picture begins another. It
-ends by itself with the process that asks, and after a while without work. Requests and replies are JSON with a length
-before them, and the bytes of the picture.
+Image decoders are a large amount of C code that reads untrusted files. An image that makes the decoder crash, hang or
+grow affects only itself: the process is killed, and the next image starts another one. The process exits with its
+parent, and after a while without requests. Messages are JSON with a length prefix, followed by the bytes of the image.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ from sfumato.study.study import Upscale
 from sfumato.tables.errors import BadFile, ErrorLocation, MissingExtra, SfumatoError, UnsafeFile
 
 SECONDS = 20.0
-"""For one picture."""
+"""For one image."""
 MOST_BYTES = 1536 * 2**20
-"""Of memory. The largest picture allowed takes a third of it."""
+"""Memory limit; the largest allowed image needs a third of it."""
 IDLE_SECONDS = 60.0
 LENGTH = struct.Struct("!II")
-KINDS: dict[str, type[SfumatoError]] = {each.__name__: each for each in (BadFile, UnsafeFile, MissingExtra)}
+ERRORS: dict[str, type[SfumatoError]] = {each.__name__: each for each in (BadFile, UnsafeFile, MissingExtra)}
 
 
 class DecodeRequest(msgspec.Struct):
-    """A picture to decode: the file, and how large it is to be."""
+    """An image to decode: the file, and the wanted size."""
 
     path: str
     upscale: Upscale
@@ -45,7 +44,7 @@ class DecodeRequest(msgspec.Struct):
 
 
 class DecodeResult(msgspec.Struct):
-    """What became of it: a type of picture, or an error of ours."""
+    """The media type of the decoded image, or an error."""
 
     media_type: str = ""
     kind: str = ""
@@ -53,7 +52,7 @@ class DecodeResult(msgspec.Struct):
 
 
 class Decoder:
-    """Asks the process, one picture at a time; begins it when it is needed."""
+    """Sends images to the process one at a time, and starts it when needed."""
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self._seconds = seconds
@@ -65,19 +64,19 @@ class Decoder:
         return self._process.pid if self._process else None
 
     def rendered_file(self, path: Path, upscale: Upscale, size: int) -> Picture:
-        """As `pictures.rendered_file`, elsewhere."""
-        asked = msgspec.json.encode(DecodeRequest(str(path), upscale, size))
+        """`item_images.rendered_file` in the other process."""
+        request = msgspec.json.encode(DecodeRequest(str(path), upscale, size))
         with self._lock, contextlib.suppress(TimeoutError):
-            # Where the process had gone home, another is begun; what ends a fresh one is the picture.
-            reply = self._reply(asked, False) or self._reply(asked, True)
+            # If the process has exited, start another; if a new one exits, the image is the cause.
+            reply = self._reply(request, False) or self._reply(request, True)
             if reply is not None:
                 return _picture(*reply)
         raise UnsafeFile(
-            f"found a picture that was not decoded within {self._seconds:g} seconds and {MOST_BYTES >> 20:,} MB",
-            expected="a picture like any other",
-            fix="save it again, or leave it out",
+            f"an image that was not decoded within {self._seconds:g} seconds and {MOST_BYTES >> 20:,} MB",
+            "an image of ordinary size and content",
+            "save it again, or leave it out",
             code="picture-not-decoded",
-            where=ErrorLocation(str(path)),
+            where=path,
         )
 
     def close(self) -> None:
@@ -85,9 +84,9 @@ class Decoder:
         with self._lock:
             self._end()
 
-    def _reply(self, asked: bytes, is_fresh: bool) -> tuple[DecodeResult, bytes] | None:
-        """The reply; None where the process ended instead. `TimeoutError` where it took too long, and was ended."""
-        if is_fresh or self._process is None or self._process.poll() is not None:
+    def _reply(self, request: bytes, is_new: bool) -> tuple[DecodeResult, bytes] | None:
+        """The reply; None if the process exited. `TimeoutError` if it took too long and was killed."""
+        if is_new or self._process is None or self._process.poll() is not None:
             self._end()
             self._process = subprocess.Popen(
                 [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
@@ -96,10 +95,10 @@ class Decoder:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            process.stdin.write(LENGTH.pack(len(asked), 0) + asked)
+            process.stdin.write(LENGTH.pack(len(request), 0) + request)
             lengths = LENGTH.unpack(_exactly(process.stdout, LENGTH.size, until))
-            told, data = (_exactly(process.stdout, length, until) for length in lengths)
-            return msgspec.json.decode(told, type=DecodeResult), data
+            head, data = (_exactly(process.stdout, length, until) for length in lengths)
+            return msgspec.json.decode(head, type=DecodeResult), data
         except TimeoutError:
             self._end()
             raise
@@ -120,12 +119,12 @@ class Decoder:
 
 
 DECODER = Decoder()
-"""The one of this process, for every study in it."""
+"""The decoder of this process, shared by all studies."""
 atexit.register(DECODER.close)
 
 
 def _exactly(stream: IO[bytes], n_bytes: int, until: float) -> bytes:
-    """So many bytes; `EOFError` where the stream ends before, `TimeoutError` where the time does."""
+    """Exactly `n_bytes` bytes; `EOFError` if the stream ends first, `TimeoutError` after the deadline."""
     parts: list[bytes] = []
     while n_bytes:
         if not select.select([stream], [], [], max(0.0, until - time.monotonic()))[0]:
@@ -138,32 +137,32 @@ def _exactly(stream: IO[bytes], n_bytes: int, until: float) -> bytes:
     return b"".join(parts)
 
 
-def _picture(told: DecodeResult, data: bytes) -> Picture:
-    if not told.kind:
-        return Picture(data, told.media_type)
-    fields = dict(told.error)
-    raise KINDS[told.kind](fields.pop("found"), where=ErrorLocation(fields.pop("file") or None), **fields)
+def _picture(result: DecodeResult, data: bytes) -> Picture:
+    if not result.kind:
+        return Picture(data, result.media_type)
+    fields = dict(result.error)
+    raise ERRORS[result.kind](fields.pop("found"), where=ErrorLocation(fields.pop("file") or None), **fields)
 
 
-def _decoded(asked: DecodeRequest) -> tuple[DecodeResult, bytes]:
+def _decoded(request: DecodeRequest) -> tuple[DecodeResult, bytes]:
     try:
-        picture = rendered_file(Path(asked.path), asked.upscale, asked.size)
+        picture = rendered_file(Path(request.path), request.upscale, request.size)
     except SfumatoError as error:
-        said: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "found": error.found,
             "expected": error.expected,
             "fix": error.fix,
             "code": error.code,
             "file": error.where.file or "",
         }
-        return DecodeResult(kind=type(error).__name__, error=said), b""
+        return DecodeResult(kind=type(error).__name__, error=fields), b""
     return DecodeResult(picture.media_type), picture.data
 
 
 def main() -> None:
-    """Decode what is asked for on standard input, until nobody asks."""
+    """Decode images requested on standard input, until it is closed or idle."""
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
-    # Whatever a decoder might be made to write or open: no new files, nothing of a crash on disk.
+    # A decoder under attack must not write files or core dumps.
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     stdout = sys.stdout.buffer
@@ -173,9 +172,9 @@ def main() -> None:
     ):
         while True:
             n_bytes, _ = LENGTH.unpack(_exactly(stdin, LENGTH.size, time.monotonic() + IDLE_SECONDS))
-            asked = msgspec.json.decode(_exactly(stdin, n_bytes, time.monotonic() + SECONDS), type=DecodeRequest)
-            told, data = _decoded(asked)
-            head = msgspec.json.encode(told)
+            request = msgspec.json.decode(_exactly(stdin, n_bytes, time.monotonic() + SECONDS), type=DecodeRequest)
+            result, data = _decoded(request)
+            head = msgspec.json.encode(result)
             stdout.write(LENGTH.pack(len(head), len(data)) + head + data)
             stdout.flush()
 

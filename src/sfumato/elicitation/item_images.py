@@ -1,6 +1,6 @@
-"""Pictures as people see them: checked, upright, without metadata, made larger as the study says, encoded anew.
+"""Images as participants see them: checked, upright, without metadata, resized as the study says, and encoded again.
 
-Nothing of the original file reaches the browser but its pixels: neither where it was taken nor what it was called.
+Only the pixels of the original file reach the browser, not its metadata or name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.study.study import Upscale
-from sfumato.tables.errors import BadFile, ErrorLocation, MissingExtra, UnsafeFile
+from sfumato.tables.errors import BadFile, MissingExtra, UnsafeFile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 MAX_BYTES = 20_000_000
 MAX_PIXELS = 40_000_000
 LONGEST_SIDE = 1600
-"""A larger picture is made smaller: no page shows more of it."""
+"""Larger images are scaled down: no page shows more pixels."""
 JPEG_QUALITY = 92
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
-# What Pillow raises on damaged pictures.
+# What Pillow raises for damaged images.
 DAMAGE = (
     OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, AttributeError, EOFError, OverflowError,
     MemoryError, RuntimeError, NotImplementedError, struct.error, zlib.error,
@@ -40,37 +40,37 @@ DAMAGE = (
 
 @dataclass(frozen=True)
 class Picture:
-    """An encoded picture, ready to be sent."""
+    """An encoded image, ready to send."""
 
     data: bytes
     media_type: str
 
 
 def rendered(item: Item, source: ItemSource) -> Picture:
-    """The picture of `item` as people see it; an error where its file is no picture, is damaged, or is too large."""
+    """The image of `item` as participants see it; an error if its file is not an image, damaged, or too large."""
     if item.picture is not None:
         return rendered_file(item.picture, source.upscale, source.size)
-    assert item.row is not None, "a text has no picture"
+    assert item.row is not None, "a text has no image"
     assert source.npz is not None
     image = _from_array(_images(source.npz, source.npz.stat().st_mtime_ns)[item.row])
     return _encoded(_resized(image, source.upscale, source.size), as_jpeg=False)
 
 
 def rendered_file(path: Path, upscale: Upscale, size: int) -> Picture:
-    """The picture in `path` as people see it."""
+    """The image in `path` as participants see it."""
     with _opened(path) as image:
         as_jpeg = image.format == "JPEG"
         return _encoded(_resized(_plain(image), upscale, size), as_jpeg=as_jpeg)
 
 
 def check_picture(path: Path) -> None:
-    """Raise unless `path` holds a whole picture that can be shown."""
+    """Raise unless `path` is an intact image that can be shown."""
     with _opened(path) as image:
         image.load()
 
 
 def blended(first: Picture, second: Picture, share: float) -> Picture:
-    """Both pictures laid over each other, `share` (0 to 1) of the first; the second is fitted to the first's size."""
+    """Both images blended, with `share` (0 to 1) of the first; the second is resized to the first's size."""
     from PIL import Image
 
     with Image.open(io.BytesIO(first.data)) as one, Image.open(io.BytesIO(second.data)) as other:
@@ -80,7 +80,7 @@ def blended(first: Picture, second: Picture, share: float) -> Picture:
 
 
 def picture_format(start: bytes) -> str | None:
-    """What the first 16 bytes of a file say: one of `FORMATS`, or None."""
+    """The image format by the first 16 bytes of a file: one of `FORMATS`, or None."""
     if start.startswith(b"RIFF") and start[8:12] == b"WEBP":
         return "WEBP"
     if start.startswith(b"BM") and len(start) > 14 and start[6:10] == bytes(4):
@@ -91,38 +91,33 @@ def picture_format(start: bytes) -> str | None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Image]:
-    """The picture in `path`, its header checked; what goes wrong while it is used is the file's damage."""
+    """The image in `path`, its header checked; errors while it is used count as damage of the file."""
     try:
         from PIL import Image as Pillow
     except ImportError as error:
-        raise MissingExtra(
-            "found no Pillow",
-            expected="the package that reads pictures",
-            fix='pip install "sfumato[serve]"',
-            code="missing-extra",
-        ) from error
+        raise MissingExtra("no Pillow", "the package that reads images", 'pip install "sfumato[serve]"') from error
     data = _bytes_of(path)
     try:
         image: Image = Pillow.open(io.BytesIO(data), formats=FORMATS)
         _check_size(path, image.size)
         if image.format == "PNG":
-            # Reading the pixels alone passes over damaged parts: only this looks at every checksum.
+            # Only verify() checks every checksum; reading the pixels ignores damaged parts.
             image.verify()
             image = Pillow.open(io.BytesIO(data), formats=FORMATS)
         with image:
             yield image
     except (Pillow.DecompressionBombError, Pillow.DecompressionBombWarning) as error:
-        raise _too_large(path, "far more than its limit of pixels") from error
+        raise _too_large(path, "far too many pixels") from error
     except DAMAGE as error:
         reason = str(error).replace("\n", " ")
-        # Pillow names the buffer it read from, which tells nobody anything.
+        # Pillow names its buffer, which is of no use to the user.
         reason = "it cannot be decoded" if "BytesIO" in reason else reason[:120]
         raise BadFile(
-            f"found a damaged picture ({reason})",
-            expected="a whole PNG, JPEG, WebP, GIF or BMP",
-            fix="copy or save the picture again",
+            f"a damaged image ({reason})",
+            "an intact PNG, JPEG, WebP, GIF or BMP",
+            "copy or save the image again",
             code="damaged-picture",
-            where=ErrorLocation(str(path)),
+            where=path,
         ) from error
 
 
@@ -132,21 +127,21 @@ def _bytes_of(path: Path) -> bytes:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         raise BadFile(
-            f"found a picture that cannot be opened ({getattr(error, 'strerror', None) or error})",
-            expected="a readable file",
-            fix="check that it is there, and its permissions",
+            f"an image that cannot be opened ({getattr(error, 'strerror', None) or error})",
+            "a readable file",
+            "check that the file exists, and its permissions",
             code="unreadable",
-            where=ErrorLocation(str(path)),
+            where=path,
         ) from error
     if len(data) > MAX_BYTES:
         raise _too_large(path, f"more than {MAX_BYTES:,} bytes")
     if picture_format(data[:16]) is None:
         raise BadFile(
-            "found an empty file" if not data else "found a file that is no picture we can show",
-            expected="PNG, JPEG, WebP, GIF or BMP content",
-            fix="save it as PNG or JPEG (a new name alone does not change what is in it)",
+            "an empty file" if not data else "found a file that is not a supported image",
+            "PNG, JPEG, WebP, GIF or BMP content",
+            "save it as PNG or JPEG (renaming does not change the format)",
             code="no-picture",
-            where=ErrorLocation(str(path)),
+            where=path,
         )
     return data
 
@@ -159,36 +154,36 @@ def _check_size(path: Path, size: tuple[int, int]) -> None:
 
 def _too_large(path: Path, found: str) -> UnsafeFile:
     return UnsafeFile(
-        f"found {found} in a picture",
-        expected=f"at most {MAX_PIXELS // 10**6} million pixels and {MAX_BYTES // 10**6} MB",
-        fix="make it smaller",
+        f"{found} in an image",
+        f"at most {MAX_PIXELS // 10**6} million pixels and {MAX_BYTES // 10**6} MB",
+        "make it smaller",
         code="picture-too-large",
-        where=ErrorLocation(str(path)),
+        where=path,
     )
 
 
 def _plain(image: Image) -> Image:
-    """The first frame, upright, in 8 bits of grey or RGB; what is transparent becomes white, for everybody alike."""
+    """The first frame, upright, as 8-bit gray or RGB; transparent pixels become white."""
     from PIL import Image, ImageOps
 
     image.load()
     upright = ImageOps.exif_transpose(image)
     if upright.mode.startswith("I"):
-        # 16 bits of grey: a plain conversion would cut off all but the darkest values.
+        # 16-bit gray: a plain conversion would clip all but the darkest values.
         upright = upright.convert("I").point(lambda value: value * (1 / 257)).convert("L")
     elif upright.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in upright.info:
         above = upright.convert("RGBA")
         upright = Image.alpha_composite(Image.new("RGBA", above.size, "white"), above).convert("RGB")
     elif upright.mode not in ("L", "RGB"):
         upright = upright.convert("L" if upright.mode == "1" else "RGB")
-    # The pixels alone: a copy would take the metadata along.
+    # Only the pixels: a copy would keep the metadata.
     bare = Image.new(upright.mode, upright.size)
     bare.paste(upright)
     return bare
 
 
 def _resized(image: Image, upscale: Upscale, size: int) -> Image:
-    """Larger, so that the longer side has `size` pixels, where it has fewer; smaller only past `LONGEST_SIDE`."""
+    """Scaled up to `size` pixels on the longer side if it has fewer; scaled down only beyond `LONGEST_SIDE`."""
     from PIL import Image
 
     longer = max(image.size)
@@ -211,7 +206,7 @@ def _encoded(image: Image, *, as_jpeg: bool) -> Picture:
 
 @lru_cache(maxsize=1)
 def _images(path: Path, modified_ns: int) -> np.ndarray:  # noqa: ARG001
-    """The pictures of an npz, read once for as long as the file stays the same."""
+    """The images of an npz, cached as long as the file is unchanged."""
     from sfumato.tables.files import read_arrays
 
     return read_arrays(path)["images"]

@@ -1,6 +1,6 @@
-"""Items from a CSV: a column `item`, a column `text` or `image`, perhaps `class`, and those a kind asks for.
+"""Items from a CSV: a column `item`, a column `text` or `image`, optionally `class`, and columns that a kind needs.
 
-Read by Python's own csv module, strictly: the server loads no table reader. Ids stay text (`007` is not `7`).
+Read strictly with Python's csv module, because the server loads no table reader. Ids stay text (`007` is not `7`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RECORD = re.compile(r'(?:"[^"]*(?:""[^"]*)*"|[^",\r\n]*)(?:,|\r\n|\n|\r|\Z)')
 
 
 def read_item_table(path: Path, classes: Sequence[str]) -> list[Item]:
-    """The items of the CSV `path`, in its order; every fault has its line."""
+    """The items of the CSV `path` in order; errors have line numbers."""
     text = read_text(path, limit=MAX_BYTES, what="a CSV of items")
     _check_quotes(path, text)
     rows = _rows(path, text)
@@ -52,7 +52,7 @@ def read_item_table(path: Path, classes: Sequence[str]) -> list[Item]:
 def _item(path: Path, line: int, row: dict[str, str], content: str, classes: Sequence[str]) -> Item:
     name, shown, given = row.pop("item"), row.pop(content), row.pop("class", "")
     if not name.strip() or not name.isprintable() or len(name) > MAX_ID or name != name.strip():
-        expected = f"an id of 1 to {MAX_ID} characters in print, without space at its ends"
+        expected = f"a printable id of 1 to {MAX_ID} characters, without leading or trailing space"
         raise _bad(path, line, "item", f"the id {show(name)}", expected, "correct the id", "bad-id")
     if not shown.strip():
         raise _bad(path, line, content, f"an empty {content}", "something to show", "fill it in", f"empty-{content}")
@@ -62,7 +62,7 @@ def _item(path: Path, line: int, row: dict[str, str], content: str, classes: Seq
     if content == "image":
         return Item(name, picture=_picture(path, line, shown), given=given or None, columns=row)
     bad = next((c for c in shown if not c.isprintable() and c not in "\n\r\t" and not c.isspace()), None)
-    # Signs that only join letters or set the direction of writing belong to many scripts.
+    # Joiners and direction marks are part of many scripts.
     if len(shown) > MAX_TEXT or (bad is not None and bad < "\x80"):
         found = f"{len(shown):,} characters" if len(shown) > MAX_TEXT else f"the character {show(bad)}"
         expected = f"at most {MAX_TEXT:,} characters, none of them a control character"
@@ -73,9 +73,9 @@ def _item(path: Path, line: int, row: dict[str, str], content: str, classes: Seq
 def _picture(path: Path, line: int, written: str) -> Path:
     picture = path.parent / written
     if not is_file(picture):
-        fix = "check the path; it is read from the folder of the CSV"
+        fix = "check the path; it is relative to the folder of the CSV"
         raise _bad(
-            path, line, "image", f"{show(written)}, which is not there", "an existing picture", fix, "no-such-file"
+            path, line, "image", f"{show(written)}, which does not exist", "an existing image", fix, "no-such-file"
         )
     with picture.open("rb") as file:
         start = file.read(16)
@@ -85,7 +85,7 @@ def _picture(path: Path, line: int, written: str) -> Path:
             path,
             line,
             "image",
-            f"{show(written)}, which is no picture",
+            f"{show(written)}, which is not an image",
             "PNG, JPEG, WebP, GIF or BMP",
             fix,
             "no-picture",
@@ -94,7 +94,7 @@ def _picture(path: Path, line: int, written: str) -> Path:
 
 
 def _content_column(path: Path, header: Sequence[str]) -> str:
-    """The column with what is shown, `text` or `image`, once the header is found to be good."""
+    """The content column, `text` or `image`; raises if the header is wrong."""
     separator = next((s for s in (";", "\t", "|") if len(header) == 1 and s in header[0]), None)
     doubled = [name for name, n in Counter(header).items() if n > 1]
     contents = [name for name in ("text", "image") if name in header]
@@ -111,14 +111,14 @@ def _content_column(path: Path, header: Sequence[str]) -> str:
         found, code = f"no column item among {listing(header)}", "no-such-column"
     elif len(contents) != 1:
         found = "both text and image" if contents else f"neither text nor image among {listing(header)}"
-        fix, code = "give the items one column of texts or one of pictures", "no-such-column"
+        fix, code = "give the items one column of texts or one of images", "no-such-column"
     else:
         return contents[0]
     raise _bad(path, 1, None, found, "columns item and text, or item and image", fix, code)
 
 
 def _rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
-    """The records that hold anything, each with the line it begins on."""
+    """The records that are not empty, each with its first line."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     start = 1
     while True:
@@ -127,7 +127,7 @@ def _rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
         except csv.Error as error:
             fix = "look for an unclosed quote, or for a document pasted into a field"
             raise _bad(
-                path, start, None, f"text that is no CSV ({error})", "comma-separated rows", fix, "bad-csv"
+                path, start, None, f"text that is not CSV ({error})", "comma-separated rows", fix, "bad-csv"
             ) from error
         if fields is None:
             return
@@ -137,7 +137,7 @@ def _rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _check_quotes(path: Path, text: str) -> None:
-    """Raise unless quotes stand around whole fields: the csv module takes a quote inside a field as it comes."""
+    """Raise unless quotes enclose whole fields: the csv module accepts a quote inside a field."""
     at = 0
     while '"' in text and at < len(text):
         match = RECORD.match(text, at)
@@ -152,10 +152,4 @@ def _check_quotes(path: Path, text: str) -> None:
 
 
 def _bad(path: Path, line: int | None, column: str | None, found: str, expected: str, fix: str, code: str) -> BadTable:
-    return BadTable(
-        f"found {found}",
-        expected=expected,
-        fix=fix,
-        code=code,
-        where=ErrorLocation(str(path), line=line, column=column),
-    )
+    return BadTable(found, expected, fix, code=code, where=ErrorLocation(str(path), line=line, column=column))

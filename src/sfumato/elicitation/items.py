@@ -1,8 +1,7 @@
-"""Items from an npz: `images` (uint8, items x height x width [x 3]) or `texts`, and perhaps their ids, `items`.
+"""The items of a study, from a folder of images, a CSV (`item_table.py`) or an npz.
 
-Items from a folder of pictures: the path is the id, and a first folder named as a class is the class.
-
-The items of a study, from a folder of pictures, a CSV of texts or of pictures, or an npz.
+In a folder the path is the id, and a first folder named as a class gives the class. An npz has `images` (uint8, items x
+height x width [x 3]) or `texts`, and optionally the ids, `items`.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, show
 
 
 def read_item_arrays(path: Path) -> list[Item]:
-    """The items of the npz `path`: a picture or a text a row; ids are row numbers where `items` names none."""
-    # Not at the top: the server loads NumPy only for a study that needs it.
+    """The items of the npz `path`, one image or text per row; without `items` the ids are row numbers."""
+    # Imported here: the server loads NumPy only for a study that needs it.
     from sfumato.tables.files import read_arrays
 
     arrays = read_arrays(path)
@@ -41,7 +40,7 @@ def read_item_arrays(path: Path) -> list[Item]:
             raise _bad_npz(path, "images", found, f"1 to {MAX_PIXELS:,} pixels", "bad-images")
     elif values.ndim != 1 or values.dtype.kind != "U":
         found = f"texts of type {values.dtype} and shape {values.shape}"
-        raise _bad_npz(path, "texts", found, "one text an item", "bad-texts")
+        raise _bad_npz(path, "texts", found, "one text per item", "bad-texts")
     if not len(values):
         raise _bad_npz(path, contents[0], "no items", "at least one", "no-items")
     names = arrays.get("items")
@@ -57,7 +56,7 @@ def read_item_arrays(path: Path) -> list[Item]:
         if name in seen or not name.strip() or not name.isprintable():
             found = f"the id {show(name)}{' twice' if name in seen else ''} (row {row:,})"
             raise _bad_npz(
-                path, "items", found, "ids in print, each once", "doubled-item" if name in seen else "bad-id"
+                path, "items", found, "printable ids, each once", "doubled-item" if name in seen else "bad-id"
             )
         seen.add(name)
     if contents == ["images"]:
@@ -71,29 +70,25 @@ def read_item_arrays(path: Path) -> list[Item]:
 
 def _bad_npz(path: Path, array: str | None, found: str, expected: str, code: str) -> BadTable:
     return BadTable(
-        f"found {found}",
-        expected=expected,
-        fix="save the arrays anew (np.savez)",
-        code=code,
-        where=ErrorLocation(str(path), column=array),
+        found, expected, "save the arrays again (np.savez)", code=code, where=ErrorLocation(str(path), column=array)
     )
 
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 OTHER_PICTURES = (".svg", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".psd", ".ppm", ".pgm")
-"""Pictures we cannot show: passing over them would leave items out in silence."""
+"""Image formats we cannot show: skipping them would silently drop items."""
 
 
 def read_item_folder(folder: Path, classes: Sequence[str]) -> list[Item]:
-    """The pictures in `folder` and below it, in natural order (`9` before `10`); hidden files are passed over."""
+    """The images in `folder` and its subfolders, in natural order (`9` before `10`); hidden files are skipped."""
     names = sorted(_pictures_in(folder), key=natural)
     if not names:
         raise BadFile(
-            "found no picture",
-            expected="PNG, JPEG, WebP, GIF or BMP files in the folder or below it",
-            fix="put the pictures there, or name another folder",
+            "no image",
+            "PNG, JPEG, WebP, GIF or BMP files in the folder or its subfolders",
+            "put the images there, or choose another folder",
             code="no-pictures",
-            where=ErrorLocation(str(folder)),
+            where=folder,
         )
     known = set(classes)
     items = []
@@ -104,7 +99,7 @@ def read_item_folder(folder: Path, classes: Sequence[str]) -> list[Item]:
 
 
 def ids_of(names: Sequence[str]) -> list[str]:
-    """The paths without their ending, but with it where two would be the same."""
+    """The paths without file endings, except where two would be equal."""
     ids = [name[: -len(_suffix(name))] if _suffix(name) in SUFFIXES else name for name in names]
     while doubled := {name for name, n in Counter(ids).items() if n > 1}:
         ids = [whole if name in doubled else name for name, whole in zip(ids, names, strict=True)]
@@ -121,7 +116,7 @@ def natural(text: str) -> list[tuple[int, int, str]]:
 
 
 def _pictures_in(folder: Path) -> Iterator[str]:
-    """Every picture in the folder and below it, as its path from there; links must stay inside."""
+    """Every image in the folder and its subfolders, as a relative path; links must stay inside."""
     root = folder.resolve()
     waiting = [""]
     while waiting:
@@ -137,13 +132,13 @@ def _pictures_in(folder: Path) -> Iterator[str]:
                 raise _refused(
                     entry.path,
                     "a link to something outside the folder",
-                    expected="pictures inside the folder",
-                    fix="copy the pictures there, or name the folder they are in",
+                    expected="images inside the folder",
+                    fix="copy the images there, or choose the folder they are in",
                     code="link-outside",
                 )
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(f"{name}/")
-            # Pipes and devices are not opened: reading them may never end.
+            # Pipes and devices are not opened: reading them may block forever.
             elif entry.is_file() and _is_picture(entry.path, name):
                 yield name
 
@@ -156,7 +151,7 @@ def _is_inside(path: Path, root: Path) -> bool:
 
 
 def _is_picture(path: str, name: str) -> bool:
-    """Whether the content is a picture; an error where only the name says so."""
+    """Whether the content is an image; an error if only the name says so."""
     try:
         with open(path, "rb", buffering=0) as file:
             start = file.read(16)
@@ -173,7 +168,7 @@ def _is_picture(path: str, name: str) -> bool:
             path,
             f"a {_suffix(name)} file whose content we cannot show" if start else "an empty file",
             expected="PNG, JPEG, WebP, GIF or BMP content",
-            fix="save it as PNG or JPEG, or take it out of the folder",
+            fix="save it as PNG or JPEG, or remove it from the folder",
             code="no-picture",
         )
     return False
@@ -194,11 +189,11 @@ def _unreadable(error: OSError) -> NoReturn:
 
 
 def _refused(place: str, found: str, *, expected: str, fix: str, code: str) -> BadFile:
-    return BadFile(f"found {found}", expected=expected, fix=fix, code=code, where=ErrorLocation(place))
+    return BadFile(found, expected, fix, code=code, where=ErrorLocation(place))
 
 
 def read_items(source: ItemSource, classes: Sequence[str]) -> list[Item]:
-    """The items of `source`, each id once; their `given` class is one of `classes`, where the source tells it."""
+    """The items of `source`, with unique ids; `given` is their class if the source has one of `classes`."""
     if source.folder is not None:
         return read_item_folder(source.folder, classes)
     if source.csv is not None:

@@ -1,9 +1,7 @@
-"""Kind: how a question is asked, what answers it allows, and what a person with a given belief would answer.
+"""The protocol of question kinds, and helpers that several kinds use.
 
-A kind is one folder under `kinds/`: `kind.py` (this protocol), `form.html` and `form.js` (the page). It is listed
-once, in `KINDS` (`elicitation/kinds/__init__.py`). The server loads neither NumPy nor Arrow, so kinds import neither.
-
-Scales: shares from 0 to 1 in equal steps, as rows of buttons and sliders give them.
+A kind is one folder under `kinds/`: `kind.py` (this protocol), `form.html` and `form.js` (the page). It is listed once,
+in `KINDS` (`elicitation/kinds/__init__.py`). Kinds do not import NumPy or Arrow, so that the server does not load them.
 """
 
 from __future__ import annotations
@@ -26,32 +24,28 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Kind(Protocol):
-    """How a question is asked. Settings are the fields of a frozen dataclass, set in `[question]` of the study file."""
+    """A kind of question. Its settings are the fields of a frozen dataclass, set in `[question]` of the study file."""
 
     name: ClassVar[str]
     version: ClassVar[int]
     payload: ClassVar[Any]
     """The type of its payload (`sfumato.tables.payloads`)."""
     meanings: ClassVar[Mapping[str, str]]
-    """What each field of the payload means, for the codebook written beside every export."""
+    """What each field of the payload means, for the codebook."""
 
     def prompt(self, framing: Framing) -> str:
         """The sentence above the form."""
-        ...
 
     def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:
-        """What is asked about these items; raises `BadSetting` where the items lack what the kind needs."""
-        ...
+        """The stimuli for these items; raises `BadSetting` if the items lack what the kind needs."""
 
     def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> Any:
-        """The answer as a payload value, from what the browser sent; raises `InvalidAnswer` naming the field."""
-        ...
+        """The payload for what the browser sent; raises `InvalidAnswer` naming the field."""
 
     def simulate(
         self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """What the browser of a person with these beliefs (one a shown item, over the classes) would send."""
-        ...
+        """What the browser of an annotator with these beliefs (one per shown item, over the classes) would send."""
 
 
 def folder_of(kind: Kind | type[Kind]) -> Path:
@@ -60,12 +54,12 @@ def folder_of(kind: Kind | type[Kind]) -> Path:
 
 
 def label_of(kind: Kind | type[Kind]) -> str:
-    """The kind as it stands in a table: `tokens/1`."""
+    """The kind as written in tables: `tokens/1`."""
     return f"{kind.name}/{kind.version}"
 
 
 def plain_stimuli(items: Sequence[Item]) -> list[Stimulus]:
-    """One stimulus an item, with nothing beside it and nothing told."""
+    """One stimulus per item, without other items or context."""
     return [Stimulus(item.id) for item in items]
 
 
@@ -75,7 +69,7 @@ def converted(raw: Any, payload: Any, kind: str) -> Any:
         return msgspec.convert(raw, payload)
     except msgspec.ValidationError as error:
         reason, _, at = str(error).partition(" - at `")
-        # Of a field missing or too many, msgspec says the name in the reason and not where it stands.
+        # For missing and unknown fields msgspec gives the name in the reason, not in the path.
         within = at.replace("key` in `", "").rstrip("`").lstrip("$.")
         field = within or next(iter(_FIELD_NAMED.findall(reason)), "answer")
         raise refused(reason[:1].lower() + reason[1:], f"a {kind} answer", field) from None
@@ -85,12 +79,11 @@ _FIELD_NAMED = re.compile(r"field `([^`]+)`")
 
 
 def refused(found: str, expected: str, field: str | None) -> InvalidAnswer:
-    """The error for an answer whose `field` cannot be."""
+    """The error for an answer with an invalid `field`."""
     return InvalidAnswer(
-        f"found {found}",
-        expected=expected,
-        fix="answer the question again; if it comes back, tell the researcher",
-        code="invalid-answer",
+        found,
+        expected,
+        "answer the question again; if this happens again, contact the researcher",
         where=ErrorLocation(column=field),
     )
 
@@ -109,25 +102,20 @@ def check_flag(kind: str, name: str, value: object) -> None:
 
 def bad_setting(found: str, expected: str, fix: str) -> BadSetting:
     """The error for a setting of a kind, or for items that lack what the kind needs."""
-    return BadSetting(f"found {found}", expected=expected, fix=fix, code="bad-setting")
+    return BadSetting(found, expected, fix)
 
 
 def on_scale(value: float, n_steps: int) -> bool:
-    """Whether `value` is one of the `n_steps` + 1 shares that a scale of so many steps can give."""
+    """Whether `value` is one of the `n_steps` + 1 values of a scale from 0 to 1."""
     return 0 <= value <= 1 and abs(value * n_steps - round(value * n_steps)) < 1e-6
 
 
 def nearest_on_scale(value: float, n_steps: int) -> float:
-    """The share on the scale nearest to `value`: its ends for what lies beyond them."""
+    """The value on the scale nearest to `value`."""
     return round(min(max(value, 0.0), 1.0) * n_steps) / n_steps
 
 
 def check_whole_number(name: str, value: Any, low: int, high: int) -> None:
     """Raise unless the setting `name` is a whole number from `low` to `high`."""
     if type(value) is not int or not low <= value <= high:
-        raise BadSetting(
-            f"found {name} = {value!r}",
-            expected=f"a whole number from {low:,} to {high:,}",
-            fix=f"choose another {name}",
-            code="bad-setting",
-        )
+        raise BadSetting(f"{name} = {value!r}", f"a whole number from {low:,} to {high:,}", f"choose another {name}")

@@ -15,7 +15,7 @@ from sfumato.elicitation.kind import Kind, label_of
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.participant_link import new_secret, new_token
 from sfumato.store import queries, researcher_queries
-from sfumato.store.database import is_store, make_private, only_server, reading_engine, writing_engine
+from sfumato.store.database import is_store, make_private, only_server, reading, writing_engine
 from sfumato.store.location import StoreLocation, default_location
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Study
@@ -69,9 +69,9 @@ def _check_same_question(known: Mapping[str, Any], question: Mapping[str, Any]) 
     for name in ("kind", "classes"):
         if known[name] != question[name]:
             raise BadSetting(
-                f"found {name} {question[name]} in the study file, and answers for {known[name]} in the store",
-                expected=f"the same {name} for the whole of a study",
-                fix="give the changed study another name, or another --store",
+                f"{name} {question[name]} in the study file, and answers for {known[name]} in the store",
+                f"the same {name} for the whole of a study",
+                "give the changed study another name, or another --store",
                 code="study-changed",
             )
 
@@ -102,12 +102,8 @@ def study_secret(study: Study, store: str | Path | None = None) -> str:
 def _stored_secret(study: Study, place: StoreLocation) -> str | None:
     if not is_store(place):
         return None
-    engine = reading_engine(place, any_version=True)
-    try:
-        with engine.connect() as connection:
-            return queries.secret_of(connection, study.name)
-    finally:
-        engine.dispose()
+    with reading(place, any_version=True) as connection:
+        return queries.secret_of(connection, study.name)
 
 
 def _register_unserved(study: Study, place: StoreLocation) -> None:

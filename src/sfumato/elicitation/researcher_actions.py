@@ -36,17 +36,17 @@ def extend(running: RunningStudy, quota: int, who: str) -> None:
     """Raise the number of answers per item. It cannot be lowered: participants may be answering already."""
     if running.study.people.assignment is Assignment.ADAPTIVE:
         raise NotNow(
-            "found an adaptive study, which stops at its target",
-            expected="a study with the same number of answers for every item",
-            fix="change answers_per_item or target in the study file, and start the server again",
+            "an adaptive study, which stops at its target",
+            "a study with the same number of answers for every item",
+            "change answers_per_item or target in the study file, and start the server again",
             code="adaptive-study",
         )
     now = running.run_action(lambda connection, study, _: researcher_queries.largest_quota(connection, study))
     if quota <= now:
         raise InvalidAnswer(
-            f"found {quota} answers per item",
-            expected=f"more than the present {now}",
-            fix="choose a higher number; for fewer, change the study file and start the server again",
+            f"{quota} answers per item",
+            f"more than the present {now}",
+            "choose a higher number; for fewer, change the study file and start the server again",
             code="not-more",
         )
     running.set_quota(quota)
@@ -74,10 +74,9 @@ def erase_participant(
     """
     if (pseudonym is None) == (platform_id is None):
         raise BadSetting(
-            "found neither or both of a pseudonym and a platform id",
-            expected="one of them",
-            fix="give the participant's pseudonym, or --platform-id with their id on the platform",
-            code="bad-setting",
+            "neither or both of a pseudonym and a platform id",
+            "one of them",
+            "give the participant's pseudonym, or --platform-id with their id on the platform",
         )
     row = running.run_action(
         lambda connection, study, _: researcher_queries.find_annotator(connection, study, pseudonym, platform_id)
@@ -85,9 +84,9 @@ def erase_participant(
     if row is None:
         # The platform id is not repeated in the message.
         raise NotThere(
-            f"found no participant {f'called {show(pseudonym)}' if pseudonym else 'with this platform id'}",
-            expected="a participant of this study",
-            fix="sfumato study reconcile lists the pseudonyms; the platform id of an erased participant is not known",
+            f"no participant {f'called {show(pseudonym)}' if pseudonym else 'with this platform id'}",
+            "a participant of this study",
+            "sfumato study reconcile lists the pseudonyms; the platform id of an erased participant is not known",
             code="unknown-person",
         )
     if row["erased_at"] is None:

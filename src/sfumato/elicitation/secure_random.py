@@ -1,7 +1,7 @@
-"""Chance nobody can foresee, at a price that a busy writer can pay.
+"""Unpredictable random numbers, read from the system in large blocks.
 
-Python lets other threads go first whenever it asks the system for random bytes. A writer that asks three times an
-answer would wait its turn three times an answer; this one asks once in some hundred answers.
+Python releases the interpreter lock for every `os.urandom`. The writer would wait for it three times per answer; with
+this buffer it waits once per several hundred answers.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import base64
 import os
 import random
 
-AT_ONCE = 8192
-"""Bytes asked of the system together."""
+BLOCK_BYTES = 8192
+"""Bytes read from the system at once."""
 
 
 class SecureRandom(random.SystemRandom):
-    """The system's random numbers, some thousand bytes at a time. For one thread."""
+    """The system's random numbers, buffered. For one thread."""
 
     _left = b""
     _at = 0
 
     def randbytes(self, n: int) -> bytes:
         if self._at + n > len(self._left):
-            self._left, self._at = os.urandom(max(AT_ONCE, n)), 0
+            self._left, self._at = os.urandom(max(BLOCK_BYTES, n)), 0
         self._at += n
         return self._left[self._at - n : self._at]
 
@@ -34,5 +34,5 @@ class SecureRandom(random.SystemRandom):
         return int.from_bytes(self.randbytes(n_bytes), "big") >> (8 * n_bytes - k)
 
     def handle(self) -> str:
-        """A name of 96 random bits that can stand in an address."""
+        """A URL-safe name of 96 random bits."""
         return base64.urlsafe_b64encode(self.randbytes(12)).decode()

@@ -54,9 +54,9 @@ class ParticipantSessions:
         """Add a participant to a study with open entry."""
         if self._study.people.entry is not Entry.OPEN:
             raise NotNow(
-                "found no link",
-                expected="the personal link you were given",
-                fix="open the study by that link, or ask the researcher for one",
+                "no link",
+                "the personal link you were given",
+                "open the study by that link, or ask the researcher for one",
                 code="links-only",
             )
         return self._add_participant(new_token(self._running.secret))
@@ -106,10 +106,7 @@ class ParticipantSessions:
         questions = self._study.comprehension
         if len(answers) != len(questions):
             raise InvalidAnswer(
-                f"found {len(answers)} answers",
-                expected=f"one for each of the {len(questions)} questions",
-                fix="answer every question",
-                code="invalid-answer",
+                f"{len(answers)} answers", f"one for each of the {len(questions)} questions", "answer every question"
             )
         pairs = zip(answers, questions, strict=True)
         wrong = [i for i, (answer, question) in enumerate(pairs) if answer != question.answer]
@@ -290,8 +287,8 @@ class ParticipantSessions:
 def no_such_link() -> NotThere:
     """The error for an unknown token."""
     return NotThere(
-        "found a link that is not known here",
-        expected="the whole link you were given",
-        fix="check that the address is complete, or ask for a new link",
+        "a link that is not known here",
+        "the whole link you were given",
+        "check that the address is complete, or ask for a new link",
         code="unknown-link",
     )

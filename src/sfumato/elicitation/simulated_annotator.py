@@ -1,7 +1,7 @@
-"""Simulated annotators: what people of differing skill and care would answer about items whose truth is known.
+"""Simulated annotators of different skill and attention, for items with a known truth.
 
-A truth gives every item a distribution over the classes. An annotator makes a belief of it, and the kind of the study
-turns the belief into the answer a form would send (`Kind.simulate`), so that every kind can be simulated.
+A truth gives every item a distribution over the classes. An annotator forms a belief from it, and the kind of the study
+turns the belief into the answer that its form would send (`Kind.simulate`), so that every kind can be simulated.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.tables.errors import BadSetting, ErrorLocation, listing
+from sfumato.tables.errors import BadSetting, listing
 from sfumato.tables.settings import share
 
 if TYPE_CHECKING:
@@ -25,33 +25,31 @@ if TYPE_CHECKING:
     from sfumato.study.study import Study
     from sfumato.tables.soft_labels import SoftLabels
 
-SPREAD_OF_SECONDS = 0.5
-SECONDS_OF_DOUBT = 1.2
-"""How much longer one takes who is wholly in doubt, in logarithms; in CIFAR-10S time and 1 - p1 correlate at .50."""
-DOUBTFUL_NATS = 0.25
+LOG_SECONDS_SPREAD = 0.5
+LOG_SECONDS_PER_UNCERTAINTY = 1.2
+"""Increase of log seconds for a wholly uncertain answer; in CIFAR-10S time and 1 - p1 correlate at 0.50."""
+UNCERTAIN_NATS = 0.25
 SHARE_IN_FIVES = 0.91
 SHARE_CLEAR = 0.6
-ITEMS_REMEMBERED = 100_000
+CACHED_ITEMS = 100_000
 
 
 class Annotator(Protocol):
-    """Somebody who answers."""
+    """An annotator who answers questions."""
 
     @property
     def attention(self) -> float:
-        """The share of what is shown that the person really looks at."""
-        ...
+        """The share of trials in which the annotator pays attention."""
 
     def answer(
         self, truths: Sequence[Float[np.ndarray, "classes"]], asked: PresentedQuestion, rng: np.random.Generator
     ) -> Response:
-        """What this person sends about items with these truths (one an item shown), and after how many seconds."""
-        ...
+        """The response to a question about items with these truths (one per shown item)."""
 
 
 @dataclass(frozen=True)
 class PresentedQuestion:
-    """One question as a person meets it."""
+    """One question as presented."""
 
     kind: Kind
     stimulus: Stimulus
@@ -60,7 +58,7 @@ class PresentedQuestion:
 
 @dataclass(frozen=True)
 class Response:
-    """The raw answer, as the form would send it, the seconds it took, and how far from sure the person was (0..1)."""
+    """The raw answer as the form would send it, the seconds it took, and the uncertainty (0 to 1)."""
 
     raw: dict[str, Any]
     seconds: float
@@ -69,12 +67,11 @@ class Response:
 
 @dataclass(frozen=True)
 class SimulatedAnnotator:
-    """A person with a skill, leanings, a confidence, a speed and an attention of their own.
+    """An annotator with a skill, class biases, a confidence, a speed and an attention of their own.
 
-    `skill` (0..1) is the share of the truth in what they see, the rest is noise of their own; `bias` multiplies each
-    class (empty: none); `overconfidence` is the power to which the belief is then raised (above 1 sharpens, below 1
-    flattens); `median_seconds` is their time for an item without doubt; and with probability 1 - `attention` they do
-    not look and answer anything.
+    `skill` (0 to 1) is the share of the truth in the belief, the rest is noise; `bias` multiplies each class (empty:
+    none); `overconfidence` is the power to which the belief is then raised (above 1 sharpens, below 1 flattens);
+    `median_seconds` is the time for an item without uncertainty; with probability 1 - `attention` the answer is random.
 
         belief ~ ((skill * truth + (1 - skill) * noise) * bias) ** overconfidence,    noise ~ Dirichlet(1, ..., 1)
     """
@@ -94,25 +91,25 @@ class SimulatedAnnotator:
             _positive("bias", weight)
 
     def belief(self, truth: Float[np.ndarray, "classes"], rng: np.random.Generator) -> Float[np.ndarray, "classes"]:
-        """What this person believes about an item with this truth."""
+        """The belief about an item with this truth."""
         noise = rng.dirichlet(np.ones(len(truth)))
         if rng.random() >= self.attention:
             return noise
         seen = self.skill * np.asarray(truth, np.float64) + (1 - self.skill) * noise
         if self.bias:
             seen = seen * self.bias
-        # Divided first, so that a high power leaves something to divide by.
+        # Divided first, so that a high power does not underflow.
         sharpened = (seen / seen.max()) ** self.overconfidence
         return np.asarray(sharpened / sharpened.sum())
 
     def seconds(self, belief: Float[np.ndarray, "classes"], rng: np.random.Generator) -> float:
-        """How long an answer takes: log-normal, longer in doubt."""
+        """The seconds for an answer: log-normal, longer with more uncertainty."""
         return _seconds(self.median_seconds, 1 - float(belief.max()), rng)
 
     def answer(
         self, truths: Sequence[Float[np.ndarray, "classes"]], asked: PresentedQuestion, rng: np.random.Generator
     ) -> Response:
-        """What `Kind.simulate` makes of this person's beliefs."""
+        """The answer of `Kind.simulate` for this annotator's beliefs."""
         beliefs = [self.belief(truth, rng) for truth in truths]
         raw = asked.kind.simulate([belief.tolist() for belief in beliefs], asked.stimulus, asked.study, rng)
         return Response(raw, self.seconds(beliefs[0], rng), 1 - float(beliefs[0].max()))
@@ -120,11 +117,11 @@ class SimulatedAnnotator:
 
 @dataclass(frozen=True)
 class FittedAnnotator:
-    """A CIFAR-10S annotator, for the top_two kind: percents and alternatives as its 248 people gave them.
+    """A CIFAR-10S annotator, for the top_two kind: percentages and alternatives as its 248 annotators gave them.
 
-    The draws are `SimulatedTopTwo`'s (Collins 2022, thesis, B.5), about a hard label drawn from the truth, so that
-    people differ where the truth does. Those draws are independent and often exceed 100 together; the form asks for
-    percents that do not, so the second gets what the first leaves, as 3,907 of the 6,200 published answers have it.
+    The draws are those of `SimulatedTopTwo` (Collins 2022, thesis, B.5) for a hard label drawn from the truth, so that
+    annotators differ where the truth is uncertain. The draws are independent and often exceed 100 in sum; the form
+    requires at most 100, so the second gets the rest, as in 3,907 of the 6,200 published answers.
     """
 
     simulated: SimulatedTopTwo
@@ -138,13 +135,13 @@ class FittedAnnotator:
     def answer(
         self, truths: Sequence[Float[np.ndarray, "classes"]], asked: PresentedQuestion, rng: np.random.Generator
     ) -> Response:
-        """A top-two form as such a person fills it in."""
+        """The answer of such an annotator in the top-two form."""
         truth, names = truths[0], asked.study.class_names
         if rng.random() >= self.attention:
             truth = rng.dirichlet(np.ones(len(names)))
-        doubtful = float(-(truth * np.log(np.maximum(truth, 1e-300))).sum()) >= DOUBTFUL_NATS
+        uncertain = float(-(truth * np.log(np.maximum(truth, 1e-300))).sum()) >= UNCERTAIN_NATS
         drawn = self.simulated.drawn_answers(
-            np.array([rng.choice(len(names), p=truth / truth.sum())]), np.array([doubtful]), names, rng
+            np.array([rng.choice(len(names), p=truth / truth.sum())]), np.array([uncertain]), names, rng
         )
         percents = [_typed(drawn.first_percent[0], rng), 0]
         if drawn.second[0] >= 0:
@@ -163,7 +160,7 @@ class FittedAnnotator:
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What is true of every item: a distribution over `classes`."""
+    """The true distribution over `classes` of every item."""
 
     classes: tuple[str, ...]
     of: Callable[[str], Float[np.ndarray, "classes"]]
@@ -171,14 +168,14 @@ class Truth:
 
     @classmethod
     def from_labels(cls, labels: SoftLabels, classes: Sequence[str], items: Iterable[Item]) -> Truth:
-        """The truth that `labels` tell, matched by item and class name; they must have every class and every item."""
+        """The truth given by `labels`, matched by item and class name; they must have every class and every item."""
         if sorted(labels.classes) != sorted(classes):
             raise BadSetting(
-                f"found a truth over the classes {listing(labels.classes)}",
-                expected=f"the classes of the study: {listing(list(classes))}",
-                fix="give labels over the same classes, in any order",
+                f"a truth over the classes {listing(labels.classes)}",
+                f"the classes of the study: {listing(list(classes))}",
+                "give labels over the same classes, in any order",
                 code="wrong-classes",
-                where=ErrorLocation(str(labels.path) if labels.path else None),
+                where=labels.path,
             )
         columns = [labels.classes.index(name) for name in classes]
         ids = [item.id for item in items]
@@ -187,15 +184,15 @@ class Truth:
 
     @classmethod
     def built_in(cls, classes: Sequence[str], items: Iterable[Item] = ()) -> Truth:
-        """A plausible truth made up from the ids alone, always the same: most items clear, some doubtful, and some
-        classes nearer to each other than others. An item whose class is given has it as its most probable one."""
+        """A generated truth that depends on the ids only: most items clear, some ambiguous, and some classes more
+        similar than others. An item with a given class has it as its most probable one."""
         given = {item.id: classes.index(item.given) for item in items if item.given in classes}
         near = np.array([[_of_names(*sorted((one, other))) for other in classes] for one in classes]) ** 4
-        # Each item is shown to several people.
-        return cls(tuple(classes), lru_cache(ITEMS_REMEMBERED)(lambda item: _made_up(item, given.get(item), near)))
+        # Each item is shown to several annotators.
+        return cls(tuple(classes), lru_cache(CACHED_ITEMS)(lambda item: _generated(item, given.get(item), near)))
 
     def shown(self, stimulus: Stimulus) -> list[Float[np.ndarray, "classes"]]:
-        """The distributions of what a trial shows, the item asked about first; a mixed picture is as it was mixed."""
+        """The distributions of the shown items, the main item first; a mixed image has the mixture of two."""
         parts, mix = stimulus.context.get("of"), stimulus.context.get("mix")
         if parts is not None and mix is not None:
             one, other = parts
@@ -203,7 +200,7 @@ class Truth:
         return [self.of(item) for item in stimulus.shown]
 
     def alikeness(self, items: Iterable[str]) -> Float[np.ndarray, "classes classes"]:
-        """How far each pair of classes shares items: the mean of p_i p_j."""
+        """The similarity of each pair of classes: the mean of p_i p_j."""
         probs = np.array([self.of(item) for item in items]).reshape(-1, len(self.classes))
         return np.asarray(probs.T @ probs / max(len(probs), 1))
 
@@ -217,8 +214,8 @@ def drawn_annotators(
     fitted: SimulatedTopTwo | None = None,
     share_fitted: float = 0.25,
 ) -> list[Annotator]:
-    """A crowd of `n`: mostly able and a little too sure, each with leanings of their own; the share `careless` hardly
-    look. With `fitted`, for studies that ask for the top two, the share `share_fitted` are CIFAR-10S annotators."""
+    """`n` annotators: mostly skilled and slightly overconfident, each with biases of their own; the share `careless`
+    pays little attention. With `fitted`, for top_two studies, the share `share_fitted` are CIFAR-10S annotators."""
     share("careless", careless)
     share("share_fitted", share_fitted)
     crowd: list[Annotator] = []
@@ -235,7 +232,9 @@ def drawn_annotators(
     return crowd
 
 
-def _made_up(item: str, given: int | None, near: Float[np.ndarray, "classes classes"]) -> Float[np.ndarray, "classes"]:
+def _generated(
+    item: str, given: int | None, near: Float[np.ndarray, "classes classes"]
+) -> Float[np.ndarray, "classes"]:
     rng = np.random.default_rng(number_of(item))
     n_classes = len(near)
     peak = int(rng.integers(n_classes)) if given is None else given
@@ -243,32 +242,32 @@ def _made_up(item: str, given: int | None, near: Float[np.ndarray, "classes clas
     probs = np.insert((1 - highest) * rng.dirichlet(0.05 + 3 * np.delete(near[peak], peak)), peak, highest)
     largest = int(probs.argmax())
     probs[[peak, largest]] = probs[[largest, peak]]
-    made_up: np.ndarray = probs / probs.sum()
-    made_up.flags.writeable = False
-    return made_up
+    generated: np.ndarray = probs / probs.sum()
+    generated.flags.writeable = False
+    return generated
 
 
 def _typed(percent: float, rng: np.random.Generator) -> int:
-    """A percent as people type it: 91% of those in CIFAR-10S are multiples of five."""
+    """A percentage as people type it: 91% of those in CIFAR-10S are multiples of five."""
     return int(5 * round(percent / 5) if rng.random() < SHARE_IN_FIVES else round(percent))
 
 
-def _seconds(median_seconds: float, doubt: float, rng: np.random.Generator) -> float:
-    return float(median_seconds * np.exp(SPREAD_OF_SECONDS * rng.standard_normal() + SECONDS_OF_DOUBT * doubt))
+def _seconds(median_seconds: float, uncertainty: float, rng: np.random.Generator) -> float:
+    return float(
+        median_seconds * np.exp(LOG_SECONDS_SPREAD * rng.standard_normal() + LOG_SECONDS_PER_UNCERTAINTY * uncertainty)
+    )
 
 
 def number_of(*texts: str) -> int:
-    """A number of 64 bits that belongs to these texts, on every machine and in every run."""
+    """A 64-bit hash of these texts, the same on every machine and in every run."""
     return int.from_bytes(blake2b("\0".join(texts).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 def _of_names(*names: str) -> float:
-    """A number in 0..1 that belongs to these names."""
+    """A hash of these names between 0 and 1."""
     return number_of(*names) / 2**64
 
 
 def _positive(name: str, value: float) -> None:
     if not 0 < value < float("inf"):
-        raise BadSetting(
-            f"found {name} = {value}", expected="a number above 0", fix=f"choose another {name}", code="bad-setting"
-        )
+        raise BadSetting(f"{name} = {value}", "a number above 0", f"choose another {name}")

@@ -1,4 +1,4 @@
-"""A study looked at whole before people see it: its file, its items and pictures, its kind, and what it will take."""
+"""Checks a whole study before it is served: file, items, images, kind; and estimates participants and cost."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from sfumato.study.toml_mistakes import KeyPath, Mistakes, written
 from sfumato.tables.errors import BadFile, BadSetting, BadStudy, SfumatoError, UnknownName, listing, nearest, show
 
 MAX_LISTED = 20
-"""So many damaged pictures are named; the rest are counted."""
+"""How many damaged images are listed; the rest are counted."""
 TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a text in quotes"}
 
 
 @dataclass(frozen=True)
 class StudyCheckResult:
-    """A study without mistakes, and what it will take; `warnings` are what a careful reader would want to know."""
+    """A study without mistakes, with estimates and warnings."""
 
     study: Study
     items: Sequence[Item]
     stimuli: Sequence[Stimulus]
     n_answers: int
-    """Answers wanted in all; practice and repeats come on top."""
+    """Answers wanted in total, without practice and repeats."""
     n_people: int
-    """People needed where each does all their batches."""
+    """Participants needed if each does all batches."""
     n_per_person: int
-    """Answers one person gives, repeats and checks counted, practice not."""
+    """Answers per participant with repeats and checks, without practice."""
     n_fresh: int
-    """... of which about items that are new to them and count."""
+    """Of these, answers about new items that count."""
     cost: float | None
     warnings: tuple[str, ...]
 
@@ -46,9 +46,9 @@ class StudyCheckResult:
 def check_study(
     path: Path, *, pictures: bool = True, also: Sequence[Callable[[Study, Mistakes], None]] = ()
 ) -> StudyCheckResult:
-    """The study in `path`, everything about it checked; raises `BadStudy` with every mistake, each with its line.
+    """The study in `path` after all checks; raises `BadStudy` with every mistake and its line.
 
-    Without `pictures` everything but those: opening each of them takes a while. `also` note further mistakes.
+    Without `pictures` the images are not opened, which takes a while. `also` are further checks.
     """
     draft = read_draft(path)
     study, mistakes = draft.study, draft.mistakes
@@ -58,10 +58,10 @@ def check_study(
     _check_deeper(study, stimuli, items, mistakes)
     for number, arm in enumerate(study.arms):
         _check_same_stimuli(("arms", number), arm.question, stimuli, items, study, mistakes)
-    # Where the kind itself is wrong, the items are the best there is to tell.
-    asked = [each.item for each in stimuli] if kind else [each.id for each in items]
+    # If the kind itself is wrong, list the items instead.
+    known = [each.item for each in stimuli] if kind else [each.id for each in items]
     for table, named in (("practice", study.practice), ("checks", study.checks)):
-        _check_known(table, [each.item for each in named], list(dict.fromkeys(asked)), mistakes)
+        _check_known(table, [each.item for each in named], list(dict.fromkeys(known)), mistakes)
     _check_judged(study, mistakes)
     for check in also:
         check(study, mistakes)
@@ -69,11 +69,11 @@ def check_study(
         _check_pictures(study, items, mistakes)
     if mistakes.found:
         raise BadStudy(mistakes.in_order(), file=mistakes.file)
-    return _summed_up(study, items, stimuli)
+    return _summary(study, items, stimuli)
 
 
 def _items(draft: Draft) -> list[Item]:
-    """The items; none where the file does not say well enough where they are."""
+    """The items; none if the study file does not say where they are."""
     study, mistakes = draft.study, draft.mistakes
     key = next((key for key in ("folder", "csv", "npz") if getattr(study.items, key)), None)
     if key is None or any(mistakes.about("items", each) for each in ("folder", "csv", "npz")):
@@ -86,7 +86,7 @@ def _items(draft: Draft) -> list[Item]:
         if error.where.line is None:
             mistakes.place(("items", key), error)
         else:
-            mistakes.found.append(error)  # it has a line of its own, in the file of the items
+            mistakes.found.append(error)  # it already has a line, in the file of the items
         return []
 
 
@@ -95,7 +95,7 @@ def _kind(study: Study, mistakes: Mistakes) -> Kind | None:
 
 
 def _kind_in(table: KeyPath, question: Question, mistakes: Mistakes) -> Kind | None:
-    """The kind that a table of the study file asks for, with its settings; None where something is wrong."""
+    """The kind in a table of the study file, with its settings; None if something is wrong."""
     from sfumato.elicitation.kinds import KINDS, kind_asked
 
     member = next((each for each in KINDS if each.name == question.kind), None)
@@ -109,13 +109,13 @@ def _kind_in(table: KeyPath, question: Question, mistakes: Mistakes) -> Kind | N
 
 
 def _check_deeper(study: Study, stimuli: Sequence[Stimulus], items: Sequence[Item], mistakes: Mistakes) -> None:
-    """Note what is wrong with the deeper form, and with practising it."""
+    """Check the deeper form and its practice items."""
     for number, practice in enumerate(study.practice):
         if practice.deeper and study.deeper is None:
             mistakes.add(
                 ("practice", number, "deeper"),
-                "deeper = true, and no [deeper]",
-                expected="a deeper form to practise",
+                "deeper = true without [deeper]",
+                expected="a deeper form to practice",
                 fix="add [deeper], or leave it out here",
                 code="no-deeper",
             )
@@ -128,7 +128,7 @@ def _check_deeper(study: Study, stimuli: Sequence[Stimulus], items: Sequence[Ite
     if unknown:
         mistakes.add(
             ("deeper", "items"),
-            f"{listing(unknown, 3)}, about which nothing is asked",
+            f"{listing(unknown, 3)}, which is not asked about",
             expected="ids of items",
             fix="write ids of the items",
             code="unknown-item",
@@ -143,8 +143,8 @@ def _check_same_stimuli(
     study: Study,
     mistakes: Mistakes,
 ) -> None:
-    """Note a form of a study with several that is wrong, or asks about other things than the first."""
-    # That of the first arm is looked at before.
+    """Check that another form of the study is valid, and asks about the same items as the first."""
+    # The first arm was checked before.
     kind = _kind_in(table, question, mistakes) if question is not study.question else None
     if kind is None or not stimuli:
         return
@@ -155,7 +155,7 @@ def _check_same_stimuli(
     if not same:
         mistakes.add(
             (*table, "kind"),
-            f"the kinds {study.question.kind} and {kind.name}, which show different things",
+            f"the kinds {study.question.kind} and {kind.name}, which show different items",
             expected="forms that ask about the same single items",
             fix=f"choose among {listing(list(ABOUT_ONE_ITEM))}",
             code="other-stimuli",
@@ -163,7 +163,7 @@ def _check_same_stimuli(
 
 
 def _settings_fit(table: KeyPath, member: Any, question: Question, mistakes: Mistakes) -> bool:
-    """Whether every setting is one of the kind's and of its type; the kind itself looks at the values."""
+    """Check names and types of the settings; the kind itself checks the values."""
     known = [each.name for each in fields(member)]
     types_of = typing.get_type_hints(member)
     n_before = len(mistakes.found)
@@ -200,7 +200,7 @@ def _is_of(value: object, hint: Any) -> bool:
 
 
 def _key_named(error: SfumatoError, question: Question) -> tuple[str, ...]:
-    """The key of the question's table that an error of the kind speaks of."""
+    """The key of the question's table that an error of the kind is about."""
     if isinstance(error, UnknownName):
         return ("kind",)
     words = error.found.replace("-", "_").split()
@@ -221,13 +221,13 @@ def _keys(mistakes: Mistakes) -> set[object]:
 
 
 def _check_known(table: str, named: Sequence[str], asked: list[str], mistakes: Mistakes) -> None:
-    """Note items of `[[practice]]` or `[[checks]]` that are no items."""
+    """Check that items of `[[practice]]` or `[[checks]]` exist."""
     known = set(asked)
     for number, item in enumerate(named):
         if asked and item and item not in known:
             mistakes.add(
                 (table, number, "item"),
-                f"item = {show(item)}, about which nothing is asked",
+                f"item = {show(item)}, which is not asked about",
                 expected=f"the id of an item: {listing(asked, 6)}",
                 fix=f"{nearest(item, asked[:10_000])}write an id of the items",
                 code="unknown-item",
@@ -235,7 +235,7 @@ def _check_known(table: str, named: Sequence[str], asked: list[str], mistakes: M
 
 
 def _check_judged(study: Study, mistakes: Mistakes) -> None:
-    """Note checks and practice regions on a kind whose answers say of no item how likely each class is."""
+    """Check that regions are used only with kinds whose answers give class probabilities."""
     if study.question.kind in ABOUT_ONE_ITEM:
         return
     placed = [("practice", n) for n, each in enumerate(study.practice) if each.region is not None]
@@ -243,14 +243,14 @@ def _check_judged(study: Study, mistakes: Mistakes) -> None:
         mistakes.add(
             at,
             f"{at[0]} with a region and the kind {study.question.kind}",
-            expected=f"a kind that tells how likely each class is: {listing(list(ABOUT_ONE_ITEM))}",
+            expected=f"a kind that gives class probabilities: {listing(list(ABOUT_ONE_ITEM))}",
             fix="leave the region out, or choose another kind",
             code="wrong-kind",
         )
 
 
 def _check_pictures(study: Study, items: list[Item], mistakes: Mistakes) -> None:
-    """Note every picture that cannot be shown; a person would find it in the middle of the study."""
+    """Check that every image can be shown."""
     for number, each in enumerate(study.classes):
         if each.example is not None and not mistakes.about("classes", number, "example"):
             try:
@@ -270,42 +270,44 @@ def _check_pictures(study: Study, items: list[Item], mistakes: Mistakes) -> None
     if n_bad > MAX_LISTED:
         mistakes.add(
             ("items",),
-            f"{n_bad - MAX_LISTED:,} more pictures that cannot be shown",
-            expected="whole pictures",
-            fix="mend those listed, and check again",
+            f"{n_bad - MAX_LISTED:,} more images that cannot be shown",
+            expected="intact images",
+            fix="fix those listed, and check again",
             code="damaged-pictures",
         )
 
 
-def _summed_up(study: Study, items: list[Item], stimuli: list[Stimulus]) -> StudyCheckResult:
+def _summary(study: Study, items: list[Item], stimuli: list[Stimulus]) -> StudyCheckResult:
     people = study.people
     special = study.special_items
-    asked = [each for each in stimuli if each.item not in special]
+    labeled = [each for each in stimuli if each.item not in special]
     n_arms = max(len(study.arms), 1)
-    n_answers = len(asked) * people.answers_per_item * n_arms
-    n_fresh = min(people.batch_size * people.batches, len(asked))
-    in_an_arm = math.ceil(len(asked) * people.answers_per_item / n_fresh) if n_fresh else 0
+    n_answers = len(labeled) * people.answers_per_item * n_arms
+    n_fresh = min(people.batch_size * people.batches, len(labeled))
+    in_an_arm = math.ceil(len(labeled) * people.answers_per_item / n_fresh) if n_fresh else 0
     n_people = n_arms * max(people.answers_per_item, in_an_arm) if n_fresh else 0
     n_batches = math.ceil(n_fresh / people.batch_size)
     warnings = []
-    if not asked:
-        warnings.append("every item is for practice, so nothing is asked")
-    elif people.batch_size > len(asked):
-        warnings.append(f"a batch of {people.batch_size} is more than the {len(asked)} there are: batches are shorter")
+    if not labeled:
+        warnings.append("every item is used for practice, so none is labeled")
+    elif people.batch_size > len(labeled):
+        warnings.append(
+            f"batch_size is {people.batch_size}, but there are only {len(labeled)} items: batches are shorter"
+        )
     n_per_person = n_fresh + people.repeats * n_batches + len(study.checks)
     late = [each.item for each in study.checks if each.at is not None and each.at >= n_per_person]
     if late:
         warnings.append(
-            f"nobody gives more than {n_per_person} answers, so these checks come too late: {listing(late, 3)}"
+            f"these checks come after the last of {n_per_person} answers and are never shown: {listing(late, 3)}"
         )
     if study.recruiting is not None and study.people.entry is Entry.OPEN:
-        warnings.append('people come from a platform, but anybody may take part: entry = "links" keeps others out')
+        warnings.append('participants come from a platform, but anyone may take part: entry = "links" prevents that')
     if study.comprehension and not study.instructions:
         warnings.append("there are comprehension questions, but no instructions")
     return StudyCheckResult(
         study,
         items,
-        asked,
+        labeled,
         n_answers,
         n_people,
         n_per_person,

@@ -1,4 +1,4 @@
-"""The platforms people can come from. One file a platform; `PLATFORMS` lists them all."""
+"""Recruitment platforms, payment and reconciliation. One file per platform; `PLATFORMS` lists them all."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ PLATFORMS: tuple[Any, ...] = (Prolific, MTurk)
 
 
 def platform_of(study: Study) -> Platform | None:
-    """The platform of a study, with its settings; the one place where a name becomes an object."""
+    """The platform of a study, with its settings."""
     if study.recruiting is None:
         return None
     return strategy_from_name("platform", PLATFORMS, study.recruiting.platform, study.recruiting.settings)  # type: ignore[no-any-return]
 
 
 def check_platform(study: Study, mistakes: Mistakes) -> None:
-    """Note what is wrong with `[platform]`: one we do not know, or its settings."""
+    """Check `[platform]`: its name and settings."""
     if mistakes.about("platform", "name"):
         return
     try:

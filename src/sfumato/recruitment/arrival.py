@@ -27,7 +27,7 @@ from sfumato.recruitment.platform_api import PlatformClient, request_key
 from sfumato.store import researcher_queries
 from sfumato.store.schema import Row
 from sfumato.study.study import Study
-from sfumato.tables.errors import BadSetting, ErrorLocation, NotThere
+from sfumato.tables.errors import BadSetting, NotThere
 
 N_KEY = 18
 
@@ -76,11 +76,11 @@ def entry_address(study: Study, address: str, store: str | Path | None = None) -
     platform = platform_of(study)
     if platform is None:
         raise BadSetting(
-            "found a study without [platform]",
-            expected="the platform that participants come from",
-            fix="add [platform] to the study file; for participants without one, sfumato study links makes links",
+            "a study without [platform]",
+            "the platform that participants come from",
+            "add [platform] to the study file; for participants without one, sfumato study links makes links",
             code="no-platform",
-            where=ErrorLocation(str(study.path) if study.path else None),
+            where=study.path,
         )
     url = f"{address.rstrip('/')}/from/{platform.name}/{entry_key(study_secret(study, store), platform.name)}"
     return f"{url}?{platform.asks}" if platform.asks else url
@@ -97,9 +97,9 @@ def admit(running: RunningStudy, platform: Platform, key: str, arrival: Arrival,
         raise no_such_link()
     if platform.study and arrival.study not in platform.study.split():
         raise NotThere(
-            "found a participant from another study of the platform",
-            expected="the study that [platform] names",
-            fix="check the study's id on the platform and in the study file",
+            "a participant from another study of the platform",
+            "the study that [platform] names",
+            "check the study's id on the platform and in the study file",
             code="not-from-platform",
         )
     token = token_of(running.secret, f"{platform.name} {arrival.person}")

@@ -1,18 +1,7 @@
-"""BonusRule: how well somebody's answers earn, as a number from 0 to 1; and the answers it looks at.
+"""Bonus rules: a score from 0 to 1 per annotator, from how their answers compare with those of others.
 
-A rule is one file here, listed once in `BONUS_RULES`. It sees everybody's answers as distributions over the classes,
-and compares each person with the others alone: what somebody says never helps them against themselves.
-
-Agreement: the more an answer is like the others' answers, the more it earns.
-
-Brier: the nearer an answer is to what all others together say, the more it earns.
-
-Correlated agreement: peer prediction, which pays for saying of each item what fits that item and not just any.
-
-Pay: who is owed what, computed and listed, never sent.
-
-One bonus rule a file; `BONUS_RULES` lists them all. `reconciling` sets what we know beside what the platform knows,
-`paying` lists base and bonus, `asking` reads both from a study's store.
+`BONUS_RULES` lists them all: agreement with other answers, the Brier score against the others' mean, and correlated
+agreement (peer prediction). Each annotator is compared only with others.
 """
 
 from __future__ import annotations
@@ -32,10 +21,10 @@ from sfumato.tables.strategies import strategy_from_name
 
 @dataclass(frozen=True, eq=False)
 class PeerAnswers:
-    """Everybody's answer about every item, and who counts as somebody to be compared with.
+    """The answers of all annotators, one row per annotator and item.
 
-    One row a person and item. `is_peer` says of each annotator whether others are compared with them: those whose
-    answers are set aside are scored like everybody else, but nobody is measured by them.
+    `is_peer` says whether others are compared with an annotator: excluded annotators are scored too, but do not affect
+    the scores of others.
     """
 
     item: Int[np.ndarray, "rows"]
@@ -53,22 +42,22 @@ class PeerAnswers:
 
     @cached_property
     def counts(self) -> Bool[np.ndarray, "rows"]:
-        """Which rows others are compared with."""
+        """The rows of peers."""
         return np.asarray(self.is_peer[self.annotator])
 
     @cached_property
     def n_others(self) -> Int[np.ndarray, "rows"]:
-        """With how many others each answer is compared."""
+        """The number of peers each answer is compared with."""
         per_item = np.bincount(self.item[self.counts], minlength=self.n_items)
         return np.asarray(per_item[self.item] - self.counts)
 
     @cached_property
     def has_others(self) -> Bool[np.ndarray, "rows"]:
-        """Which answers there is anything to compare with."""
+        """The answers with at least one peer."""
         return np.asarray(self.n_others > 0)
 
     def pooled(self, probs: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
-        """For each answer the mean of the others' about the same item: the label without them. NaN without others."""
+        """For each answer the mean of the others' answers about the same item; NaN without others."""
         sums = np.zeros((self.n_items, probs.shape[1]))
         np.add.at(sums, self.item[self.counts], probs[self.counts])
         others = sums[self.item] - np.where(self.counts[:, None], probs, 0.0)
@@ -76,20 +65,20 @@ class PeerAnswers:
         return np.where(n_others > 0, others / np.maximum(n_others, 1), np.nan)
 
     def mean_of(self, values: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "annotators"]:
-        """Each person's mean over the answers that can be compared; NaN where none can."""
+        """Each annotator's mean over the answers with peers; NaN if there are none."""
         rows = self.has_others
         n_rows = np.bincount(self.annotator[rows], minlength=self.n_annotators)
         total = np.bincount(self.annotator[rows], weights=values[rows], minlength=self.n_annotators)
         return np.where(n_rows > 0, total / np.maximum(n_rows, 1), np.nan)
 
     def n_compared(self) -> Int[np.ndarray, "annotators"]:
-        """How many of each person's answers can be compared."""
+        """The number of each annotator's answers with peers."""
         return np.asarray(np.bincount(self.annotator[self.has_others], minlength=self.n_annotators))
 
 
 @runtime_checkable
 class BonusRule(Protocol):
-    """A rule by which answers earn. Its settings are the further keys of `[pay.bonus]` in the study file."""
+    """A bonus rule. Its settings are the further keys of `[pay.bonus]` in the study file."""
 
     name: ClassVar[str]
     said: ClassVar[str]
@@ -97,19 +86,18 @@ class BonusRule(Protocol):
     language (`web/texts`)."""
 
     def scores(self, answers: PeerAnswers) -> Float[np.ndarray, "annotators"]:
-        """From 0 to 1 for each annotator; NaN for whom there is nothing to go by."""
-        ...
+        """A score from 0 to 1 for each annotator; NaN without comparable answers."""
 
 
 @dataclass(frozen=True)
 class AgreementBonus:
-    """The mean share of probability mass that an answer has in common with each other person's about the same item.
+    """The mean overlap of an answer with each other annotator's answer about the same item (shared probability).
 
-    On single choices it is the share of the others who chose the same. Easy to tell people, as CIFAR-10S did; but who
-    wants most of it says what most others will say, not what they see: a person in doubt gains by hiding it. Prefer
-    `brier` where doubt is what you ask for, and this one where people are asked what others would say.
+    For single choices it is the share of others who chose the same. Easy to explain, as in CIFAR-10S; but it rewards
+    answers that most others will give, so an unsure annotator gains by hiding it. Prefer `brier` if you ask for
+    uncertainty, and this rule if you ask what others would say.
 
-    Mean over a person's items of the mean over the others j of `sum_c min(p_c, q_jc)`, which is 1 less the total
+    Mean over an annotator's items of the mean over the others j of `sum_c min(p_c, q_jc)`, which is 1 less the total
     variation between the two. Collins, Bhatt and Weller, "Eliciting and Learning with Soft Labels from Every Annotator"
     (HCOMP 2022).
     """
@@ -131,15 +119,17 @@ class AgreementBonus:
 
 @dataclass(frozen=True)
 class BrierBonus:
-    """The quadratic score of each answer against the pooled label of the others, the person's own answer left out.
+    """The quadratic score of each answer against the mean of the others' answers.
 
-    A proper scoring rule: whoever wants most of it in expectation says exactly what they believe the others' mean to
-    be, doubt included, and no answer of theirs moves what they are measured by. It pays for knowing the crowd; somebody
-    who alone sees rightly earns less. For single choices it pays for the class most others choose.
+    A proper scoring rule: the expected score is highest for the annotator's true belief about the others' mean,
+    including its uncertainty, and an annotator's own answer does not change what it is compared with. It rewards
+    knowing the crowd; an annotator who alone is right earns less. For single choices it rewards the class most others
+    choose.
 
-    Mean over a person's items of `1 - sum_c (p_c - q_c)^2 / 2`, q the mean of the others' answers. Up to a term without
-    p it is the mean quadratic score over votes drawn from q. Brier, "Verification of forecasts expressed in terms of
-    probability" (1950); Gneiting and Raftery, "Strictly Proper Scoring Rules, Prediction, and Estimation" (2007).
+    Mean over an annotator's items of `1 - sum_c (p_c - q_c)^2 / 2`, q the mean of the others' answers. Up to a term
+    without p it is the mean quadratic score over votes drawn from q. Brier, "Verification of forecasts expressed in
+    terms of probability" (1950); Gneiting and Raftery, "Strictly Proper Scoring Rules, Prediction, and Estimation"
+    (2007).
     """
 
     name: ClassVar[str] = "brier"
@@ -154,22 +144,22 @@ class BrierBonus:
 
 
 TIE = 1e-9
-"""Classes whose probabilities differ by less stand equally high."""
+"""Classes whose probabilities differ by less are tied."""
 
 
 @dataclass(frozen=True)
 class CorrelatedAgreementBonus:
-    """How much oftener than by chance a person's class fits the others': on the same item, less on different items.
+    """How much more often than by chance an annotator's top class fits the others': same item minus different items.
 
-    Two classes fit where other people say them of one item oftener than their shares alone would make it; which ones
-    do is learnt from the others' answers. Always naming the commonest class, or answering at random, earns nothing in
-    expectation, and no way of answering without looking earns more than looking: it is informed truthful, for many
-    items. Only the class an answer puts first is looked at, equal ones sharing it: how the rest is spread neither
-    helps nor harms, so where you ask for doubt prefer `brier`. It needs items that differ, and many answers.
+    Two classes fit if others give them for the same item more often than their frequencies predict; this is learned
+    from the others' answers. Always giving the most frequent class, or a random one, has expected score 0, and for many
+    items no strategy without looking scores higher than truthful answers (informed truthfulness). Only the top class of
+    an answer counts, shared among ties, so prefer `brier` if you ask for uncertainty. It needs items that differ, and
+    many answers.
 
-    With x the class put first, q the share of others who put each class first, S_ab = 1 where a and b fit and else 0,
-    over a person's n items: `mean_t x_t S q_t - mean_(t != u) x_t S q_u`, divided by `1 - mean_(t != u) q_t S q_u`,
-    which is what always fitting would bring, and not below 0. Shnayder, Agarwal, Frongillo and Parkes, "Informed
+    With x the top class, q the share of others with each top class, S_ab = 1 where a and b fit and otherwise 0, over an
+    annotator's n items: `mean_t x_t S q_t - mean_(t != u) x_t S q_u`, divided by `1 - mean_(t != u) q_t S q_u`, which
+    is the score of always fitting, and at least 0. Shnayder, Agarwal, Frongillo and Parkes, "Informed
     Truthfulness in Multi-Task Peer Prediction" (EC 2016).
     """
 
@@ -180,36 +170,36 @@ class CorrelatedAgreementBonus:
     )
 
     def scores(self, answers: PeerAnswers) -> Float[np.ndarray, "annotators"]:
-        first = put_first(answers.probs)
+        first = top_class_shares(answers.probs)
         others = answers.pooled(first)
-        learnt = _Fit.of(answers, first, others)
+        learned = _Fit.of(answers, first, others)
         scores = np.full(answers.n_annotators, np.nan)
         order = np.argsort(answers.annotator, kind="stable")
         rows_of = np.split(order, np.searchsorted(answers.annotator[order], np.arange(1, answers.n_annotators)))
-        for person, own in enumerate(rows_of):
+        for annotator, own in enumerate(rows_of):
             rows = own[answers.has_others[own]]
             if len(rows) > 1:
-                fits = learnt.without(person, rows, first)
-                scores[person] = _score(first[rows], others[rows], fits)
+                fits = learned.without(annotator, rows, first)
+                scores[annotator] = _score(first[rows], others[rows], fits)
         return scores
 
 
-def put_first(probs: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
-    """All mass on the most probable class of each row, shared where several are."""
+def top_class_shares(probs: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
+    """All probability on the top class of each row, shared among ties."""
     leads = probs >= probs.max(axis=1, keepdims=True) - TIE
     return np.asarray(leads / leads.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """How often two people say two classes of one item, summed over all peers, and how to leave one person out."""
+    """How often two peers give two classes for one item, and the same without one annotator."""
 
     answers: PeerAnswers
     others: Float[np.ndarray, "rows classes"]
     together: Float[np.ndarray, "classes classes"]
-    """Sum over items and ordered pairs of different peers."""
+    """Sum over items and ordered pairs of peers."""
     alone: Float[np.ndarray, "classes"]
-    """Sum over the answers of peers that are in such pairs, as often as they are."""
+    """Sum over the answers in these pairs, once per pair."""
 
     @classmethod
     def of(cls, answers: PeerAnswers, first: np.ndarray, others: np.ndarray) -> _Fit:
@@ -218,19 +208,19 @@ class _Fit:
         return cls(answers, others, first[rows].T @ (weights * others[rows]), (weights * first[rows]).sum(axis=0))
 
     def without(
-        self, person: int, rows: Int[np.ndarray, "own"], first: Float[np.ndarray, "rows classes"]
+        self, annotator: int, rows: Int[np.ndarray, "own"], first: Float[np.ndarray, "rows classes"]
     ) -> Bool[np.ndarray, "classes classes"]:
-        """Which classes fit, in the eyes of everybody but this person."""
+        """Which classes fit, without this annotator's answers."""
         together, alone = self.together, self.alone
-        if self.answers.is_peer[person]:
+        if self.answers.is_peer[annotator]:
             weights = self.answers.n_others[rows, None]
             theirs = first[rows].T @ (weights * self.others[rows])
             together = together - theirs - theirs.T
-            # Of every pair with this person both halves go: theirs, and the other's.
+            # Both halves of every pair with this annotator are removed.
             alone = alone - (weights * first[rows]).sum(axis=0) - (weights * self.others[rows]).sum(axis=0)
         n_pairs = alone.sum()
         if n_pairs < 0.5:
-            # Nobody else was asked about the same items: agreeing is all that can be said to fit.
+            # No other annotator has the same items: only equal classes fit.
             return np.eye(len(alone), dtype=bool)
         shares = alone / n_pairs
         return np.asarray(together / n_pairs - np.outer(shares, shares) > TIE)
@@ -241,51 +231,40 @@ def _score(
     others: Float[np.ndarray, "items classes"],
     fits: Bool[np.ndarray, "classes classes"],
 ) -> float:
-    same_item = _fitting(own, others, fits).mean()
+    same_item = _fit_probability(own, others, fits).mean()
     by_chance = _on_different_items(own, others, fits)
     others_by_chance = _on_different_items(others, others, fits)
     if not fits.any() or 1 - others_by_chance < TIE:
-        # Everybody says the same of everything: there is nothing to tell looking from not looking.
+        # All answers are equal, so the score is undefined.
         return float("nan")
     return float(np.clip((same_item - by_chance) / (1 - others_by_chance), 0.0, 1.0))
 
 
-def _fitting(
-    said: Float[np.ndarray, "items classes"],
+def _fit_probability(
+    own: Float[np.ndarray, "items classes"],
     others: Float[np.ndarray, "items classes"],
     fits: Bool[np.ndarray, "classes classes"],
 ) -> Float[np.ndarray, "items"]:
-    """How probable it is that two answers about the same item fit, item by item."""
-    return np.asarray((said @ fits.astype(np.float64) * others).sum(axis=1))
+    """The probability that two answers about the same item fit, per item."""
+    return np.asarray((own @ fits.astype(np.float64) * others).sum(axis=1))
 
 
 def _on_different_items(
-    said: Float[np.ndarray, "items classes"],
+    own: Float[np.ndarray, "items classes"],
     others: Float[np.ndarray, "items classes"],
     fits: Bool[np.ndarray, "classes classes"],
 ) -> float:
-    """The mean over all ordered pairs of different items of how probable it is that two answers about them fit."""
-    n = len(said)
-    every_pair = said.sum(axis=0) @ fits.astype(np.float64) @ others.sum(axis=0)
-    return float((every_pair - _fitting(said, others, fits).sum()) / (n * (n - 1)))
+    """The mean probability that two answers fit, over all ordered pairs of different items."""
+    n = len(own)
+    every_pair = own.sum(axis=0) @ fits.astype(np.float64) @ others.sum(axis=0)
+    return float((every_pair - _fit_probability(own, others, fits).sum()) / (n * (n - 1)))
 
 
 BONUS_RULES: tuple[Any, ...] = (AgreementBonus, BrierBonus, CorrelatedAgreementBonus)
 
-__all__ = [
-    "BONUS_RULES",
-    "AgreementBonus",
-    "BonusRule",
-    "BrierBonus",
-    "CorrelatedAgreementBonus",
-    "PeerAnswers",
-    "check_bonus",
-    "rule_of",
-]
-
 
 def rule_of(study: Study) -> BonusRule | None:
-    """The rule by which answers to a study earn a bonus; the one place where a name becomes an object."""
+    """The bonus rule of a study, with its settings."""
     if study.pay is None or study.pay.bonus is None:
         return None
     bonus = study.pay.bonus
@@ -293,7 +272,7 @@ def rule_of(study: Study) -> BonusRule | None:
 
 
 def check_bonus(study: Study, mistakes: Mistakes) -> None:
-    """Note what is wrong with `[pay.bonus]`: a rule we do not know, its settings, a kind it cannot look at."""
+    """Check `[pay.bonus]`: the rule, its settings, and whether it supports the kind."""
     table = ("pay", "bonus")
     if mistakes.about(*table, "rule"):
         return
@@ -309,7 +288,7 @@ def check_bonus(study: Study, mistakes: Mistakes) -> None:
         mistakes.add(
             (*table, "rule"),
             f"a bonus by {rule.name} with the kind {asked[0]}",
-            expected=f"a kind that tells how likely each class is: {', '.join(ABOUT_ONE_ITEM)}",
+            expected=f"a kind that gives class probabilities: {', '.join(ABOUT_ONE_ITEM)}",
             fix="leave [pay.bonus] out, or choose another kind",
             code="wrong-kind",
         )

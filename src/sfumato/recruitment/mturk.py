@@ -1,11 +1,8 @@
-"""Mechanical Turk's API, as far as it is asked: one assignment, and all assignments of a HIT (version 2017-01-17).
+"""Amazon Mechanical Turk: a HIT with an external question shows the study in a frame, and expects a form at the end.
 
-Requests are signed with Amazon's Signature Version 4, by hand: a page of code, where their library would bring a tree.
-
-Amazon Mechanical Turk: a HIT with an external question shows the study in a frame, and waits for a form.
-
-The address is opened with assignmentId, hitId, workerId and turkSubmitTo; while somebody only looks, the assignment is
-not there yet. Amazon's guide to external questions (2017-01-17) is the reference.
+The address is opened with assignmentId, hitId, workerId and turkSubmitTo; in a preview there is no assignment yet
+(Amazon's guide to external questions, 2017-01-17). The client reads one assignment, or all assignments of a HIT;
+requests are signed here with Amazon's Signature Version 4, which avoids a large dependency.
 """
 
 from __future__ import annotations
@@ -29,7 +26,7 @@ from sfumato.recruitment.platform import (
     check_fee,
     check_ids,
     column_of,
-    given,
+    id_in,
     status_in,
 )
 from sfumato.recruitment.platform_api import ApiConnection, ApiRequest, PlatformClient
@@ -44,24 +41,25 @@ SESSION = "AWS_SESSION_TOKEN"
 ADDRESS = "SFUMATO_MTURK_API"
 TARGET = "MTurkRequesterServiceV20170117."
 REGION, SERVICE = "us-east-1", "mturk-requester"
-MOST_A_PAGE = 100
+PAGE_SIZE = 100
+WORDS = {"submitted": "submitted", "approved": "approved", "rejected": "rejected", "returned": "returned",
+         "abandoned": "timed out", "accepted": "active"}  # fmt: skip
 CODE = re.compile(
     r"<QuestionIdentifier>(?:code|surveycode)</QuestionIdentifier>\s*<FreeText>([A-Za-z0-9-]{1,64})</FreeText>"
 )
 
 
 @dataclass
-class MTurkCaller:
-    """Asks Mechanical Turk with the keys of the environment. An assignment is there once it was handed in."""
+class MTurkClient:
+    """Reads from Mechanical Turk's API with the keys of the environment. Assignments appear once submitted."""
 
-    line: ApiConnection
-    words: Mapping[str, str]
+    connection: ApiConnection
 
     def knows(self, arrival: Arrival, key: str) -> bool:
         try:
             found = self._ask("GetAssignment", {"AssignmentId": arrival.session}, key)
         except Refused as error:
-            # It says 400 of an assignment it does not know; a key it does not take is 401 or 403.
+            # 400 means an unknown assignment; a wrong key is 401 or 403.
             if "status 400" not in error.found:
                 raise
             return False
@@ -73,7 +71,7 @@ class MTurkCaller:
         for hit in study.split():
             after: dict[str, str] = {}
             for page in range(1000):
-                asked = {"HITId": hit, "MaxResults": MOST_A_PAGE, **after}
+                asked = {"HITId": hit, "MaxResults": PAGE_SIZE, **after}
                 reply = self._ask("ListAssignmentsForHIT", asked, f"{key}-{hit}-{page}")
                 found += [self._submission(row) for row in reply.get("Assignments", ())]
                 if not reply.get("NextToken"):
@@ -83,32 +81,17 @@ class MTurkCaller:
 
     def _ask(self, operation: str, body: Mapping[str, Any], key: str) -> Any:
         headers = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": TARGET + operation}
-        return self.line.ask(ApiRequest("/", headers, json.dumps(body).encode()), key) or {}
+        return self.connection.ask(ApiRequest("/", headers, json.dumps(body).encode()), key) or {}
 
     def _submission(self, row: Mapping[str, Any]) -> PlatformSubmission:
         code = CODE.search(str(row.get("Answer", "")))
         return PlatformSubmission(
             str(row.get("WorkerId", "")),
             str(row.get("AssignmentId", "")),
-            status_in(str(row.get("AssignmentStatus", "")), self.words),
+            status_in(str(row.get("AssignmentStatus", "")), WORDS),
             code[1] if code else "",
             str(row.get("HITId", "")),
         )
-
-
-def mturk_caller(environment: Mapping[str, str], words: Mapping[str, str], *, sandbox: bool) -> PlatformClient | None:
-    """Whom to ask, if the environment has keys."""
-    access, secret = (environment.get(name, "").strip() for name in (ACCESS, SECRET))
-    if not access or not secret:
-        return None
-    base = environment.get(ADDRESS, BASES[sandbox])
-
-    def headers_of(request: ApiRequest) -> Mapping[str, str]:
-        session = environment.get(SESSION, "").strip()
-        extra = {"X-Amz-Security-Token": session} if session else {}
-        return signed(request, urlsplit(base).netloc, access, secret, datetime.now(UTC), extra)
-
-    return MTurkCaller(ApiConnection(base, headers_of), words)
 
 
 def signed(
@@ -129,23 +112,21 @@ def signed(
     for part in (day, REGION, SERVICE, "aws4_request"):
         key = hmac.digest(key, part.encode(), "sha256")
     signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
-    said = f"AWS4-HMAC-SHA256 Credential={access}/{scope}, SignedHeaders={names}, Signature={signature}"
-    return {"X-Amz-Date": moment, "Authorization": said, **extra}
+    authorization = f"AWS4-HMAC-SHA256 Credential={access}/{scope}, SignedHeaders={names}, Signature={signature}"
+    return {"X-Amz-Date": moment, "Authorization": authorization, **extra}
 
 
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 SUBMIT_PATH = "/mturk/externalSubmit"
 HOSTS = {False: "www.mturk.com", True: "workersandbox.mturk.com"}
 FRAMES = {False: "worker.mturk.com", True: "workersandbox.mturk.com"}
-WORDS = {"submitted": "submitted", "approved": "approved", "rejected": "rejected", "returned": "returned",
-         "abandoned": "timed out", "accepted": "active"}  # fmt: skip
 CODE_COLUMNS = ("Answer.code", "Answer.surveycode")
 
 
 @dataclass(frozen=True)
 class MTurk:
-    """`hit`: the HIT's id, or ids separated by blanks; others are then refused. `sandbox`: the one for trying out.
-    `fee`: what Amazon takes on top of what people get, as a share."""
+    """`hit`: the HIT's id, or ids separated by spaces; others are then refused. `sandbox`: use the sandbox for tests.
+    `fee`: Amazon's fee on top of the pay, as a share."""
 
     hit: str = ""
     sandbox: bool = False
@@ -173,7 +154,7 @@ class MTurk:
     def arrival(self, query: Mapping[str, str]) -> Arrival | None:
         if query.get("assignmentId", "") in ("", PREVIEW):
             return None
-        session, study, person = (given(query, name) for name in ("assignmentId", "hitId", "workerId"))
+        session, study, person = (id_in(query, name) for name in ("assignmentId", "hitId", "workerId"))
         return Arrival(person, study, session, self._submit_to(query.get("turkSubmitTo", "")))
 
     def back(self, code: str, arrival: Arrival) -> Redirect:
@@ -191,25 +172,34 @@ class MTurk:
             for row in rows
         ]
 
-    def caller(self, environment: Mapping[str, str]) -> PlatformClient | None:
-        return mturk_caller(environment, WORDS, sandbox=self.sandbox)
+    def client(self, environment: Mapping[str, str]) -> PlatformClient | None:
+        access, secret = (environment.get(name, "").strip() for name in (ACCESS, SECRET))
+        if not access or not secret:
+            return None
+        base = environment.get(ADDRESS, BASES[self.sandbox])
 
-    def may_refuse(self, n_failed: int, minutes: float | None) -> RejectionPolicy:  # noqa: ARG002
-        """Mechanical Turk leaves it to the requester, and tells people the share of their work that was rejected: a
-        rejection costs them more than its pay. We list none as safe."""
+        def headers_of(request: ApiRequest) -> Mapping[str, str]:
+            session = environment.get(SESSION, "").strip()
+            extra = {"X-Amz-Security-Token": session} if session else {}
+            return signed(request, urlsplit(base).netloc, access, secret, datetime.now(UTC), extra)
+
+        return MTurkClient(ApiConnection(base, headers_of))
+
+    def may_refuse(self, n_failed: int, minutes: float | None) -> RejectionPolicy:
+        """Mechanical Turk leaves it to the requester; rejections lower a worker's approval rate: we advise none."""
         return RejectionPolicy(
-            False, f"{n_failed} failed checks: rejecting is left to you there, and harms a person's standing"
+            False, f"{n_failed} failed checks: the decision is yours there, and lowers the worker's approval rate"
         )
 
     def _submit_to(self, address: str) -> str:
-        """The origin to post to; an error unless it is Amazon's own."""
+        """The origin to post to; an error unless it is Amazon's."""
         parts = urlsplit(address if address.isascii() else "")
         known = HOSTS[self.sandbox]
         if parts.scheme != "https" or parts.netloc != known or parts.path not in ("", "/") or parts.query:
             raise NotThere(
-                "found another address to hand in to than the platform's",
-                expected=f"turkSubmitTo=https://{known}",
-                fix="open the study from the platform; sandbox = true in [platform] is for its sandbox",
+                "a submit address that is not the platform's",
+                f"turkSubmitTo=https://{known}",
+                "open the study from the platform; sandbox = true in [platform] is for its sandbox",
                 code="not-from-platform",
             )
         return f"https://{known}"

@@ -1,9 +1,7 @@
-"""Platform: where people come from when they are not sent a link: what it tells of them, and how it gets them back.
+"""The protocol of recruitment platforms, and reading their exports.
 
-A platform is one file here, listed once in `PLATFORMS`, and beside it one that speaks to its API. Who a person is on
-the platform stands in the table `platform_ids` and nowhere else.
-
-The rows of a platform's export, by the names of its columns.
+A platform is one file in this package, listed in `PLATFORMS`. Platform ids of participants are stored only in the table
+`platform_ids`.
 """
 
 from __future__ import annotations
@@ -22,23 +20,23 @@ if TYPE_CHECKING:
 
 
 ID = re.compile(r"[A-Za-z0-9]{4,64}")
-"""What platforms use as ids; whatever else comes in their place was not filled in by one."""
+"""The format of platform ids; anything else was not filled in by a platform."""
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """Somebody sent by a platform: who they are there, and what it calls this study and this visit."""
+    """A participant sent by a platform: their id there, and its ids of the study and the visit."""
 
     person: str
     study: str
     session: str
     submit_to: str = ""
-    """Where the platform wants to hear that they are done, if it says so with each person."""
+    """The address to submit to at the end, if the platform sends one with each participant."""
 
 
 @dataclass(frozen=True)
 class PlatformSubmission:
-    """What a platform knows of one person's visit, from its export or its API. `status` is one of `STATUSES`."""
+    """A platform's record of one visit, from its export or its API. `status` is one of `STATUSES`."""
 
     person: str
     session: str
@@ -48,7 +46,7 @@ class PlatformSubmission:
 
 
 STATUSES = ("active", "submitted", "approved", "rejected", "returned", "timed out", "screened out")
-"""How a visit stands on a platform, in one set of words for all of them."""
+"""The status of a visit, in the same words for all platforms."""
 
 
 @dataclass(frozen=True)
@@ -69,59 +67,50 @@ class Platform(Protocol):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    """Its name as people know it."""
+    """Its name in texts."""
     asks: ClassVar[str]
-    """The query that its entry address must carry, with the platform's own placeholders."""
+    """The query of its entry address, with the platform's own placeholders."""
 
     checks_at_entry: ClassVar[bool]
-    """Whether its API knows of a visit while it goes on; else only once it is over."""
+    """Whether its API knows of a visit while it is active; otherwise only after it is submitted."""
     token_names: ClassVar[str]
-    """What the environment must hold for its API to be asked."""
+    """The environment variables that its API needs."""
 
     @property
     def fee(self) -> float:
-        """What it takes on top of what people get, as a share of it."""
-        ...
+        """Its fee on top of the pay, as a share."""
 
     @property
     def study(self) -> str:
-        """The study's id there (ids, separated by blanks), where the study file names it."""
-        ...
+        """The study's id there (or ids, separated by spaces), if the study file has it."""
 
     @property
     def framed_by(self) -> tuple[str, ...]:
-        """Origins that show the study in a frame, and take a form from it; none where it opens in a tab."""
-        ...
+        """Origins that show the study in a frame and receive its form; none if it opens in a tab."""
 
     def arrival(self, query: Mapping[str, str]) -> Arrival | None:
-        """Who comes, from the query of the entry address; None for somebody who only looks."""
-        ...
+        """The arrival in the query of the entry address; None for a preview."""
 
     def back(self, code: str, arrival: Arrival) -> Redirect:
-        """How somebody with this code gets back."""
-        ...
+        """The redirect for a participant with this code."""
 
     def submissions(self, rows: Sequence[Mapping[str, str]]) -> list[PlatformSubmission]:
-        """What the platform's export says, row by row."""
-        ...
+        """The submissions in the platform's export."""
 
-    def caller(self, environment: Mapping[str, str]) -> PlatformClient | None:
-        """Whom to ask at the platform, if there is a token for it in the environment."""
-        ...
+    def client(self, environment: Mapping[str, str]) -> PlatformClient | None:
+        """The client of its API, if the environment has a token."""
 
     def may_refuse(self, n_failed: int, minutes: float | None) -> RejectionPolicy:
-        """Whether so many failed attention checks are a ground to refuse pay, in a study of this length."""
-        ...
+        """Whether pay may be refused for so many failed attention checks, in a study of this length."""
 
 
 def check_ids(platform: str, name: str, value: object) -> None:
-    """Raise `BadSetting` unless the setting `name` is an id of the platform, or several separated by blanks."""
+    """Raise `BadSetting` unless the setting `name` is an id of the platform, or several separated by spaces."""
     if not isinstance(value, str) or not all(ID.fullmatch(each) for each in value.split()):
         raise BadSetting(
-            f"found {name} = {show(value)}",
-            expected=f"the id that {platform} shows: letters and digits, in quotes",
-            fix=f"copy the id from {platform}, or leave {name} out",
-            code="bad-setting",
+            f"{name} = {show(value)}",
+            f"the id that {platform} shows: letters and digits, in quotes",
+            f"copy the id from {platform}, or leave {name} out",
         )
 
 
@@ -129,34 +118,33 @@ def check_fee(platform: str, value: object) -> None:
     """Raise `BadSetting` unless the fee is a share from 0 to 2."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 2:
         raise BadSetting(
-            f"found fee = {show(value)}",
-            expected="a share of the pay from 0 to 2: 0.33 for a third",
-            fix=f"write what {platform} takes on top as a share, or leave it out",
-            code="bad-setting",
+            f"fee = {show(value)}",
+            "a share of the pay from 0 to 2: 0.33 for a third",
+            f"write the fee of {platform} as a share, or leave it out",
         )
 
 
-def given(query: Mapping[str, str], name: str) -> str:
-    """An id of the query; an error where it is missing or was not filled in."""
+def id_in(query: Mapping[str, str], name: str) -> str:
+    """An id in the query; an error if it is missing or not filled in."""
     value = query.get(name, "")
     if not ID.fullmatch(value):
         raise NotThere(
-            f"found {'no' if not value else 'an unusable'} {name}",
-            expected="the address as the platform opens it, with ids filled in",
-            fix="open the study from the platform; to try it yourself use a link of your own",
+            f"{'no' if not value else 'an invalid'} {name}",
+            "the address as opened by the platform, with ids filled in",
+            "open the study from the platform; to try it yourself, use a link",
             code="not-from-platform",
         )
     return value
 
 
 def status_in(found: str, words: Mapping[str, str]) -> str:
-    """A platform's word for how a visit stands as one of `STATUSES`; one we do not know stays as it is."""
+    """A platform's status as one of `STATUSES`; an unknown one is kept."""
     return words.get(re.sub(r"[^a-z]+", " ", found.lower()).strip(), found.lower())
 
 
 def read_export(path: Path) -> list[dict[str, str]]:
     """Every row of a platform's CSV, all columns as text."""
-    # Arrow is for exports; a server does without.
+    # Imported here: a server does not load Arrow.
     from sfumato.tables.files import read_rows
 
     rows = read_rows(path, guarded=False)
@@ -168,16 +156,16 @@ def read_export(path: Path) -> list[dict[str, str]]:
 
 
 def column_of(row: Mapping[str, str], name: str, *, needed: bool = True) -> str:
-    """The value of the column `name`, whatever its case; an error where a needed one is not there."""
+    """The value of the column `name`, in any case; an error if a needed one is missing."""
     for column, value in row.items():
         if column.strip().lower() == name.lower():
             return value.strip()
     if not needed:
         return ""
     raise BadTable(
-        f"found the columns {listing(list(row))}",
-        expected=f"a column {name!r}, as the platform's export has it",
-        fix=f"{nearest(name, row)}give the CSV as it was downloaded",
+        f"the columns {listing(list(row))}",
+        f"a column {name!r}, as the platform's export has it",
+        f"{nearest(name, row)}give the CSV as it was downloaded",
         code="missing-column",
         where=ErrorLocation(column=name),
     )

@@ -1,6 +1,6 @@
-"""Calling a platform's API: requests that carry a key of their own, are tried again under that key, and tell no token.
+"""Requests to a platform's API: each has a key, is retried under that key, and never logs the token.
 
-Everything here asks; nothing pays, approves or rejects.
+Everything here only reads; nothing pays, approves or rejects.
 """
 
 from __future__ import annotations
@@ -30,26 +30,24 @@ KEY_HEADER = "X-Request-Key"
 
 
 class PlatformClient(Protocol):
-    """Asks a platform about people; every question under a key."""
+    """Reads from a platform's API; every request has a key."""
 
     def knows(self, arrival: Arrival, key: str) -> bool:
-        """Whether this person really is in this visit to this study there."""
-        ...
+        """Whether the platform confirms this visit."""
 
     def submissions(self, study: str, key: str) -> list[PlatformSubmission]:
-        """Every visit to the study that the platform knows of."""
-        ...
+        """All submissions of the study."""
 
 
 def request_key(secret: str, pseudonym: str, reason: str) -> str:
-    """The key under which something is asked about somebody: the same each time, and telling nothing of them."""
-    said = f"request {reason} {pseudonym}".encode()
-    return hmac.new(bytes.fromhex(secret), said, hashlib.sha256).hexdigest()[:32]
+    """The key of a request about an annotator: always the same, and without personal data."""
+    message = f"request {reason} {pseudonym}".encode()
+    return hmac.new(bytes.fromhex(secret), message, hashlib.sha256).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class ApiRequest:
-    """What to ask: GET without a body, POST with one."""
+    """A request: GET without a body, POST with one."""
 
     path: str
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -57,7 +55,7 @@ class ApiRequest:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect would take the token along to wherever it points."""
+    """No redirects: they would send the token elsewhere."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -65,7 +63,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 @dataclass
 class ApiConnection:
-    """One API: where it is, and how patient we are. `headers_of` signs a request anew at each try."""
+    """The connection to an API with retries. `headers_of` signs each attempt."""
 
     base: str
     headers_of: Callable[[ApiRequest], Mapping[str, str]]
@@ -77,15 +75,15 @@ class ApiConnection:
         parts = urlsplit(self.base)
         if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
             raise BadSetting(
-                f"found an API address that begins with {parts.scheme or 'nothing'!r}",
-                expected="https",
-                fix="leave the address out, or give one with https",
+                f"an API address that begins with {parts.scheme or 'nothing'!r}",
+                "https",
+                "leave the address out, or give one with https",
                 code="not-https",
             )
         self._opener = urllib.request.build_opener(_NoRedirects)
 
     def ask(self, request: ApiRequest, key: str) -> Any:
-        """The JSON that came back; None where the platform knows no such thing (404)."""
+        """The JSON reply; None for 404."""
         found = ""
         for attempt in range(self.attempts):
             wait = 0.0
@@ -105,33 +103,32 @@ class ApiConnection:
                 pause = FIRST_PAUSE_SECONDS * 2**attempt * (1 + random.random() / 4)
                 self.sleep(min(max(wait, pause), LONGEST_PAUSE_SECONDS))
         raise NoReply(
-            f"found {found} from {urlsplit(self.base).hostname} after {self.attempts} attempts",
-            expected="a reply of the platform",
-            fix="try again later; nothing was changed there or here",
-            code="no-reply",
+            f"{found} from {urlsplit(self.base).hostname} after {self.attempts} attempts",
+            "a reply from the platform",
+            "try again later; nothing was changed",
         ) from None
 
     def _once(self, request: ApiRequest, key: str) -> Any:
         headers = {"Accept": "application/json", KEY_HEADER: key, **request.headers, **self.headers_of(request)}
-        asked = urllib.request.Request(self.base.rstrip("/") + request.path, request.body, headers)
-        with self._opener.open(asked, timeout=self.timeout) as reply:
+        signed = urllib.request.Request(self.base.rstrip("/") + request.path, request.body, headers)
+        with self._opener.open(signed, timeout=self.timeout) as reply:
             data = reply.read(LARGEST_REPLY + 1)
         if len(data) > LARGEST_REPLY:
-            raise ValueError("a reply beyond all measure")
+            raise ValueError("the reply is too large")
         return json.loads(data)
 
     def _refused(self, status: int) -> Refused:
         is_token = status in (401, 403)
         return Refused(
-            f"found status {status} from {urlsplit(self.base).hostname}",
-            expected="a token that may read the study" if is_token else "a request the platform takes",
-            fix="check the token in the environment" if is_token else "check the study's id in [platform]",
+            f"status {status} from {urlsplit(self.base).hostname}",
+            "a token that may read the study" if is_token else "a request that the platform accepts",
+            "check the token in the environment" if is_token else "check the study's id in [platform]",
             code="platform-refused",
         )
 
 
 def pages_of(ask: Callable[[int], Any], rows_in: Callable[[Any], Sequence[Any]], most: int = 1000) -> list[Any]:
-    """All rows of a reply that comes page by page, until one is empty, or the same as the one before."""
+    """All rows of a paged reply, until a page is empty or equal to the one before."""
     found: list[Any] = []
     last: Sequence[Any] = ()
     for page in range(1, most + 1):
@@ -144,5 +141,5 @@ def pages_of(ask: Callable[[int], Any], rows_in: Callable[[Any], Sequence[Any]],
 
 
 def _seconds(text: str) -> float:
-    """A Retry-After in seconds; 0 where it is a date, or nothing."""
+    """A Retry-After in seconds; 0 for a date or nothing."""
     return float(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0.0

@@ -1,9 +1,7 @@
-"""Prolific's API, as far as it is asked: one submission, and all submissions of a study (docs.prolific.com, 2026).
+"""Prolific: participants arrive with PROLIFIC_PID, STUDY_ID and SESSION_ID, and return with a completion code.
 
-Prolific: people come with PROLIFIC_PID, STUDY_ID and SESSION_ID, and go back with a completion code.
-
-What is said here of its rules is what its public help pages said (researcher-help.prolific.com, read in 2026): rules
-of a platform change, so look at them before a submission is rejected.
+The client reads one submission, or all submissions of a study (docs.prolific.com, 2026). The rules on rejections are
+those of its help pages (researcher-help.prolific.com, read in 2026); check them before you reject a submission.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from sfumato.recruitment.platform import (
     check_fee,
     check_ids,
     column_of,
-    given,
+    id_in,
     status_in,
 )
 from sfumato.recruitment.platform_api import ApiConnection, ApiRequest, PlatformClient, pages_of
@@ -29,53 +27,8 @@ from sfumato.recruitment.platform_api import ApiConnection, ApiRequest, Platform
 BASE = "https://api.prolific.com"
 TOKEN = "SFUMATO_PROLIFIC_TOKEN"
 ADDRESS = "SFUMATO_PROLIFIC_API"
-"""Where the API is, if not at its own address: for trying against a stand-in."""
+"""Another address of the API, for tests."""
 PAGE = 100
-
-
-@dataclass
-class ProlificCaller:
-    """Asks Prolific with the token of the environment."""
-
-    line: ApiConnection
-    words: Mapping[str, str]
-
-    def knows(self, arrival: Arrival, key: str) -> bool:
-        found = self.line.ask(ApiRequest(f"/api/v1/submissions/{quote(arrival.session, safe='')}/"), key)
-        if not isinstance(found, Mapping):
-            return False
-        person = found.get("participant") or found.get("participant_id")
-        return (person, found.get("study_id")) == (arrival.person, arrival.study)
-
-    def submissions(self, study: str, key: str) -> list[PlatformSubmission]:
-        def ask(page: int) -> Any:
-            path = f"/api/v1/submissions/?study={quote(study, safe='')}&page_size={PAGE}&page={page}"
-            return self.line.ask(ApiRequest(path), f"{key}-{page}")
-
-        rows = pages_of(ask, lambda reply: reply.get("results", ()) if isinstance(reply, Mapping) else ())
-        return [self._submission(row, study) for row in rows]
-
-    def _submission(self, row: Mapping[str, Any], study: str) -> PlatformSubmission:
-        return PlatformSubmission(
-            str(row.get("participant_id") or row.get("participant") or ""),
-            str(row.get("id", "")),
-            status_in(str(row.get("status", "")), self.words),
-            str(row.get("study_code") or row.get("entered_code") or ""),
-            str(row.get("study_id") or study),
-        )
-
-
-def prolific_caller(environment: Mapping[str, str], words: Mapping[str, str]) -> PlatformClient | None:
-    """Whom to ask, if the environment has a token."""
-    token = environment.get(TOKEN, "").strip()
-    if not token:
-        return None
-    line = ApiConnection(environment.get(ADDRESS, BASE), lambda _request: {"Authorization": f"Token {token}"})
-    return ProlificCaller(line, words)
-
-
-RETURN = "https://app.prolific.com/submissions/complete?cc="
-SHORT_MINUTES = 5
 WORDS = {
     "reserved": "active",
     "active": "active",
@@ -89,10 +42,45 @@ WORDS = {
 }
 
 
+@dataclass
+class ProlificClient:
+    """Reads from Prolific's API with the token of the environment."""
+
+    connection: ApiConnection
+
+    def knows(self, arrival: Arrival, key: str) -> bool:
+        found = self.connection.ask(ApiRequest(f"/api/v1/submissions/{quote(arrival.session, safe='')}/"), key)
+        if not isinstance(found, Mapping):
+            return False
+        person = found.get("participant") or found.get("participant_id")
+        return (person, found.get("study_id")) == (arrival.person, arrival.study)
+
+    def submissions(self, study: str, key: str) -> list[PlatformSubmission]:
+        def ask(page: int) -> Any:
+            path = f"/api/v1/submissions/?study={quote(study, safe='')}&page_size={PAGE}&page={page}"
+            return self.connection.ask(ApiRequest(path), f"{key}-{page}")
+
+        rows = pages_of(ask, lambda reply: reply.get("results", ()) if isinstance(reply, Mapping) else ())
+        return [self._submission(row, study) for row in rows]
+
+    def _submission(self, row: Mapping[str, Any], study: str) -> PlatformSubmission:
+        return PlatformSubmission(
+            str(row.get("participant_id") or row.get("participant") or ""),
+            str(row.get("id", "")),
+            status_in(str(row.get("status", "")), WORDS),
+            str(row.get("study_code") or row.get("entered_code") or ""),
+            str(row.get("study_id") or study),
+        )
+
+
+RETURN = "https://app.prolific.com/submissions/complete?cc="
+SHORT_MINUTES = 5
+
+
 @dataclass(frozen=True)
 class Prolific:
-    """`study`: the study's id on Prolific; people who come from another of your studies there are then refused.
-    `fee`: what Prolific takes on top of what people get, as a share."""
+    """`study`: the study's id on Prolific; participants from other studies are then refused. `fee`: Prolific's fee on
+    top of the pay, as a share."""
 
     study: str = ""
     fee: float = 0.0
@@ -112,9 +100,9 @@ class Prolific:
         return ()
 
     def arrival(self, query: Mapping[str, str]) -> Arrival:
-        return Arrival(given(query, "PROLIFIC_PID"), given(query, "STUDY_ID"), given(query, "SESSION_ID"))
+        return Arrival(id_in(query, "PROLIFIC_PID"), id_in(query, "STUDY_ID"), id_in(query, "SESSION_ID"))
 
-    def back(self, code: str, arrival: Arrival) -> Redirect:  # noqa: ARG002
+    def back(self, code: str, arrival: Arrival) -> Redirect:
         return Redirect(code, RETURN + quote(code, safe=""))
 
     def submissions(self, rows: Sequence[Mapping[str, str]]) -> list[PlatformSubmission]:
@@ -128,14 +116,18 @@ class Prolific:
             for row in rows
         ]
 
-    def caller(self, environment: Mapping[str, str]) -> PlatformClient | None:
-        return prolific_caller(environment, WORDS)
+    def client(self, environment: Mapping[str, str]) -> PlatformClient | None:
+        token = environment.get(TOKEN, "").strip()
+        if not token:
+            return None
+        headers = {"Authorization": f"Token {token}"}
+        return ProlificClient(ApiConnection(environment.get(ADDRESS, BASE), lambda _request: headers))
 
     def may_refuse(self, n_failed: int, minutes: float | None) -> RejectionPolicy:
         """Two failed attention checks, or one where the study takes less than five minutes.
 
-        Only checks that tell people in so many words what to answer count as attention checks there (and nonsensical
-        questions); a picture we find obvious is none, and neither are questions about the instructions.
+        Only checks that state the required answer count as attention checks there (and nonsensical questions); an
+        obvious image does not count, and neither do questions about the instructions.
         """
         needed = 1 if minutes is not None and minutes < SHORT_MINUTES else 2
         length = f"in a study of {minutes:g} minutes" if minutes is not None else "where the length is not stated"
@@ -143,6 +135,6 @@ class Prolific:
             return RejectionPolicy(False, f"{n_failed} failed checks {length}: {needed} would be needed to reject")
         return RejectionPolicy(
             True,
-            f"{n_failed} failed checks {length}: a ground only if each told people what to answer; "
-            "an obvious picture is no attention check",
+            f"{n_failed} failed checks {length}: allowed only if each check stated the required answer; "
+            "an obvious image is not an attention check",
         )

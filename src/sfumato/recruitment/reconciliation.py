@@ -1,7 +1,7 @@
-"""Reconciling: who finished, who is to be paid, who was set aside and why, beside what the platform says of them.
+"""Reconciliation of a study's participants with the platform's list: outcome, pay, exclusion, and mismatches.
 
-Three decisions are kept apart. Whether somebody's answers are used is decided by screening. Whether they are paid
-follows from the work they did alone. Whether a platform's rules would let you refuse is told, and never acted upon.
+Three decisions are separate. Screening decides whether answers are used. Pay depends only on the work done. Whether the
+platform's rules would allow refusing pay is reported, and never acted upon.
 """
 
 from __future__ import annotations
@@ -17,67 +17,67 @@ from sfumato.study.study import Recruiting, Study
 from sfumato.tables.table import Table, columns_of
 
 IDS = ("person", "session")
-"""Columns that say who somebody is elsewhere: written only where they are asked for."""
+"""Columns with platform ids: written only on request."""
 NOT_HERE = "never came"
 DONE = ("submitted", "approved", "rejected")
-"""How a visit stands on a platform once the person has handed in."""
+"""The status of a visit after it was submitted."""
 CODE_FOR = {FINISHED: "completed", SCREENED_OUT: "screened_out", STOPPED: "screened_out", NO_CONSENT: "no_consent"}
 MISMATCHES = {
-    "finished-not-submitted": "finished here, but not handed in there: pay them all the same",
-    "submitted-not-finished": "handed in there with the code of who has finished, but did not finish here",
-    "wrong-code": "handed in with another code than the one they were given here",
-    "rejected-though-finished": "rejected there, though they finished here: they are owed their pay",
-    "screened-out-though-finished": "screened out there, though they finished here",
-    "not-on-platform": "came here with an id that the platform does not list",
-    "not-here": "handed in there, but never came here (or was erased)",
-    "other-session": "came here in another visit than those the platform lists",
-    "other-study": "came here from another study than the one listed",
-    "several-submissions": "has several submissions there: one person is paid once",
-    "several-visits": "came here in several visits: one person, one set of answers",
-    "told-differently": "the platform told two different things of the same submission; the last one is taken",
-    "unknown-at-entry": "the platform did not know of the visit when it was asked",
-    "unknown-status": "the platform has a word for how it stands that we do not know",
+    "finished-not-submitted": "finished here, but not submitted on the platform: pay them anyway",
+    "submitted-not-finished": "submitted on the platform with the completion code, but did not finish here",
+    "wrong-code": "submitted with another code than the one given here",
+    "rejected-though-finished": "rejected on the platform, but finished here: they are owed their pay",
+    "screened-out-though-finished": "screened out on the platform, but finished here",
+    "not-on-platform": "has an id that is not in the platform's list",
+    "not-here": "submitted on the platform, but never came here (or was erased)",
+    "other-session": "came here in a visit that is not in the platform's list",
+    "other-study": "came here from another study than the listed one",
+    "several-submissions": "has several submissions on the platform: pay once",
+    "several-visits": "came here in several visits, which count as one participant",
+    "told-differently": "the platform lists the same submission twice with different values; the last one is used",
+    "unknown-at-entry": "the platform did not know the visit when it was checked",
+    "unknown-status": "the platform's status is unknown to sfumato",
 }
-"""Everything that may not fit, and what it means."""
+"""All mismatches by code, with their meaning."""
 
 
 @dataclass(frozen=True)
 class ReconciledParticipant:
-    """One person: how it ended here, whether they are paid, whether their answers are set aside, and what the platform
-    says. `row` is their place in the platform's list (from 1), 0 where they are not in it."""
+    """One participant: outcome here, pay, exclusion, and the platform's status. `row` is their row in the platform's
+    list (from 1), 0 if they are not in it."""
 
-    annotator: str
-    outcome: str
-    n_labels: int
-    n_answers: int
-    minutes: float
-    pay: str
-    """`yes`, `no`, or `decide`: part of the work is there."""
-    why: str
-    set_aside: str
-    """Why their answers are not used; empty where they are."""
-    n_failed: int
-    may_refuse: str
-    """What the platform's rules say of refusing pay; empty where there is nothing to speak of."""
-    status: str
-    """How their visit stands on the platform."""
-    row: int
-    mismatches: str
-    """Codes of `MISMATCHES`, separated by blanks."""
+    annotator: str = ""
+    outcome: str = ""
+    n_labels: int = 0
+    n_answers: int = 0
+    minutes: float = 0.0
+    pay: str = ""
+    """`yes`, `no`, or `decide` if part of the work was done."""
+    why: str = ""
+    set_aside: str = ""
+    """Why their answers are not used; empty if they are."""
+    n_failed: int = 0
+    may_refuse: str = ""
+    """What the platform's rules say about refusing pay; empty without failed checks."""
+    status: str = ""
+    """The status of their visit on the platform."""
+    row: int = 0
+    mismatches: str = ""
+    """Codes of `MISMATCHES`, separated by spaces."""
     person: str = field(default="", repr=False)
     session: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reconciliation(Table):
-    """One row a person, those of the platform's list who never came last. Ids only `with_ids`."""
+    """One row per participant, listed ones who never came last; platform ids only `with_ids`."""
 
     cases: tuple[ReconciledParticipant, ...]
     with_ids: bool = False
 
     classes = ()
 
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         whole = columns_of(self.cases[start:stop], ReconciledParticipant)
         return whole if self.with_ids else whole.drop_columns(list(IDS))
 
@@ -96,27 +96,28 @@ class Reconciliation(Table):
 assert set(IDS) <= {each.name for each in fields(ReconciledParticipant)}
 
 
-def reconciled(
+def reconcile_participants(
     people: Sequence[ParticipantRecord],
     study: Study,
     *,
     submissions: Sequence[PlatformSubmission] | None = None,
     platform: Platform | None = None,
-    set_aside: Mapping[str, str] | None = None,
+    excluded: Mapping[str, str] | None = None,
     n_failed: Mapping[str, int] | None = None,
     with_ids: bool = False,
 ) -> Reconciliation:
-    """Set the people of a study beside the platform's list (none: only what is known here is told).
+    """Compare the participants of a study with the platform's list (None: only what is known here).
 
-    `set_aside` says of whom answers are not used, and why (`sfumato screen`); `n_failed` how many checks each failed.
+    `excluded` gives annotators whose answers are not used, with reasons (`sfumato screen`); `n_failed` how many checks
+    each failed.
     """
-    aside, failed = set_aside or {}, n_failed or {}
+    failed = n_failed or {}
     listed = None if submissions is None else _Listed.of(submissions)
-    cases = [_case(each, study, listed, platform, aside, failed.get(each.annotator, 0)) for each in people]
+    cases = [_case(each, study, listed, platform, excluded or {}, failed.get(each.annotator, 0)) for each in people]
     if listed is not None:
         here = {each.arrival.person for each in people if each.arrival is not None}
         cases += [
-            _stranger(submission, row, listed)
+            _not_here(submission, row, listed)
             for person, rows in listed.by_person.items()
             if person not in here
             for row, submission in rows
@@ -126,26 +127,26 @@ def reconciled(
 
 @dataclass(frozen=True)
 class _Listed:
-    """A platform's list by person, each submission once, with its place in the list."""
+    """A platform's list by participant, each submission once, with its row."""
 
     by_person: Mapping[str, Sequence[tuple[int, PlatformSubmission]]]
-    told_twice: frozenset[str]
-    """Sessions of which different things were told."""
+    differing: frozenset[str]
+    """Sessions listed twice with different values."""
 
     @classmethod
     def of(cls, submissions: Sequence[PlatformSubmission]) -> _Listed:
-        """The last word about a submission counts: lists that come in pages may tell of one twice."""
+        """The last entry of a submission counts: paged lists may have one twice."""
         last: dict[tuple[str, str], tuple[int, PlatformSubmission]] = {}
-        differently = set()
+        differing = set()
         for row, each in enumerate(submissions, 1):
             key = (each.person, each.session)
             if key in last and last[key][1] != each:
-                differently.add(each.session)
+                differing.add(each.session)
             last[key] = (row, each)
         by_person: dict[str, list[tuple[int, PlatformSubmission]]] = {}
-        for (person, _), told in last.items():
-            by_person.setdefault(person, []).append(told)
-        return cls(by_person, frozenset(differently))
+        for (person, _), entry in last.items():
+            by_person.setdefault(person, []).append(entry)
+        return cls(by_person, frozenset(differing))
 
 
 def _case(
@@ -153,7 +154,7 @@ def _case(
     study: Study,
     listed: _Listed | None,
     platform: Platform | None,
-    aside: Mapping[str, str],
+    excluded: Mapping[str, str],
     n_failed: int,
 ) -> ReconciledParticipant:
     there = list(listed.by_person.get(person.arrival.person, ())) if listed and person.arrival else []
@@ -169,7 +170,7 @@ def _case(
         round(person.seconds / 60, 2),
         pay,
         why,
-        "on their request" if person.is_left_out else aside.get(person.annotator, ""),
+        "on their request" if person.is_left_out else excluded.get(person.annotator, ""),
         n_failed,
         ground,
         submission.status if submission else "",
@@ -181,21 +182,21 @@ def _case(
 
 
 def _pay(person: ParticipantRecord) -> tuple[str, str]:
-    """Whether somebody is paid, from the work they did: what their answers were like plays no part in it."""
-    erased = "; who they are was erased, so they can no longer be found there" if person.is_erased else ""
+    """Whether a participant is paid: by the work done, not by the quality of the answers."""
+    erased = "; their platform id was erased, so they cannot be paid there" if person.is_erased else ""
     if person.outcome == FINISHED:
         return "yes", f"finished{erased}"
     if person.n_labels:
-        return "decide", f"{person.outcome} after {person.n_labels} answers: part of the pay would be fair{erased}"
+        return "decide", f"{person.outcome} after {person.n_labels} answers: partial pay would be fair{erased}"
     if person.outcome == SCREENED_OUT:
-        return "no", "screened out before the first item; the platform pays what it has for that"
+        return "no", "screened out before the first item; the platform's own rules apply"
     return "no", f"{person.outcome}, no answers"
 
 
 def _visit(
     person: ParticipantRecord, there: Sequence[tuple[int, PlatformSubmission]]
 ) -> tuple[int, PlatformSubmission | None]:
-    """The submission that belongs to somebody's last visit, or to an earlier one, or else the last there is."""
+    """The submission of a participant's last visit, else of an earlier one, else the last one listed."""
     by_session = {submission.session: (row, submission) for row, submission in there}
     sessions = ([person.arrival.session] if person.arrival else []) + list(reversed(person.earlier))
     for session in sessions:
@@ -211,7 +212,7 @@ def _mismatches(
     listed: _Listed | None,
     recruiting: Recruiting | None,
 ) -> list[str]:
-    """Everything that does not fit, in the order of `MISMATCHES`."""
+    """All mismatches of a participant, in the order of `MISMATCHES`."""
     if person.arrival is None:
         return []
     found = {
@@ -233,33 +234,26 @@ def _mismatches(
             "other-session": submission.session not in (arrival.session, *person.earlier),
             "other-study": bool(submission.study and arrival.study) and submission.study != arrival.study,
             "several-submissions": len(there) > 1,
-            "told-differently": any(each.session in listed.told_twice for _, each in there),
+            "told-differently": any(each.session in listed.differing for _, each in there),
             "unknown-status": status not in STATUSES,
         }
     return [code for code in MISMATCHES if found.get(code)]
 
 
-def _stranger(submission: PlatformSubmission, row: int, listed: _Listed) -> ReconciledParticipant:
-    """Somebody of the platform's list who never came here."""
+def _not_here(submission: PlatformSubmission, row: int, listed: _Listed) -> ReconciledParticipant:
+    """A participant in the platform's list who never came here."""
     found = {
         "not-here": submission.status in (*DONE, "screened out"),
-        "told-differently": submission.session in listed.told_twice,
+        "told-differently": submission.session in listed.differing,
         "unknown-status": submission.status not in STATUSES,
     }
     return ReconciledParticipant(
-        "",
-        NOT_HERE,
-        0,
-        0,
-        0.0,
-        "no",
-        "no answers here",
-        "",
-        0,
-        "",
-        submission.status,
-        row,
-        " ".join(code for code in MISMATCHES if found.get(code)),
-        submission.person,
-        submission.session,
+        outcome=NOT_HERE,
+        pay="no",
+        why="no answers here",
+        status=submission.status,
+        row=row,
+        mismatches=" ".join(code for code in MISMATCHES if found.get(code)),
+        person=submission.person,
+        session=submission.session,
     )

@@ -1,4 +1,4 @@
-"""Participants: everybody of a study, how it ended for them here, and who they are on the platform they came from."""
+"""All participants of a study, with their outcome and their platform id."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from sfumato.recruitment.arrival import arrival_of
 from sfumato.recruitment.platform import Arrival
 from sfumato.store import queries, researcher_queries
-from sfumato.store.database import reading_engine
+from sfumato.store.database import reading
 from sfumato.store.export import unknown_study
 from sfumato.store.location import StoreLocation
 from sfumato.store.schema import Row
@@ -16,52 +16,48 @@ from sfumato.study.study import Study
 FINISHED, SCREENED_OUT, STOPPED, WITHDRAWN = "finished", "screened out", "stopped", "withdrew"
 UNDER_WAY, NO_CONSENT = "under way", "no consent"
 OUTCOMES = (FINISHED, SCREENED_OUT, STOPPED, WITHDRAWN, UNDER_WAY, NO_CONSENT)
-"""How it ended: all answered; not let in by the questions about the instructions; stopped by the checks; left; still
-there; has not consented."""
+"""Outcomes: all answered; failed the comprehension questions; stopped after failed checks; withdrew; still active; did
+not consent."""
 
 
 @dataclass(frozen=True)
 class ParticipantRecord:
-    """Somebody who came. `arrival` tells who they are on the platform: keep it out of whatever you write."""
+    """A participant. `arrival` has their platform id: do not write it to files unasked."""
 
     annotator: str
     outcome: str
     n_labels: int
     """Answers for a label."""
     n_answers: int
-    """All answers but those for practice."""
+    """All answers except practice."""
     seconds: float
     platform: str = ""
     arrival: Arrival | None = field(default=None, repr=False)
     earlier: tuple[str, ...] = field(default=(), repr=False)
-    """Visits before the last one."""
+    """Earlier visits."""
     checked: str = ""
-    """What the platform said of them: `known`, `unknown`, or nothing."""
+    """The platform's check: `known`, `unknown`, or empty."""
     is_erased: bool = False
     is_left_out: bool = False
-    """Whether their answers are in no export."""
+    """Whether their answers are left out of exports."""
 
 
 @dataclass(frozen=True)
 class Turnout:
-    """Everybody of a study, and the secret that keys of requests are made with."""
+    """All participants of a study, and the secret for request keys."""
 
     people: tuple[ParticipantRecord, ...]
     secret: str = field(repr=False)
 
 
 def turnout_of(place: StoreLocation, study: Study) -> Turnout:
-    """Who took part in a study, from a snapshot of its store; also while it is served."""
-    engine = reading_engine(place)
-    try:
-        with engine.connect() as connection, connection.begin():
-            row = queries.study_row(connection, study.name)
-            if row is None:
-                raise unknown_study(place, study.name, queries.study_names(connection))
-            rows = researcher_queries.participants(connection, row["id"])
-            return Turnout(tuple(_participant(each, study) for each in rows), row["secret"])
-    finally:
-        engine.dispose()
+    """The participants of a study, from a snapshot of its store; a server may be running."""
+    with reading(place) as connection:
+        row = queries.study_row(connection, study.name)
+        if row is None:
+            raise unknown_study(place, study.name, queries.study_names(connection))
+        rows = researcher_queries.participants(connection, row["id"])
+        return Turnout(tuple(_participant(each, study) for each in rows), row["secret"])
 
 
 def _participant(row: Row, study: Study) -> ParticipantRecord:
@@ -82,7 +78,7 @@ def _participant(row: Row, study: Study) -> ParticipantRecord:
 
 
 def _outcome(row: Row, study: Study) -> str:
-    """Whoever finished has finished, whatever came later."""
+    """The outcome; a participant who finished stays finished."""
     stages = (
         (FINISHED, row["finished_at"] is not None),
         (WITHDRAWN, row["withdrawn_at"] is not None),

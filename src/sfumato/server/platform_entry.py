@@ -47,7 +47,7 @@ async def arrive(request: Request) -> Response:
         return too_many(request, error)
     except NotThere as error:
         return html(site.error_page(error, 404, language), 404)
-    client = platform.caller(os.environ) if platform.checks_at_entry else None
+    client = platform.client(os.environ) if platform.checks_at_entry else None
     check = BackgroundTask(_check, site, platform, client, token) if client else None
     return RedirectResponse(f"/s/{token}", 303, NO_STORE, background=check)
 

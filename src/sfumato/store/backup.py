@@ -1,8 +1,7 @@
-"""Backups: a store as one SQLite file, made while a server goes on with its work, and a store made from such a file.
+"""Backups: a store copied into one SQLite file while a server runs, and a store restored from such a file.
 
-A copy is one snapshot: it holds every answer that was acknowledged before it was begun. It is read by a connection that
-cannot write, so it checkpoints nothing (`database.py` says why only the writer may), and it takes its name only once it
-is whole, looked at and on disk.
+A copy is one snapshot with every answer acknowledged before it began. It is read by a read-only connection, which does
+not checkpoint (`database.py` says why only the writer may), and gets its final name after it was verified and synced.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from sfumato.store.location import StoreLocation
 from sfumato.store.queries import ROWS_PER_FETCH
 from sfumato.store.schema import METADATA
 from sfumato.store.verification import Verified, verify
-from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation
+from sfumato.tables.errors import BadFile, BadSetting
 from sfumato.tables.files.atomic_write import atomic_write
 
 
 @dataclass(frozen=True)
 class BackupResult:
-    """A copy that was made: its size, and what `verify` finds in each study; of an older release's store, nothing."""
+    """A finished copy: its size, and the verification of each study (none for an older release's store)."""
 
     n_bytes: int
     studies: tuple[Verified, ...]
@@ -39,7 +38,7 @@ class BackupResult:
 
 
 def backup(place: StoreLocation, output: Path) -> BackupResult:
-    """Copy the store into the file `output`, which only its owner can read. A server may be at work meanwhile."""
+    """Copy the store into the file `output`, readable by its owner only. A server may be running."""
     _check_other(place, output)
     with atomic_write(output) as part:
         make_private(part)
@@ -47,11 +46,11 @@ def backup(place: StoreLocation, output: Path) -> BackupResult:
             copy_file(reading_engine(place, any_version=True), part)
         else:
             _copy_rows(place, StoreLocation.of(part))
-        return _looked_at(StoreLocation.of(part), output)
+        return _checked(StoreLocation.of(part), output)
 
 
 def restore(file: Path, place: StoreLocation) -> BackupResult:
-    """Make the store `place` from a backup. What is there already is never overwritten."""
+    """Create the store `place` from a backup. An existing store is never overwritten."""
     source = StoreLocation.of(file)
     if place.file is None:
         _check_free(place)
@@ -63,13 +62,13 @@ def restore(file: Path, place: StoreLocation) -> BackupResult:
         with atomic_write(place.file) as part:
             make_private(part)
             copy_file(reading_engine(source, any_version=True), part)
-            return _looked_at(StoreLocation.of(part), place.file)
+            return _checked(StoreLocation.of(part), place.file)
 
 
 def copy_file(engine: sa.Engine, part: Path) -> None:
-    """Copy an SQLite store into the empty file `part`, one snapshot; without a -wal beside it."""
+    """Copy a snapshot of an SQLite store into the empty file `part`, without a -wal file."""
     try:
-        # Outside of any transaction: the statement is one by itself.
+        # VACUUM cannot run inside a transaction.
         connection = engine.raw_connection()
         try:
             connection.cursor().execute("VACUUM INTO ?", (str(part),))
@@ -107,24 +106,24 @@ def _parts(connection: sa.Connection, table: sa.Table) -> Iterator[list[dict[str
         yield [dict(row._mapping) for row in part]
 
 
-def _looked_at(copy: StoreLocation, named: Path) -> BackupResult:
-    """What is in a copy; raises unless it is whole."""
+def _checked(copy: StoreLocation, named: Path) -> BackupResult:
+    """The contents of a copy; raises if it is damaged."""
     assert copy.file is not None
     engine = reading_engine(copy, any_version=True)
     try:
         with engine.connect() as connection:
-            said = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
+            result = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
     except sa.exc.DatabaseError as error:
-        said = str(error.orig)
+        result = str(error.orig)
     finally:
         engine.dispose()
-    if said != "ok":
+    if result != "ok":
         raise BadFile(
-            f"found a damaged store ({said})",
-            expected="a store that is whole",
-            fix="use an earlier backup",
+            f"a damaged store ({result})",
+            "an intact store",
+            "use an earlier backup",
             code="damaged-store",
-            where=ErrorLocation(str(named)),
+            where=named,
         )
     return BackupResult(copy.file.stat().st_size, tuple(verify(copy)) if is_latest(copy) else ())
 
@@ -133,11 +132,11 @@ def _check_other(place: StoreLocation, output: Path) -> None:
     if place.file is None or place.file.resolve() != output.resolve():
         return
     raise BadSetting(
-        "found the store itself as the place of its copy",
-        expected="another file",
-        fix="name another output, best on another disk",
+        "the store itself as the output",
+        "another file",
+        "choose another output, preferably on another disk",
         code="output-is-input",
-        where=ErrorLocation(str(output)),
+        where=output,
     )
 
 
@@ -145,9 +144,9 @@ def _check_free(place: StoreLocation) -> None:
     if (place.file is not None and place.file.stat().st_size == 0) or not is_store(place):
         return
     raise BadSetting(
-        "found a store here already",
-        expected="a place without one: nothing is overwritten",
-        fix="name another place, or move this store away first",
+        "an existing store",
+        "a location without a store: nothing is overwritten",
+        "choose another location, or move this store first",
         code="store-exists",
-        where=ErrorLocation(str(place)),
+        where=str(place),
     )

@@ -1,10 +1,8 @@
-"""Opening a store: an SQLite file beside the study, or a PostgreSQL database by its URL.
+"""Opening a store (an SQLite file or a PostgreSQL database), migrating it, and classifying its failures.
 
 SQLite: one connection writes *and* checkpoints (releases before 3.51.3 can lose committed rows when another one does),
-readers open the file read-only, and a lock file keeps a second server away. PostgreSQL must be set to keep what it
-acknowledges; otherwise we refuse to start.
-
-What the failure of a store means: no room, a disk that cannot be relied on, or one request that went wrong.
+readers open the file read-only, and a lock file keeps a second server out. PostgreSQL must have durable commits;
+otherwise we refuse to start.
 """
 
 from __future__ import annotations
@@ -24,16 +22,16 @@ from sqlalchemy.pool import StaticPool
 
 from sfumato.store.location import StoreLocation
 from sfumato.store.queries import broken_ends, lock_store
-from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation, SfumatoError, StoreDown
+from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, StoreDown
 
 LATEST = "0004"
-"""The version of the tables this release works with, the last file under `migrations/versions`."""
+"""The schema version of this release, the last file under `migrations/versions`."""
 
 
 def writing_engine(place: StoreLocation) -> sa.Engine:
-    """An engine with exactly one connection, the one that writes; tables are made or brought up to date.
+    """An engine with exactly one connection for writing; tables are created or migrated.
 
-    What a statement that fails was given stays out of its error, and so out of logs: it may be an answer.
+    Parameters of failed statements are hidden from errors and logs: they may be answers.
     """
     if place.file is None:
         engine = sa.create_engine(place.url, pool_size=1, max_overflow=0, pool_pre_ping=True, hide_parameters=True)
@@ -55,14 +53,14 @@ def writing_engine(place: StoreLocation) -> sa.Engine:
 
 
 def reading_engine(place: StoreLocation, *, any_version: bool = False) -> sa.Engine:
-    """An engine that can only read, for exports and look-ups beside a running server.
+    """A read-only engine, for exports and queries next to a running server.
 
-    A store of an older release is refused, unless whoever reads it needs no column that came later.
+    A store of an older release is refused unless `any_version`.
     """
     if place.file is None:
         engine = sa.create_engine(
             place.url,
-            # Said of each transaction: poolers take no such setting when a connection is opened.
+            # Set per transaction: connection poolers do not accept it when a connection is opened.
             execution_options={"postgresql_readonly": True},
             isolation_level="REPEATABLE READ",
             pool_size=2,
@@ -88,8 +86,19 @@ def reading_engine(place: StoreLocation, *, any_version: bool = False) -> sa.Eng
     return engine
 
 
+@contextlib.contextmanager
+def reading(place: StoreLocation, *, any_version: bool = False) -> Iterator[sa.Connection]:
+    """A read-only connection in one transaction, that is one snapshot."""
+    engine = reading_engine(place, any_version=any_version)
+    try:
+        with engine.connect() as connection, connection.begin():
+            yield connection
+    finally:
+        engine.dispose()
+
+
 def is_store(place: StoreLocation) -> bool:
-    """Whether there is a store; raises if something else is there, or one that a later release made."""
+    """Whether there is a store; raises if there is something else, or a store of a later release."""
     try:
         reading_engine(place, any_version=True).dispose()
     except BadFile as error:
@@ -100,17 +109,14 @@ def is_store(place: StoreLocation) -> bool:
 
 
 def is_latest(place: StoreLocation) -> bool:
-    """Whether the tables of a store are those of this release."""
-    engine = reading_engine(place, any_version=True)
-    try:
-        return _version(engine) == LATEST
-    finally:
-        engine.dispose()
+    """Whether the store has the schema version of this release."""
+    with reading(place, any_version=True) as connection:
+        return _version_in(connection) == LATEST
 
 
 @contextlib.contextmanager
 def only_server(place: StoreLocation) -> Iterator[None]:
-    """Hold the lock against a second server on the same file; PostgreSQL keeps order itself."""
+    """Hold a lock against a second server on the same file; PostgreSQL needs none."""
     if place.file is None:
         yield
         return
@@ -124,11 +130,11 @@ def only_server(place: StoreLocation) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise BadSetting(
-                f"found another server at work on this store (process {lock.read().strip() or 'unknown'})",
-                expected="one server a file",
-                fix="stop the other one first, or use PostgreSQL for several",
+                f"another server running on this store (process {lock.read().strip() or 'unknown'})",
+                "one server per file",
+                "stop the other one first, or use PostgreSQL for several",
                 code="store-in-use",
-                where=ErrorLocation(str(place.file)),
+                where=place.file,
             ) from None
         lock.seek(0)
         lock.truncate()
@@ -138,30 +144,30 @@ def only_server(place: StoreLocation) -> Iterator[None]:
 
 
 def check_durable(engine: sa.Engine) -> None:
-    """Refuse a PostgreSQL server that may forget what it has acknowledged."""
+    """Refuse a PostgreSQL server whose commits are not durable."""
     with engine.connect() as connection:
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
             value = connection.exec_driver_sql(f"SHOW {setting}").scalar_one()
             if value == "off":
                 raise BadSetting(
-                    f"found {setting} = off in PostgreSQL",
-                    expected="a database that keeps what it acknowledges",
-                    fix=f"set {setting} = on in postgresql.conf and reload it",
+                    f"{setting} = off in PostgreSQL",
+                    "a database with durable commits",
+                    f"set {setting} = on in postgresql.conf and reload it",
                     code="not-durable",
                 )
 
 
 def check_whole(engine: sa.Engine) -> None:
-    """Refuse an SQLite store that is not as it was left: its pages, and the last answer of every study, which the store
-    notes beside it. For after a failure of the disk; `verify` looks at every answer.
+    """After a disk failure, refuse an SQLite store with damaged pages or with another last answer than recorded in
+    `studies` (`verify` checks every answer).
 
-    Then all of the -wal is written into the database anew and synced, and the -wal begun anew: parts of it may be known
-    to the system and yet not be on the disk, and what is written behind such a hole is lost when the power goes.
+    Then the whole -wal is checkpointed, synced and truncated: the system may hold parts of it in its cache that never
+    reached the disk, and anything written after such a gap would be lost in a power failure.
     """
     with engine.begin() as connection:
-        said = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
-        if said != "ok":
-            raise _damaged(str(said))
+        result = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+        if result != "ok":
+            raise _damaged(str(result))
         for study in broken_ends(connection):
             raise _damaged(f"the last answers of study {study}")
     raw = engine.raw_connection()
@@ -175,20 +181,19 @@ def check_whole(engine: sa.Engine) -> None:
         raw.close()
     if is_busy:
         raise StoreDown(
-            "found others reading the store, which has to be written anew after a failure of the disk",
-            expected="a moment without readers",
-            fix="try again in a moment; nothing was acknowledged, so nothing is lost",
-            code="store-down",
+            "other readers of the store, which must be rewritten after a disk failure",
+            "a moment without readers",
+            "try again in a moment; the request was not acknowledged, and no answer is lost",
         )
 
 
 def migrate(engine: sa.Engine, place: StoreLocation) -> None:
-    """Bring the tables to `LATEST` in one transaction; a store made by a later release is refused."""
+    """Migrate the tables to `LATEST` in one transaction; a store of a later release is refused."""
     version = _version(engine)
     if version == LATEST:
         return
     _check_not_newer(version, place)
-    # Alembic is needed once in the life of a store, so starting does not wait for it.
+    # Imported only when needed, so that starting a server is fast.
     from alembic import command
     from alembic.config import Config
 
@@ -196,7 +201,7 @@ def migrate(engine: sa.Engine, place: StoreLocation) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     with engine.begin() as connection:
         lock_store(connection)
-        # Another server may have made them while we waited.
+        # Another server may have migrated it while we waited.
         if _version_in(connection) != LATEST:
             config.attributes["connection"] = connection
             command.upgrade(config, LATEST)
@@ -215,7 +220,7 @@ def _version_in(connection: sa.Connection) -> str | None:
 
 
 def make_private(file: Path) -> None:
-    """Make the file readable by its owner alone, before anything is in it; -wal and -shm take its mode over."""
+    """Create the file readable by its owner only, before anything is in it; -wal and -shm inherit its mode."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         number = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
@@ -232,7 +237,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
         "foreign_keys = ON",
         "busy_timeout = 5000",
         "trusted_schema = OFF",
-        "recursive_triggers = ON",  # a row that replaces another must pass the trigger that refuses deletions
+        "recursive_triggers = ON",  # so that REPLACE also fires the trigger that forbids deletions
     ):
         connection.execute(f"PRAGMA {pragma}")
 
@@ -243,7 +248,7 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 @contextlib.contextmanager
 def _explained(engine: sa.Engine, place: StoreLocation) -> Iterator[None]:
-    """Errors of the database as errors of ours; the engine is let go of."""
+    """Convert database errors into ours, and dispose of the engine."""
     try:
         yield
     except sa.exc.DatabaseError as error:
@@ -257,60 +262,60 @@ def _explained(engine: sa.Engine, place: StoreLocation) -> Iterator[None]:
 def _check_not_newer(version: str | None, place: StoreLocation) -> None:
     if version is not None and version > LATEST:
         raise BadFile(
-            f"found a store of version {version}",
-            expected=f"at most version {LATEST}, which this release knows",
-            fix="use the newer sfumato that made it; nothing was changed",
+            f"a store of version {version}",
+            f"at most version {LATEST}, the latest of this release",
+            "use the newer sfumato that created it; nothing was changed",
             code="newer-store",
-            where=ErrorLocation(str(place)),
+            where=str(place),
         )
 
 
 def _older(version: str, place: StoreLocation) -> BadFile:
     return BadFile(
-        f"found a store of version {version}",
-        expected=f"version {LATEST}, which this release works with",
-        fix="serve the study once with this release, which brings it up to date (sfumato backup works before, too)",
+        f"a store of version {version}",
+        f"version {LATEST}, the version of this release",
+        "serve the study once with this release, which migrates it (sfumato backup works before that, too)",
         code="older-store",
-        where=ErrorLocation(str(place)),
+        where=str(place),
     )
 
 
 def _no_store(place: StoreLocation) -> BadFile:
     return BadFile(
-        "found no answers yet",
-        expected="the store of a study that was served",
-        fix="run sfumato serve, or name the store with --store",
+        "no answers yet",
+        "the store of a study that was served",
+        "run sfumato serve, or name the store with --store",
         code="no-store",
-        where=ErrorLocation(str(place)),
+        where=str(place),
     )
 
 
 def _damaged(what: str) -> StoreDown:
     return StoreDown(
-        f"found a store that is damaged ({what})",
-        expected="a store that is whole",
-        fix="stop the server, look with sfumato verify, and go on from a backup",
+        f"a damaged store ({what})",
+        "an intact store",
+        "stop the server, check with sfumato verify, and restore a backup",
         code="store-damaged",
     )
 
 
 def _unwritable(file: Path, error: OSError) -> BadSetting:
     return BadSetting(
-        f"found a store that cannot be written ({error.strerror})",
-        expected="a file in a folder of yours",
-        fix="name another place with --store",
+        f"a store that cannot be written ({error.strerror})",
+        "a file in a folder you can write to",
+        "name another place with --store",
         code="bad-store",
-        where=ErrorLocation(str(file)),
+        where=file,
     )
 
 
 def _unreadable(place: StoreLocation, error: Exception) -> BadFile:
     return BadFile(
-        f"found a store that cannot be opened ({type(error).__name__}: {str(error).splitlines()[0]})",
-        expected="an SQLite file or PostgreSQL database of sfumato",
-        fix="name another place with --store; nothing was changed",
+        f"a store that cannot be opened ({type(error).__name__}: {str(error).splitlines()[0]})",
+        "an SQLite file or PostgreSQL database of sfumato",
+        "name another place with --store; nothing was changed",
         code="bad-store",
-        where=ErrorLocation(str(place)),
+        where=str(place),
     )
 
 
@@ -322,22 +327,22 @@ POSTGRESQL_NO_ROOM = "53100"
 
 
 class Failure(Enum):
-    """What failed. What was being written is undone in any case, and nothing of it was acknowledged."""
+    """What failed. The transaction is rolled back in any case, and nothing of it was acknowledged."""
 
     NO_ROOM = "no room"
-    """The store is whole, and goes on as soon as there is room."""
+    """The disk is full; the store is intact and continues as soon as there is space."""
     DISK = "disk"
-    """A write or a sync failed. Who tries the same again may be told of a success that is none (the system may count
-    pages as clean that never reached the disk), so the store is opened and looked at anew before the next write."""
+    """A write or a sync failed. A retry could report success wrongly (the system may mark pages as clean that never
+    reached the disk), so the store is opened and checked before the next write."""
     REQUEST = "request"
-    """Anything else: other requests may do better."""
+    """Anything else; other requests may succeed."""
 
 
 def failure_of(error: BaseException) -> Failure:
-    """What an error that came while writing means."""
+    """What kind of failure an error during writing is."""
     if not isinstance(error, sa.exc.DBAPIError):
         return Failure.REQUEST
-    # SQLite's extended codes keep the kind of failure in their last byte.
+    # The last byte of SQLite's extended codes is the primary code.
     number = (getattr(error.orig, "sqlite_errorcode", None) or 0) & 0xFF
     if number == NO_ROOM or getattr(error.orig, "sqlstate", None) == POSTGRESQL_NO_ROOM:
         return Failure.NO_ROOM
@@ -345,14 +350,14 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def down_because(error: BaseException) -> StoreDown:
-    """The error that people hear of, who may try again."""
+    """The error that clients get; they may retry."""
     if isinstance(error, StoreDown):
         return error
     if failure_of(error) is Failure.NO_ROOM:
         return StoreDown(
-            "found no room left where answers are kept",
-            expected="room for more answers",
-            fix="free some space; nothing was acknowledged, so nothing is lost, and it goes on by itself",
+            "no disk space left for answers",
+            "disk space for more answers",
+            "free some space; the server then continues, and no acknowledged answer is lost",
             code="storage-full",
         )
     return down(f"the store failed ({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})")
@@ -361,8 +366,7 @@ def down_because(error: BaseException) -> StoreDown:
 def down(found: str) -> StoreDown:
     """The error for a store that cannot write at the moment."""
     return StoreDown(
-        f"found that {found}",
-        expected="a store that can write",
-        fix="try again in a moment; nothing was acknowledged, so nothing is lost",
-        code="store-down",
+        f"that {found}",
+        "a store that can write",
+        "try again in a moment; the request was not acknowledged, and no answer is lost",
     )

@@ -1,8 +1,6 @@
-"""Exporting: the answers of a study as Annotations, one consistent snapshot while people go on answering.
+"""Export of a study's answers as Annotations: one consistent snapshot, also while participants are answering.
 
-Rows go from the store to the file some thousand at a time, so a million of them need no more memory than these.
-
-The answers of a study with arms, and which arm each annotator is in.
+Rows go from the store to the file a few thousand at a time, so memory does not grow with the number of answers.
 """
 
 from __future__ import annotations
@@ -17,12 +15,12 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from sfumato.store import queries
-from sfumato.store.database import reading_engine
+from sfumato.store.database import reading
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.location import StoreLocation
 from sfumato.study.study import Study
 from sfumato.tables.annotations import PURPOSES, SCHEMA, Annotations
-from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing
+from sfumato.tables.errors import BadSetting, BadTable, listing
 from sfumato.tables.files import classes_metadata, write_rows
 
 RECORDS = pa.schema(
@@ -50,13 +48,13 @@ RECORDS = pa.schema(
         ("events", pa.string()),
     ]
 )
-"""How each answer came about, one row an answer, beside the Annotations of the same export."""
+"""Columns of the records file: how each answer was made, one row per answer."""
 READ_RECORD = msgspec.json.Decoder(InteractionRecord).decode
 
 
 @dataclass(frozen=True)
 class ExportResult:
-    """What was written."""
+    """What an export wrote."""
 
     n_answers: int
     kind: str
@@ -64,23 +62,18 @@ class ExportResult:
 
 
 def export(place: StoreLocation, study: str, output: Path, records: Path | None = None) -> ExportResult:
-    """Write the answers of `study` to `output`, and how each came about to `records` if it is given."""
-    engine = reading_engine(place)
-    try:
-        # One transaction is one snapshot: both files are of the same moment.
-        with engine.connect() as connection, connection.begin():
-            row = queries.study_row(connection, study)
-            if row is None:
-                raise unknown_study(place, study, queries.study_names(connection))
-            classes = tuple(msgspec.json.decode(row["classes"], type=list[str]))
-            schema = SCHEMA.with_metadata(classes_metadata(classes))
-            counted = _Counted()
-            write_rows(schema, counted.of(_annotations(connection, row["id"], schema)), output)
-            if records is not None:
-                write_rows(RECORDS, _records(connection, row["id"]), records)
-            return ExportResult(counted.n_rows, row["kind"], classes)
-    finally:
-        engine.dispose()
+    """Write the answers of `study` to `output`, and the record of each answer to `records` if given."""
+    with reading(place) as connection:
+        row = queries.study_row(connection, study)
+        if row is None:
+            raise unknown_study(place, study, queries.study_names(connection))
+        classes = tuple(msgspec.json.decode(row["classes"], type=list[str]))
+        schema = SCHEMA.with_metadata(classes_metadata(classes))
+        counted = _Counted()
+        write_rows(schema, counted.of(_annotations(connection, row["id"], schema)), output)
+        if records is not None:
+            write_rows(RECORDS, _records(connection, row["id"]), records)
+        return ExportResult(counted.n_rows, row["kind"], classes)
 
 
 class _Counted:
@@ -130,36 +123,32 @@ def _record(row: sa.Row[Any]) -> dict[str, Any]:
 
 
 def unknown_study(place: StoreLocation, study: str, known: list[str]) -> BadTable:
-    """The error for a study that the store does not know."""
+    """The error for a study that is not in the store."""
     return BadTable(
-        f"found no study {study!r} in the store, which holds {listing(known) or 'none'}",
-        expected="answers of this study",
-        fix="serve the study first, or name its store with --store",
+        f"no study {study!r} in the store, which holds {listing(known) or 'none'}",
+        "a store with answers to this study",
+        "serve the study first, or name its store with --store",
         code="no-study",
-        where=ErrorLocation(str(place)),
+        where=str(place),
     )
 
 
 def answers_by_arm(place: StoreLocation, study: Study, folder: Path) -> tuple[Annotations, dict[str, str]]:
-    """The study's answers, by way of an export into `folder`, and the name of everybody's arm."""
+    """The study's answers, exported into `folder`, and the name of each annotator's arm."""
     if not study.arms:
         raise BadSetting(
-            "found a study without [[arms]]",
-            expected="several forms to compare",
-            fix="add [[arms]] to the study file, one for each form",
+            "a study without [[arms]]",
+            "several forms to compare",
+            "add [[arms]] to the study file, one for each form",
             code="no-arms",
-            where=ErrorLocation(str(study.path) if study.path else None),
+            where=study.path,
         )
     file = folder / "answers.parquet"
     export(place, study.name, file)
-    engine = reading_engine(place)
-    try:
-        with engine.connect() as connection:
-            row = queries.study_row(connection, study.name)
-            assert row is not None, "exported a moment ago"
-            arms = queries.arms_of(connection, row["id"])
-    finally:
-        engine.dispose()
-    # In the order of the study file, whoever came first.
+    with reading(place) as connection:
+        row = queries.study_row(connection, study.name)
+        assert row is not None, "exported a moment ago"
+        arms = queries.arms_of(connection, row["id"])
+    # In the order of the study file.
     in_order = sorted(arms.items(), key=lambda each: each[1])
     return Annotations.read(file), {person: study.arms[arm].name for person, arm in in_order}

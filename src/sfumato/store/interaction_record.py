@@ -1,4 +1,4 @@
-"""Record: how an answer came about, as the browser saw it: when the picture stood there, every input, time away."""
+"""How an answer was made, as recorded by the browser: timing, every input, time away from the page."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=1e12)]
 Name = Annotated[str, msgspec.Meta(max_length=200)]
 Span = tuple[Milliseconds, Milliseconds]
 Event = tuple[Milliseconds, Name, Name, Name | float | bool | None]
-"""Milliseconds since the picture was painted, what happened, to which control, with which key or value."""
+"""Milliseconds since the image was painted, the type of event, the control, and the key or value."""
 
 
 class InteractionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One answer's making. Times run from the first painted frame, on a clock that never jumps."""
+    """The record of one answer. Times count from the first painted frame, on a monotonic clock."""
 
     elapsed_ms: Milliseconds
     hidden: Annotated[tuple[Span, ...], msgspec.Meta(max_length=1000)] = ()
-    """Stretches in which the page was not visible."""
+    """Intervals in which the page was not visible."""
     idle: Annotated[tuple[Span, ...], msgspec.Meta(max_length=1000)] = ()
-    """Stretches without any input, beyond the first thirty seconds of each."""
+    """Intervals without any input, beyond the first 30 seconds of each."""
     events: Annotated[tuple[Event, ...], msgspec.Meta(max_length=500)] = ()
     cut: Annotated[int, msgspec.Meta(ge=0)] = 0
-    """Events beyond those listed."""
+    """How many more events there were."""
     pointer: Literal["mouse", "touch", "pen", "none"] = "none"
     viewport: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Width, height, and device pixels to a CSS pixel."""
+    """Width, height, and device pixels per CSS pixel."""
     keys: Annotated[dict[Name, Name], msgspec.Meta(max_length=1000)] = {}
     order: Annotated[tuple[Name, ...], msgspec.Meta(max_length=1000)] = ()
-    """Classes (or sides) as they stood on the screen."""
+    """Classes (or sides) in the order on the screen."""
     shortcuts: bool = True
     resumed: bool = False
     opened: Literal["", "asked", "unsure"] = ""
-    """Whether the deeper form opened after the usual one: the trial asked for it, or the person was not sure."""
+    """Why the deeper form opened after the usual one: the trial asked for it, or the participant was not sure."""
     first: dict[str, Any] | None = None
     """The answer in the usual form, where the deeper one opened after it."""
 
     def seconds(self) -> float:
-        """Time on the answer: what is left when hidden and idle stretches are taken out, each moment once."""
+        """Time on the answer, without hidden and idle intervals (overlaps counted once)."""
         away = 0.0
         reached = 0.0
         for start, stop in sorted((*self.hidden, *self.idle)):
@@ -50,18 +50,18 @@ class InteractionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
 
 MEANINGS = {
-    "elapsed_ms": "milliseconds from the first painted frame of the picture to submit",
-    "hidden": "stretches [from, to] in milliseconds in which the page was hidden",
-    "idle": "stretches [from, to] without input, beyond the first thirty seconds of each",
-    "events": "every input: [milliseconds, what happened, to which control, key or value]",
-    "cut": "inputs beyond those listed",
+    "elapsed_ms": "milliseconds from the first painted frame to submit",
+    "hidden": "intervals [from, to] in milliseconds in which the page was hidden",
+    "idle": "intervals [from, to] without input, beyond the first 30 seconds of each",
+    "events": "every input: [milliseconds, type of event, control, key or value]",
+    "cut": "number of inputs that are not listed",
     "pointer": "the pointing device last used: mouse, touch, pen or none",
-    "viewport": "width and height of the page in CSS pixels, and device pixels to one of them",
-    "keys": "which key stood for which class",
+    "viewport": "width and height of the page in CSS pixels, and device pixels per CSS pixel",
+    "keys": "the key of each class",
     "order": "the classes, or sides, in the order shown",
     "shortcuts": "whether shortcut keys were on",
-    "resumed": "whether the page was loaded anew during the trial",
-    "opened": "how the deeper form opened: asked after the choice, or unsure because the person said so",
-    "first": "the choice before the deeper form opened; null for who was not sure",
+    "resumed": "whether the page was reloaded during the trial",
+    "opened": "why the deeper form opened: asked by the trial, or the participant was unsure",
+    "first": "the choice before the deeper form opened; null for participants who were not sure",
 }
 """What each field means, for the codebook."""

@@ -30,9 +30,9 @@ class StoreLocation:
         elif "://" not in text and not Path(text).is_dir():
             return cls(sa.URL.create("sqlite", database=text), Path(text))
         raise BadSetting(
-            f"found the store {show(text)}",
-            expected="the path of a file, or postgresql://user@host:port/database",
-            fix="give a file for SQLite, or the URL of a PostgreSQL database",
+            f"the store {show(text)}",
+            "the path of a file, or postgresql://user@host:port/database",
+            "give a file for SQLite, or the URL of a PostgreSQL database",
             code="bad-store",
             where=ErrorLocation(text),
         )
@@ -42,13 +42,13 @@ class StoreLocation:
 
 
 def default_location(study: Study) -> Path:
-    """Where a study's answers are unless told otherwise: in `store/` beside its file."""
+    """The default store of a study: `store/answers.sqlite` next to its file."""
     assert study.path is not None
     return study.path.parent / "store" / "answers.sqlite"
 
 
 def named_location(store: str) -> str | Path:
-    """The store itself; that of a study where its folder or file is named."""
+    """The store itself, or the default store of a study given by its folder or file."""
     path = Path(store)
     if "://" in store or (path.is_file() and path.suffix != ".toml"):
         return store

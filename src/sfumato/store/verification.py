@@ -1,10 +1,8 @@
-"""The chain of a study's answers: each carries a hash of itself and of the one before it.
+"""The hash chain of a study's answers, and its verification.
 
-A row that is changed, taken out or put in afterwards no longer fits its neighbours, and `verify` names it. Whoever can
-write to the store could make the whole chain anew: against that, keep the head that `verify` prints elsewhere, and
-compare.
-
-Verifying a store: whether every answer is as it was stored, and which are not.
+Each answer has a hash of itself and of the previous hash, so `verify` finds rows that were changed, removed or added.
+A person who can write to the store could rebuild the whole chain; to detect that, keep the head that `verify` prints in
+another place, and compare.
 """
 
 from __future__ import annotations
@@ -18,11 +16,11 @@ import msgspec
 import sqlalchemy as sa
 
 from sfumato.store import queries
-from sfumato.store.database import reading_engine
+from sfumato.store.database import reading
 from sfumato.store.location import StoreLocation
 
 START = ""
-"""What the first answer of a study is chained to."""
+"""The hash before the first answer of a study."""
 COLUMNS = (
     "id", "study", "annotator", "item", "trial", "number", "purpose", "kind", "payload", "started_at", "submitted_at",
     "received_at", "seconds", "key", "digest", "handle", "record",
@@ -32,7 +30,7 @@ ENCODE = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True)
 class ChainFault:
-    """An answer that is not as it was stored. `id` is its number in the store; what of it is known is said."""
+    """An answer that differs from what was stored. `id` is its id in the store."""
 
     id: int
     what: str
@@ -43,7 +41,7 @@ class ChainFault:
 
 @dataclass(frozen=True)
 class Verified:
-    """What came of looking at a study's answers: how many there are, the head of their chain, and every fault."""
+    """The verification of a study: the number of answers, the head of their chain, and every fault."""
 
     study: str
     n_answers: int
@@ -52,14 +50,14 @@ class Verified:
 
 
 def chain_hash(previous: str, row: Mapping[str, Any]) -> str:
-    """The link of an answer: a SHA-256 of the link before it and of every column."""
+    """The hash of an answer: SHA-256 of the previous hash and of every column."""
     return hashlib.sha256(previous.encode() + ENCODE([row[name] for name in COLUMNS])).hexdigest()
 
 
 def faults_of(rows: Iterable[Mapping[str, Any]], *, first: int, n_answers: int, head: str) -> Iterator[ChainFault]:
-    """Every fault of the answers `rows`, which come in order of id, `annotator_name` and `item_name` beside them.
+    """Every fault of the answers `rows`, ordered by id, with `annotator_name` and `item_name`.
 
-    The store noted that there are `n_answers` from id `first`, and that the last link is `head`.
+    The store recorded `n_answers` answers from id `first`, and the last hash `head`.
     """
     before, link = first - 1, START
     for row in rows:
@@ -69,7 +67,7 @@ def faults_of(rows: Iterable[Mapping[str, Any]], *, first: int, n_answers: int, 
             continue
         missing = range(before + 1, row["id"])
         yield from (ChainFault(number, "missing") for number in missing)
-        # After a gap the link before is not known: nothing can be said of the first row that follows it.
+        # After a gap the previous hash is unknown, so the next row cannot be checked.
         if not missing and chain_hash(link, row) != row["chain"]:
             yield ChainFault(row["id"], "changed", **known)
         before, link = row["id"], row["chain"]
@@ -79,9 +77,9 @@ def faults_of(rows: Iterable[Mapping[str, Any]], *, first: int, n_answers: int, 
 
 
 def with_names(faults: Iterable[ChainFault], orphans: Sequence[tuple[str, str]]) -> tuple[ChainFault, ...]:
-    """The faults, each answer once; those that are missing with annotator and item of a trial without its answer.
+    """The faults, each answer once; missing answers get the annotator and item of a trial without its answer.
 
-    Of several that are missing it is known whose they were, and not which was which.
+    For several missing answers these are known only as a set, not one by one.
     """
     left = iter(orphans)
     found: dict[int, ChainFault] = {}
@@ -93,13 +91,9 @@ def with_names(faults: Iterable[ChainFault], orphans: Sequence[tuple[str, str]])
 
 
 def verify(place: StoreLocation) -> list[Verified]:
-    """What became of the answers of every study in the store. One snapshot: a server may be at work meanwhile."""
-    engine = reading_engine(place)
-    try:
-        with engine.connect() as connection, connection.begin():
-            return [_verified(connection, name) for name in queries.study_names(connection)]
-    finally:
-        engine.dispose()
+    """Verify the answers of every study in the store, in one snapshot; a server may be running."""
+    with reading(place) as connection:
+        return [_verified(connection, name) for name in queries.study_names(connection)]
 
 
 def _verified(connection: sa.Connection, name: str) -> Verified:

@@ -1,11 +1,9 @@
-"""The one writer: requests that change something wait in a queue, and are done and committed a group at a time.
+"""The one writing thread: requests wait in a queue and are committed in groups.
 
-While one group is being made safe on disk the next one gathers, so that many people cost hardly more syncs than one.
-Nobody hears of success before the commit has returned. Where more comes than can be stored, the queue ends somewhere:
-whoever comes later is asked to come back, which is sooner heard than a place at the end.
+While one group is written to disk the next one gathers, so that many clients cost hardly more syncs than one. Success
+is reported only after the commit. The queue has a limit; beyond it clients are asked to retry later.
 
-After a failure of the disk the connection is closed, and the store is opened and looked at anew before anything else is
-written.
+After a disk failure the connection is closed, and the store is opened and checked before anything else is written.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from sfumato.tables.errors import Busy, SfumatoError
 
 
 class Work(Protocol):
-    """What the writer does requests on: every group stands between `begin` and `end`."""
+    """The object that requests are run on: every group is enclosed by `begin` and `end`."""
 
     def begin(self, connection: sa.Connection) -> None: ...
     def end(self) -> None: ...
@@ -42,24 +40,22 @@ T = TypeVar("T")
 W = TypeVar("W", bound=Work)
 LOG = logging.getLogger("sfumato.store")
 GROUP = 512
-"""Requests committed together at most."""
+"""Most requests per commit."""
 MOST_WAITING = 1024
-"""Requests in the queue at most: less than half a second's work, and twice a class of five hundred that presses at
-once."""
-COMES_BACK_SECONDS = (1, 3)
-"""When those who find the queue full are asked to come back, each at a time of their own, so that they do not all come
-at once again."""
+"""Most requests in the queue: less than half a second of work, and twice a class of 500 who submit at once."""
+RETRY_SECONDS = (1, 3)
+"""After how long clients are asked to retry when the queue is full; a random time each, to spread them."""
 PAUSE_SECONDS = 1.0
-"""How long a store whose disk failed is left alone."""
+"""How long the store is not used after a disk failure."""
 ONE_BY_ONE_SECONDS = 5.0
-"""How long requests of a group that failed are tried one by one: those that write nothing succeed on a full disk."""
+"""How long requests of a failed group are retried one by one: those that write nothing succeed on a full disk."""
 LOGGED_EVERY_SECONDS = 10.0
-"""At most so often the log says that something could not be stored."""
+"""Least time between two log messages about failed writes."""
 
 
 @dataclass(slots=True, eq=False)
 class WriteRequest:
-    """A request in the queue, and who waits for it."""
+    """A request in the queue, and the future that waits for it."""
 
     do: Callable[[Any], Any]
     future: Any
@@ -68,7 +64,7 @@ class WriteRequest:
 
 
 class Writer(Generic[W]):
-    """The thread that owns the writing connection and the work. Start it, ask it, stop it."""
+    """The thread that owns the writing connection."""
 
     def __init__(self, engine: sa.Engine, work: W) -> None:
         self._engine = engine
@@ -76,19 +72,19 @@ class Writer(Generic[W]):
         self._queue: deque[WriteRequest] = deque()
         self._wake = threading.Condition()
         self._stopping = False
-        self._is_sure = True
-        """Whether the store is known to be whole."""
-        self._rests_until = 0.0
-        self._logs_from = 0.0
+        self._is_intact = True
+        """Whether the store is known to be intact."""
+        self._paused_until = 0.0
+        self._next_log_at = 0.0
         self._thread = threading.Thread(target=self._loop, name="writer", daemon=True)
 
     def start(self) -> None:
-        """Register the study, then take requests."""
+        """Register the study, then accept requests."""
         self._group([WriteRequest(lambda _: None, None)], alone=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish what is in the queue, then end."""
+        """Finish the queue, then stop."""
         with self._wake:
             self._stopping = True
             self._wake.notify()
@@ -97,18 +93,18 @@ class Writer(Generic[W]):
         self._engine.dispose()
 
     def run(self, do: Callable[[W], T]) -> T:
-        """Do one request and wait for its commit; for programs without an event loop."""
+        """Run one request and wait for its commit; for programs without an event loop."""
         future: Future[T] = Future()
         self._put(WriteRequest(do, future))
         return future.result()
 
     def check_room(self) -> None:
-        """Raise `Busy` where the queue is full: for who would rather know before reading a request than after."""
+        """Raise `Busy` if the queue is full, before the request body is read."""
         if len(self._queue) >= MOST_WAITING:
-            raise Busy(MOST_WAITING, random.randint(*COMES_BACK_SECONDS))
+            raise Busy(MOST_WAITING, random.randint(*RETRY_SECONDS))
 
     async def ask(self, do: Callable[[W], T]) -> T:
-        """Do one request; returns after its commit. `Busy` where too many wait already."""
+        """Run one request; returns after its commit. `Busy` if the queue is full."""
         self.check_room()
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._put(WriteRequest(do, future))
@@ -133,9 +129,9 @@ class Writer(Generic[W]):
             _deliver(group)
 
     def _group(self, group: list[WriteRequest], alone: bool = False) -> None:
-        """Do and commit the requests; if that fails, each by itself, so that one cannot spoil the others."""
+        """Run and commit the requests; if that fails, one by one, so that one request cannot affect the others."""
         try:
-            self._make_sure()
+            self._check_intact()
             with self._engine.begin() as connection:
                 self._work.begin(connection)
                 for request in group:
@@ -151,50 +147,50 @@ class Writer(Generic[W]):
                 raise
             self._log(error)
             if failure_of(error) is Failure.DISK:
-                self._let_go()
-            if len(group) > 1 and self._is_sure:
+                self._close()
+            if len(group) > 1 and self._is_intact:
                 self._one_by_one(group, error)
             else:
                 _refuse(group, error)
 
     def _log(self, error: Exception) -> None:
-        """Say what went wrong and where; not what was asked, which may be an answer."""
+        """Log what went wrong and where; not the request, which may be an answer."""
         now = time.monotonic()
-        if now >= self._logs_from:
-            self._logs_from = now + LOGGED_EVERY_SECONDS
+        if now >= self._next_log_at:
+            self._next_log_at = now + LOGGED_EVERY_SECONDS
             last = traceback.extract_tb(error.__traceback__)[-1]
-            words = error.found if isinstance(error, SfumatoError) else getattr(error, "orig", "")
-            said = (str(words).splitlines() or [""])[0]
-            LOG.error("not stored: %s (%s) at %s:%s", type(error).__name__, said, last.filename, last.lineno)
+            reason = error.found if isinstance(error, SfumatoError) else getattr(error, "orig", "")
+            first_line = (str(reason).splitlines() or [""])[0]
+            LOG.error("not stored: %s (%s) at %s:%s", type(error).__name__, first_line, last.filename, last.lineno)
 
     def _one_by_one(self, group: list[WriteRequest], error: Exception) -> None:
-        """Do each request of a group that failed by itself, for as long as others can be asked to wait."""
+        """Run the requests of a failed group one by one, for a limited time."""
         ends_at = time.monotonic() + ONE_BY_ONE_SECONDS
         for number, request in enumerate(group):
-            if time.monotonic() > ends_at or not self._is_sure:
+            if time.monotonic() > ends_at or not self._is_intact:
                 _refuse(group[number:], error)
                 return
             request.result = request.error = None
             self._group([request])
 
-    def _let_go(self) -> None:
-        """Close the connection: what it believes to be on disk may not be there."""
-        self._is_sure = False
-        self._rests_until = time.monotonic() + PAUSE_SECONDS
+    def _close(self) -> None:
+        """Close the connection: pages it treats as written may not be on disk."""
+        self._is_intact = False
+        self._paused_until = time.monotonic() + PAUSE_SECONDS
         self._engine.dispose()
 
-    def _make_sure(self) -> None:
-        """Open the store anew after a failure of the disk, and look at it before anything is written."""
-        if self._is_sure:
+    def _check_intact(self) -> None:
+        """After a disk failure, open the store again and check it before anything is written."""
+        if self._is_intact:
             return
-        if time.monotonic() < self._rests_until:
+        if time.monotonic() < self._paused_until:
             raise down("the disk of the store failed a moment ago")
         try:
             check_whole(self._engine)
         except Exception:
-            self._let_go()
+            self._close()
             raise
-        self._is_sure = True
+        self._is_intact = True
 
 
 def _refuse(group: list[WriteRequest], error: Exception) -> None:
@@ -203,7 +199,7 @@ def _refuse(group: list[WriteRequest], error: Exception) -> None:
 
 
 def _deliver(group: list[WriteRequest]) -> None:
-    """Tell everybody; event loops are woken once for all of theirs."""
+    """Resolve all futures; each event loop is woken once."""
     loops: dict[asyncio.AbstractEventLoop, list[WriteRequest]] = {}
     for request in group:
         if isinstance(request.future, Future):
@@ -211,7 +207,7 @@ def _deliver(group: list[WriteRequest]) -> None:
         else:
             loops.setdefault(request.future.get_loop(), []).append(request)
     for loop, requests in loops.items():
-        # A loop that has ended has nobody left to tell.
+        # The event loop may have been closed.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(_resolve_all, requests)
 
@@ -222,7 +218,7 @@ def _resolve_all(requests: list[WriteRequest]) -> None:
 
 
 def _resolve(request: WriteRequest) -> None:
-    # A client that has gone away has cancelled its future; its answer is stored all the same.
+    # A client that disconnected has canceled its future; its answer is stored anyway.
     if request.future.done():
         return
     if request.error is not None:

@@ -1,4 +1,4 @@
-"""The kinds of question. One folder a kind; `KINDS` lists them all, and nothing else needs to know a new one."""
+"""The kinds of question, one folder per kind; `KINDS` lists them all, and a new kind is added only there."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ KINDS: tuple[Any, ...] = (
 
 
 def kind_asked(question: Question) -> Kind:
-    """The kind of a question, with its settings; the one place where a name becomes an object."""
+    """The kind of a question, with its settings."""
     return strategy_from_name("kind", KINDS, question.kind, question.settings)  # type: ignore[no-any-return]
 
 
 def kind_of(study: Study) -> Kind:
-    """The kind of question that `study` usually asks."""
+    """The kind of the main question of `study`."""
     return kind_asked(study.question)
 
 
 def kinds_of(study: Study) -> tuple[Kind, ...]:
-    """The kind of every question of `study`, in their order."""
+    """The kind of every question of `study`, in order."""
     return tuple(kind_asked(each) for each in study.questions)
 
 
 def kind_named(name: str) -> Any:
-    """The kind called `name` as it stands in `KINDS`, before any settings; an error lists the names there are."""
+    """The kind called `name`, without settings; an error lists the known names."""
     for kind in KINDS:
         if kind.name == name:
             return kind

@@ -1,1 +1,1 @@
-"""How the tables of a store came to be, one file a change, applied in order by Alembic."""
+"""Schema migrations, one file per version, applied in order by Alembic."""

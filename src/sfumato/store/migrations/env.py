@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection that `database.migrate` hands over, inside its transaction."""
+"""Runs the migrations on the connection and in the transaction of `database.migrate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choice: pick one class. What CIFAR-10H asked; many people's picks together make the soft label."""
+"""Choice: one class, as in CIFAR-10H; the choices of many annotators form the soft label."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ChoiceKind:
-    """One class. With `submit_at_once` a class key or a click is the whole answer, which cannot be taken back."""
+    """One class. With `submit_at_once` a class key or a click submits the answer, which cannot be undone."""
 
     submit_at_once: bool = False
 
@@ -34,22 +34,18 @@ class ChoiceKind:
             return "Imagine that 100 people are asked what this is. Which option would most of them choose?"
         return "Which option is most likely?"
 
-    def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002
+    def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:
         return plain_stimuli(items)
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.ChoicePayload:  # noqa: ARG002
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.ChoicePayload:
         answer: payloads.ChoicePayload = converted(raw, self.payload, self.name)
         check_class(answer.chosen, study, "class")
         return answer
 
     def simulate(
-        self,
-        beliefs: Sequence[Sequence[float]],
-        stimulus: Stimulus,  # noqa: ARG002
-        study: Study,
-        rng: np.random.Generator,
+        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """The most probable class; among equals, any."""
+        """The most probable class; ties at random."""
         belief = beliefs[0]
         highest = max(belief)
         best = [name for name, p in zip(study.class_names, belief, strict=True) if p == highest]

@@ -1,4 +1,4 @@
-"""Mixture: how much of each of two classes is in a mixed picture, and how sure (human-in-the-loop mixup)."""
+"""Mixture: the share of each of two classes in a mixed image, and the confidence (human-in-the-loop mixup)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class MixtureInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the form sends: the two classes are the question's, not the answer's."""
+    """What the form sends; the two classes are part of the question."""
 
     share: payloads.Share
     confidence: payloads.Share
@@ -29,11 +29,11 @@ class MixtureInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class MixtureKind:
-    """The share of the first of two told classes, and the confidence in it, both 0 to 1.
+    """The share of the first of two named classes, and the confidence in it, both 0 to 1.
 
-    Items with the columns `first` and `second` are pictures mixed already. Otherwise `pairs` pictures are mixed here,
-    each of two items of different classes; `shares` (of the first item) are dealt out in turn. Which pairs depends on
-    the name of the study alone, so that a server started again asks the same. With `drag`, the split can be dragged.
+    Items with the columns `first` and `second` are images that are already mixed. Otherwise `pairs` images are mixed
+    here, each from two items of different classes, with `shares` (of the first item) in turn. The pairs depend only on
+    the name of the study, so that they stay the same after a restart. With `drag`, the split can be dragged.
     """
 
     pairs: int = 100
@@ -44,9 +44,9 @@ class MixtureKind:
     version: ClassVar[int] = 1
     payload: ClassVar[Any] = payloads.MixturePayload
     meanings: ClassVar[Mapping[str, str]] = {
-        "classes": "the two classes told, the one whose share was asked for first",
-        "share": "the share of the first class seen in the picture, 0 to 1",
-        "confidence": "how sure the person was of that share, 0 to 1",
+        "classes": "the two classes named in the question, the one whose share was asked for first",
+        "share": "the share of the first class in the image, 0 to 1",
+        "confidence": "confidence in that share, 0 to 1",
     }
 
     def __post_init__(self) -> None:
@@ -77,28 +77,24 @@ class MixtureKind:
         drawn = _drawn_pairs(by_id, self.pairs, n_possible, random.Random(study.name))
         return [
             Stimulus(f"{a}+{b}@{share}", context={"classes": [by_id[a], by_id[b]], "mix": float(share), "of": [a, b]})
-            for (a, b), share in zip(drawn, self._dealt(), strict=False)
+            for (a, b), share in zip(drawn, self._shares_in_turn(), strict=False)
         ]
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.MixturePayload:  # noqa: ARG002
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.MixturePayload:
         sent = converted(raw, MixtureInput, self.name)
         first, second = stimulus.context["classes"]
         return payloads.MixturePayload(classes=(first, second), share=sent.share, confidence=sent.confidence)
 
     def simulate(
-        self,
-        beliefs: Sequence[Sequence[float]],
-        stimulus: Stimulus,
-        study: Study,
-        rng: np.random.Generator,  # noqa: ARG002
+        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """The odds of the two classes, as sure as the belief lies on these two; in tenths, which the form can say."""
+        """The share of the first of the two classes, with their total belief as confidence; in tenths."""
         first, second = (beliefs[0][study.class_names.index(name)] for name in stimulus.context["classes"])
         both = first + second
         share = first / both if both > 0 else stimulus.context.get("mix", 0.5)
         return {"share": round(10 * share) / 10, "confidence": round(10 * min(both, 1.0)) / 10}
 
-    def _dealt(self) -> list[float]:
+    def _shares_in_turn(self) -> list[float]:
         return [self.shares[i % len(self.shares)] for i in range(self.pairs)]
 
 
@@ -114,28 +110,26 @@ def _premixed(item: Item, study: Study) -> Stimulus:
 def _class_of(item: Item, study: Study) -> str:
     if item.picture is None and item.row is None:
         raise bad_setting(
-            f"item {item.id!r} without a picture", "pictures, which can be mixed", "ask another kind of question"
+            f"item {item.id!r} without an image", "images, which can be mixed", "ask another kind of question"
         )
     if item.given is None or item.given not in study.class_names:
         raise bad_setting(
             f"item {item.id!r} with the class {item.given!r}",
             "a class of the study for every item, or the columns first and second",
-            "sort the pictures into one folder a class, or add a column class",
+            "sort the images into one folder per class, or add a column class",
         )
     return item.given
 
 
-def _drawn_pairs(
-    by_id: Mapping[str, str], n_pairs: int, n_possible: int, chance: random.Random
-) -> list[tuple[str, str]]:
-    """`n_pairs` different pairs of items of different classes, each in chance order."""
+def _drawn_pairs(by_id: Mapping[str, str], n_pairs: int, n_possible: int, rng: random.Random) -> list[tuple[str, str]]:
+    """`n_pairs` different pairs of items of different classes, each in random order."""
     ids = sorted(by_id)
     if 2 * n_pairs >= n_possible:
         every = [pair for pair in combinations(ids, 2) if by_id[pair[0]] != by_id[pair[1]]]
-        return [(a, b) if chance.random() < 0.5 else (b, a) for a, b in chance.sample(every, n_pairs)]
+        return [(a, b) if rng.random() < 0.5 else (b, a) for a, b in rng.sample(every, n_pairs)]
     drawn: dict[frozenset[str], tuple[str, str]] = {}
     while len(drawn) < n_pairs:
-        a, b = chance.choice(ids), chance.choice(ids)
+        a, b = rng.choice(ids), rng.choice(ids)
         if by_id[a] != by_id[b]:
             drawn.setdefault(frozenset((a, b)), (a, b))
     return list(drawn.values())

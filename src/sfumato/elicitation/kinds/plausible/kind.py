@@ -16,7 +16,7 @@ from sfumato.tables.errors import listing, show
 if TYPE_CHECKING:
     import numpy as np
 
-# Of the most probable class: at least half as probable is a yes, a tenth is still unsure.
+# Relative to the most probable class: at least half as probable is "yes", a tenth is "unsure".
 YES, UNSURE = 0.5, 0.1
 
 
@@ -24,7 +24,7 @@ YES, UNSURE = 0.5, 0.1
 class PlausibleKind:
     """Could it be this class? Yes, unsure or no, for every class (soft-digits).
 
-    Quick and easy to explain, and it asks nobody for a number; it does not tell a likely class from a possible one.
+    Quick and easy to explain, without numbers; it does not distinguish a likely class from a possible one.
     """
 
     name: ClassVar[str] = "plausible"
@@ -39,10 +39,10 @@ class PlausibleKind:
             return "Imagine that 100 people look at this. Which options would some of them find possible?"
         return "Which options are possible?"
 
-    def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002
+    def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:
         return plain_stimuli(items)
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Plausible:  # noqa: ARG002
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Plausible:
         answer = for_every_class(raw, study, self.name)
         for name, mark in answer.items():
             if mark not in ("yes", "unsure", "no"):
@@ -50,23 +50,19 @@ class PlausibleKind:
         return answer
 
     def simulate(
-        self,
-        beliefs: Sequence[Sequence[float]],
-        stimulus: Stimulus,  # noqa: ARG002
-        study: Study,
-        rng: np.random.Generator,
+        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
     ) -> dict[str, Any]:
         belief = [float(p) for p in beliefs[0]]
         most = max(belief)
         answer = {}
         for name, p in zip(study.class_names, belief, strict=True):
-            felt = p / most * math.exp(rng.normal(0, 0.25))
-            answer[name] = "yes" if p == most or felt >= YES else "unsure" if felt >= UNSURE else "no"
+            relative = p / most * math.exp(rng.normal(0, 0.25))
+            answer[name] = "yes" if p == most or relative >= YES else "unsure" if relative >= UNSURE else "no"
         return answer
 
 
 def for_every_class(raw: Any, study: Study, kind: str) -> dict[str, Any]:
-    """`raw` in the order of the study's classes; `InvalidAnswer` unless it speaks of each of them and no other."""
+    """`raw` in the order of the study's classes; `InvalidAnswer` unless it has exactly these classes."""
     answer = converted(raw, dict[str, Any], kind)
     for name in answer:
         check_class(name, study, name)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class SlidersKind:
     """How well does each class fit, from 0 to 1 in steps of `step` percent (CIFAR-10DS; Sucholutsky et al. 2023).
 
-    The classes need not share a total, so that two can fit well, or none. No slider has a position until it is given
-    one: a position there from the start draws answers to itself.
+    There is no fixed total, so that several classes can fit well, or none. Sliders have no start position, because
+    that would bias answers toward it.
     """
 
     step: int = 5
@@ -38,15 +38,12 @@ class SlidersKind:
         check_whole_number("step", self.step, 1, 50)
         if 100 % self.step:
             raise BadSetting(
-                f"found step = {self.step}",
-                expected="a divisor of 100, so that the scale ends at 100 %",
-                fix="choose 1, 2, 5 or 10",
-                code="bad-setting",
+                f"step = {self.step}", "a divisor of 100, so that the scale ends at 100 %", "choose 1, 2, 5 or 10"
             )
 
     @property
     def n_steps(self) -> int:
-        """Steps from one end of a slider to the other."""
+        """Number of steps of a slider."""
         return 100 // self.step
 
     def prompt(self, framing: Framing) -> str:
@@ -54,23 +51,19 @@ class SlidersKind:
             return "Imagine that 100 people look at this. How well would each option fit in their opinion?"
         return "How well does each option fit?"
 
-    def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002
+    def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:
         return plain_stimuli(items)
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Sliders:  # noqa: ARG002
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Sliders:
         answer = for_every_class(raw, study, self.name)
         return {name: self._share(value, name) for name, value in answer.items()}
 
     def simulate(
-        self,
-        beliefs: Sequence[Sequence[float]],
-        stimulus: Stimulus,  # noqa: ARG002
-        study: Study,
-        rng: np.random.Generator,
+        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
     ) -> dict[str, Any]:
         belief = [float(p) for p in beliefs[0]]
         most = max(belief)
-        # What is out of the question stays at 0; the hand is unsteady only where there is something to weigh.
+        # Very improbable classes stay at 0; the others get some noise.
         return {
             name: nearest_on_scale(p / most + rng.normal(0, 0.05), self.n_steps) if p >= 0.02 * most else 0.0
             for name, p in zip(study.class_names, belief, strict=True)

@@ -1,4 +1,4 @@
-"""Tokens: place N tokens over the classes, and say whether others are possible. The default kind."""
+"""Tokens: distribute N tokens over the classes, and say whether others are possible. The default kind."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TokensKind:
-    """`tokens` tokens, all of them placed; ten lose little (91% of typed percents are multiples of five).
+    """`tokens` tokens, all of them placed; ten are precise enough (91% of typed percentages are multiples of five).
 
-    With `drag`, pressing on one class and letting go over the track of another splits what the two hold there.
+    With `drag`, dragging from one class to the track of another splits the tokens of the two there.
     """
 
     tokens: int = 10
@@ -29,8 +29,8 @@ class TokensKind:
     version: ClassVar[int] = 1
     payload: ClassVar[Any] = payloads.TokensPayload
     meanings: ClassVar[Mapping[str, str]] = {
-        "tokens": "how many tokens lie on each class; classes that are not named have none",
-        "others": "true when the person marked that classes without a token are possible too; false when unmarked",
+        "tokens": "number of tokens per class; classes that are not listed have none",
+        "others": "true if the annotator marked that classes without a token are possible too",
     }
 
     def __post_init__(self) -> None:
@@ -46,14 +46,14 @@ class TokensKind:
 
     @property
     def in_prompt(self) -> Mapping[str, int]:
-        """How many of 100 people a token stands for, where that is a whole number above one; 0 otherwise."""
+        """How many of 100 people a token means, if that is a whole number above one; otherwise 0."""
         people, rest = divmod(100, self.tokens)
         return {"n": people if not rest and people > 1 else 0}
 
-    def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002
+    def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:
         return plain_stimuli(items)
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TokensPayload:  # noqa: ARG002
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TokensPayload:
         answer: payloads.TokensPayload = converted(raw, self.payload, self.name)
         for name in answer.tokens:
             check_class(name, study, "tokens")
@@ -63,18 +63,14 @@ class TokensKind:
         return answer
 
     def simulate(
-        self,
-        beliefs: Sequence[Sequence[float]],
-        stimulus: Stimulus,  # noqa: ARG002
-        study: Study,
-        rng: np.random.Generator,
+        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """The tokens nearest to the belief (largest remainders; among equals, any).
+        """The tokens nearest to the belief (largest remainders; ties at random).
 
-        Others are marked the more readily the more belief lies on classes without a token: surely from one token up.
+        "Others" is marked with a probability that grows with the belief in classes without a token.
         """
         wanted = [p * self.tokens for p in beliefs[0]]
-        # A whisker more than the share, so that .7 of ten is seven and not six and a remainder.
+        # Slightly more than the share, so that 0.7 of ten gives seven and not six.
         placed = [int(share + 1e-9) for share in wanted]
         by_remainder = sorted(range(len(wanted)), key=lambda k: (placed[k] - wanted[k], rng.random()))
         for k in by_remainder[: self.tokens - sum(placed)]:

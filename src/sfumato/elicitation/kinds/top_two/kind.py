@@ -1,4 +1,4 @@
-"""Top two: the most probable class and its percent, perhaps a second, and the classes ruled out (CIFAR-10S)."""
+"""Top two: the most probable class and its percentage, optionally a second, and impossible classes (CIFAR-10S)."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     import numpy as np
 
 RULED_OUT_BELOW = 0.005
-"""A simulated person marks a class as definitely not when they believe in it less than this."""
+"""A simulated annotator marks a class as impossible below this belief."""
 
 
 @dataclass(frozen=True)
 class TopTwoKind:
     """The five questions of CIFAR-10S (Collins, Bhatt and Weller 2022), in their order.
 
-    The percents need not reach 100: what is left belongs to the classes neither named nor ruled out. Refused is what
-    cannot be meant: one class named twice, a named class ruled out, more than 100 together, a second above the first.
+    The percentages may sum to less than 100: the rest belongs to the classes neither named nor ruled out. Refused are
+    contradictions: one class named twice, a named class ruled out, a sum above 100, a second above the first.
     """
 
     name: ClassVar[str] = "top_two"
     version: ClassVar[int] = 1
     payload: ClassVar[Any] = payloads.TopTwoPayload
     meanings: ClassVar[Mapping[str, str]] = {
-        "first": "the class called most probable",
-        "first_percent": "how probable it is, in percent, as typed",
-        "second": "the class called second most probable; null when no other was called possible",
-        "second_percent": "how probable the second class is, in percent, as typed; null without a second class",
-        "impossible": "the classes marked as definitely not",
+        "first": "the most probable class",
+        "first_percent": "its probability in percent, as typed",
+        "second": "the second most probable class; null if there is none",
+        "second_percent": "its probability in percent, as typed; null without a second class",
+        "impossible": "the classes marked as impossible",
     }
 
     def prompt(self, framing: Framing) -> str:
@@ -42,10 +42,10 @@ class TopTwoKind:
             return "Imagine that 100 people are asked what this is. What would they say?"
         return "What could this be, and how sure are you?"
 
-    def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002
+    def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:
         return plain_stimuli(items)
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TopTwoPayload:  # noqa: ARG002
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TopTwoPayload:
         answer: payloads.TopTwoPayload = converted(raw, self.payload, self.name)
         check_class(answer.first, study, "first")
         first_percent = _percent(answer.first_percent, "first_percent")
@@ -56,13 +56,9 @@ class TopTwoKind:
         return answer
 
     def simulate(
-        self,
-        beliefs: Sequence[Sequence[float]],
-        stimulus: Stimulus,  # noqa: ARG002
-        study: Study,
-        rng: np.random.Generator,
+        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """The two most probable classes, in steps of five percent as people type them (among equals, any two)."""
+        """The two most probable classes, in steps of five percent as people type them (ties at random)."""
         belief, names = beliefs[0], study.class_names
         ranked = sorted(range(len(belief)), key=lambda k: (-belief[k], rng.random()))
         first = ranked[0]
@@ -105,9 +101,7 @@ def _check_second(answer: payloads.TopTwoPayload, first_percent: float, study: S
         found = f"{first_percent + second_percent:g} percent together"
         raise refused(found, "at most 100 percent for the two classes", "second_percent")
     if second_percent > first_percent:
-        raise refused(
-            "a second class more probable than the first", "the more probable of the two first", "second_percent"
-        )
+        raise refused("a second class more probable than the first", "the more probable class first", "second_percent")
 
 
 def _check_impossible(answer: payloads.TopTwoPayload, study: Study) -> None:

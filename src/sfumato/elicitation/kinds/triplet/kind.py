@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 class TripletInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the form sends: a and b are the question's, whichever side they were shown on."""
+    """What the form sends; a and b are those of the question, on whichever side they were shown."""
 
     closer: Literal["a", "b"]
 
 
 @dataclass(frozen=True)
 class TripletKind:
-    """Which of two is closer to the item? Easier to judge than a rating, and free of anyone's use of a scale.
+    """Which of two is closer to the item? Easier to judge than a rating, and independent of how people use a scale.
 
-    The two are those of the columns `a` and `b` of the items' CSV. Without them they are drawn: at most `triplets` in
-    all, every item about equally often in each place, the same ones for the same study.
+    The two are those of the columns `a` and `b` of the items' CSV. Without these at most `triplets` are drawn, every
+    item about equally often in each place, and always the same for the same study.
     """
 
     triplets: int = 1_000
@@ -42,7 +42,7 @@ class TripletKind:
     payload: ClassVar[Any] = payloads.TripletPayload
     meanings: ClassVar[Mapping[str, str]] = {
         "a": "one of the two items shown below this one",
-        "b": "the other of the two; which of them stood on the left is in the record of the trial",
+        "b": "the other of the two; which of them was on the left is in the record of the trial",
         "closer": "which of the two is more like this item: a or b",
     }
 
@@ -63,36 +63,32 @@ class TripletKind:
         n = len(items)
         if n < 3:
             raise BadSetting(
-                f"found {n} items",
-                expected="at least 3, one to compare with two others",
-                fix="add items, or choose another kind",
+                f"{n} items",
+                "at least 3, one to compare with two others",
+                "add items, or choose another kind",
                 code="too-few-items",
             )
         rng = random.Random(study.name)
         ids = rng.sample([item.id for item in items], n)
         return [Stimulus(ids[x], (ids[a], ids[b])) for x, a, b in self._drawn(n, rng)]
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TripletPayload:  # noqa: ARG002
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TripletPayload:
         sent = converted(raw, TripletInput, self.name)
         a, b = stimulus.others
         return payloads.TripletPayload(a=a, b=b, closer=sent.closer)
 
     def simulate(
-        self,
-        beliefs: Sequence[Sequence[float]],
-        stimulus: Stimulus,  # noqa: ARG002
-        study: Study,  # noqa: ARG002
-        rng: np.random.Generator,
+        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
     ) -> dict[str, Any]:
         x, a, b = beliefs
-        # Near ties are a coin's toss: a difference of a tenth is seen seven times in eight.
+        # Near ties are random: a difference of 0.1 is noticed with probability 0.88.
         lead = (total_variation(x, b) - total_variation(x, a)) / 0.05
         return {"closer": "a" if rng.random() < 1 / (1 + math.exp(-lead)) else "b"}
 
     def _drawn(self, n: int, rng: random.Random) -> list[tuple[int, int, int]]:
-        """Triplets of positions: the items stand in a ring, and each round takes everyone with the two so far on.
+        """Triplets of positions: in a ring of items, each round combines every item with two at fixed distances.
 
-        A round shows every item once in each place, and no two rounds have a triplet in common.
+        A round shows every item once in each place, and no triplet is in two rounds.
         """
         n_rounds = math.comb(n - 1, 2)
         drawn: list[tuple[int, int, int]] = []
@@ -104,6 +100,6 @@ class TripletKind:
 
 
 def _numbered_pair(number: int) -> tuple[int, int]:
-    """The pair of numbers from 1 on at place `number` of (1, 2), (1, 3), (2, 3), (1, 4), (2, 4), ..."""
+    """The pair with index `number` in (1, 2), (1, 3), (2, 3), (1, 4), (2, 4), ..."""
     larger = (1 + math.isqrt(8 * number + 1)) // 2
     return number - math.comb(larger, 2) + 1, larger + 1

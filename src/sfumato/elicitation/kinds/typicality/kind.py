@@ -1,4 +1,4 @@
-"""Typicality: how typical an item is of the class it is told to be, 0 to 1 (CIFAR-10T)."""
+"""Typicality: how typical an item is of its given class, 0 to 1 (CIFAR-10T)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class TypicalityInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the form sends: the class is the question's, not the answer's."""
+    """What the form sends; the class is part of the question."""
 
     typicality: payloads.Share
 
 
 @dataclass(frozen=True)
 class TypicalityKind:
-    """How typical is it of the class it is filed under? A row of `steps` buttons from 0 to 1 (CIFAR-10T).
+    """How typical is it of its given class? A row of `steps` buttons from 0 to 1 (CIFAR-10T).
 
-    The cheapest question there is; it tells how much doubt there is, not between which classes.
+    The cheapest question; it measures how uncertain an item is, but not between which classes.
     """
 
     steps: int = 11
@@ -37,12 +37,12 @@ class TypicalityKind:
     version: ClassVar[int] = 1
     payload: ClassVar[Any] = payloads.TypicalityPayload
     meanings: ClassVar[Mapping[str, str]] = {
-        "class": "the class people were told the item is of",
+        "class": "the class named in the question",
         "typicality": "how typical the item is of that class, from 0 (not at all) to 1 (perfectly)",
     }
 
     def __post_init__(self) -> None:
-        # Digits and one key more: beyond eleven buttons a scale has no keys, and no room on a telephone.
+        # Ten digit keys and one more; more buttons would have no keys and no room on a phone.
         check_whole_number("steps", self.steps, 2, 11)
 
     def prompt(self, framing: Framing) -> str:
@@ -54,22 +54,22 @@ class TypicalityKind:
         without = [item.id for item in items if item.given is None]
         if without:
             raise BadSetting(
-                f"found no class for {len(without):,} of {len(items):,} items: {listing(without, 3)}",
-                expected="the class of every item, since typicality asks how typical an item is of it",
-                fix="put each picture into a folder named as its class, or add a column class to the CSV",
+                f"no class for {len(without):,} of {len(items):,} items: {listing(without, 3)}",
+                "the class of every item, since typicality asks how typical an item is of it",
+                "put each image into a folder named as its class, or add a column class to the CSV",
                 code="items-without-class",
             )
         for item in items:
             if item.given not in study.class_names:
                 raise BadSetting(
-                    f"found the item {show(item.id)} of the class {show(item.given)}",
-                    expected=f"one of the study's classes: {listing(study.class_names)}",
-                    fix="rename the folder or the entry of the column class, or add the class to the study",
+                    f"the item {show(item.id)} of the class {show(item.given)}",
+                    f"one of the study's classes: {listing(study.class_names)}",
+                    "rename the folder or the entry of the column class, or add the class to the study",
                     code="items-of-unknown-class",
                 )
         return [Stimulus(item.id, context={"class": item.given}) for item in items]
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TypicalityPayload:  # noqa: ARG002
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TypicalityPayload:
         sent = converted(raw, TypicalityInput, self.name)
         if not on_scale(sent.typicality, self.steps - 1):
             raise refused(f"{sent.typicality:g}", f"one of {self.steps} steps from 0 to 1", "typicality")

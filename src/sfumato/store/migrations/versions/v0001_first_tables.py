@@ -81,7 +81,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    raise NotImplementedError("a store is never made older: answers could be lost")
+    raise NotImplementedError("a store cannot be downgraded: answers could be lost")
 
 
 def _create(name: str, *parts: sa.Column[Any] | sa.Constraint) -> None:
@@ -103,7 +103,7 @@ def _of(**tables: str) -> list[sa.Column[int]]:
 
 
 def _only_append(table: str) -> None:
-    """Let the database itself refuse to change or delete a row."""
+    """Make the database refuse to change or delete rows."""
     if op.get_bind().dialect.name == "sqlite":
         for verb in ("UPDATE", "DELETE"):
             op.execute(

@@ -1,4 +1,4 @@
-"""Trials say which question they ask, and with what probability they were chosen."""
+"""Add the question and the selection probability of trials."""
 
 from __future__ import annotations
 
@@ -21,4 +21,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    raise NotImplementedError("a store is never made older: answers could be lost")
+    raise NotImplementedError("a store cannot be downgraded: answers could be lost")

@@ -1,6 +1,6 @@
-"""Answers are chained, people may come from platforms, and what is done to a study is noted.
+"""Add the hash chain of answers, platform ids, and the event log.
 
-Answers that are there already are chained as they stand, in the same transaction.
+Existing answers are chained in the same transaction.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ branch_labels = None
 depends_on = None
 
 WHOLE = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-AT_ONCE = 5_000
+ROWS_PER_STEP = 5_000
 
 
 def upgrade() -> None:
@@ -45,7 +45,7 @@ def upgrade() -> None:
         *(sa.Column(name, sa.Text, nullable=False) for name in ("who", "what", "about")),
     )
     is_sqlite = op.get_bind().dialect.name == "sqlite"
-    # The database refuses to change an answer: here, and only here, they get their links.
+    # Answers are append-only; only this migration changes them, to add the chain.
     for statement in _triggers_off(is_sqlite):
         op.execute(statement)
     _chain(op.get_bind())
@@ -54,16 +54,16 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    raise NotImplementedError("a store is never made older: answers could be lost")
+    raise NotImplementedError("a store cannot be downgraded: answers could be lost")
 
 
 def _chain(connection: sa.Connection) -> None:
-    """Chain the answers of every study in the order they came."""
+    """Chain the answers of every study in order."""
     names = ", ".join(COLUMNS)
     for study in connection.execute(sa.text("SELECT id FROM studies")).scalars().all():
         link, last, n_answers = START, 0, 0
         while True:
-            query = f"SELECT {names} FROM answers WHERE study = :study AND id > :last ORDER BY id LIMIT {AT_ONCE}"
+            query = f"SELECT {names} FROM answers WHERE study = :study AND id > :last ORDER BY id LIMIT {ROWS_PER_STEP}"
             rows = connection.execute(sa.text(query), {"study": study, "last": last}).mappings().all()
             if not rows:
                 break

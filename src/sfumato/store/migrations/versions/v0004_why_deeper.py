@@ -1,4 +1,4 @@
-"""Trials say why the deeper form opened in them, and with what probability."""
+"""Add why the deeper form opened in a trial, and with what probability."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    raise NotImplementedError("a store is never made older: answers could be lost")
+    raise NotImplementedError("a store cannot be downgraded: answers could be lost")
