@@ -151,7 +151,7 @@ def test_pay_lists_base_bonus_and_parts_and_sends_nothing(pets: Path, tmp_path: 
 def test_pay_leaves_out_what_was_paid(pets: Path, tmp_path: Path) -> None:
     run("pay", pets, "-o", tmp_path / "monday.csv")
     shown = run("pay", pets, "-o", tmp_path / "friday.csv", "--paid", tmp_path / "monday.csv")
-    assert "7 left out, paid before" in shown.output
+    assert "7 left out, already paid" in shown.output
     assert rows(tmp_path / "friday.csv") == []
 
 
@@ -213,7 +213,7 @@ def test_checks_failed_are_counted_and_told_with_what_they_are_worth(tmp_path: P
     run("reconcile", folder, "-o", tmp_path / "r.csv")
     (row,) = rows(tmp_path / "r.csv")
     assert (row["outcome"], row["pay"], row["n_failed"]) == ("finished", "yes", "2")
-    assert "an obvious picture is no attention check" in row["may_refuse"]
+    assert "an obvious image is not an attention check" in row["may_refuse"]
 
 
 def test_pay_and_reconcile_only_read_the_store(pets: Path) -> None:

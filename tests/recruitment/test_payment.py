@@ -98,7 +98,7 @@ def test_nobody_to_compare_with_is_no_bonus_and_says_so() -> None:
     alone = PeerAnswers(np.array([0]), np.array([0]), np.array([[1.0, 0.0]]), np.ones(4, bool))
     found = payments(reconcile_participants(PEOPLE, STUDY).cases, STUDY, SECRET, BrierBonus(), alone).payments
     bonus = next(each for each in found if each.reason == "bonus")
-    assert (bonus.amount, bonus.n_compared, bonus.why) == (0.0, 0, "brier: nothing to compare with yet")
+    assert (bonus.amount, bonus.n_compared, bonus.why) == (0.0, 0, "brier: no answers to compare with yet")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_a_good_study_is_summed_up(folder: Path) -> None:
 def test_a_batch_larger_than_the_study_is_a_warning(folder: Path) -> None:
     file = folder / "study.toml"
     file.write_text(file.read_text().replace("batch_size = 2", "batch_size = 3"))
-    assert sfumato("study", "check", folder).stderr.startswith("warning: a batch of 3 is more than the 2")
+    assert sfumato("study", "check", folder).stderr.startswith("warning: batch_size is 3, but there are only 2 items")
 
 
 def test_every_mistake_is_a_line_and_the_exit_code_is_2(folder: Path) -> None:

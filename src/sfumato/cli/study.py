@@ -45,7 +45,7 @@ def new(folder: Path, kind_name: str, classes: tuple[str, ...] | None, demo: boo
     if demo:
         click.echo(f"Serve it with: sfumato serve {place}")
     else:
-        click.echo(f"Put your images into {printable(str(folder / 'images'))}, then: sfumato study check {place}")
+        click.echo(f"Put your pictures into {printable(str(folder / 'images'))}, then: sfumato study check {place}")
 
 
 @command.command("check")
