@@ -92,8 +92,8 @@ def test_reconcile_with_the_export_lists_every_mismatch(pets: Path, tmp_path: Pa
     shown = run("reconcile", pets, "--submissions", pets / "export.csv", "-o", tmp_path / "r.csv")
     assert shown.exit_code == 0, shown.output
     assert "2 mismatches" in shown.output
-    assert "wrong-code: handed in with another code" in shown.output
-    assert "row 5          not-here: handed in there" in shown.output
+    assert "wrong-code: submitted with another code" in shown.output
+    assert "row 5          not-here: submitted on the platform" in shown.output
     assert [row["mismatches"] for row in rows(tmp_path / "r.csv")] == ["wrong-code", "", "", "", "not-here"]
     assert not [each for each in sum(IDS, ()) if each in shown.output + (tmp_path / "r.csv").read_text()]
 
@@ -170,7 +170,7 @@ def test_forget_erases_who_somebody_is(copied: Path, tmp_path: Path) -> None:
     shown = run("forget", copied, "--platform-id", person)
     assert shown.exit_code == 0, shown.output
     assert person not in shown.output
-    assert "their answers stay" in shown.output
+    assert "answers kept" in shown.output
     store = copied / "store"
     assert not [file for file in store.iterdir() for each in (person, session) if each.encode() in file.read_bytes()]
     run("reconcile", copied, "-o", tmp_path / "r.csv", "--with-ids")
@@ -178,7 +178,7 @@ def test_forget_erases_who_somebody_is(copied: Path, tmp_path: Path) -> None:
     assert (len(table), table[1]["person"], table[1]["n_labels"]) == (4, "", "4")
     pseudonym = table[2]["annotator"]
     shown = run("forget", copied, pseudonym, "--answers")
-    assert "in no export" in shown.output
+    assert "left out of exports" in shown.output
     run("reconcile", copied, "-o", tmp_path / "r.csv")
     assert rows(tmp_path / "r.csv")[2]["set_aside"] == "on their request"
     again = run("forget", copied, "--platform-id", person)

@@ -150,7 +150,7 @@ class TestSettings:
         "kind", [PlausibleKind(), SlidersKind(), TypicalityKind(), SimilarityKind(), TripletKind()]
     )
     def test_the_third_person_is_asked_for_other_people(self, kind: Any) -> None:
-        assert kind.prompt(Framing.OTHERS).startswith("Imagine 100 people")
+        assert kind.prompt(Framing.OTHERS).startswith("Imagine that 100 people")
         assert "100" not in kind.prompt(Framing.OWN)
 
     def test_scales_give_the_numbers_people_read(self) -> None:
