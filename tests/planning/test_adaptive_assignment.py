@@ -37,7 +37,9 @@ def served(store: str) -> Iterator[Callable[..., AtWork]]:
     first: list[AtWork] = []
 
     def begin(study: Study, n_items: int = 8, **more: Any) -> AtWork:
-        at = AtWork(store, study, items_named(n_items), selector=AdaptiveSelector(study, aside=False), **more).start()
+        at = AtWork(
+            store, study, items_named(n_items), selector=AdaptiveSelector(study, background=False), **more
+        ).start()
         first.append(at)
         return at
 
@@ -48,7 +50,7 @@ def served(store: str) -> Iterator[Callable[..., AtWork]]:
 
 def anew(at: AtWork) -> AtWork:
     """The same store in a new process, which knows only what is stored."""
-    return at.restarted(selector=AdaptiveSelector(at.study, aside=False))
+    return at.restarted(selector=AdaptiveSelector(at.study, background=False))
 
 
 def says(item: str, number: int) -> str:
@@ -276,7 +278,7 @@ def test_what_an_answer_counts(kind: str, payload: dict[str, Any], votes: list[f
     classes = tuple(StudyClass(name) for name in ("cat", "dog", "fox"))
     people = People(answers_per_item=9, assignment=Assignment.ADAPTIVE)
     study = Study("s", "S", classes, plain_study().items, Question(kind), people=people)
-    selector = AdaptiveSelector(study, aside=False)
+    selector = AdaptiveSelector(study, background=False)
     selector.begin([(5, 9, 1), (6, 9, 0)], {5: "a", 6: "b"}, [heard(5, payload)])
     state = selector._updated_state()
     assert state is not None
@@ -289,17 +291,17 @@ def test_what_an_answer_counts(kind: str, payload: dict[str, Any], votes: list[f
 
 def test_a_prior_fitted_aside_is_taken_once_it_is_there() -> None:
     study = adaptive_study(Adaptive(audit=0.0), most=30)
-    aside, inline = AdaptiveSelector(study), AdaptiveSelector(study, aside=False)
-    for selector in (aside, inline):
+    in_background, inline = AdaptiveSelector(study), AdaptiveSelector(study, background=False)
+    for selector in (in_background, inline):
         selector.begin([(item, 30, 0) for item in range(6)], {item: str(item) for item in range(6)}, [])
         for number in range(60):
             selector.add_answer(heard(number % 6, {"class": "dog" if number % 12 == 0 else "cat"}))
         assert isinstance(selector.choose((), random.Random(1)), NextTrial)
-    assert aside._fit is not None
-    fitted = aside._fit.result()
-    aside.add_answer(heard(0, {"class": "cat"}))
+    assert in_background._fit is not None
+    fitted = in_background._fit.result()
+    in_background.add_answer(heard(0, {"class": "cat"}))
     inline.add_answer(heard(0, {"class": "cat"}))
-    one, other = aside._updated_state(), inline._updated_state()
+    one, other = in_background._updated_state(), inline._updated_state()
     assert one is not None
     assert other is not None
     assert one.prior is fitted.prior

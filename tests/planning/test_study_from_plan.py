@@ -79,7 +79,7 @@ def test_items_to_be_asked_about_deeply_in_a_plan_of_as_many_for_each() -> None:
     study = study_from_plan(plain_study(), plan_of(question=question, deeper_items=["i1"]))
     assert (study.people.assignment, study.adaptive.index) == (Assignment.ADAPTIVE, "uniform")
     assert study.people.answers_per_item == 7
-    guide = AdaptiveSelector(study, aside=False)
+    guide = AdaptiveSelector(study, background=False)
     guide.begin([(1, 7, 0), (2, 7, 0)], {1: "i1", 2: "i2"}, [])
     picks = {(pick.item, pick.question) for _ in range(20) if (pick := guide.choose((), random.Random(1)))}
     assert picks == {(1, 1), (2, 0)}

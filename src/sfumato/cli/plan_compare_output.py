@@ -159,8 +159,8 @@ def show_map(table: ValueMap, size: tuple[int, int]) -> None:
     """The best kind by numbers of items and classes, at equal items and at equal budget."""
     classes = sorted({cell.k for cell in table.cells})
     sizes = {(cell.n, cell.k) for cell in table.cells}
-    for at_budget, said in ((False, "equal items"), (True, "equal budget")):
-        click.echo(f"\nsimulated geometry: best kind at {said} (> your size)")
+    for at_budget, basis in ((False, "equal items"), (True, "equal budget")):
+        click.echo(f"\nsimulated geometry: best kind at {basis} (> your size)")
         click.echo(f"{'items':>6}  " + "  ".join(f"{f'{k} classes':<{CELL}}" for k in classes).rstrip())
         for n in sorted({cell.n for cell in table.cells}):
             marks = [">" if (n, k) == size else "" for k in classes]

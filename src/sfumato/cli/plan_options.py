@@ -206,16 +206,18 @@ def _of_table(table: Any) -> PlanSource:
     from sfumato.tables.soft_labels import SoftLabels
 
     answers = table.for_purposes("label") if isinstance(table, Annotations) else None
-    said = table if answers is None else as_votes(answers)
-    pilot = Pilot.of(said)
+    table_of_votes = table if answers is None else as_votes(answers)
+    pilot = Pilot.of(table_of_votes)
     check_counts(pilot.counts)
-    if isinstance(said, SoftLabels):
-        assert said.n_annotators is not None, "a pilot has counts"
-        items = [item for item, n in zip(said.items.to_pylist(), said.n_annotators, strict=True) if n > 0]
+    if isinstance(table_of_votes, SoftLabels):
+        assert table_of_votes.n_annotators is not None, "a pilot has counts"
+        items = [
+            item for item, n in zip(table_of_votes.items.to_pylist(), table_of_votes.n_annotators, strict=True) if n > 0
+        ]
     else:
-        items = said.item.names.to_pylist()
+        items = table_of_votes.item.names.to_pylist()
     assert len(items) == pilot.n_items
-    return PlanSource(pilot, tuple(said.classes), tuple(items), answers)
+    return PlanSource(pilot, tuple(table_of_votes.classes), tuple(items), answers)
 
 
 def _answers_so_far(checked: StudyCheckResult, store: str | None) -> Annotations | None:

@@ -78,10 +78,10 @@ def _stopping(rule: Adaptive, index: AcquisitionIndex, most: int) -> Stopping:
 
 
 class AdaptiveSelector:
-    """Chooses the next item of an adaptive study. Used by the writer thread only; with `aside` the prior is fitted in
-    another thread."""
+    """Chooses the next item of an adaptive study. Used by the writer thread only; with `background`, the prior is
+    fitted in another thread."""
 
-    def __init__(self, study: Study, *, aside: bool = True) -> None:
+    def __init__(self, study: Study, *, background: bool = True) -> None:
         self._index, self._stopping = rule_of(study)
         self._study = study
         self._kinds = kinds_of(study)
@@ -90,7 +90,7 @@ class AdaptiveSelector:
         weighed = deeper is not None and self._index.name in RISKS
         self._deeper = Form(deeper.votes, deeper.seconds) if deeper is not None and weighed else None
         self._votes = (1.0,) if deeper is None else (1.0, deeper.votes)
-        self._executor = ThreadPoolExecutor(1, "prior") if aside else None
+        self._executor = ThreadPoolExecutor(1, "prior") if background else None
         self._state: Allocation | None = None
         self._fit: Future[Allocation] | None = None
 

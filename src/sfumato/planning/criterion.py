@@ -172,8 +172,8 @@ class Criterion:
     ) -> Float[np.ndarray, "items"]:
         """The error of each label that is a posterior mean, given the item's distribution."""
         p, q = np.maximum(probs, 1e-300), np.maximum(labels, 1e-300)
-        lost = (probs * np.log(p / q)).sum(axis=1)
-        return np.asarray(lost if self.beyond is None else (lost > self.beyond).astype(np.float64))
+        divergence = (probs * np.log(p / q)).sum(axis=1)
+        return np.asarray(divergence if self.beyond is None else (divergence > self.beyond).astype(np.float64))
 
     def _fit_penalty(
         self, source: Pilot | DirichletMixture, n_items: int, most: int, rng: np.random.Generator

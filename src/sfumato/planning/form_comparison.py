@@ -232,17 +232,17 @@ def _score(
 
 
 def _total_variation(
-    pooled: Float[np.ndarray, "groups classes"], said: Float[np.ndarray, "groups classes"]
+    pooled: Float[np.ndarray, "groups classes"], label: Float[np.ndarray, "groups classes"]
 ) -> Float[np.ndarray, "groups"]:
-    return np.asarray(np.abs(pooled - said).sum(axis=1) / 2)
+    return np.asarray(np.abs(pooled - label).sum(axis=1) / 2)
 
 
 def _kl(
-    pooled: Float[np.ndarray, "groups classes"], said: Float[np.ndarray, "groups classes"]
+    pooled: Float[np.ndarray, "groups classes"], label: Float[np.ndarray, "groups classes"]
 ) -> Float[np.ndarray, "groups"]:
-    said = (1 - FLOOR) * said + FLOOR / said.shape[1]
+    label = (1 - FLOOR) * label + FLOOR / label.shape[1]
     at = np.where(pooled > 0, pooled, 1)
-    return np.asarray((pooled * np.log(at / said)).sum(axis=1))
+    return np.asarray((pooled * np.log(at / label)).sum(axis=1))
 
 
 def _is(annotations: Annotations, purpose: str) -> np.ndarray:

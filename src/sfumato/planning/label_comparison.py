@@ -285,8 +285,8 @@ def _simulated(
         for kind in kinds:
             for m in (1, n_answers[kind]):
                 # Kinds with the same signal and number of answers are simulated once.
-                if (said := (signal_of(kind, n, k), m)) not in known:
-                    known[said] = simulated_rho(kind, world, n_answers=m, noise=noise, rng=rng)
+                if (key := (signal_of(kind, n, k), m)) not in known:
+                    known[key] = simulated_rho(kind, world, n_answers=m, noise=noise, rng=rng)
             signal = signal_of(kind, n, k)
             rhos[kind].append((known[signal, 1], known[signal, n_answers[kind]]))
     return {kind: (float(np.mean(some, axis=0)[0]), float(np.mean(some, axis=0)[1])) for kind, some in rhos.items()}

@@ -69,8 +69,8 @@ class Losses:
         freeze(self, "losses")
 
     def values(self, weights: Float[np.ndarray, "draws items"]) -> Float[np.ndarray, "draws steps"]:
-        lost = np.stack([weights @ of_constant.T for of_constant in self.losses])
-        return np.asarray(-lost.min(axis=0) / weights.sum(axis=1, keepdims=True))
+        totals = np.stack([weights @ of_constant.T for of_constant in self.losses])
+        return np.asarray(-totals.min(axis=0) / weights.sum(axis=1, keepdims=True))
 
 
 @final
@@ -245,18 +245,18 @@ class GeometryQuality:
         return f"rank correlation with {by}"
 
     def curve(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> PairRanks:
-        judged = None if self.similarities is None else self.similarities.of_items(items)
-        rated = np.arange(len(items)) if judged is None else np.flatnonzero(~np.isnan(judged).all(axis=1))
+        ratings = None if self.similarities is None else self.similarities.of_items(items)
+        rated = np.arange(len(items)) if ratings is None else np.flatnonzero(~np.isnan(ratings).all(axis=1))
         places = rated[np.unique(np.linspace(0, len(rated) - 1, min(len(rated), MOST_PLACED)).astype(np.int64))]
         known = ~np.eye(len(places), dtype=bool)
-        if judged is not None:
-            known &= ~np.isnan(judged[np.ix_(places, places)])
+        if ratings is not None:
+            known &= ~np.isnan(ratings[np.ix_(places, places)])
         found = []
         true = []
         for split in splits:
             labels, reference = split.sums[places], split.reference[places]
             found.append(tuple(_ranks(step @ step.T, known) for step in labels.transpose(1, 0, 2)))
-            by = reference @ reference.T if judged is None else judged[np.ix_(places, places)]
+            by = reference @ reference.T if ratings is None else ratings[np.ix_(places, places)]
             true.append(_ranks(by, known))
         return PairRanks(tuple(found), tuple(true), known.astype(np.float64), places)
 

@@ -241,11 +241,14 @@ def _check_version(document: Any, file: str | None) -> None:
     if isinstance(document, dict) and found == VERSION and not isinstance(found, bool):
         return
     if found is None:
-        said, fix = "found a document that is not a plan", "give the file that sfumato plan wrote"
+        problem, fix = "found a document that is not a plan", "give the file that sfumato plan wrote"
     else:
-        said, fix = f"found version {show(found)} of the plan file", "make the plan again with this version of sfumato"
+        problem, fix = (
+            f"found version {show(found)} of the plan file",
+            "make the plan again with this version of sfumato",
+        )
     raise BadFile(
-        said,
+        problem,
         f'an object with "sfumato_plan": {VERSION}',
         fix,
         "wrong-version" if found is not None else "no-plan",
@@ -292,14 +295,14 @@ def _unknown(what: str, name: str, known: list[str], field: str, file: str | Non
 
 def _not_as_typed(message: str, file: str | None) -> BadFile:
     """The error for a message of msgspec, such as ``Expected `int`, got `str` - at `$.n_items` ``."""
-    said, _, field = message.partition(" - at ")
-    expected, got, found = said.partition(", got ")
+    problem, _, field = message.partition(" - at ")
+    expected, got, found = problem.partition(", got ")
     field = field.strip("`").removeprefix("$").removeprefix(".")
     if got:
         return _bad(f"found {found}", field, file, expected=expected.removeprefix("Expected "))
-    if said.startswith("Expected "):
-        return _bad("found another value", field, file, expected=said.removeprefix("Expected "))
-    return _bad(f"found {said[:1].lower()}{said[1:]}", field, file)
+    if problem.startswith("Expected "):
+        return _bad("found another value", field, file, expected=problem.removeprefix("Expected "))
+    return _bad(f"found {problem[:1].lower()}{problem[1:]}", field, file)
 
 
 def _bad(found: str, field: str, file: str | None, expected: str = "") -> BadFile:

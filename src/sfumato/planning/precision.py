@@ -217,15 +217,15 @@ class DivergenceError:
     uses_prior: ClassVar[bool] = True
 
     def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
-        lost = np.empty((len(items.probs), most))
+        errors = np.empty((len(items.probs), most))
         for known in simulate_answers(items.probs, most, rng, items.prior):
-            lost[:, known.n_answers - 1] = self.of_answers(known)
-        return lost
+            errors[:, known.n_answers - 1] = self.of_answers(known)
+        return errors
 
     def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
         items = Population.of_prior(prior, self.draws, rng)
-        lost = [known.expected_kl for known in simulate_answers(items.probs, most, rng, prior)]
-        return np.array([each.mean() for each in lost if each is not None])
+        errors = [known.expected_kl for known in simulate_answers(items.probs, most, rng, prior)]
+        return np.array([each.mean() for each in errors if each is not None])
 
     def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:
         assert known.mean is not None
