@@ -23,8 +23,8 @@ from sfumato.cli.demo.demo_steps import QUICK, chapters
 # The program's own hash is fixed: somebody may save a file while this runs.
 RUN = """
 import sys
-from sfumato.cli.demo import journal
-journal.program_hash = lambda: "this program"
+from sfumato.cli.demo import step_journal
+step_journal.program_hash = lambda: "this program"
 from sfumato.cli import main
 main(sys.argv[1:])
 """
@@ -39,14 +39,14 @@ class Ran:
 
     @property
     def findings(self) -> str:
-        return re.sub(r"\s+", " ", self.shown.partition("What came out of it")[2])
+        return re.sub(r"\s+", " ", self.shown.partition("\nFindings (")[2])
 
     @property
     def remade(self) -> list[str]:
-        """The steps that were not as before."""
-        took = [line.split()[:2] for line in self.shown.splitlines() if re.match(r" +(as before|[\d.]+ s)  ", line)]
+        """The steps that were not reused."""
+        took = [line.split()[0] for line in self.shown.splitlines() if re.match(r" +(reused|[\d.]+ s)  ", line)]
         assert len(took) == len(STEPS)
-        return [step.name for step, words in zip(STEPS, took, strict=True) if words != ["as", "before"]]
+        return [step.name for step, word in zip(STEPS, took, strict=True) if word != "reused"]
 
 
 def run(folder: Path) -> Ran:
@@ -71,7 +71,7 @@ def test_every_step_is_shown_as_one_types_it(first: Ran) -> None:
     assert typed[: len(STEPS)] == [step.line("out") for step in STEPS]
     assert typed[-1].startswith("sfumato serve out --store out/yours.sqlite")
     assert "http://127.0.0.1:8000" in first.shown
-    assert f"The report: {first.folder / 'report.html'}" in first.shown
+    assert f"Report: {first.folder / 'report.html'}" in first.shown
     assert first.remade == [step.name for step in STEPS]
 
 
@@ -110,7 +110,7 @@ def test_who_does_not_look_is_set_aside_in_every_form(first: Ran) -> None:
         (careless,) = screening.filter("set_aside")["annotator"].to_list()
         kept = Beliefs.read(first.folder / form / "beliefs.parquet").annotator.names.to_pylist()
         assert sorted([*kept, careless]) == sorted(screening["annotator"].to_list())
-    assert f"1 of {QUICK.people} people were set aside" in first.findings
+    assert f"1 of {QUICK.people} annotators were excluded" in first.findings
 
 
 def test_the_doubt_it_speaks_of_is_that_of_the_beliefs(first: Ran) -> None:
@@ -123,7 +123,7 @@ def test_the_doubt_it_speaks_of_is_that_of_the_beliefs(first: Ran) -> None:
         total += -sum(p * np.log(p) for p in mean if p > 0) / n_items
         within += -sum(p * np.log(p) for p in probs.ravel() if p > 0) / len(probs) / n_items
     said = re.search(
-        r"Doubt about an image: ([\d.]+) nats .*?, of which ([\d.]+) .*? and ([\d.]+) .*?between", first.findings
+        r"uncertainty per image: ([\d.]+) nats .*?, of which ([\d.]+) .*? and ([\d.]+) .*?between", first.findings
     )
     assert said is not None
     assert [float(each) for each in said.groups()] == pytest.approx([total, within, total - within], abs=0.0051)
@@ -141,16 +141,18 @@ def test_soft_against_hard_is_as_the_predictions_have_it(first: Ran) -> None:
         assert len(scores) == QUICK.seeds
         mean[target] = np.mean(scores)
     gained = mean["hard"] - mean["soft"]
-    said = re.search(r"held back: soft (beat|lost to|and) hard (.*?) in cross-entropy", first.findings)
+    pattern = r"test images: (soft is better|soft is worse|no significant difference).*? in cross-entropy by ([\d.]+)?"
+    said = re.search(pattern.replace(" by ", "(?: by )?"), first.findings)
     assert said is not None
     table = pl.read_csv(first.folder / "differences.csv", infer_schema_length=None).filter(
         (pl.col("target") == "soft") & (pl.col("metric") == "cross_entropy") & (pl.col("condition") == "all")
     )
     low, high = -table["both_high"][0], -table["both_low"][0]
     assert table["difference"][0] == pytest.approx(-gained, abs=1e-6)
-    assert said[1] == ("beat" if low > 0 else "lost to" if high < 0 else "and")
-    if said[1] != "and":
-        assert float(said[2].split()[1]) == pytest.approx(abs(gained), abs=0.0051)
+    no_difference = "no significant difference"
+    assert said[1] == ("soft is better" if low > 0 else "soft is worse" if high < 0 else no_difference)
+    if said[1] != no_difference:
+        assert float(said[2]) == pytest.approx(abs(gained), abs=0.0051)
 
 
 def test_the_plan_keeps_to_the_budget(first: Ran) -> None:

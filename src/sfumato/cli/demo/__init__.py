@@ -1,1 +1,1 @@
-"""The whole path on handwritten digits: the images are real, the people who judge them are simulated."""
+"""`sfumato demo`: the whole workflow on handwritten digits, with real images and simulated annotators."""

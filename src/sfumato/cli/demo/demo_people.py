@@ -1,7 +1,7 @@
-"""Simulated people who judge digits, and their way through a study: over HTTP, as people come.
+"""Simulated annotators who answer the demo's studies over HTTP.
 
-They come one after the other, and what the server leaves to chance is drawn from a seed: the answers are the same
-every time. (`sfumato simulate` sends people of all sorts through any study, many at once.)
+They answer one after the other, and the server's random numbers come from a seed, so that the answers are always the
+same. (`sfumato simulate` sends many kinds of annotators through any study in parallel.)
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jaxtyping import Float
 from sfumato.cli.demo.demo_digits import SEED
 from sfumato.elicitation.secure_random import SecureRandom
 from sfumato.elicitation.simulated_annotator import PresentedQuestion, Response, Truth
-from sfumato.tables.errors import BadSetting, ErrorLocation
+from sfumato.tables.errors import BadSetting
 from sfumato.tables.files import read_arrays
 from sfumato.tables.settings import at_least
 
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from sfumato.study.study import Study
 
 SECONDS = {"choice": 2.0, "tokens": 10.0, "top_two": 25.0}
-"""About how long an answer without doubt takes in each form: 2 s as in CIFAR-10H, the others by what there is to do."""
+"""The approximate time of a certain answer per form: 2 s as in CIFAR-10H, the others by their number of inputs."""
 PART = ".store.part"
-"""Where answers are until all are there."""
+"""The temporary folder of answers."""
 CARELESS_EVERY, CARELESS_FIRST = 20, 7
-OWN = 60.0
-"""How near a person's belief is to their view of an image: the sum of a Dirichlet's parameters."""
+CONCENTRATION = 60.0
+"""How close an annotator's belief is to their view of an image: the sum of Dirichlet parameters."""
 
 
 @dataclass(frozen=True, eq=False)
 class SimulatedPerson:
-    """Somebody who sees digits in one of the views, a little in their own way; or who does not look, and always
-    presses the same key."""
+    """An annotator who sees digits in one of the views, with individual variation; or a careless one who always gives
+    the same answer."""
 
     number: int
     views: Float[np.ndarray, "views items classes"]
@@ -56,23 +56,23 @@ class SimulatedPerson:
         return self.number % CARELESS_EVERY != CARELESS_FIRST
 
     def belief(self, item: str) -> Float[np.ndarray, "classes"]:
-        """What this person believes of an image: the same when it comes again."""
+        """The belief of this annotator about an image, the same if it is repeated."""
         row = self.row[item]
         view = self.views[self.number % len(self.views), row]
-        own = np.random.default_rng([SEED, self.number, row]).gamma(OWN * view + 1e-3)
+        own = np.random.default_rng([SEED, self.number, row]).gamma(CONCENTRATION * view + 1e-3)
         return np.asarray(own / own.sum())
 
     def answer(self, truths: Sequence[np.ndarray], asked: PresentedQuestion, rng: np.random.Generator) -> Response:
-        """The form as this person fills it in, and the seconds that takes."""
+        """The answer, and its time in seconds."""
         kind, usual = asked.kind, SECONDS[asked.kind.name]
         belief = self.belief(asked.stimulus.item) if self.looks else np.eye(len(truths[0]))[0]
         raw = kind.simulate([belief.tolist()], asked.stimulus, asked.study, rng)
-        hurry = 1 + 1.5 * (1 - float(belief.max())) if self.looks else 0.2
-        return Response(raw, float(usual * hurry * rng.lognormal(0, 0.25)))
+        slowdown = 1 + 1.5 * (1 - float(belief.max())) if self.looks else 0.2
+        return Response(raw, float(usual * slowdown * rng.lognormal(0, 0.25)))
 
 
 class SeededChance(SecureRandom):
-    """Chance that can be foreseen: for a study that nobody real takes."""
+    """Random numbers from a seed, for a study without real participants."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -83,9 +83,9 @@ class SeededChance(SecureRandom):
 
 
 def answer_study(folder: Path, n_people: int) -> Summary:
-    """Serve the study in `folder`, send the people through it, and keep what they answered in its `store`.
+    """Serve the study in `folder`, let simulated annotators answer it, and keep the answers in its `store`.
 
-    The store takes its place when all have answered; before, and if this is stopped, there is none.
+    The store appears only when all have answered.
     """
     from sfumato.server.simulated_visits import simulate, stimuli_in
     from sfumato.store.location import default_location
@@ -114,7 +114,7 @@ def answer_study(folder: Path, n_people: int) -> Summary:
 
 @contextlib.contextmanager
 def _serving(study: Study, store: Path) -> Iterator[str]:
-    """The study served on a free port of the loopback, all of its chance from a seed; yields its address."""
+    """Serve the study on a free local port with seeded random numbers; yields its address."""
     from sfumato.server.server import open_site, serve_site
 
     store.parent.mkdir(parents=True)
@@ -124,22 +124,19 @@ def _serving(study: Study, store: Path) -> Iterator[str]:
 
 
 def answer_studies(folders: Sequence[Path], n_people: int) -> None:
-    """Every study answered, as `answer_study` has it, all at once: a process each.
-
-    If this is stopped they are stopped, and nothing is left of what they had begun.
-    """
+    """Answer all studies in parallel, with one process per study; if interrupted, stop them and delete their output."""
     command = [sys.executable, "-m", "sfumato.cli.demo.demo_people", "--people", str(n_people)]
-    processes = [_begun([*command, str(folder)]) for folder in folders]
+    processes = [_start([*command, str(folder)]) for folder in folders]
     try:
         for folder, process in zip(folders, processes, strict=True):
             printed, _ = process.communicate()
             if process.returncode:
                 raise BadSetting(
-                    f"found that nobody could answer ({_last_line(printed)})",
-                    expected="a study that can be served and answered",
-                    fix=f"see what is wrong with: sfumato study check {folder}",
-                    code="not-answered",
-                    where=ErrorLocation(str(folder)),
+                    f"a study that could not be answered ({_last_line(printed)})",
+                    "a study that can be served and answered",
+                    f"check it with: sfumato study check {folder}",
+                    "not-answered",
+                    folder,
                 )
             click.echo(printed.decode(), nl=False)
     finally:
@@ -152,28 +149,26 @@ def answer_studies(folders: Sequence[Path], n_people: int) -> None:
             shutil.rmtree(folder / PART, ignore_errors=True)
 
 
-def _begun(command: list[str]) -> subprocess.Popen[bytes]:
-    """A process in a session of its own: Ctrl-C comes to us alone, and we end it."""
+def _start(command: list[str]) -> subprocess.Popen[bytes]:
+    """Start a process in its own session, so that Ctrl-C reaches only this one, which stops it."""
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
 
 
 def _last_line(printed: bytes) -> str:
-    return (printed.decode("utf-8", "replace").strip().splitlines() or ["without a word"])[-1]
+    return (printed.decode("utf-8", "replace").strip().splitlines() or ["no output"])[-1]
 
 
 @click.command()
 @click.argument("studies", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--people", default=60, show_default=True, help="How many.")
+@click.option("--people", default=60, show_default=True, help="Annotators per study.")
 def main(studies: tuple[Path, ...], people: int) -> None:
-    """Send simulated people through the STUDIES, each a folder: the same people through all of them."""
+    """Let the same simulated annotators answer all STUDIES, each a folder."""
     if len(studies) > 1:
         answer_studies(studies, people)
         return
     summary = answer_study(studies[0], people)
-    half = summary.latency_ms(50)
-    click.echo(
-        f"{studies[0]}: {summary.n_acknowledged:,} answers of {people:,} people, half of them safe in {half:.1f} ms"
-    )
+    median = summary.latency_ms(50)
+    click.echo(f"{studies[0]}: {summary.n_acknowledged:,} answers of {people:,} annotators (median {median:.1f} ms)")
 
 
 if __name__ == "__main__":

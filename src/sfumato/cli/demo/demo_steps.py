@@ -1,7 +1,4 @@
-"""Three studies about the same digits, each with a form of its own: one class, ten tokens, or the two likeliest.
-
-The steps of the demo, each a command one can type, from images to a report.
-"""
+"""The steps of the demo, each a command, from images to a report; and its three study files, one per question type."""
 
 from __future__ import annotations
 
@@ -14,15 +11,15 @@ from sfumato.cli.demo.step_journal import Step
 from sfumato.tables.files.atomic_write import atomic_write
 
 FORMS = ("tokens", "choice", "top_two")
-"""The first one is the main study: it stands in the demo's folder itself, the others in folders of their own."""
-HOW_TO = {
-    "tokens": "Place ten tokens: all on one digit if you are sure, spread out if you are not.",
-    "choice": "Choose the digit it is most likely to be.",
-    "top_two": "Say which digit it is most likely to be and how sure you are, perhaps a second, and what it cannot be.",
+"""The first one is the main study, in the demo's folder; the others are in subfolders."""
+INSTRUCTIONS = {
+    "tokens": "Place ten tokens: all on one digit if you are sure, spread over several if you are not.",
+    "choice": "Choose the most likely digit.",
+    "top_two": "Choose the most likely digit and how sure you are, optionally a second one, and what it cannot be.",
 }
 REPEATS = 3
 STUDY = Template("""\
-# A study file: what is asked, about which items, of whom. `sfumato study new` writes one with every key explained.
+# A study file: questions, items and participants. `sfumato study new` writes one with every key explained.
 title = "Which digit is it?"
 name = "digits-$name"
 classes = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
@@ -37,7 +34,7 @@ kind = "$kind"
 [pages]
 consent = "The answers stay on this machine. You can stop at any time."
 instructions = '''
-Each picture is a digit that somebody wrote by hand, shown with very few pixels. $how_to
+Each picture is a handwritten digit with very few pixels. $instructions
 '''
 
 [people]
@@ -48,12 +45,12 @@ repeats = $repeats
 
 
 def folder_of(folder: Path, form: str) -> Path:
-    """Where the study with this form stands."""
+    """The folder of the study with this form."""
     return folder if form == FORMS[0] else folder / form
 
 
 def write_studies(folder: Path, *, n_items: int, n_people: int, n_answers: int) -> None:
-    """A study file a form, so that `n_people` people give every item `n_answers` between them."""
+    """Write one study file per form; `n_people` annotators give every item `n_answers` answers."""
     for form in FORMS:
         place = folder_of(folder, form)
         place.mkdir(parents=True, exist_ok=True)
@@ -61,8 +58,8 @@ def write_studies(folder: Path, *, n_items: int, n_people: int, n_answers: int) 
             name=form.replace("_", "-"),
             inputs="inputs.npz" if form == FORMS[0] else "../inputs.npz",
             kind=form,
-            how_to=HOW_TO[form],
-            # A few more than will come, so that the last ones need not search for an image they have not seen.
+            instructions=INSTRUCTIONS[form],
+            # A few more than are given, so that the last annotators still find images they have not seen.
             answers=n_answers + 5,
             batch_size=min(n_items, math.ceil(n_answers * n_items / n_people)),
             repeats=REPEATS,
@@ -72,14 +69,14 @@ def write_studies(folder: Path, *, n_items: int, n_people: int, n_answers: int) 
 
 
 TARGETS = "hard,majority,smoothing,soft,deaggregated,shuffled"
-METRICS = "accuracy,cross_entropy,kl_divergence,brier,ece,entropy_spearman"
+METRICS = "accuracy,second_best_accuracy,cross_entropy,kl_divergence,brier,ece,rms_calibration,aurc,entropy_pearson"
 LABELERS = {"tokens": "tokens", "choice": "one-hot", "top_two": "top-two-clamp"}
 PARTS = ("inputs.npz", "original.csv")
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much of everything. `plan` are further options of the plan."""
+    """The size of the demo. `plan` are more options of the plan command."""
 
     images: int = 360
     people: int = 60
@@ -94,9 +91,9 @@ QUICK = Size(images=100, people=15, answers=6, seeds=3, epochs=30, plan=" --no-a
 
 @dataclass(frozen=True)
 class Chapter:
-    """Some steps, and why."""
+    """Steps with a title."""
 
-    why: str
+    title: str
     steps: tuple[Step, ...]
 
 
@@ -105,7 +102,7 @@ def chapters(size: Size) -> tuple[Chapter, ...]:
     studies = tuple(f"{_in(form)}study.toml" for form in FORMS)
     return (
         Chapter(
-            f"{size.images} handwritten digits, real images, a third of them hard; three studies about them",
+            f"Create three studies about {size.images} handwritten digits (real images, one third of them hard)",
             (
                 Step(
                     "digits",
@@ -118,30 +115,30 @@ def chapters(size: Size) -> tuple[Chapter, ...]:
             ),
         ),
         Chapter(
-            f"{size.people} people answer each form over HTTP; the people are simulated",
-            (_answered(size),),
+            f"Answer each study with {size.people} simulated annotators over HTTP",
+            (_answering(size),),
         ),
         Chapter(
-            "Answers, who did not look, and what each answer says as a distribution",
-            tuple(step for form in FORMS for step in _labelled(form)),
+            "Export the answers, screen annotators, and convert answers into distributions",
+            tuple(step for form in FORMS for step in _labeling(form)),
         ),
-        Chapter("What people together say, in four ways; how far they agree, what their doubt is made of", _pooled()),
+        Chapter("Aggregate in four ways; measure agreement and uncertainty", _aggregation()),
         Chapter(
-            f"A small network taught with six targets, {size.seeds} seeds each; half of the images held back",
-            _taught(size),
+            f"Train a small network on six targets with {size.seeds} seeds; half of the images are for testing",
+            _training(size),
         ),
-        Chapter("Scored against people, apart where they agree; and on images changed to mislead", _scored()),
-        Chapter("Which form is worth its price, and what 200 USD would buy", _planned(size)),
-        Chapter("All of it on one page", (_reported(),)),
+        Chapter("Score the models against people's labels, and under an adversarial attack", _evaluation()),
+        Chapter("Compare the question types, and plan for 200 USD", _planning(size)),
+        Chapter("Write the report", (_reporting(),)),
     )
 
 
 def _in(form: str) -> str:
-    """The folder of a form's files, as it stands before their names."""
+    """The prefix of a form's files: its folder."""
     return "" if form == FORMS[0] else f"{form}/"
 
 
-def _answered(size: Size) -> Step:
+def _answering(size: Size) -> Step:
     folders = " ".join(f"{{folder}}/{_in(form)}".removesuffix("/") for form in FORMS)
     return Step(
         "people",
@@ -151,9 +148,9 @@ def _answered(size: Size) -> Step:
     )
 
 
-def _labelled(form: str) -> tuple[Step, ...]:
+def _labeling(form: str) -> tuple[Step, ...]:
     own, at = _in(form), f"{{folder}}/{_in(form)}"
-    answers, aside, beliefs = f"{own}annotations.parquet", f"{own}screening.csv", f"{own}beliefs.parquet"
+    answers, screening, beliefs = f"{own}annotations.parquet", f"{own}screening.csv", f"{own}beliefs.parquet"
     return (
         Step(
             f"export-{form}",
@@ -165,31 +162,31 @@ def _labelled(form: str) -> tuple[Step, ...]:
             f"screen-{form}",
             f"sfumato screen {at}annotations.parquet -o {at}screening.csv",
             (answers,),
-            (aside,),
+            (screening,),
         ),
         Step(
             f"label-{form}",
             f"sfumato label {at}annotations.parquet --by {LABELERS[form]} --screening {at}screening.csv"
             f" -o {at}beliefs.parquet",
-            (answers, aside),
+            (answers, screening),
             (beliefs,),
         ),
     )
 
 
-def _pooled() -> tuple[Step, ...]:
+def _aggregation() -> tuple[Step, ...]:
     tokens = "beliefs.parquet"
 
-    def pooled(by: str, more: str = "", reads: tuple[str, ...] = (), makes: tuple[str, ...] = ()) -> Step:
+    def aggregate(by: str, more: str = "", reads: tuple[str, ...] = (), makes: tuple[str, ...] = ()) -> Step:
         output = "labels.parquet" if by == "mean" else f"labels/{by}.parquet"
         command = f"sfumato aggregate {{folder}}/{tokens} --by {by} -o {{folder}}/{output}{more}"
         return Step(f"aggregate-{by}", command, (tokens, *reads), (output, *makes))
 
     return (
-        pooled("mean", " --intervals {folder}/intervals.parquet", makes=("intervals.parquet",)),
-        pooled("bayes", " --tolerance 1e-5"),
-        pooled("dawid-skene"),
-        pooled(
+        aggregate("mean", " --intervals {folder}/intervals.parquet", makes=("intervals.parquet",)),
+        aggregate("bayes", " --tolerance 1e-5"),
+        aggregate("dawid-skene"),
+        aggregate(
             "mixture-pool",
             " --annotators {folder}/quality.csv --annotations {folder}/annotations.parquet",
             reads=("annotations.parquet",),
@@ -212,7 +209,7 @@ def _pooled() -> tuple[Step, ...]:
     )  # fmt: skip
 
 
-def _taught(size: Size) -> tuple[Step, ...]:
+def _training(size: Size) -> tuple[Step, ...]:
     return (
         Step(
             "train",
@@ -226,7 +223,7 @@ def _taught(size: Size) -> tuple[Step, ...]:
     )
 
 
-def _scored() -> tuple[Step, ...]:
+def _evaluation() -> tuple[Step, ...]:
     against = "--people {folder}/labels.parquet --original {folder}/original.csv"
     return (
         Step(
@@ -253,7 +250,7 @@ def _scored() -> tuple[Step, ...]:
     )
 
 
-def _planned(size: Size) -> tuple[Step, ...]:
+def _planning(size: Size) -> tuple[Step, ...]:
     pilots = [f"{_in(form)}annotations.parquet" for form in FORMS]
     given = " ".join(f"--pilot {{folder}}/{pilot}" for pilot in pilots)
     return (
@@ -268,7 +265,7 @@ def _planned(size: Size) -> tuple[Step, ...]:
     )
 
 
-def _reported() -> Step:
+def _reporting() -> Step:
     reads = (
         "study.toml", "annotations.parquet", "screening.csv", "beliefs.parquet", "labels.parquet", "labels",
         *PARTS, "runs", "attacked", "scores.csv", "scores", "differences.csv", "quality.csv", "intervals.parquet",

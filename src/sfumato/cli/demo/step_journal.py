@@ -1,11 +1,4 @@
-"""A journal of steps: what each was given and what it made, by content, so that nothing is made twice or trusted
-unseen.
-
-A step stands if it would be told the same by the same program, from inputs with the same content, and what it made is
-still there with the content it had. That a file exists says nothing.
-
-Walking the path: every step run, or found to stand as it is.
-"""
+"""Runs the steps of the demo, and records hashes of their inputs and outputs so that unchanged steps are reused."""
 
 from __future__ import annotations
 
@@ -32,12 +25,12 @@ from sfumato.tables.files.atomic_write import atomic_write
 
 FILE_NAME = "demo.json"
 PASSING = (".lock", "-wal", "-shm", "-journal")
-"""How names of files end that a store keeps while it is open: they are no content."""
+"""Endings of temporary store files, which are not hashed."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command, and the files and folders it reads and makes, from the demo's folder, which is `{folder}` in it."""
+    """A command with the files and folders it reads and makes, relative to the demo's folder (`{folder}`)."""
 
     name: str
     command: str
@@ -46,16 +39,16 @@ class Step:
 
     @property
     def log(self) -> str:
-        """Where what the command prints is kept."""
+        """The file of the command's output."""
         return f"logs/{self.name}.txt"
 
     def line(self, folder: str) -> str:
-        """The command as one types it."""
+        """The command as typed."""
         return self.command.replace("{folder}", folder)
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What is known of a step that was done."""
+    """The record of a finished step: its command, and hashes of the program, inputs and outputs."""
 
     command: str
     program: str
@@ -66,34 +59,34 @@ class Note(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Journal:
-    """The notes of a folder, by the name of their step. Kept in `demo.json`, written whole after every step."""
+    """The notes of all finished steps of a folder, kept in `demo.json`."""
 
     folder: Path
     notes: Mapping[str, Note] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> Journal:
-        """The journal of `folder`; empty where there is none, or none that can be read."""
+        """The journal of `folder`; empty if there is none or it cannot be read."""
         try:
             text = (folder / FILE_NAME).read_bytes()
             return cls(folder, msgspec.json.decode(text, type=dict[str, Note]))
         except (OSError, msgspec.DecodeError):
             return cls(folder)
 
-    def stands(self, step: Step) -> bool:
-        """Whether the step was done, and doing it again would change nothing."""
+    def is_done(self, step: Step) -> bool:
+        """Whether the step is done and its command, program, inputs and outputs are unchanged."""
         note = self.notes.get(step.name)
         return note is not None and note == self._note(step, note.said)
 
     def with_step(self, step: Step, said: str) -> Journal:
-        """The journal with the step noted as done, written to its file."""
+        """The journal with the step added, written to its file."""
         noted = replace(self, notes={**self.notes, step.name: self._note(step, said)})
         with atomic_write(self.folder / FILE_NAME) as part:
             part.write_bytes(msgspec.json.format(msgspec.json.encode(noted.notes), indent=1))
         return noted
 
     def clear(self, step: Step) -> None:
-        """Take away whatever the step makes: before it is done anew, and where it did not come to its end."""
+        """Delete the outputs of the step, before it runs and if it fails."""
         for name in (*step.makes, step.log):
             path = self.folder / name
             if path.is_dir() and not path.is_symlink():
@@ -113,7 +106,7 @@ class Journal:
 
 
 def content_hash(path: Path) -> str:
-    """SHA-256 of a file, or of the names and contents of all files in a folder; empty where there is nothing."""
+    """SHA-256 of a file, or of the names and contents of all files in a folder; empty if neither exists."""
     if path.is_file():
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -128,7 +121,7 @@ def content_hash(path: Path) -> str:
 
 @lru_cache(1)
 def program_hash() -> str:
-    """SHA-256 of our own source: another program may say something else."""
+    """SHA-256 of the source of sfumato, so that a new version repeats all steps."""
     root = Path(sfumato.__file__).parent
     whole = hashlib.sha256(sfumato.__version__.encode())
     for each in sorted(root.rglob("*.py")):
@@ -140,37 +133,36 @@ PACKAGES = ("sklearn", "torch", "safetensors", "starlette", "uvicorn", "sqlalche
 
 
 @dataclass(frozen=True)
-class Walked:
-    """A step that is done: what it said of itself, the seconds it took (wall and CPU), and whether it stood."""
+class StepResult:
+    """A finished step: the last line of its output, its time, and whether it was reused."""
 
-    said: str
+    summary: str
     seconds: float
     cpu_seconds: float
-    stood: bool
+    is_reused: bool
 
 
 def check_installed() -> None:
-    """Raise unless every package is there that a step needs."""
+    """Raise if a package that a step needs is missing."""
     missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
         raise MissingExtra(
-            f"found no {', '.join(missing)}",
-            expected="what the whole path needs: a server, networks, charts, and scikit-learn's digits",
-            fix='pip install "sfumato[demo]"',
-            code="missing-extra",
+            f"no {', '.join(missing)}",
+            "all packages of the demo: server, training, charts, scikit-learn",
+            'pip install "sfumato[demo]"',
         )
 
 
 def begin(folder: Path) -> Journal:
-    """The journal of `folder`, which is made if need be; an error where it holds something that is not the demo's."""
+    """The journal of `folder`, which is created if needed. Raises if the folder contains other files."""
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / FILE_NAME).is_file())):
         raise BadSetting(
-            f"found {'a folder' if folder.is_dir() else 'a file'} that is not the demo's: {folder}",
-            expected="a new or empty folder, or one of an earlier demo",
-            fix="give another with -o, or take this one away",
-            code="not-a-demo",
+            f"{'a folder' if folder.is_dir() else 'a file'} that the demo did not create: {folder}",
+            "a new or empty folder, or one of an earlier demo",
+            "choose another with -o, or remove this one",
+            "not-a-demo",
         )
-    # From here on the folder is the demo's, wherever it is stopped.
+    # From here on the folder belongs to the demo, even if it is interrupted.
     for part in ("labels", "scores", "logs"):
         (folder / part).mkdir(parents=True, exist_ok=True)
     journal = Journal.read(folder)
@@ -179,27 +171,27 @@ def begin(folder: Path) -> Journal:
     return journal
 
 
-def walk(step: Step, journal: Journal) -> tuple[Journal, Walked]:
-    """Do the step unless it stands; the journal with it."""
-    if journal.stands(step):
-        return journal, Walked(journal.notes[step.name].said, 0.0, 0.0, stood=True)
+def run_step(step: Step, journal: Journal) -> tuple[Journal, StepResult]:
+    """Run the step unless it is done; returns the journal with it."""
+    if journal.is_done(step):
+        return journal, StepResult(journal.notes[step.name].said, 0.0, 0.0, is_reused=True)
     journal.clear(step)
     line = step.line(shlex.quote(str(journal.folder)))
     began, cpu_began = time.perf_counter(), _cpu_seconds()
     try:
-        with _kept() as printed:
+        with _captured() as printed:
             run(line)
         (journal.folder / step.log).write_text(f"$ {line}\n{printed.getvalue()}", "utf-8")
     except BaseException:
         journal.clear(step)
         raise
     seconds, cpu = time.perf_counter() - began, _cpu_seconds() - cpu_began
-    said = _said(printed.getvalue(), journal.folder)
-    return journal.with_step(step, said), Walked(said, seconds, cpu, stood=False)
+    summary = _summary(printed.getvalue(), journal.folder)
+    return journal.with_step(step, summary), StepResult(summary, seconds, cpu, is_reused=False)
 
 
 def run(line: str) -> None:
-    """Run a command as it is typed, in this process: `sfumato ...`, or `python -m` a module of ours."""
+    """Run a command in this process: `sfumato ...`, or `python -m` with a module of sfumato."""
     words = shlex.split(line)
     if words[0] == "python":
         import_module(words[2]).main.main(args=words[3:], prog_name=words[2], standalone_mode=False)
@@ -210,8 +202,8 @@ def run(line: str) -> None:
 
 
 @contextlib.contextmanager
-def _kept() -> Iterator[io.StringIO]:
-    """What is printed, kept instead of shown; shown after all if it ends in an error."""
+def _captured() -> Iterator[io.StringIO]:
+    """Capture what is printed; print it if there is an error."""
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed):
@@ -223,14 +215,14 @@ def _kept() -> Iterator[io.StringIO]:
         raise
 
 
-def _said(printed: str, folder: Path) -> str:
-    """The line in which a command says what it made, without the folder."""
+def _summary(printed: str, folder: Path) -> str:
+    """The line in which a command states its output, without the folder."""
     begins = (f"{folder}/", f"{folder}: ")
     lines = [line for line in printed.splitlines() if line.startswith(begins)] or printed.splitlines()[-1:]
     return lines[0].removeprefix(begins[0]).removeprefix(begins[1]).strip() if lines else ""
 
 
 def _cpu_seconds() -> float:
-    """CPU seconds of this process and of its children that have ended."""
+    """CPU seconds of this process and its finished children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system

@@ -34,17 +34,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "out"
 
 
-def walked_again(folder: Path) -> bool:
+def is_run_again(folder: Path) -> bool:
     """Whether the step had to be done again."""
-    _, walked = step_journal.walk(STEP, Journal.read(folder))
-    assert walked.said == "b.txt: a copy"
-    return not walked.stood
+    _, result = step_journal.run_step(STEP, Journal.read(folder))
+    assert result.summary == "b.txt: a copy"
+    return not result.is_reused
 
 
 def test_what_stands_is_not_made_again(folder: Path) -> None:
-    assert walked_again(folder)
+    assert is_run_again(folder)
     assert (folder / STEP.log).read_text().splitlines()[1:] == ["about to write", f"{folder}/b.txt: a copy"]
-    assert not walked_again(folder)
+    assert not is_run_again(folder)
 
 
 @pytest.mark.parametrize(
@@ -52,31 +52,31 @@ def test_what_stands_is_not_made_again(folder: Path) -> None:
     [("b.txt", "damaged"), ("b.txt", None), ("runs/one/run.json", "{"), ("runs/one/run.json", None), ("a.txt", "new")],
 )
 def test_what_is_changed_or_damaged_is_made_anew(folder: Path, name: str, content: str | None) -> None:
-    walked_again(folder)
+    is_run_again(folder)
     if content is None:
         (folder / name).unlink()
     else:
         (folder / name).write_text(content)
-    assert walked_again(folder)
+    assert is_run_again(folder)
     assert (folder / "b.txt").read_text() == (folder / "a.txt").read_text() == (content if name == "a.txt" else "first")
     assert (folder / "runs" / "one" / "run.json").read_text() == "{}"
-    assert not walked_again(folder)
+    assert not is_run_again(folder)
 
 
 def test_a_file_with_other_times_but_the_same_content_stands(folder: Path) -> None:
-    walked_again(folder)
+    is_run_again(folder)
     content = (folder / "b.txt").read_bytes()
     (folder / "b.txt").unlink()
     (folder / "b.txt").write_bytes(content)
-    assert not walked_again(folder)
+    assert not is_run_again(folder)
 
 
 def test_another_command_or_program_makes_it_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    walked_again(folder)
+    is_run_again(folder)
     other = Step(STEP.name, f"{STEP.command} --more", STEP.reads, STEP.makes)
-    assert not Journal.read(folder).stands(other)
+    assert not Journal.read(folder).is_done(other)
     monkeypatch.setattr(journals, "program_hash", lambda: "another program")
-    assert not Journal.read(folder).stands(STEP)
+    assert not Journal.read(folder).is_done(STEP)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, click.Abort, RuntimeError])
@@ -91,17 +91,17 @@ def test_a_step_that_is_stopped_leaves_nothing(
     done = step_journal.run
     monkeypatch.setattr(step_journal, "run", stopped)
     with pytest.raises(error):
-        step_journal.walk(STEP, Journal.read(folder))
+        step_journal.run_step(STEP, Journal.read(folder))
     assert sorted(path.name for path in folder.iterdir()) == ["a.txt", FILE_NAME, "labels", "logs", "scores"]
     monkeypatch.setattr(step_journal, "run", done)
-    assert walked_again(folder)
+    assert is_run_again(folder)
 
 
 def test_a_journal_that_cannot_be_read_says_nothing(folder: Path) -> None:
-    walked_again(folder)
+    is_run_again(folder)
     (folder / FILE_NAME).write_text("[1")
     assert Journal.read(folder).notes == {}
-    assert walked_again(folder)
+    assert is_run_again(folder)
 
 
 def test_a_folder_that_is_not_the_demos_is_left_alone(tmp_path: Path) -> None:
