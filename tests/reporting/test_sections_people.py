@@ -111,7 +111,7 @@ def test_exclusions_are_counted_per_rule() -> None:
     assert isinstance(rules, ReportTable)
     assert [column.values for column in rules.columns[1:2]] == [(2, 1)]
     assert rules.columns[3].values == ("`checks_passed`", "`median_seconds`")
-    assert "for 1 more than one applies" in rules.caption
+    assert "more than one applies to 1." in rules.caption
     assert "excluded: 2" in words(section)
     assert "answers excluded: 90" in words(section)
 

@@ -58,7 +58,7 @@ def _reasons(evidence: ReportInputs, screened: Screened) -> list[Block]:
     several = sum(len(rules) > 1 for rules in screened.reasons)
     n = len(screened.annotators)
     shares = [share_of(k, n) for _, k in counts.most_common()]
-    caption = f"An annotator counts for every rule that applies; for {several:,} more than one applies."
+    caption = f"An annotator counts for every rule that applies; more than one applies to {several:,}."
     return [
         ReportTable(
             "rules",

@@ -157,7 +157,7 @@ PREPROCESSING = DatasheetPart(
         DatasheetQuestion(
             "raw",
             "Are the raw answers kept?",
-            "state where the raw answers are kept, and who has access",
+            "state where the raw answers are kept, and for whom they are accessible",
             person=False,
         ),
         DatasheetQuestion("software", "Which software was used?", "name other programs and versions", person=False),
@@ -214,7 +214,7 @@ MAINTENANCE = DatasheetPart(
         DatasheetQuestion(
             "contributing",
             "Can others contribute?",
-            "state how to contribute answers, items or corrections, and who checks them",
+            "state how to contribute answers, items or corrections, and how they are checked",
         ),
         DatasheetQuestion(
             "withdrawal",
