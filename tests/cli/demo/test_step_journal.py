@@ -106,7 +106,7 @@ def test_a_journal_that_cannot_be_read_says_nothing(folder: Path) -> None:
 
 def test_a_folder_that_is_not_the_demos_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
-    with pytest.raises(BadSetting, match="not the demo's") as caught:
+    with pytest.raises(BadSetting, match="the demo did not create") as caught:
         step_journal.begin(tmp_path)
     assert "-o" in caught.value.fix
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
