@@ -320,12 +320,6 @@ def bad_number(value: object, expected: str, fix: str, where: ErrorLocation | Pa
     return BadTable(show(value), expected, fix, "bad-number", where)
 
 
-def missing_items(what: str, items: Sequence[str], fix: str, where: ErrorLocation | Path | None = None) -> BadTable:
-    """Items without a label, an input or another thing that every item needs."""
-    more = f" ({len(items):,} items have none)" if len(items) > 1 else ""
-    return BadTable(f"no {what} for item {show(items[0])}{more}", f"{what} for every item", fix, "missing-item", where)
-
-
 def damaged_file(what: str, reason: object, path: Path, fix: str = "copy or save the file again") -> BadFile:
     """A file whose content is broken; `reason` is the reader's error."""
     return BadFile(f"a damaged {what} ({str(reason)[:120]})", f"a complete {what}", fix, "damaged", path)

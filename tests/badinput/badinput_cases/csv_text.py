@@ -159,7 +159,7 @@ TERMINAL = (
         {"bad.csv": _with_column("mood")},
         OWN,
         {"item": ["a"]},
-        "not read",
+        "are ignored",
         "mood",
     ),
     warned(
@@ -167,7 +167,7 @@ TERMINAL = (
         {"bad.csv": _with_column(OSC)},
         OWN,
         {"item": ["a"]},
-        "not read",
+        "are ignored",
     ),
 )
 
