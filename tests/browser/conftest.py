@@ -1,4 +1,4 @@
-"""For browser tests: one Chromium a module, a fresh page a test, and small studies served by processes.
+"""For browser tests: one Chromium per module, a fresh page per test, and small studies served by processes.
 
 - `chromium`: the browser. `visitor(**context_options)`: a page in a context of its own, closed after the test; a page
   that logs an error, or throws one, fails the test unless `forgiving=True`.
@@ -40,7 +40,7 @@ def answering(server: StudyServer) -> StudyServer:
             time.sleep(0.02)
 
 
-# For a module and not for the run: while Playwright is at work its event loop runs in this thread, and tests elsewhere
+# For a module and not for the run: while Playwright is active its event loop runs in this thread, and tests elsewhere
 # that start one of their own would find it taken.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
@@ -83,7 +83,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A maker of served studies that stay up for the module: who asks for the same gets the same."""
+    """A maker of served studies that stay up for the module; equal studies are shared."""
     servers: dict[str, StudyServer] = {}
     with ExitStack() as stack:
 

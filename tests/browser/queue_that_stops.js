@@ -1,6 +1,6 @@
 /**
  * An outbox that is wrong on purpose: after the first request that fails it stops sending (as JATOS did), and what
- * waits is forgotten. The page is told that nothing is waiting. Tests put it in the place of /static/outbox.js, to see
+ * waits is forgotten. The page sees an empty queue. Tests put it in the place of /static/outbox.js, to see
  * that they would notice.
  */
 export class Outbox extends EventTarget {

@@ -146,7 +146,7 @@ class Watched:
             self.found.append(f"request {request.url[:80]}")
 
     def check(self, where: str) -> None:
-        """Nothing has happened so far, and nothing stands on the page that could."""
+        """No script has run so far, and the page contains none that could."""
         self.found += [f"violation {each}" for each in self.page.evaluate("window.violations")]
         strange = self.page.evaluate(
             """() => [...document.querySelectorAll('*')].filter((e) =>
@@ -343,7 +343,7 @@ def test_no_other_site_acts_for_the_researcher(tmp_path: Path, visitor: Visitor,
 def test_without_the_guard_another_site_lets_people_in(
     tmp_path: Path, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_guard, "_is_from_elsewhere", lambda *_: False)
+    monkeypatch.setattr(request_guard, "_is_cross_site", lambda *_: False)
     with served_here(write_study(tmp_path / "study", "choice", n_each=1)) as (site, url):
         before = rows(site, "happenings")
         with another_site(tmp_path / "evil", url) as port:

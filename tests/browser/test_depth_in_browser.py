@@ -1,4 +1,4 @@
-"""A single choice first: who is not sure says so and gets the deeper form, and so does who is drawn."""
+"""A single choice first: people who press "I am not sure" get the deeper form, and so do people who are drawn."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_storage_that_does_not_work(sits: Sits, broken: str) -> None:
 
 @pytest.mark.parametrize("broken", ["no IndexedDB", "quota full"])
 def test_without_storage_closing_the_page_asks_first(sits: Sits, broken: str) -> None:
-    """An answer that lives in the page only: the browser asks before it goes; who stays loses nothing."""
+    """An answer that lives in the page only: the browser asks before it closes; people who stay lose nothing."""
     asked: list[str] = []
 
     def stay(dialog: Dialog) -> None:
@@ -164,7 +164,7 @@ def test_a_laptop_asleep_for_two_hours(sits: Sits) -> None:
 
 @pytest.mark.parametrize("way_on", ["retry", "skip"])
 def test_the_picture_does_not_come(sits: Sits, way_on: str) -> None:
-    """The page says so, tries again when told to, and lets the person go on meanwhile; the trial comes back."""
+    """The page says so, tries again on request, and lets the participant continue meanwhile; the trial comes back."""
     sitting = sits(joining=False)
     page = sitting.page
     missing: list[str] = []

@@ -20,7 +20,7 @@ of_each_kind = pytest.mark.parametrize("kind", KINDS)
 QUEUE_THAT_STOPS = Path(__file__).parent / "queue_that_stops.js"
 WAITING = "not sent yet"
 SLOW_3G = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
-"""Milliseconds, bytes a second."""
+"""Milliseconds, bytes per second."""
 
 
 @pytest.fixture

@@ -345,7 +345,7 @@ def test_published_answers_in_the_published_form_take_the_events_planned(
     texts = [f"text {k}" for k in range(N_PUBLISHED + 1)]
     server = served("top_two", classes=first_pass.classes, texts=texts, batch_size=N_PUBLISHED + 1)
     study = read_study(server.study)
-    # A percent beside "no other class" says nothing: our form has no place for it, and neither has the plan.
+    # A percentage next to "no other option" means nothing: our form has no place for it, and neither has the plan.
     said = [msgspec.structs.replace(each, second_percent=None) if each.second is None else each for each in given]
     taken = [answer for answer in said if is_taken(answer, study)]
     # Second above first, more than 100 together, one class named twice, or named and ruled out: our form refuses them.

@@ -1,4 +1,4 @@
-"""The guide's pilot from an empty folder to a labelled table: its own commands, its own study, people in a browser."""
+"""The guide's pilot from an empty folder to a labeled table: its own commands, its own study, people in a browser."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def look(page: Page, name: str) -> None:
 
 
 def without_what_varies(said: str) -> list[str]:
-    """The lines a command printed, in any order, but for pseudonyms, addresses and numbers.
+    """The printed lines of a command, in any order, without pseudonyms, addresses and numbers.
 
     Which pictures were asked about again is drawn by chance, so of test-retest only the name is left.
     """

@@ -210,7 +210,7 @@ def test_nothing_is_left_after_going(served: Callable[..., StudyServer], visitor
 def test_a_page_that_the_browser_keeps_shows_nothing_after_logging_out(
     chromium: Browser, served: Callable[..., StudyServer]
 ) -> None:
-    """Browsers keep whole pages to go back to, even of those that no cache may keep. Playwright's do so when told."""
+    """Browsers keep whole pages for the back button, even with no-store; those of Playwright do with a setting."""
     server = served("choice", answers_per_item=6, batch_size=6)
     with chromium.browser_type.launch(
         executable_path="/usr/bin/chromium",

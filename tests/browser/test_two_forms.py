@@ -29,7 +29,7 @@ def test_each_trial_shows_its_own_form(served: Callable[..., StudyServer], visit
     person = Person.joins(visitor(), server)
     person.goes_to("instructions")
     prompts = [each["prompt"] for each in person.config["questions"]]
-    # The keys of both forms are told before.
+    # The keys of both forms are listed before.
     assert person.page.locator("main h3").all_text_contents() == prompts
     person.begins()
     given = []

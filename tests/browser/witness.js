@@ -1,7 +1,7 @@
 /**
  * A witness in the page, put there by the tests before anything else runs. It tells, in order: `submitted` (the page
  * took the answer to a trial), `born` (a page begins), `stored` and `aside` (the server said so of a trial), `saved` (the line in the head
- * changed), `code` (a completion code stands on the page).
+ * changed), `code` (the page shows a completion code).
  */
 (() => {
   const tell = (what, detail) => globalThis.tellTheTest(what, detail);

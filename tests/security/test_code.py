@@ -114,7 +114,7 @@ def full_address(nodes: Nodes) -> Iterator[int]:
 
 
 def within(nodes: Nodes, line: int) -> str:
-    """The function a line stands in."""
+    """The function that contains a line."""
     found = [
         node
         for node in nodes

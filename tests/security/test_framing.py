@@ -79,7 +79,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AskedSite]:
 
 @contextlib.contextmanager
 def listened(asked: AskedSite, protocol: type | None = None) -> Iterator[int]:
-    """The study on a socket, with another protocol if told so; yields the port."""
+    """The study on a socket, optionally with another protocol; yields the port."""
     with contextlib.closing(bind_socket("127.0.0.1", 0)) as listener:
         server = create_server(asked.site, LOOPBACK)
         if protocol is not None:
@@ -102,7 +102,7 @@ def port(asked: AskedSite) -> Iterator[int]:
 
 
 def said(port: int, request: bytes) -> bytes:
-    """What comes back until the server hangs up; who holds the line open for more is cut off."""
+    """The reply until the server closes the connection; a client that keeps it open is cut off."""
     received = b""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         with contextlib.suppress(ConnectionError):

@@ -1,4 +1,4 @@
-"""S30, S32: how much is taken, from whom, how fast; and that nobody loses an answer by being told to wait."""
+"""S30, S32: limits per participant and address, and that nobody loses an answer by waiting."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_addresses_are_those_a_named_proxy_tells_and_nobody_elses(asked: AskedSi
 
     behind = client(("127.0.0.1",), "127.0.0.1")
     assert [joined(behind, "192.0.2.7") for _ in range(3)] == [303, 303, 429]
-    # What stands before the proxy's own word was written by whoever asks.
+    # Everything before the proxy's own entry was written by the client.
     assert joined(behind, "198.51.100.9, 192.0.2.7") == 429
     assert joined(behind, "192.0.2.8") == 303
     # Nobody else is believed: neither without a proxy, nor from another address than the proxy's.

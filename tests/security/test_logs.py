@@ -149,7 +149,7 @@ def test_a_statement_that_fails_does_not_say_what_it_was_given(asked: AskedSite)
     with asked.site.reader.connect() as connection, pytest.raises(sa.exc.DBAPIError) as failed:
         connection.execute(sa.insert(table), row)
     assert "telltale" not in str(failed.value)
-    # The control: an engine that is not told to keep it to itself says it.
+    # The control: an engine without hide_parameters shows it.
     engine = sa.create_engine("sqlite://")
     METADATA.create_all(engine)
     with engine.connect() as connection, pytest.raises(sa.exc.DBAPIError, match="telltale"):

@@ -72,7 +72,7 @@ def test_every_id_of_a_request_replaced_by_anothers_finds_nothing(asked: AskedSi
         # Nor under the key it was stored with: a key is its person's.
         assert bert.submit(bert.body({"class": "cat"}, trial=theirs, key="annas-key")).status == 404
     assert asked.rows() == before
-    # What is not there and what is somebody else's cannot be told apart.
+    # An unknown object and that of another participant give the same reply.
     missing = bert.submit(bert.body({"class": "cat"}, trial="A" * 16))
     theirs_reply = bert.submit(bert.body({"class": "cat"}, trial=open_trial))
     assert missing.status == theirs_reply.status
@@ -89,7 +89,7 @@ def test_no_id_can_be_counted_up(asked: AskedSite) -> None:
     for ids, length in ((tokens, 32), (handles, 16), (answers, 16)):
         assert len(set(ids)) == len(ids)
         assert all(re.fullmatch(rf"[\w-]{{{length}}}", each) for each in ids), ids
-        # Of neighbours no two begin alike, as numbers in a row would.
+        # Consecutive handles do not begin alike, as numbers in a row would.
         assert len({each[:6] for each in ids}) == len(ids)
 
 

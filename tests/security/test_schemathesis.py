@@ -67,7 +67,7 @@ class Fuzzed:
         self._http = requests.Session()
 
     def document(self, path: str) -> tuple[dict[str, Any], dict[str, str]]:
-        """The document with what can be known put in, and the headers of who asks."""
+        """The document with known parameters, and the headers of the client."""
         asked = self.asked
         asked.site.writer.run(lambda running: set_paused(running, False, "test"))
         people = [asked.ready() for _ in range(3)]
@@ -205,6 +205,6 @@ def test_a_server_that_accepts_anything_is_found_out(fuzzed: Fuzzed, monkeypatch
 
 
 def test_a_server_that_fails_is_found_out(fuzzed: Fuzzed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.server.pages._whole", lambda text: 1 // (len(text) - len(text)))
+    monkeypatch.setattr("sfumato.server.pages._number", lambda text: 1 // (len(text) - len(text)))
     with pytest.raises((Exception, BaseExceptionGroup), match=r"[Ss]erver error"):
         run(fuzzed, "GET /s/{token}/examples/{index}", 5, [not_a_server_error])

@@ -1,4 +1,4 @@
-"""A study server in memory, as the client meets one, which can be told to fail in every way a network can."""
+"""A study server in memory for tests of the client; it can be set to fail in every way a network can."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Request:
 class StudyStub:
     """`deal(number of the person)` gives a person's stimuli; `parse` refuses an answer by raising `InvalidAnswer`.
 
-    `faults` are used up one a submitted answer. Everything that came stands in `requests`, what was kept in `stored`.
+    One of `faults` is used per submitted answer. `requests` holds every request, `stored` every stored answer.
     """
 
     deal: Callable[[int], Sequence[Stimulus]]
@@ -144,7 +144,7 @@ class StudyStub:
         whole = _http(status, body, more) if not isinstance(body, bytes) else _raw(status, body, more)
         split = whole.index(b"\r\n\r\n") + 4
         if is_answer and self.abort_all_every and len(self.answers) % self.abort_all_every == 0:
-            # Stored, but nobody will hear of it; and whoever else was waiting hears nothing either.
+            # Stored, but the connection closes without a reply, also for other waiting requests.
             self._abort_all()
             return False
         if fault == "silence":

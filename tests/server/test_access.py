@@ -52,7 +52,7 @@ ACCESS = {
     ("POST", "/studio/extend"): (401, 401, 401, 401, 200, 401),
     ("POST", "/studio/downloads"): (401, 401, 401, 401, 201, 401),
     ("GET", "/studio/downloads/{handle}"): (401, 401, 401, 401, 200, 401),
-    # What anybody may ask for. The door for a platform has a key that the platform alone is told.
+    # Public routes. The entry for a platform has a key that only the platform knows.
     ("GET", "/"): (200,) * 6,
     ("POST", "/join"): (303,) * 6,
     ("GET", "/from/{platform}/{entry}"): (404, 404, 404, 404, 303, 404),
@@ -60,7 +60,7 @@ ACCESS = {
     ("GET", "/static/kinds/{kind}/{file}"): (200,) * 6,
     ("GET", "/static"): (200,) * 6,
 }
-"""Every route there is, and what each role is told there. A new route needs a line here."""
+"""Every route and the status for each role. A new route needs a line here."""
 PERSONAL = [route for route in ACCESS if route[1].startswith("/s/")]
 BODIES = {
     "answers": {"key": "k", "trial": "t", "answer": {"class": "cat"}, "record": {"elapsed_ms": 1}},
@@ -120,7 +120,7 @@ class Roles:
         self._quota = 1000
 
     def ask(self, role: str, method: str, path: str) -> int:
-        """The status that somebody in this role is told; whatever a route is about is there."""
+        """The status for this role; the objects of the route exist."""
         asked = self._asked
         asked.site.writer.run(lambda running: set_paused(running, False, "test"))
         owner = asked.ready()
@@ -357,7 +357,7 @@ def test_replies_hold_what_the_person_may_know_and_nothing_else(asked: AskedSite
     for reply in walk(asked, visit):
         assert reply.status < 500
         for hushed in (*HUSHED, *people, other.token):
-            # Tokens and handles are random: the number of the quota may stand in one by chance.
+            # Tokens and handles are random: one may contain the number of the quota by chance.
             text = re.sub(r"[\w-]{24,}|\"(?:trial|answer)\":\"[\w-]{16}\"|pictures/[\w-]{16}", "", reply.text)
             assert hushed not in text, (hushed, text)
         if reply.header("content-type") == "application/json":

@@ -47,7 +47,7 @@ class Pauses:
 
 
 def visited(stub: StudyStub, visit: Callable[[BrowserClient], Awaitable[Any]], **settings: Any) -> Any:
-    """What `visit` returns, with a visitor who cannot wait for ever."""
+    """What `visit` returns, with a client that has a deadline."""
 
     async def run() -> Any:
         async with BrowserClient(stub.url, TOKEN, **({"deadline": 20, "sleep": Pauses()} | settings)) as visitor:

@@ -325,7 +325,7 @@ def test_weak_passwords_are_refused(weak: str, tmp_path: Path) -> None:
     study = read_study(write_picture_study(tmp_path, name="pets-study"))
     with pytest.raises(BadSetting, match=r"weak-password|8 characters") as refused:
         check_password(weak, study)
-    # What was typed is not told, unless it is the very word for what was asked.
+    # The message does not repeat the password, unless it is a word of the message itself.
     assert weak in ("", "password") or weak not in str(refused.value)
 
 

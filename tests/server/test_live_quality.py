@@ -33,7 +33,7 @@ def at_work(store: str, **quality: object) -> AtWork:
 
 
 def seen_live(at: AtWork) -> AgreementSummary:
-    """As the researcher's page has it, read beside the writer."""
+    """As the dashboard shows it, read next to the writer."""
     engine = sa.create_engine(StoreLocation.of(at.store).url, poolclass=sa.NullPool)
     with engine.connect() as connection:
         rows = sampled_answers(connection, at.running.number)

@@ -1,4 +1,4 @@
-"""Serving: this machine alone unless told otherwise, one server a store, and a process that loads no tables."""
+"""Serving: loopback only by default, one server per store, and a process that imports no tables."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_port_in_use_is_said(server: StudyServer, tmp_path: Path) -> None:
 
 
 def test_an_address_that_was_said_takes_connections() -> None:
-    # People follow the address as soon as it is printed: whoever comes before the server is up waits in line.
+    # People open the address as soon as it is printed: requests before the server is up wait in the queue.
     with bind_socket("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname(), timeout=5):
         pass
 

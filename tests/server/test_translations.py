@@ -1,4 +1,4 @@
-"""Languages: every catalogue says the same things, pages and scripts say nothing besides, and people get their own."""
+"""Languages: every catalog has the same sentences, pages have no other texts, and people get their language."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_catalogue_that_differs_is_found(wrong: dict[str, Any]) -> None:
         changed("rest.title", "<b>A pause</b>"),
         changed("rest.title", "A pause..."),
         changed("rest.title", "It's a pause"),
-        changed("wrong.attempts", {"one": "You can try once more."}),
+        changed("wrong.attempts", {"one": "You can try again."}),
         changed("wrong.attempts", {"one": "You can try {n} times more.", "other": "You can try again."}),
     ],
 )

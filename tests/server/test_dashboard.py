@@ -336,7 +336,7 @@ def test_cost_by_hand(tmp_path: Path) -> None:
     answers = [(item, 0, 1.0, 0) for item in range(1, 6)] + [(1, 1, 1.0, 0)] + [(item, 2, 1.0, 0) for item in (1, 2, 3)]
     people = [_person(0, finished=True), _person(1, seen=0), _person(2, withdrawn=True)]
     told = cost(study, _tally(*answers), dict.fromkeys(range(1, 13), 2), people, now=1)
-    # One batch of five is earned, one begun; who withdrew gave three fifths of one. 16 of 24 answers are still to come:
+    # One batch of five is earned, one is pending; the one who withdrew gave 3 of 5 answers. 16 of 24 are still to come:
     # four batches more.
     assert told == {"currency": "GBP", "fee": 0.0, "so_far": 2.0, "under_way": 2.0, "left": 1.2, "to_the_end": 11.2}
 
