@@ -1,17 +1,17 @@
-"""Training side by side: how much faster than apart, and what human doubt is worth.
+"""Training: speed of stacked networks, and the effect of soft labels.
 
     SFUMATO_DATA=/path/to/data python bench/train.py [stacked] [protocol] [cifar] [fashion] [--write docs/train.md]
 
-stacked   8 networks on 2,131 pictures of 28 px, batches of 64, five epochs with all that comes before them: as one
-          stack, against a loop with TensorDataset and DataLoader for each. CPU seconds of one thread, the two in
-          turn, each in its process. Weights are compared after the first epoch.
-protocol  the soft-digits protocol: 8 targets x 3 networks x 6 seeds, 100 epochs each, 2,131 pictures to learn from and
-          914 to predict after every epoch (its validation and test items), with dynamics. On pictures of
-          Fashion-MNIST: soft-digits itself is not public. Some 20 minutes of CPU.
+stacked   8 networks on 2,131 images of 28 px, batches of 64, five epochs including preparation: as one stacked network,
+          and with a TensorDataset and DataLoader loop for each. CPU seconds of one thread, alternating, each in its
+          own process. Weights are compared after the first epoch.
+protocol  the soft-digits protocol: 8 targets x 3 networks x 6 seeds, 100 epochs each, 2,131 training images and 914
+          images predicted after every epoch (validation and test items), with dynamics. On images of Fashion-MNIST,
+          because soft-digits is not public. About 20 minutes of CPU time.
 cifar     CIFAR-10H with the small network, 8 targets x 5 paired seeds (see published_runs.py).
 fashion   Fashion-MNIST-H likewise with LeNet, 6 paired seeds.
 
-Without a name: all. Run it alone; two processes work at a time, each with one thread.
+Without a name: all. Run nothing else at the same time; it uses two processes with one thread each.
 """
 
 from __future__ import annotations
@@ -52,32 +52,32 @@ ASKED = {"simple-ffn": 3.4, "deeper-ffn": 2.7, "lenet": 2.8}
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Pictures with their original labels and people's, and which of them are learnt from."""
+    """Images with original and people's labels, and the rows of the training items."""
 
     images: np.ndarray
     training_set: TrainingSet
-    learnt: np.ndarray
+    train: np.ndarray
     tested: np.ndarray
 
     def task(
         self, network: str, recipe: Recipe, seed: int, targets: Sequence[str] = TARGETS, *, with_tested: bool = True
     ) -> RunGroup:
-        training_set = self.training_set.take(self.learnt)
-        scale = PixelScale.of(self.images[self.learnt])
+        training_set = self.training_set.take(self.train)
+        scale = PixelScale.of(self.images[self.train])
         labels = [target_named(name, {}).labels(training_set, np.random.default_rng(seed)) for name in targets]
         return RunGroup(
             tuple(targets),
             network_named(network),
             tuple(labels),
             training_set,
-            scale.applied(self.images[self.learnt]),
+            scale.applied(self.images[self.train]),
             recipe,
             seed,
             test_images=scale.applied(self.images[self.tested]) if with_tested else None,
         )
 
 
-def fashion_mnist_h(n_learnt: int) -> Data:
+def fashion_mnist_h(n_train: int) -> Data:
     """The first pictures of the test set to learn from, 914 others to predict."""
     images = np.load(DATA / "fashion-mnist" / "test.npz")["images"]
     with np.load(DATA / "fashion-mnist-h" / "counts.npz") as file:
@@ -86,7 +86,7 @@ def fashion_mnist_h(n_learnt: int) -> Data:
     training_set = TrainingSet(
         tuple(map(str, range(len(images)))), tuple(map(str, range(counts.shape[1]))), original, people
     )
-    return Data(images, training_set, np.arange(n_learnt), np.arange(7000, 7914))
+    return Data(images, training_set, np.arange(n_train), np.arange(7000, 7914))
 
 
 # --- how much faster ---
@@ -134,7 +134,7 @@ def train_stacked(task: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
 
 
 def timed(train: Callable[[RunGroup, int], list[dict[str, torch.Tensor]]], network: str, turn: Connection) -> None:
-    """In a process of its own: some epochs whenever told to, their CPU seconds; the weights after one in the end."""
+    """Runs in its own process: trains on request, sends the CPU seconds, and at the end the weights after one epoch."""
     torch.set_num_threads(1)
     task = stacked_task(network)
     first = [{name: tensor.numpy() for name, tensor in state.items()} for state in train(task, 1)]
@@ -146,7 +146,7 @@ def timed(train: Callable[[RunGroup, int], list[dict[str, torch.Tensor]]], netwo
 
 
 def stacked() -> list[list[str]]:
-    """The ratio of CPU seconds, and how far the weights are from those learnt apart."""
+    """The ratio of CPU seconds, and the largest difference of the weights from separate training."""
     context = get_context("spawn")
     rows = []
     for network, asked in ASKED.items():

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Overhead:
-    """What a training with checkpoints took beside one without."""
+    """The time of a training with checkpoints, compared with one without."""
 
     ratio: float
     """Of the CPU seconds of the one and the other; on a machine with others on it, right to a few hundredths."""

@@ -25,7 +25,7 @@ from itertools import islice
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, TypeVar
 
-from sfumato.tables.errors import BadSetting, MissingExtra, NotNow, SfumatoError, show, unknown
+from sfumato.tables.errors import BadSetting, NotNow, SfumatoError, missing_extra, show, unknown
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -162,10 +162,10 @@ def _run_in_worker(job: Any) -> Any:
 
 def _worker_died() -> NotNow:
     return NotNow(
-        f"found that a worker process died {RESTARTS + 1} times",
-        expected="the worker processes to be running",
-        fix="there may be too little memory: use fewer processes; run the command again to continue",
-        code="worker-died",
+        f"that a worker process died {RESTARTS + 1} times",
+        "the worker processes to be running",
+        "there may be too little memory: use fewer processes; run the command again to continue",
+        "worker-died",
     )
 
 
@@ -211,12 +211,7 @@ def _run_on_cluster(run: Callable[[Any], Any], on_worker_start: Callable[[], Non
 def need_ray() -> None:
     """Raise an error if Ray is not installed."""
     if find_spec("ray") is None:
-        raise MissingExtra(
-            "found no ray",
-            expected="ray, for --engine ray",
-            fix='pip install "sfumato[scale]", or use the local engine',
-            code="missing-extra",
-        )
+        raise missing_extra("ray", "for --engine ray", "scale", ", or use the local engine")
 
 
 def cluster(n_cpus: int, address: str | None = None) -> AbstractContextManager[None]:
@@ -279,10 +274,10 @@ def connection(address: str) -> Iterator[None]:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, OverflowError, ValueError) as error:
         raise BadSetting(
-            f"found no Ray cluster at {show(address)}",
-            expected="the address of a running cluster",
-            fix="start one with ray start --head, or omit the address and RAY_ADDRESS",
-            code="no-cluster",
+            f"no Ray cluster at {show(address)}",
+            "the address of a running cluster",
+            "start one with ray start --head, or omit the address and RAY_ADDRESS",
+            "no-cluster",
         ) from error
     try:
         yield
@@ -297,8 +292,7 @@ def check_cpus(n_workers: int) -> None:
     n_cpus = int(ray.cluster_resources().get("CPU", 0))
     if n_cpus < n_workers:
         raise BadSetting(
-            f"found a Ray cluster of {n_cpus} CPUs for {n_workers} workers",
-            expected="one CPU per worker",
-            fix="use fewer workers, or a larger cluster",
-            code="bad-setting",
+            f"a Ray cluster of {n_cpus} CPUs for {n_workers} workers",
+            "one CPU per worker",
+            "use fewer workers, or a larger cluster",
         )

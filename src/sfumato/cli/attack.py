@@ -36,10 +36,7 @@ class Number(click.ParamType):  # type: ignore[type-arg, unused-ignore]
         except (ValueError, ZeroDivisionError, OverflowError):
             option = param.opts[0] if param else "a number"
             raise BadSetting(
-                f"found {option} {show(value)}",
-                expected="a number or a fraction",
-                fix=f"write for example {option} 4/255",
-                code="bad-setting",
+                f"{option} {show(value)}", "a number or a fraction", f"write for example {option} 4/255"
             ) from None
 
 

@@ -106,10 +106,10 @@ def _check_options(inputs: Path | None, kinds: tuple[str, ...] | None, extra: tu
 
     if inputs is None and (kinds is not None or not extra):
         raise BadSetting(
-            "found no --inputs",
-            expected="images to corrupt, or other images to predict",
-            fix="give --inputs X.npz, or --extra NAME=FILE",
-            code="missing-source",
+            "no --inputs",
+            "images to corrupt, or other images to predict",
+            "give --inputs X.npz, or --extra NAME=FILE",
+            "missing-source",
         )
 
 
@@ -134,10 +134,9 @@ def _extra(named: tuple[str, ...]) -> dict[str, Inputs]:
         name, equals, path = text.partition("=")
         if not name.strip() or not equals or not path or name.strip() in found:
             raise BadSetting(
-                f"found --extra {show(text)}{' with a name that was already used' if name.strip() in found else ''}",
-                expected="a name and a file, each name once",
-                fix="write for example --extra cinic=cinic.npz",
-                code="bad-setting",
+                f"--extra {show(text)}{' with a name that was already used' if name.strip() in found else ''}",
+                "a name and a file, each name once",
+                "write for example --extra cinic=cinic.npz",
             )
         found[name.strip()] = Inputs.read(path)
     return found

@@ -153,9 +153,7 @@ def _document(settings: dict[str, Any]) -> dict[str, Any]:
     if "augment" in settings:
         document["augmentation"] = settings["augment"]
     if "folds" in settings and "split" in settings:
-        raise BadSetting(
-            "found --folds with --split", expected="one of them", fix="omit one of them", code="bad-setting"
-        )
+        raise BadSetting("--folds with --split", "one of them", "omit one of them")
     if "folds" in settings:
         document["split"] = {"name": "k-fold", "k": settings["folds"]}
     if "split" in settings:
@@ -169,10 +167,7 @@ def _refuse_with_grid(settings: dict[str, Any]) -> None:
 
         option = next(iter(settings)).replace("_", "-")
         raise BadSetting(
-            f"found --{option} with --grid",
-            expected="all settings in the file",
-            fix=f"omit --{option}, or write it into the file",
-            code="bad-setting",
+            f"--{option} with --grid", "all settings in the file", f"omit --{option}, or write it into the file"
         )
 
 

@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as safetensors_of
 from torch import Tensor
 
-from sfumato.tables.errors import BadFile, CannotWrite, ErrorLocation, SfumatoWarning
+from sfumato.tables.errors import BadFile, CannotWrite, SfumatoWarning
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.run_group import RunState
@@ -95,11 +95,10 @@ class Checkpoints:
                 raise PermissionError("no permission to write")
         except OSError as error:
             raise CannotWrite(
-                f"found that no checkpoint can be written here ({error.strerror or error})",
-                expected="a folder with write permission",
-                fix="check the folder's permissions, or choose another place",
-                code="cannot-write",
-                where=ErrorLocation(str(self.folder)),
+                f"that no checkpoint can be written here ({error.strerror or error})",
+                "a folder with write permission",
+                "check the folder's permissions, or choose another place",
+                where=self.folder,
             ) from error
         # Incomplete files of a process that was killed.
         for part in self.folder.glob(".checkpoint-*.part"):
@@ -145,11 +144,11 @@ class Checkpoints:
             return checkpoint
         if damaged:
             raise BadFile(
-                f"found every checkpoint damaged: {', '.join(damaged)}",
-                expected="an undamaged checkpoint to resume from",
-                fix="restore one from a backup, or delete the folder and start again",
-                code="damaged-checkpoint",
-                where=ErrorLocation(str(self.folder)),
+                f"every checkpoint damaged: {', '.join(damaged)}",
+                "an undamaged checkpoint to resume from",
+                "restore one from a backup, or delete the folder and start again",
+                "damaged-checkpoint",
+                self.folder,
             )
         return None
 

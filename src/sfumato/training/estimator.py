@@ -44,10 +44,10 @@ class EstimatorModel:
         probs = labels.mean().astype(np.float64)
         if len(x) != len(probs):
             raise BadTable(
-                f"found {len(x):,} rows of inputs",
-                expected=f"{len(probs):,}, one per item with a label",
-                fix="give the inputs in the order of the labels",
-                code="wrong-shape",
+                f"{len(x):,} rows of inputs",
+                f"{len(probs):,}, one per item with a label",
+                "give the inputs in the order of the labels",
+                "wrong-shape",
             )
         flat = _flat(x)
         fitted = copy.deepcopy(self.estimator)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from sfumato.tables.errors import BadSetting, ErrorLocation, SfumatoWarning, show
+from sfumato.tables.errors import BadSetting, SfumatoWarning, show
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.checkpoint import delete_checkpoints
@@ -211,11 +211,11 @@ class Experiment:
         assert run is not None, "networks are pretrained before any target is trained"
         if run.metadata["ended"] == "diverged":
             raise BadSetting(
-                f"found that {run.folder.name} diverged",
-                expected="a pretrained network to start with",
-                fix="pretrain with a smaller rate, into another folder",
-                code="diverged",
-                where=ErrorLocation(str(run.folder)),
+                f"that {run.folder.name} diverged",
+                "a pretrained network to start with",
+                "pretrain with a smaller rate, into another folder",
+                "diverged",
+                run.folder,
             )
         return run.weights()
 
@@ -257,10 +257,10 @@ class Experiment:
         if not self.allow_drift:
             raise BadSetting(
                 found,
-                expected="a folder with runs of this grid only",
-                fix="choose another folder with -o, or keep the run with --allow-drift",
-                code="drift",
-                where=ErrorLocation(str(run.folder)),
+                "a folder with runs of this grid only",
+                "choose another folder with -o, or keep the run with --allow-drift",
+                "drift",
+                run.folder,
             )
         warnings.warn(f"{found}; it is kept ({run.folder})", SfumatoWarning, stacklevel=2)
         return True

@@ -57,11 +57,11 @@ class ExperimentFile:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise BadFile(
-                f"found text that is not TOML ({error})",
-                expected="TOML, as in examples/grid.toml",
-                fix="correct the line",
-                code="bad-toml",
-                where=ErrorLocation(str(path)),
+                f"text that is not TOML ({error})",
+                "TOML, as in examples/grid.toml",
+                "correct the line",
+                "bad-toml",
+                path,
             ) from error
         lines = lines_of(text)
 
@@ -142,10 +142,10 @@ class ExperimentFile:
         if "inputs" not in section:
             raise BadSetting(
                 f"found no inputs in [{name}]" if self.where("x").file else "found no inputs",
-                expected="an npz with the images",
-                fix="give --inputs X.npz, or inputs in the experiment file",
-                code="missing-source",
-                where=self.where(name),
+                "an npz with the images",
+                "give --inputs X.npz, or inputs in the experiment file",
+                "missing-source",
+                self.where(name),
             )
         return {key: self._path((name, key), section[key]) for key in DATA[:-1] if key in section}
 
@@ -274,9 +274,8 @@ class ExperimentFile:
 
     def _bad(self, keys: tuple[str, ...], value: Any, expected: str) -> BadSetting:
         return BadSetting(
-            f"found {keys[-1]} = {show(described(value))}",
-            expected=expected,
-            fix=f"change {keys[-1]}; examples/grid.toml shows every key",
-            code="bad-setting",
+            f"{keys[-1]} = {show(described(value))}",
+            expected,
+            f"change {keys[-1]}; examples/grid.toml shows every key",
             where=self.where(*keys),
         )

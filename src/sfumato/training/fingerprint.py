@@ -68,10 +68,10 @@ class Fingerprint:
             return
         raise BadSetting(
             found,
-            expected="the settings, data, versions and threads of its start",
-            fix="restore them, use --allow-drift, or delete the checkpoint to start again",
-            code="drift",
-            where=ErrorLocation(file),
+            "the settings, data, versions and threads of its start",
+            "restore them, use --allow-drift, or delete the checkpoint to start again",
+            "drift",
+            ErrorLocation(file),
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -65,28 +65,19 @@ class Grid:
     def __post_init__(self) -> None:
         for what, values in (("targets", self.targets), ("networks", self.networks), ("seeds", self.seeds)):
             if not values:
-                raise BadSetting(f"found no {what}", expected="at least one", fix=f"give {what}", code="bad-setting")
+                raise BadSetting(f"no {what}", "at least one", f"give {what}")
         if len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
-            raise BadSetting(
-                f"found the seeds {list(self.seeds)}",
-                expected="integers from 0, each once",
-                fix="choose other seeds",
-                code="bad-setting",
-            )
+            raise BadSetting(f"the seeds {list(self.seeds)}", "integers from 0, each once", "choose other seeds")
         if PRETRAINED in self.targets:
             raise BadSetting(
-                f"found a target called {PRETRAINED}",
-                expected="another name: this one is used for pretrained networks",
-                fix="rename it",
-                code="bad-setting",
+                f"a target called {PRETRAINED}", "another name: this one is used for pretrained networks", "rename it"
             )
         names = [RunKey(target, network, 0, 0).name for target in self.targets for network in self.networks]
         if len(set(names)) < len(names):
             raise BadSetting(
-                "found targets or networks whose runs would share a folder",
-                expected="names that differ in letters and digits",
-                fix="give each of them another name",
-                code="bad-setting",
+                "targets or networks whose runs would share a folder",
+                "names that differ in letters and digits",
+                "give each of them another name",
             )
         check_device(self.device)
 
@@ -156,10 +147,9 @@ def check_device(name: str) -> torch.device:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise BadSetting(
-            f"found the device {show(name)} ({str(error).splitlines()[0][:80]})",
-            expected="a device of this machine: cpu, cuda, cuda:1, mps ...",
-            fix="omit --device to train on the CPU",
-            code="bad-setting",
+            f"the device {show(name)} ({str(error).splitlines()[0][:80]})",
+            "a device of this machine: cpu, cuda, cuda:1, mps ...",
+            "omit --device to train on the CPU",
         ) from None
     return device
 
@@ -168,10 +158,10 @@ def check_image_size(shape: tuple[int, ...], other: tuple[int, ...]) -> None:
     """Raise an error if the images to pretrain on have another size."""
     if shape != other:
         raise BadTable(
-            f"found images of {' x '.join(map(str, other))} to pretrain on",
-            expected=f"the size of the other images: {' x '.join(map(str, shape))}",
-            fix="give images of the same size",
-            code="wrong-shape",
+            f"images of {' x '.join(map(str, other))} to pretrain on",
+            f"the size of the other images: {' x '.join(map(str, shape))}",
+            "give images of the same size",
+            "wrong-shape",
         )
 
 

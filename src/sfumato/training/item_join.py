@@ -15,8 +15,8 @@ from jaxtyping import Float, Int
 
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.columns import check_columns
-from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing, show, unknown
-from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, doubled_item, listing, no_rows, show, unknown
+from sfumato.tables.files import read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import TextReader
@@ -44,11 +44,11 @@ def join_items(
     """
     if inputs.images is None:
         raise BadTable(
-            "found texts",
-            expected="images, which the networks need",
-            fix="give an npz with images, or train on texts in Python with EstimatorModel",
-            code="no-images",
-            where=_where(inputs.path),
+            "texts",
+            "images, which the networks need",
+            "give an npz with images, or train on texts in Python with EstimatorModel",
+            "no-images",
+            inputs.path,
         )
     original_path = None
     if original is None and inputs.labels is not None:
@@ -59,11 +59,11 @@ def join_items(
     if (rows < 0).any():
         missing = [labeled[i] for i in np.flatnonzero(rows < 0)]
         raise BadTable(
-            f"found no input for {_some(missing)}",
-            expected="an input for every item that has a label",
-            fix="give the inputs of all items, or remove these items from the labels",
-            code="missing-input",
-            where=_where(inputs.path),
+            f"no input for {_some(missing)}",
+            "an input for every item that has a label",
+            "give the inputs of all items, or remove these items from the labels",
+            "missing-input",
+            inputs.path,
         )
     kept = np.sort(rows)
     items = tuple(inputs.items[i] for i in kept)
@@ -98,7 +98,7 @@ def read_original(path: str | Path) -> dict[str, str]:
         names = _texts(items.read(chunk.column("item")))
         for i, (item, label) in enumerate(zip(names, _texts(labels.read(chunk.column("label"))), strict=True)):
             if item in found:
-                raise _doubled(rows, start + i, item)
+                raise doubled_item(item, rows.where(start + i, "item"))
             found[item] = label
     return found
 
@@ -107,27 +107,17 @@ def _texts(pieces: Iterable[pa.DictionaryArray]) -> list[str]:
     return [text for piece in pieces for text in piece.to_pylist()]
 
 
-def _doubled(rows: Rows, row: int, item: str) -> BadTable:
-    return BadTable(
-        f"found item {show(item)} a second time",
-        expected="each item once",
-        fix="keep one row per item",
-        code="doubled-item",
-        where=rows.where(row, "item"),
-    )
-
-
 def original_classes(labels: SoftLabels) -> dict[str, str]:
     """The class of each item, from one-hot labels."""
     soft = labels.probs.max(axis=1) < 1
     if soft.any():
         row = int(np.argmax(soft))
         raise BadTable(
-            f"found a soft label for item {show(labels.items[row].as_py())}",
-            expected="one class per item, with probability 1",
-            fix="give soft labels with --labels, and a table with item and label with --original",
-            code="not-one-hot",
-            where=ErrorLocation(str(labels.path) if labels.path else None, row=row),
+            f"a soft label for item {show(labels.items[row].as_py())}",
+            "one class per item, with probability 1",
+            "give soft labels with --labels, and a table with item and label with --original",
+            "not-one-hot",
+            ErrorLocation(str(labels.path) if labels.path else None, row=row),
         )
     best = labels.probs.argmax(axis=1)
     return {item: labels.classes[k] for item, k in zip(labels.items.to_pylist(), best.tolist(), strict=True)}
@@ -146,15 +136,13 @@ def _labeled_items(people: SoftLabels | None, original: Original | None, beliefs
         items = beliefs.item.names.to_pylist()
     else:
         raise BadSetting(
-            "found no labels",
-            expected="soft labels, original classes or beliefs",
-            fix="give --labels, --original or --beliefs, or an npz with labels",
-            code="missing-source",
+            "no labels",
+            "soft labels, original classes or beliefs",
+            "give --labels, --original or --beliefs, or an npz with labels",
+            "missing-source",
         )
     if not items:
-        raise BadTable(
-            "found no rows", expected="at least one label", fix="check how the file was made", code="no-rows"
-        )
+        raise no_rows("at least one label")
     return items
 
 
@@ -186,11 +174,11 @@ def _columns(
         parts = [f"the additional class {listing(others)}"] if others else []
         parts += [f"no class {listing(missing)}"] if missing else []
         raise BadTable(
-            f"found {what} with {' and '.join(parts)}",
-            expected=f"the classes {listing(classes)}, in any order",
-            fix="use the same classes in every file",
-            code="bad-classes",
-            where=_where(path),
+            f"{what} with {' and '.join(parts)}",
+            f"the classes {listing(classes)}, in any order",
+            "use the same classes in every file",
+            "bad-classes",
+            path,
         )
     place = {name: k for k, name in enumerate(own)}
     return np.array([place[name] for name in classes], np.int64)
@@ -217,10 +205,10 @@ def _original(
     missing = [item for item in items if item not in original]
     if missing:
         raise BadTable(
-            f"found no original label for {_some(missing)}",
-            expected="an original label for every item",
-            fix="complete the labels, or omit --original",
-            code="missing-item",
+            f"no original label for {_some(missing)}",
+            "an original label for every item",
+            "complete the labels, or omit --original",
+            "missing-item",
         )
     number = {name: k for k, name in enumerate(classes)}
     for item in items:
@@ -229,7 +217,7 @@ def _original(
                 "class",
                 original[item],
                 list(classes),
-                where=_where(path),
+                where=ErrorLocation(str(path) if path else None),
                 fix=f"item {show(item)} has it: use the same class names (class_names), or give --original",
             )
     return np.array([number[original[item]] for item in items], np.int64)
@@ -252,7 +240,3 @@ def _some(items: Sequence[str]) -> str:
     """`item 'a' (3 such items)`."""
     more = f" ({len(items):,} such items: {listing([show(item, 40) for item in items], 5)})" if len(items) > 1 else ""
     return f"item {show(items[0])}{more}"
-
-
-def _where(path: Path | None) -> ErrorLocation:
-    return ErrorLocation(str(path) if path else None)

@@ -90,8 +90,7 @@ class Recipe:
         if (self.patience or self.schedule.needs_validation) and not self.validation:
             setting = "patience" if self.patience else f"the schedule {self.schedule.name}"
             raise BadSetting(
-                f"found {setting} without validation items",
-                expected="a share of the items for validation",
-                fix="give validation, for example 0.1",
-                code="bad-setting",
+                f"{setting} without validation items",
+                "a share of the items for validation",
+                "give validation, for example 0.1",
             )

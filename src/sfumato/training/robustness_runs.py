@@ -93,10 +93,7 @@ def corruptions_for(
     unfit = [each.name for each in kinds if each.needs_color and not is_color]
     if unfit:
         raise BadSetting(
-            f"found {listing(unfit)} for gray images",
-            expected="corruptions for gray images",
-            fix=f"omit {listing(unfit)}",
-            code="no-colour",
+            f"{listing(unfit)} for gray images", "corruptions for gray images", f"omit {listing(unfit)}", "no-colour"
         )
     corrupted = [Corrupted(kind, check_severity(severity)) for kind in kinds for severity in severities]
     return tuple(dict.fromkeys([Corrupted(), *corrupted]))
@@ -187,10 +184,9 @@ def _check_distinct(names: Sequence[str]) -> None:
         folder = path_name(name)
         if folder in seen or not folder.strip(".-"):
             raise BadSetting(
-                f"found the condition {show(name)}{' a second time' if folder in seen else ''}",
-                expected="conditions whose names differ in letters and digits",
-                fix="give the data set another name: --extra NAME=FILE",
-                code="bad-setting",
+                f"the condition {show(name)}{' a second time' if folder in seen else ''}",
+                "conditions whose names differ in letters and digits",
+                "give the data set another name: --extra NAME=FILE",
             )
         seen.add(folder)
 
@@ -283,12 +279,12 @@ class AttackExperiment:
         missing = [item for item in items if item not in row]
         if missing:
             raise BadTable(
-                f"found no label for item {show(missing[0])} ({len(missing):,} such items), "
+                f"no label for item {show(missing[0])} ({len(missing):,} such items), "
                 f"which {run.folder.name} predicted",
-                expected="a label for every test item",
-                fix="give the labels of all test items",
-                code="missing-item",
-                where=ErrorLocation(str(self.people.path) if self.people is not None and self.people.path else None),
+                "a label for every test item",
+                "give the labels of all test items",
+                "missing-item",
+                ErrorLocation(str(self.people.path) if self.people is not None and self.people.path else None),
             )
         probs: Float[np.ndarray, "items classes"] = self._cached(
             ("labels", run.classes), lambda: self._targets(training_set)
@@ -316,12 +312,10 @@ class AttackExperiment:
         is_hard = self.targets == HardTarget.name
         if (self.original is None and self.inputs.labels is None) if is_hard else self.people is None:
             raise BadSetting(
-                f"found no label source for the target {self.targets}",
-                expected="the original label for every item" if is_hard else "people's label for every item",
-                fix="give --original or an npz with labels, or choose --targets majority"
-                if is_hard
-                else "give --labels",
-                code="missing-source",
+                f"no label source for the target {self.targets}",
+                "the original label for every item" if is_hard else "people's label for every item",
+                "give --original or an npz with labels, or choose --targets majority" if is_hard else "give --labels",
+                "missing-source",
             )
 
     def _digest(self) -> str:

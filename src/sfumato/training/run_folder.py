@@ -24,7 +24,7 @@ from safetensors.torch import save as safetensors_of
 from torch import Tensor, nn
 
 import sfumato
-from sfumato.tables.errors import BadFile, BadTable, ErrorLocation
+from sfumato.tables.errors import BadFile, BadTable
 from sfumato.tables.files import classes_metadata, read_document, read_rows, write_rows
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.inputs import Inputs
@@ -85,21 +85,21 @@ class Run:
         folder = Path(folder)
         if not (folder / RUN).is_file():
             raise BadFile(
-                "found no run.json",
-                expected="the folder of a finished run",
-                fix="run the experiment again: it trains missing runs",
-                code="no-such-run",
-                where=ErrorLocation(str(folder)),
+                "no run.json",
+                "the folder of a finished run",
+                "run the experiment again: it trains missing runs",
+                "no-such-run",
+                folder,
             )
         metadata = read_document(folder / RUN)
         missing = [key for key in ("target", "network", "seed", "settings", "classes", "ended") if key not in metadata]
         if not isinstance(metadata, dict) or missing:
             raise BadFile(
-                f"found no {', '.join(missing)}",
-                expected="a run.json as sfumato train writes it",
-                fix="delete the folder and run the experiment again",
-                code="bad-run",
-                where=ErrorLocation(str(folder / RUN)),
+                f"no {', '.join(missing)}",
+                "a run.json as sfumato train writes it",
+                "delete the folder and run the experiment again",
+                "bad-run",
+                folder / RUN,
             )
         return cls(folder, metadata)
 
@@ -143,11 +143,11 @@ class Run:
             weights: dict[str, Tensor] = load_file(path)
         except (SafetensorError, OSError) as error:
             raise BadFile(
-                f"found weights that cannot be read ({str(error)[:120]})",
-                expected="a complete model.safetensors",
-                fix="delete the run's folder and run the experiment again",
-                code="damaged",
-                where=ErrorLocation(str(path)),
+                f"weights that cannot be read ({str(error)[:120]})",
+                "a complete model.safetensors",
+                "delete the run's folder and run the experiment again",
+                "damaged",
+                path,
             ) from error
         return weights
 
@@ -179,16 +179,7 @@ class Predictor:
 
     def predict(self, inputs: Inputs) -> SoftLabels:
         """Predictions for images of the size that the network was trained on."""
-        images = inputs.images
-        found = None if images is None else shape_of(images)
-        if images is None or found != self.shape:
-            raise BadTable(
-                "found texts" if found is None else f"found images of {_size(found)}",
-                expected=f"images of {_size(self.shape)}",
-                fix="give images of the size the network was trained on",
-                code="wrong-shape",
-                where=ErrorLocation(str(inputs.path) if inputs.path else None),
-            )
+        images = check_image_shape(inputs, self.shape, "the network was trained on", "wrong-shape")
         network = SeparateNetworks([self.network]).eval()
         with torch.no_grad():
             probs = [
@@ -201,6 +192,19 @@ class Predictor:
 def shape_of(images: np.ndarray) -> tuple[int, int, int]:
     """Channels, height and width."""
     return (images.shape[3] if images.ndim == 4 else 1, images.shape[1], images.shape[2])
+
+
+def check_image_shape(
+    inputs: Inputs, shape: tuple[int, int, int], whose: str, texts_code: str = "no-images"
+) -> np.ndarray:
+    """The images of `inputs`, or an error if they do not have this shape; `whose` completes "images of the size"."""
+    if inputs.images is None:
+        raise BadTable("texts", f"images of {_size(shape)}", "give an npz with images", texts_code, inputs.path)
+    found = shape_of(inputs.images)
+    if found != shape:
+        fix = f"give images of the size {whose}"
+        raise BadTable(f"images of {_size(found)}", f"images of {_size(shape)}", fix, "wrong-shape", inputs.path)
+    return inputs.images
 
 
 def _size(shape: tuple[int, int, int]) -> str:

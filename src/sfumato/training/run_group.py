@@ -47,17 +47,16 @@ class RunGroup:
         assert len(self.images) == self.training_set.n_items, "one image per item"
         if not isinstance(self.recipe.mixing, Plain) and any(isinstance(each, CrowdLabels) for each in self.labels):
             raise BadSetting(
-                f"found the mixing {self.recipe.mixing.name} for a crowd target",
-                expected="images as people saw them",
-                fix="omit the mixing or the target",
-                code="bad-setting",
+                f"the mixing {self.recipe.mixing.name} for a crowd target",
+                "images as people saw them",
+                "omit the mixing or the target",
             )
         if self.n_validation >= self.training_set.n_items:
             raise BadSetting(
-                f"found {self.training_set.n_items} items with {self.n_validation} held out for validation",
-                expected="at least one training item",
-                fix="give more items, or a smaller validation part",
-                code="too-few-items",
+                f"{self.training_set.n_items} items with {self.n_validation} held out for validation",
+                "at least one training item",
+                "give more items, or a smaller validation part",
+                "too-few-items",
             )
 
     @property

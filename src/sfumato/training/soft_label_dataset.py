@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, listing, show
+from sfumato.tables.errors import BadFile, BadTable, listing, show
 from sfumato.tables.files import read_document
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
@@ -34,11 +34,11 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
         if (rows < 0).any():
             first = labels.items[int(np.argmax(rows < 0))].as_py()
             raise BadTable(
-                f"found no input for item {show(first)} ({int((rows < 0).sum()):,} labeled items have none)",
-                expected="an input for every labeled item",
-                fix="use the item names of the labels, or remove these labels",
-                code="missing-input",
-                where=ErrorLocation(str(inputs.path) if inputs.path else None),
+                f"no input for item {show(first)} ({int((rows < 0).sum()):,} labeled items have none)",
+                "an input for every labeled item",
+                "use the item names of the labels, or remove these labels",
+                "missing-input",
+                inputs.path,
             )
         self.items: tuple[str, ...] = tuple(labels.items.to_pylist())
         self.classes = labels.classes
@@ -68,11 +68,11 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
         names = words.get("splits", [])
         if split not in names:
             raise BadTable(
-                f"found no split {show(split)}",
-                expected=f"one of {listing(names)}" if names else "no split: the data set has none",
-                fix="choose another split, or omit it",
-                code="unknown-split",
-                where=ErrorLocation(str(folder)),
+                f"no split {show(split)}",
+                f"one of {listing(names)}" if names else "no split: the data set has none",
+                "choose another split, or omit it",
+                "unknown-split",
+                folder,
             )
         kept = np.flatnonzero(tensors["split"].numpy() == names.index(split))
         some = None if counts is None else counts[kept]
@@ -97,8 +97,8 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
 def _bad_folder(folder: Path, found: str) -> BadFile:
     return BadFile(
         found,
-        expected="a folder written by sfumato share --as pytorch with --inputs",
-        fix="share the data set again",
-        code="damaged",
-        where=ErrorLocation(str(folder)),
+        "a folder written by sfumato share --as pytorch with --inputs",
+        "share the data set again",
+        "damaged",
+        folder,
     )

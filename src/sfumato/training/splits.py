@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 from sfumato.study.text_file import read_text
-from sfumato.tables.errors import BadFile, BadSetting, BadTable, ErrorLocation, listing, show
+from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing, show
 from sfumato.tables.files import read_arrays, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.text_columns import TextReader
@@ -98,10 +98,10 @@ class NamedSplit:
         both = sorted(set(self.train) & set(self.test))
         if both:
             raise BadSetting(
-                f"found {listing([show(item, 40) for item in both], 5)} in both parts of the split",
-                expected="each item in one part only",
-                fix="remove them from one of the files",
-                code="overlapping-split",
+                f"{listing([show(item, 40) for item in both], 5)} in both parts of the split",
+                "each item in one part only",
+                "remove them from one of the files",
+                "overlapping-split",
             )
 
     @classmethod
@@ -114,10 +114,10 @@ class NamedSplit:
         unlabeled = [item for item in self.test if item not in row]
         if unlabeled:
             raise BadTable(
-                f"found no label for {listing([show(item, 40) for item in unlabeled], 5)} of the test items",
-                expected="a label for every test item",
-                fix="label them, or remove them from the test items",
-                code="missing-item",
+                f"no label for {listing([show(item, 40) for item in unlabeled], 5)} of the test items",
+                "a label for every test item",
+                "label them, or remove them from the test items",
+                "missing-item",
             )
         train = np.array(sorted(row[item] for item in self.train if item in row), np.int64)
         if not len(train) or not self.test:
@@ -167,11 +167,11 @@ def _listed(path: Path, inputs: Inputs) -> tuple[str, ...]:
     unknown_items = [item for item, row in zip(items, inputs.rows_of(items), strict=True) if row < 0]
     if unknown_items:
         raise BadTable(
-            f"found {listing([show(item, 40) for item in unknown_items], 5)}, which have no input",
-            expected="items that are among the inputs",
-            fix="use the item names of the inputs",
-            code="missing-input",
-            where=ErrorLocation(str(path)),
+            f"{listing([show(item, 40) for item in unknown_items], 5)}, which have no input",
+            "items that are among the inputs",
+            "use the item names of the inputs",
+            "missing-input",
+            path,
         )
     return tuple(dict.fromkeys(items))
 
@@ -180,32 +180,30 @@ def _numbered(path: Path, inputs: Inputs) -> list[str]:
     (numbers,) = read_arrays(path).values()
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         raise BadFile(
-            f"found an array of type {numbers.dtype} and shape {numbers.shape}",
-            expected="row numbers of the inputs, in one dimension",
-            fix="save the row numbers as integers",
-            code="wrong-type",
-            where=ErrorLocation(str(path)),
+            f"an array of type {numbers.dtype} and shape {numbers.shape}",
+            "row numbers of the inputs, in one dimension",
+            "save the row numbers as integers",
+            "wrong-type",
+            path,
         )
     wrong = (numbers < 0) | (numbers >= len(inputs))
     if wrong.any():
         raise BadFile(
-            f"found the row number {int(numbers[np.argmax(wrong)])}",
-            expected=f"numbers from 0 to {len(inputs) - 1}",
-            fix="count the rows of the inputs from 0",
-            code="missing-input",
-            where=ErrorLocation(str(path)),
+            f"the row number {int(numbers[np.argmax(wrong)])}",
+            f"numbers from 0 to {len(inputs) - 1}",
+            "count the rows of the inputs from 0",
+            "missing-input",
+            path,
         )
     return [inputs.items[i] for i in numbers.tolist()]
 
 
 def _too_few(n_items: int, expected: str) -> BadSetting:
-    return BadSetting(
-        f"found {n_items:,} items", expected=expected, fix="give more items, or another split", code="too-few-items"
-    )
+    return BadSetting(f"{n_items:,} items", expected, "give more items, or another split", "too-few-items")
 
 
 def _bad(name: str, value: object, expected: str) -> BadSetting:
-    return BadSetting(f"found {name} = {value}", expected=expected, fix=f"choose another {name}", code="bad-setting")
+    return BadSetting(f"{name} = {value}", expected, f"choose another {name}")
 
 
 def names_of(training_set: TrainingSet, index: Sequence[int] | np.ndarray) -> tuple[str, ...]:

@@ -220,10 +220,10 @@ def _widened(network: nn.Module, n_runs: int) -> nn.Module:
         )
     if any(True for _ in network.parameters(recurse=False)) or _is_random(network):
         raise BadSetting(
-            f"found a layer {type(network).__name__}",
-            expected="Linear, Conv2d, BatchNorm2d, layers without parameters, or layers with a method stacked",
-            fix="train this network with stacking off",
-            code="not-stackable",
+            f"a layer {type(network).__name__}",
+            "Linear, Conv2d, BatchNorm2d, layers without parameters, or layers with a method stacked",
+            "train this network with stacking off",
+            "not-stackable",
         )
     for name, child in network.named_children():
         setattr(network, name, _widened(child, n_runs))

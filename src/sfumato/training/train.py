@@ -56,10 +56,10 @@ class TrainedModels:
         tables = [table for table in found if table is not None]
         if not tables:
             raise BadSetting(
-                f"found no predictions of the target {target}",
-                expected="a run that did not diverge",
-                fix="train with a smaller learning rate",
-                code="no-predictions",
+                f"no predictions of the target {target}",
+                "a run that did not diverge",
+                "train with a smaller learning rate",
+                "no-predictions",
             )
         first = tables[0]
         probs = np.mean([table.probs for table in tables], axis=0)

@@ -18,13 +18,22 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-from sfumato.tables.errors import BadFile, BadSetting, BadTable, ErrorLocation, listing, show
+from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing, show
 from sfumato.tables.files import read_document
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.networks import Network
-from sfumato.training.run_folder import MODEL, PREDICTIONS, RUN, Predictor, Run, environment, normalized, shape_of
+from sfumato.training.run_folder import (
+    MODEL,
+    PREDICTIONS,
+    RUN,
+    Predictor,
+    Run,
+    check_image_shape,
+    environment,
+    normalized,
+)
 from sfumato.training.training_loop import EVALUATED_AT_ONCE
 
 
@@ -48,10 +57,10 @@ class TrainedRuns:
         if not folders:
             raise BadFile(
                 "found no finished run" if place.is_dir() else "found no such folder",
-                expected="the folder of a run, or a folder of runs",
-                fix="train networks first: sfumato train ... -o runs/",
-                code="no-such-run",
-                where=ErrorLocation(str(place)),
+                "the folder of a run, or a folder of runs",
+                "train networks first: sfumato train ... -o runs/",
+                "no-such-run",
+                place,
             )
         runs = [Run.read(folder) for folder in folders]
         reasons = {run.folder.name: why for run in runs if (why := _problem(run))}
@@ -74,10 +83,10 @@ def _problem(run: Run) -> str:
 def _no_network(found: str, place: Path) -> BadFile:
     return BadFile(
         found,
-        expected="a finished run with its weights",
-        fix="give a folder written by sfumato train; train diverged runs again with a smaller --rate",
-        code="no-weights",
-        where=ErrorLocation(str(place)),
+        "a finished run with its weights",
+        "give a folder written by sfumato train; train diverged runs again with a smaller --rate",
+        "no-weights",
+        place,
     )
 
 
@@ -85,11 +94,11 @@ def test_rows(run: Run, inputs: Inputs) -> Int[np.ndarray, "tested"]:
     """The rows of `inputs` that the run predicted."""
     if run.predictions is None:
         raise BadFile(
-            "found no predictions",
-            expected="a run with test items",
-            fix="train with a --split that has test items, or give other inputs with --extra",
-            code="no-predictions",
-            where=ErrorLocation(str(run.folder)),
+            "no predictions",
+            "a run with test items",
+            "train with a --split that has test items, or give other inputs with --extra",
+            "no-predictions",
+            run.folder,
         )
     items = run.predictions.items.to_pylist()
     rows = inputs.rows_of(items)
@@ -97,36 +106,19 @@ def test_rows(run: Run, inputs: Inputs) -> Int[np.ndarray, "tested"]:
     if missing:
         more = f" ({len(missing):,} such items)" if len(missing) > 1 else ""
         raise BadTable(
-            f"found no input for item {show(missing[0])}{more}, which {run.folder.name} predicted",
-            expected="an input for every test item",
-            fix="give the inputs that the networks were trained on",
-            code="missing-input",
-            where=ErrorLocation(str(inputs.path) if inputs.path else None),
+            f"no input for item {show(missing[0])}{more}, which {run.folder.name} predicted",
+            "an input for every test item",
+            "give the inputs that the networks were trained on",
+            "missing-input",
+            inputs.path,
         )
     return rows
 
 
 def check_fits(run: Run, inputs: Inputs) -> None:
     """Raise an error if `inputs` are not images of the size that the run was trained on."""
-    where = ErrorLocation(str(inputs.path) if inputs.path else None)
-    if inputs.images is None:
-        raise BadTable(
-            "found texts",
-            expected="images, which the networks need",
-            fix="give an npz with images",
-            code="no-images",
-            where=where,
-        )
     channels, height, width = run.metadata["shape"]
-    found = shape_of(inputs.images)
-    if found != (channels, height, width):
-        raise BadTable(
-            f"found images of {found[1]} x {found[2]} pixels in {found[0]} channel{'s' * (found[0] != 1)}",
-            expected=f"{height} x {width} pixels in {channels}, as in the training of {run.folder.name}",
-            fix="give images of that size",
-            code="wrong-shape",
-            where=where,
-        )
+    check_image_shape(inputs, (channels, height, width), f"that {run.folder.name} was trained on")
 
 
 def predictor_of(run: Run, networks: Mapping[str, Network]) -> Predictor:
@@ -135,11 +127,11 @@ def predictor_of(run: Run, networks: Mapping[str, Network]) -> Predictor:
         return run.predictor(networks.get(run.metadata["network"]))
     except RuntimeError as error:
         raise BadFile(
-            f"found weights of another network ({' '.join(str(error).split())[:120]})",
-            expected=f"weights of {run.metadata['network']}",
-            fix="delete the run's folder and run the experiment again",
-            code="damaged",
-            where=ErrorLocation(str(run.folder / MODEL)),
+            f"weights of another network ({' '.join(str(error).split())[:120]})",
+            f"weights of {run.metadata['network']}",
+            "delete the run's folder and run the experiment again",
+            "damaged",
+            run.folder / MODEL,
         ) from error
 
 
@@ -221,11 +213,11 @@ def is_written(output: Path, run: Run, condition: Condition) -> bool:
         under = [key for key in now["under"] if before.get("under", {}).get(key) != now["under"][key]]
         names = [key for key in changed if key != "under"] + (under if "under" in changed else [])
         raise BadSetting(
-            f"found predictions made with another {listing(names, 5)}",
-            expected="predictions with the same settings, or none",
-            fix="choose another folder with -o",
-            code="drift",
-            where=ErrorLocation(str(path.parent)),
+            f"predictions made with another {listing(names, 5)}",
+            "predictions with the same settings, or none",
+            "choose another folder with -o",
+            "drift",
+            path.parent,
         )
     return True
 
@@ -281,9 +273,9 @@ def head_of(network: nn.Module) -> nn.Linear:
     layers = [module for module in network.modules() if isinstance(module, nn.Linear)]
     if not layers:
         raise BadSetting(
-            f"found a {type(network).__name__} without a linear layer",
-            expected="a network whose last linear layer is its head",
-            fix="extract the features yourself and save them as an npz with features and items",
-            code="no-head",
+            f"a {type(network).__name__} without a linear layer",
+            "a network whose last linear layer is its head",
+            "extract the features yourself and save them as an npz with features and items",
+            "no-head",
         )
     return layers[-1]

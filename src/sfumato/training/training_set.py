@@ -28,25 +28,25 @@ class AnnotatorBeliefs:
         bounds = np.asarray(self.starts)
         if len(bounds) == 0 or bounds[0] != 0 or bounds[-1] != len(self.rows) or (np.diff(bounds) < 0).any():
             raise BadTable(
-                f"found bounds {show(bounds[:6].tolist())} for {len(self.rows):,} rows of beliefs",
-                expected="bounds from 0 to the number of rows, in increasing order",
-                fix="sort the rows by item and state where each item begins",
-                code="wrong-shape",
+                f"bounds {show(bounds[:6].tolist())} for {len(self.rows):,} rows of beliefs",
+                "bounds from 0 to the number of rows, in increasing order",
+                "sort the rows by item and state where each item begins",
+                "wrong-shape",
             )
         if len(self.annotators) != len(self.rows):
             raise BadTable(
-                f"found {len(self.annotators):,} annotators for {len(self.rows):,} rows of beliefs",
-                expected="one annotator per row",
-                fix="give the annotator of every row",
-                code="wrong-shape",
+                f"{len(self.annotators):,} annotators for {len(self.rows):,} rows of beliefs",
+                "one annotator per row",
+                "give the annotator of every row",
+                "wrong-shape",
             )
         wrong = (self.annotators < 0) | (self.annotators >= self.n_annotators)
         if wrong.any():
             raise BadTable(
-                f"found the annotator number {int(self.annotators[np.argmax(wrong)])}",
-                expected=f"numbers from 0 to {self.n_annotators - 1}",
-                fix="number the annotators from 0",
-                code="unknown-annotator",
+                f"the annotator number {int(self.annotators[np.argmax(wrong)])}",
+                f"numbers from 0 to {self.n_annotators - 1}",
+                "number the annotators from 0",
+                "unknown-annotator",
             )
 
     def take(self, index: Int[np.ndarray, "kept"]) -> AnnotatorBeliefs:
@@ -95,19 +95,19 @@ class TrainingSet:
             self._check_rows("original", len(self.original))
             if self.original.ndim != 1 or not np.issubdtype(self.original.dtype, np.integer):
                 raise BadTable(
-                    f"found original labels of type {self.original.dtype} in {self.original.ndim} dimensions",
-                    expected="one integer per item",
-                    fix="number the classes in the order of their names",
-                    code="wrong-type",
+                    f"original labels of type {self.original.dtype} in {self.original.ndim} dimensions",
+                    "one integer per item",
+                    "number the classes in the order of their names",
+                    "wrong-type",
                 )
             wrong = (self.original < 0) | (self.original >= len(self.classes))
             if wrong.any():
                 i = int(np.argmax(wrong))
                 raise BadTable(
-                    f"found the class number {int(self.original[i])} for item {show(self.items[i])}",
-                    expected=f"numbers from 0 to {len(self.classes) - 1}",
-                    fix="number the classes in the order of their names",
-                    code="unknown-class",
+                    f"the class number {int(self.original[i])} for item {show(self.items[i])}",
+                    f"numbers from 0 to {len(self.classes) - 1}",
+                    "number the classes in the order of their names",
+                    "unknown-class",
                 )
         if self.beliefs is not None:
             self._check_rows("beliefs", len(self.beliefs.starts) - 1)
@@ -168,10 +168,10 @@ class TrainingSet:
         empty = np.flatnonzero(np.diff(pool.starts) == 0)
         if len(empty):
             raise BadTable(
-                f"found no belief about item {show(self.items[empty[0]])} ({len(empty):,} such items)",
-                expected="at least one belief about every item",
-                fix=f"leave these items out, or leave out the target {target}",
-                code="missing-belief",
+                f"no belief about item {show(self.items[empty[0]])} ({len(empty):,} such items)",
+                "at least one belief about every item",
+                f"leave these items out, or leave out the target {target}",
+                "missing-belief",
             )
         return pool
 
@@ -181,26 +181,26 @@ class TrainingSet:
     def _check_rows(self, name: str, n_rows: int) -> None:
         if n_rows != len(self.items):
             raise BadTable(
-                f"found {n_rows:,} rows of {name}",
-                expected=f"{len(self.items):,}, one per item",
-                fix="give one row per item, in the order of the items",
-                code="wrong-shape",
+                f"{n_rows:,} rows of {name}",
+                f"{len(self.items):,}, one per item",
+                "give one row per item, in the order of the items",
+                "wrong-shape",
             )
 
     def _check_probs(self, name: str, probs: Float[np.ndarray, "rows classes"], item: Int[np.ndarray, "rows"]) -> None:
         if probs.ndim != 2 or probs.shape[1] != len(self.classes):
             raise BadTable(
-                f"found {name} of shape {probs.shape}",
-                expected=f"{len(self.classes)} columns, one per class",
-                fix="give one column per class, in the order of the classes",
-                code="wrong-shape",
+                f"{name} of shape {probs.shape}",
+                f"{len(self.classes)} columns, one per class",
+                "give one column per class, in the order of the classes",
+                "wrong-shape",
             )
         if not np.issubdtype(probs.dtype, np.floating):
             raise BadTable(
-                f"found {name} of type {probs.dtype}",
-                expected="probabilities as floats",
-                fix="convert them to float64; divide counts by their sum",
-                code="wrong-type",
+                f"{name} of type {probs.dtype}",
+                "probabilities as floats",
+                "convert them to float64; divide counts by their sum",
+                "wrong-type",
             )
         try:
             check_probs(probs)
@@ -208,10 +208,10 @@ class TrainingSet:
             about = self.items[item[error.where.row or 0]]
             raise BadProbabilities(
                 f"{error.found}, for item {show(about)}",
-                expected=error.expected,
-                fix=error.fix,
-                code=error.code,
-                where=ErrorLocation(row=error.where.row, column=name),
+                error.expected,
+                error.fix,
+                error.code,
+                ErrorLocation(row=error.where.row, column=name),
             ) from None
 
 
@@ -238,9 +238,9 @@ T = TypeVar("T")
 def _needed(source: T | None, target: str, what: str, option: str) -> T:
     if source is None:
         raise BadSetting(
-            f"found no source for the target {target}",
-            expected=what,
-            fix=f"give it with {option}, or leave the target out",
-            code="missing-source",
+            f"no source for the target {target}",
+            what,
+            f"give it with {option}, or leave the target out",
+            "missing-source",
         )
     return source

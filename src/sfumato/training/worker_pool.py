@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.jobs import JobList, check_engine, n_cores, run_jobs
-from sfumato.tables.errors import ErrorLocation, NotNow, SfumatoError, SfumatoWarning
+from sfumato.tables.errors import NotNow, SfumatoError, SfumatoWarning
 from sfumato.training.experiment import UNFINISHED, Experiment
 from sfumato.training.grid import RunGroupKey
 from sfumato.training.ranks import Ranks, process_group
@@ -100,11 +100,11 @@ def _locked(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise NotNow(
-                "found another command that is training in this folder",
-                expected="one command at a time",
-                fix="wait for it, or choose another folder with -o",
-                code="at-work",
-                where=ErrorLocation(str(folder)),
+                "another command that is training in this folder",
+                "one command at a time",
+                "wait for it, or choose another folder with -o",
+                "at-work",
+                folder,
             ) from None
         yield
 
@@ -254,10 +254,10 @@ class _WorkerPool:
         exit_code = worker.process.exitcode
         if self._deaths[key] >= MAX_DEATHS:
             raise NotNow(
-                f"found that the process training {key.runs[0].name} died {MAX_DEATHS} times (exit code {exit_code})",
-                expected="the worker process to be running",
-                fix="there may be too little memory: use fewer --processes; run the command again to continue",
-                code="worker-died",
+                f"that the process training {key.runs[0].name} died {MAX_DEATHS} times (exit code {exit_code})",
+                "the worker process to be running",
+                "there may be too little memory: use fewer --processes; run the command again to continue",
+                "worker-died",
             )
         warnings.warn(
             f"the process training {key.runs[0].name} died (exit code {exit_code}); another process continues",

@@ -67,10 +67,10 @@ class Saturate:
         factor, added = at_severity(self.changes, severity)
         if images.ndim != 4 or images.shape[3] != 3:
             raise BadTable(
-                f"found gray images of shape {images.shape}",
-                expected="color images, for saturate",
-                fix="omit saturate for gray images",
-                code="no-colour",
+                f"gray images of shape {images.shape}",
+                "color images, for saturate",
+                "omit saturate for gray images",
+                "no-colour",
             )
 
         def saturated(x: Pixels) -> Pixels:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.tables.errors import MissingExtra
+from sfumato.tables.errors import missing_extra
 from sfumato.training.corruptions.corruption import Images, at_severity, check_images
 
 STACKED = 512
@@ -79,10 +79,7 @@ def _pillow() -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        raise MissingExtra(
-            "found no Pillow",
-            expected="Pillow, to write JPEG and resize images",
-            fix='pip install "sfumato[train]", or omit jpeg and pixelate',
-            code="missing-extra",
+        raise missing_extra(
+            "Pillow", "to write JPEG and resize images", "train", ", or omit jpeg and pixelate"
         ) from error
     return Image

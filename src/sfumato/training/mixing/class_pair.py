@@ -94,10 +94,10 @@ class CurveFit:
         differ = low < high
         if len(np.unique(given[differ])) < 2:
             raise BadTable(
-                f"found {int(differ.sum()):,} judgments of {len(np.unique(given[differ]))} different shares",
-                expected="judgments of mixtures of two classes in at least two different shares",
-                fix="give more judgments, or use the published curve (k = 4.59, x0 = 0.522)",
-                code="too-few-judgments",
+                f"{int(differ.sum()):,} judgments of {len(np.unique(given[differ]))} different shares",
+                "judgments of mixtures of two classes in at least two different shares",
+                "give more judgments, or use the published curve (k = 4.59, x0 = 0.522)",
+                "too-few-judgments",
             )
         pooled = _fitted(given[differ], seen[differ], ShareCurve(), 0.0)
         pairs, counts = [], []

@@ -63,10 +63,10 @@ class HumanMixtures:
         ids = [str(i) for i in range(len(images))] if ids is None else list(ids)
         if len(ids) != len(images) or len(set(ids)) != len(ids):
             raise BadTable(
-                f"found {len(set(ids)):,} different ids for {len(images):,} images",
-                expected="one id per image",
-                fix="give every image its own id",
-                code="wrong-shape",
+                f"{len(set(ids)):,} different ids for {len(images):,} images",
+                "one id per image",
+                "give every image its own id",
+                "wrong-shape",
             )
         blends = blends_of(annotations.item.names.to_pylist(), ids) if blends is None else blends
         judgments = Judgments.of(annotations, blends, classes)
@@ -109,21 +109,21 @@ class HumanMixtures:
         """
         if beliefs.classes != self.judgments.classes:
             raise BadTable(
-                f"found beliefs over {listing(beliefs.classes)}",
-                expected=f"the classes {listing(self.judgments.classes)}, in this order",
-                fix="label the answers with these classes",
-                code="bad-classes",
+                f"beliefs over {listing(beliefs.classes)}",
+                f"the classes {listing(self.judgments.classes)}, in this order",
+                "label the answers with these classes",
+                "bad-classes",
             )
         place = {item: i for i, item in enumerate(self.items)}
         item = np.array([place.get(name, -1) for name in beliefs.item.names.to_pylist()])[beliefs.item.codes]
         counts = np.bincount(item[item >= 0], minlength=len(self.items))
         if not counts.all():
             raise BadTable(
-                f"found no belief about {int((counts == 0).sum()):,} mixtures, {self.items[int(np.argmin(counts))]!r}"
+                f"no belief about {int((counts == 0).sum()):,} mixtures, {self.items[int(np.argmin(counts))]!r}"
                 " among them",
-                expected="a belief about every mixture",
-                fix="select the mixtures that have one with take(items)",
-                code="missing-belief",
+                "a belief about every mixture",
+                "select the mixtures that have one with take(items)",
+                "missing-belief",
             )
         order = np.argsort(item, kind="stable")[int((item < 0).sum()) :]
         pooled = PooledLabels.of(beliefs.probs[order], np.concatenate(([0], np.cumsum(counts))))
@@ -172,10 +172,10 @@ def _mixed(
     missing = sorted({name for blend in blends for name in (blend.first, blend.second)} - place.keys())
     if missing:
         raise BadTable(
-            f"found no image called {listing(missing, 3)}",
-            expected="every image that was mixed",
-            fix="give the images that were mixed, with their ids",
-            code="missing-image",
+            f"no image called {listing(missing, 3)}",
+            "every image that was mixed",
+            "give the images that were mixed, with their ids",
+            "missing-image",
         )
     first = images[[place[blend.first] for blend in blends]].astype(np.float32)
     second = images[[place[blend.second] for blend in blends]].astype(np.float32)

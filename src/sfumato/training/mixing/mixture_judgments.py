@@ -32,10 +32,10 @@ class Blend:
     def __post_init__(self) -> None:
         if not 0 <= self.share <= 1:
             raise BadTable(
-                f"found {self.share} as the share of image {show(self.first)}",
-                expected="a share from 0 to 1",
-                fix="give the share of the first image",
-                code="bad-number",
+                f"{self.share} as the share of image {show(self.first)}",
+                "a share from 0 to 1",
+                "give the share of the first image",
+                "bad-number",
             )
 
 
@@ -62,11 +62,11 @@ def _blend_of(item: str, known: frozenset[str]) -> Blend:
         return Blend(first, second, float(share))
     except ValueError:
         raise BadTable(
-            f"found an item called {show(item)}",
-            expected="mixed_0.5_Dog_2205_Frog_6908.png, or 2205+6908@0.5 with images of these ids",
-            fix="give the images of every item (blends=), or the images with these ids",
-            code="unknown-blend",
-            where=ErrorLocation(item=item),
+            f"an item called {show(item)}",
+            "mixed_0.5_Dog_2205_Frog_6908.png, or 2205+6908@0.5 with images of these ids",
+            "give the images of every item (blends=), or the images with these ids",
+            "unknown-blend",
+            ErrorLocation(item=item),
         ) from None
 
 
@@ -102,9 +102,9 @@ class Judgments:
                 f"found {len(unblended):,} items without a blend ({listing(unblended, 3)})"
                 if answers
                 else "found no answers",
-                expected="answers about mixed items, and the images of each item",
-                fix="give a blend for every item, or remove the other items",
-                code="unknown-blend",
+                "answers about mixed items, and the images of each item",
+                "give a blend for every item, or remove the other items",
+                "unknown-blend",
             )
         first = _class_numbers(annotations, answers, names, 0)
         second = _class_numbers(annotations, answers, names, 1)
@@ -117,11 +117,11 @@ class Judgments:
         if other_order.any():
             row = int(np.argmax(other_order))
             raise InvalidAnswer(
-                f"found the classes {listing(answers[row].classes)}",
-                expected=f"{listing(answers[first_row[annotations.item.codes[row]]].classes)}, as in the other answers",
-                fix="use the class of the item's first image first, or give the item another name",
-                code="bad-answer",
-                where=annotations.where(row),
+                f"the classes {listing(answers[row].classes)}",
+                f"{listing(answers[first_row[annotations.item.codes[row]]].classes)}, as in the other answers",
+                "use the class of the item's first image first, or give the item another name",
+                "bad-answer",
+                annotations.where(row),
             )
         return cls(
             tuple(items),
@@ -147,10 +147,10 @@ class Judgments:
         missing = [item for item in items if item not in place]
         if missing:
             raise BadTable(
-                f"found no judgments of {listing(missing, 3)}",
-                expected="items with judgments",
-                fix="remove the other items",
-                code="unknown-item",
+                f"no judgments of {listing(missing, 3)}",
+                "items with judgments",
+                "remove the other items",
+                "unknown-item",
             )
         index = np.array([place[item] for item in items], np.int64)
         counts = np.diff(self.starts)[index]
@@ -183,9 +183,9 @@ def _class_numbers(
     except KeyError as error:
         row = next(i for i, answer in enumerate(answers) if answer.classes[which] not in place)
         raise InvalidAnswer(
-            f"found class {show(error.args[0])}",
-            expected=f"one of {listing(names)}",
-            fix="check the class names and their order",
-            code="unknown-class",
-            where=annotations.where(row),
+            f"class {show(error.args[0])}",
+            f"one of {listing(names)}",
+            "check the class names and their order",
+            "unknown-class",
+            annotations.where(row),
         ) from None

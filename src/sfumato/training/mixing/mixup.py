@@ -83,9 +83,7 @@ class EntropyWeighted:
         y: Float[Tensor, "runs batch classes"],
         draw: torch.Generator,
     ) -> MixedBatch:
-        pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
-        y = with_endpoints(y, self.endpoints)
-        return MixedBatch(pairing.of_items(x), pairing.of_labels(y), pairing.share)
+        return Mixup(self.alpha, self.endpoints).mixed(x, y, draw)
 
     def losses(self, logits: Float[Tensor, "runs seen classes"], mixed: MixedBatch) -> Float[Tensor, "runs"]:
         # A weight of at most 1 means an entropy of at least ln 2; clamping the entropy avoids a division by 0.

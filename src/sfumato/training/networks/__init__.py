@@ -91,9 +91,8 @@ def network_named(name: str, settings: Mapping[str, Any] | None = None) -> Netwo
         return strategy_from_name("network", NETWORKS, name, settings or {})  # type: ignore[no-any-return]
     if name in NAMED:
         raise BadSetting(
-            f"found settings for {name}",
-            expected="no settings: the name determines them",
-            fix=f"omit them, or use the family {NAMED[name].name}",
-            code="bad-setting",
+            f"settings for {name}",
+            "no settings: the name determines them",
+            f"omit them, or use the family {NAMED[name].name}",
         )
     raise unknown("network", name, list(dict.fromkeys([*NAMED, *families])))

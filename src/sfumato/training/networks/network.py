@@ -29,17 +29,16 @@ def check_shape(name: str, shape: Shape, n_classes: int, *, smallest: int) -> No
     channels, height, width = shape
     if channels < 1 or min(height, width) < smallest:
         raise BadSetting(
-            f"found images of {channels} channels and {height} x {width} pixels for the network {name}",
-            expected=f"at least 1 channel and {smallest} x {smallest} pixels",
-            fix="choose a network for smaller images (simple-ffn has no limit), or enlarge the images",
-            code="image-too-small",
+            f"images of {channels} channels and {height} x {width} pixels for the network {name}",
+            f"at least 1 channel and {smallest} x {smallest} pixels",
+            "choose a network for smaller images (simple-ffn has no limit), or enlarge the images",
+            "image-too-small",
         )
     if n_classes < 2:
         raise BadSetting(
-            f"found {n_classes} classes for the network {name}",
-            expected="2 classes or more",
-            fix="list all classes, also those that nobody chose",
-            code="bad-setting",
+            f"{n_classes} classes for the network {name}",
+            "2 classes or more",
+            "list all classes, also those that nobody chose",
         )
 
 

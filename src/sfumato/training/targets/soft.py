@@ -59,10 +59,9 @@ class DeaggregatedTarget:
         whole = isinstance(self.annotators, int | np.integer)
         if self.annotators is not None and not (whole and self.annotators >= 1):
             raise BadSetting(
-                f"found annotators = {self.annotators}",
-                expected="a number of annotators per item, at least 1",
-                fix="choose another number, or omit it to use all annotators",
-                code="bad-setting",
+                f"annotators = {self.annotators}",
+                "a number of annotators per item, at least 1",
+                "choose another number, or omit it to use all annotators",
             )
 
     def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> PooledLabels:
