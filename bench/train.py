@@ -59,7 +59,7 @@ class Data:
     train: np.ndarray
     tested: np.ndarray
 
-    def task(
+    def run_group(
         self, network: str, recipe: Recipe, seed: int, targets: Sequence[str] = TARGETS, *, with_tested: bool = True
     ) -> RunGroup:
         training_set = self.training_set.take(self.train)
@@ -92,7 +92,7 @@ def fashion_mnist_h(n_train: int) -> Data:
 # --- how much faster ---
 
 
-def stacked_task(network: str) -> RunGroup:
+def stacked_group(network: str) -> RunGroup:
     targets = [name for name in TARGETS if name != "sampled"] + ["uniform"]
     recipe = Recipe(epochs=EPOCHS, dynamics="none")
     return fashion_mnist_h(N_PICTURES).run_group(network, recipe, 0, targets, with_tested=False)
@@ -107,16 +107,16 @@ def as_everybody_writes_it(network: nn.Module) -> nn.Module:
     return nn.Sequential(*layers).to(memory_format=torch.contiguous_format)
 
 
-def train_apart(task: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
+def train_apart(run_group: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
     """Each network by itself, in the loop that everybody writes."""
     trained = []
-    pictures = task.pictures.contiguous()
-    for labels in task.labels:
-        network = as_everybody_writes_it(task.new_network())
+    pictures = run_group.pictures.contiguous()
+    for labels in run_group.labels:
+        network = as_everybody_writes_it(run_group.new_network())
         optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
         network.train()
         for epoch in range(epochs):
-            order = RandomStreams(task.seed, epoch).order(len(pictures)).tolist()
+            order = RandomStreams(run_group.seed, epoch).order(len(pictures)).tolist()
             for x, y in DataLoader(TensorDataset(pictures, labels.probs), batch_size=64, sampler=order):
                 optimiser.zero_grad()
                 nn.functional.cross_entropy(network(x), y).backward()
@@ -125,9 +125,9 @@ def train_apart(task: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
     return trained
 
 
-def train_stacked(task: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
+def train_stacked(run_group: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
     """The same by all of them together."""
-    training = TrainingLoop(task)
+    training = TrainingLoop(run_group)
     for _ in range(epochs):
         training.advance()
     return [run.best for run in training.runs if run.best is not None]
@@ -136,11 +136,11 @@ def train_stacked(task: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
 def timed(train: Callable[[RunGroup, int], list[dict[str, torch.Tensor]]], network: str, turn: Connection) -> None:
     """Runs in its own process: trains on request, sends the CPU seconds, and at the end the weights after one epoch."""
     torch.set_num_threads(1)
-    task = stacked_task(network)
-    first = [{name: tensor.numpy() for name, tensor in state.items()} for state in train(task, 1)]
+    run_group = stacked_group(network)
+    first = [{name: tensor.numpy() for name, tensor in state.items()} for state in train(run_group, 1)]
     while turn.recv():
         begun = time.thread_time()
-        train(task, EPOCHS)
+        train(run_group, EPOCHS)
         turn.send(time.thread_time() - begun)
     turn.send(first)
 

@@ -66,13 +66,13 @@ def lenets(epochs: int) -> RunGroup:
 def checkpoint_overhead(seconds: float = 30.0) -> Overhead:
     """What checkpoints cost a training of about so many CPU seconds, at one thread."""
     torch.set_num_threads(1)
-    task = lenets(_epochs_in(seconds))
-    plain, without, spent = TrainingLoop(task), Clock(), Clock()
+    run_group = lenets(_epochs_in(seconds))
+    plain, without, spent = TrainingLoop(run_group), Clock(), Clock()
 
     def plain_epoch(epoch: int, n_epochs: int) -> None:
         without.time(plain.advance)
 
-    fingerprint = Fingerprint.now(settings="bench", data="noise", device=task.device)
+    fingerprint = Fingerprint.now(settings="bench", data="noise", device=run_group.device)
     # The other training takes half of the time that passes, so twice as much must pass between two saves.
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -82,7 +82,7 @@ def checkpoint_overhead(seconds: float = 30.0) -> Overhead:
     ):
         begun = time.process_time()
         runs = resumable_run.train_group(
-            task,
+            run_group,
             folder=Path(folder),
             fingerprint=fingerprint,
             on_epoch=plain_epoch,

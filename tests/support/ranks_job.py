@@ -23,7 +23,7 @@ from sfumato.training.training_set import TrainingSet
 N_ITEMS, N_CLASSES = 53, 3
 
 
-def ranks_task(network: str) -> RunGroup:
+def ranks_group(network: str) -> RunGroup:
     """53 items in batches of 13: the last has one item, fewer than there are ranks."""
     rng = np.random.default_rng(0)
     people = rng.dirichlet([0.5] * N_CLASSES, N_ITEMS)
@@ -38,7 +38,7 @@ def ranks_task(network: str) -> RunGroup:
 
 def train(network: str) -> dict[str, np.ndarray]:
     """Everything that comes out, by name."""
-    training = TrainingLoop(ranks_task(network))
+    training = TrainingLoop(ranks_group(network))
     while not training.finished:
         training.advance()
     found: dict[str, np.ndarray] = {}

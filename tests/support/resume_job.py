@@ -56,7 +56,7 @@ def training_set_and_images(n_items: int, size: int, seed: int) -> tuple[Trainin
     return training_set, torch.from_numpy(pictures.astype(np.float32)).contiguous(memory_format=torch.channels_last)
 
 
-def small_task(job: str = "conv", **changes: Any) -> RunGroup:
+def small_group(job: str = "conv", **changes: Any) -> RunGroup:
     """Three targets of one network, as `job` says, its recipe changed."""
     network, recipe = JOBS[job]
     training_set, pictures = training_set_and_images(N_ITEMS, SIZE, seed=1)
@@ -105,7 +105,7 @@ def outcome_of(runs: Iterable[RunState]) -> Outcome:
 
 
 def work(say: Connection, job: str, folder: Path, threads: int, fault: str | None, spacing: float) -> None:
-    """Carry a job out and say how it goes: `began`, `saving`, `saved`, each with its epoch; in the end the outcome."""
+    """Train a job and report `began`, `saving`, `saved`, each with its epoch; at the end the outcome."""
     torch.set_num_threads(threads)
     if fault is not None:
         FAULTS[fault]()
@@ -123,7 +123,7 @@ def work(say: Connection, job: str, folder: Path, threads: int, fault: str | Non
 
     resumable_run.Checkpoints = Telling  # type: ignore[misc]
     runs = resumable_run.train_group(
-        small_task(job),
+        small_group(job),
         folder=folder,
         fingerprint=fingerprint(),
         spacing=spacing,
@@ -133,7 +133,7 @@ def work(say: Connection, job: str, folder: Path, threads: int, fault: str | Non
 
 
 def _restart_draws() -> None:
-    """Luck begins anew with every process: the epoch number of the draws is dropped."""
+    """Random numbers start again with every process: the epoch number is dropped."""
     first: list[int] = []
 
     def draws(seed: int, epoch: int) -> RandomStreams:
@@ -144,13 +144,13 @@ def _restart_draws() -> None:
 
 
 def _forget_optimiser() -> None:
-    """Only the weights are taken up."""
-    go_on = Checkpoint.go_on
+    """Only the weights are restored."""
+    restore = Checkpoint.restore
 
     def forgetful(self: Checkpoint, onto: training_loop.TrainingLoop) -> None:
-        go_on(replace(self, state={k: v for k, v in self.state.items() if not k.startswith("optimiser.")}), onto)
+        restore(replace(self, state={k: v for k, v in self.state.items() if not k.startswith("optimiser.")}), onto)
 
-    Checkpoint.go_on = forgetful  # type: ignore[method-assign]
+    Checkpoint.restore = forgetful  # type: ignore[method-assign]
 
 
 FAULTS: dict[str, Callable[[], None]] = {"restart-draws": _restart_draws, "forget-optimiser": _forget_optimiser}

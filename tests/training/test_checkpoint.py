@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from resume_job import fingerprint, outcome_of, small_task
+from resume_job import fingerprint, outcome_of, small_group
 
 from sfumato.tables.errors import BadFile, BadSetting, CannotWrite, SfumatoWarning
 from sfumato.training import checkpoint as module
@@ -25,7 +25,7 @@ from sfumato.training.training_loop import TrainingLoop
 
 
 def saved_after(n_epochs: int, job: str = "conv") -> Checkpoint:
-    training = TrainingLoop(small_task(job))
+    training = TrainingLoop(small_group(job))
     for _ in range(n_epochs):
         training.advance()
     return Checkpoint.of(training)
@@ -39,7 +39,7 @@ def saves() -> list[Checkpoint]:
 
 @functools.cache
 def three_saves() -> tuple[Checkpoint, ...]:
-    training, found = TrainingLoop(small_task()), []
+    training, found = TrainingLoop(small_group()), []
     for _ in range(3):
         training.advance()
         found.append(Checkpoint.of(training))
@@ -94,7 +94,7 @@ def test_a_member_that_diverged_has_no_weights(folder: Path, saves: list[Checkpo
 
 
 def test_a_copy_does_not_grow_with_the_training() -> None:
-    training = TrainingLoop(small_task())
+    training = TrainingLoop(small_group())
     training.advance()
     saved = Checkpoint.of(training)
     before = outcome_of(saved.runs), {name: tensor.clone() for name, tensor in saved.state.items()}

@@ -1,4 +1,4 @@
-"""A task that is left and taken up ends as if it had not been, and leaves politely when asked to."""
+"""A run_group that is left and taken up ends as if it had not been, and leaves politely when asked to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from resume_job import Outcome, fingerprint, outcome_of, small_task
+from resume_job import Outcome, fingerprint, outcome_of, small_group
 
 from sfumato.tables.errors import CannotWrite
 from sfumato.training import resumable_run, training_loop
@@ -28,8 +28,10 @@ class Cut(Exception):
 
 
 def carried_out(job: str, folder: Path, *, spacing: float = 0.0, on_epoch: Any = None) -> Outcome:
-    task = small_task(job)
-    return outcome_of(train_group(task, folder=folder, fingerprint=fingerprint(), spacing=spacing, on_epoch=on_epoch))
+    run_group = small_group(job)
+    return outcome_of(
+        train_group(run_group, folder=folder, fingerprint=fingerprint(), spacing=spacing, on_epoch=on_epoch)
+    )
 
 
 def at_epoch(wanted: int, act: Callable[[], object]) -> Callable[[int, int], None]:
@@ -61,7 +63,7 @@ def undisturbed() -> dict[str, Outcome]:
 @functools.cache
 def plain_outcome(job: str) -> Outcome:
     # Kept by itself and not by a fixture of the module: those are made before the threads are set.
-    loop = TrainingLoop(small_task(job))
+    loop = TrainingLoop(small_group(job))
     while not loop.finished:
         loop.advance()
     return outcome_of(loop.runs)
@@ -71,7 +73,7 @@ def plain_outcome(job: str) -> Outcome:
 
 
 def test_members_of_the_trial_leave_at_different_epochs() -> None:
-    loop = TrainingLoop(small_task("conv"))
+    loop = TrainingLoop(small_group("conv"))
     while not loop.finished:
         loop.advance()
     ends = {len(run.rows) for run in loop.runs}

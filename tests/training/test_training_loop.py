@@ -37,7 +37,7 @@ def training_set(n_items: int = N_ITEMS) -> TrainingSet:
     return TrainingSet(tuple(map(str, range(n_items))), CLASSES, people.argmax(1), people, pool)
 
 
-def task(
+def run_group(
     recipe: Recipe, *, network: Network | str = "simple-ffn", targets: tuple[str, ...] = TARGETS, seed: int = 0
 ) -> RunGroup:
     known = training_set()
@@ -110,10 +110,10 @@ RECIPES = {
 @pytest.mark.parametrize("name", RECIPES)
 def test_side_by_side_is_as_alone(name: str) -> None:
     recipe = RECIPES[name]
-    together = trained(task(recipe))
-    assert difference(together, trained(task(dataclasses.replace(recipe, stacked=False)))) < 2e-5
+    together = trained(run_group(recipe))
+    assert difference(together, trained(run_group(dataclasses.replace(recipe, stacked=False)))) < 2e-5
     for target in TARGETS:
-        alone = trained(task(recipe, targets=(target,)))
+        alone = trained(run_group(recipe, targets=(target,)))
         there = next(run for run in together.runs if run.name == target)
         assert there.best is not None
         assert alone.runs[0].best is not None
@@ -122,7 +122,7 @@ def test_side_by_side_is_as_alone(name: str) -> None:
 
 def test_members_leave_at_different_times_and_the_others_go_on() -> None:
     training = trained(
-        task(RECIPES["stops early, each when it is time"], targets=("hard", "soft", "uniform", "random"))
+        run_group(RECIPES["stops early, each when it is time"], targets=("hard", "soft", "uniform", "random"))
     )
     epochs = {run.name: len(run.rows) for run in training.runs}
     assert len(set(epochs.values())) > 1, epochs
@@ -135,26 +135,26 @@ def test_members_leave_at_different_times_and_the_others_go_on() -> None:
 
 def test_dropped_units_are_the_same_for_all_members() -> None:
     recipe = Recipe(epochs=2, batch_size=16)
-    together = trained(task(recipe, network=Dropping()))
-    apart = trained(task(dataclasses.replace(recipe, stacked=False), network=Dropping()))
+    together = trained(run_group(recipe, network=Dropping()))
+    apart = trained(run_group(dataclasses.replace(recipe, stacked=False), network=Dropping()))
     assert difference(together, apart) < 2e-5
 
 
 def test_a_seed_decides_everything() -> None:
     recipe = RECIPES["one cycle, crop and flip"]
-    assert difference(trained(task(recipe)), trained(task(recipe))) == 0
-    assert difference(trained(task(recipe)), trained(task(recipe, seed=1))) > 1e-3
+    assert difference(trained(run_group(recipe)), trained(run_group(recipe))) == 0
+    assert difference(trained(run_group(recipe)), trained(run_group(recipe, seed=1))) > 1e-3
 
 
 def test_torch_s_own_luck_is_left_alone() -> None:
     torch.manual_seed(5)
     before = torch.get_rng_state()
-    trained(task(RECIPES["mixup"]))
+    trained(run_group(RECIPES["mixup"]))
     assert torch.equal(before, torch.get_rng_state())
 
 
 def test_learning_happens() -> None:
-    training = trained(task(Recipe(epochs=15, batch_size=16), targets=("hard", "uniform")))
+    training = trained(run_group(Recipe(epochs=15, batch_size=16), targets=("hard", "uniform")))
     hard, uniform = training.runs
     original = training_set().original
     assert original is not None
@@ -180,7 +180,7 @@ def test_a_member_that_diverges_leaves_with_its_last_good_weights() -> None:
         def to(self, device: torch.device) -> Poisoned:
             return self
 
-    asked = task(Recipe(epochs=4, batch_size=16), targets=("hard", "soft"))
+    asked = run_group(Recipe(epochs=4, batch_size=16), targets=("hard", "soft"))
     poisoned = dataclasses.replace(asked, labels=(Poisoned(asked.labels[0]), asked.labels[1]))
     training = trained(poisoned)
     bad, good = training.runs
@@ -199,7 +199,7 @@ def test_a_member_that_diverges_leaves_with_its_last_good_weights() -> None:
 
 
 def test_dynamics_are_what_a_forward_pass_says() -> None:
-    asked = task(Recipe(epochs=2, batch_size=16, dynamics="both", validation=0.2), targets=("hard", "soft"))
+    asked = run_group(Recipe(epochs=2, batch_size=16, dynamics="both", validation=0.2), targets=("hard", "soft"))
     training = trained(asked)
     learnt, _ = asked.split()
     for run in training.runs:
@@ -218,19 +218,19 @@ def test_dynamics_are_what_a_forward_pass_says() -> None:
 
 
 def test_mixed_pictures_leave_no_online_dynamics() -> None:
-    training = trained(task(Recipe(epochs=1, batch_size=16, mixing=Mixup()), targets=("soft",)))
+    training = trained(run_group(Recipe(epochs=1, batch_size=16, mixing=Mixup()), targets=("soft",)))
     assert training.runs[0].dynamics.moments == {}
 
 
 def test_left_and_taken_up_is_as_never_left() -> None:
     recipe = RECIPES["stops early, each when it is time"]
     targets = ("hard", "sampled", "crowd-layer", "uniform")
-    whole = trained(task(recipe, targets=targets))
-    left = TrainingLoop(task(recipe, targets=targets))
+    whole = trained(run_group(recipe, targets=targets))
+    left = TrainingLoop(run_group(recipe, targets=targets))
     while not left.finished:
         left.advance()
         state = {name: tensor.clone() for name, tensor in left.state().items()}
-        taken_up = TrainingLoop(task(recipe, targets=targets))
+        taken_up = TrainingLoop(run_group(recipe, targets=targets))
         taken_up.resume(left.epoch, left.runs, state)
         left = taken_up
     assert difference(whole, left) == 0
@@ -238,12 +238,12 @@ def test_left_and_taken_up_is_as_never_left() -> None:
 
 def test_crowds_are_learnt_from_unmixed_pictures_only() -> None:
     with pytest.raises(BadSetting, match="mixup for a crowd target"):
-        task(Recipe(epochs=1, mixing=Mixup()), targets=("crowd-layer",))
+        run_group(Recipe(epochs=1, mixing=Mixup()), targets=("crowd-layer",))
 
 
 def test_an_empty_remainder_is_refused() -> None:
     with pytest.raises(BadSetting, match="too-few-items"):
-        task(Recipe(validation=0.999, patience=1))
+        run_group(Recipe(validation=0.999, patience=1))
 
 
 class Joins(nn.Module):
