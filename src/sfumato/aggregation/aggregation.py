@@ -169,10 +169,10 @@ def refuse_gold(answers: AnswerMatrix, name: str) -> None:
     """Raise where gold labels are given to a method that does not ask what is true."""
     if answers.gold is not None:
         raise BadSetting(
-            f"found gold labels for {name}, which estimates {Estimand.PEOPLE.value}",
-            expected=f"gold labels only for methods that estimate {Estimand.TRUTH.value}",
-            fix="leave out the gold labels, or choose such a method, like dawid-skene",
-            code="mixed-targets",
+            f"gold labels for {name}, which estimates {Estimand.PEOPLE.value}",
+            f"gold labels only for methods that estimate {Estimand.TRUTH.value}",
+            "leave out the gold labels, or choose such a method, like dawid-skene",
+            "mixed-targets",
         )
 
 
@@ -222,11 +222,11 @@ def read_weights(path: str | Path) -> dict[str, float]:
         for i, name in enumerate(names):
             if name in weights:
                 raise BadTable(
-                    f"found annotator {show(name)} a second time",
-                    expected="one weight an annotator",
-                    fix="keep one row an annotator",
-                    code="doubled-annotator",
-                    where=rows.where(start + i, "annotator"),
+                    f"annotator {show(name)} a second time",
+                    "one weight an annotator",
+                    "keep one row an annotator",
+                    "doubled-annotator",
+                    rows.where(start + i, "annotator"),
                 )
             weights[name] = float(values[i])
     return weights

@@ -72,12 +72,7 @@ class AnswerMatrix:
         """The answers in `beliefs`, ordered and checked."""
         inputs = inputs or AggregationInputs()
         if not len(beliefs):
-            raise BadTable(
-                "found no answers",
-                expected="at least one belief",
-                fix="check how the beliefs were made",
-                code="no-rows",
-            )
+            raise BadTable("no answers", "at least one belief", "check how the beliefs were made", "no-rows")
         if inputs.weights is not None:
             beliefs = _without_weightless(beliefs, inputs.weights)
         n_classes = len(beliefs.classes)
@@ -361,10 +356,10 @@ def _without_weightless(beliefs: Beliefs, weights: Mapping[str, float]) -> Belie
     for name, weight in weights.items():
         if not (np.isfinite(weight) and weight >= 0):
             raise BadSetting(
-                f"found the weight {weight} for annotator {show(name)}",
-                expected="0 or more",
-                fix="weigh every annotator with a finite number that is not negative",
-                code="bad-weight",
+                f"the weight {weight} for annotator {show(name)}",
+                "0 or more",
+                "weigh every annotator with a finite number that is not negative",
+                "bad-weight",
             )
     names = beliefs.annotator.names.to_pylist()
     known = set(names)
@@ -379,10 +374,10 @@ def _without_weightless(beliefs: Beliefs, weights: Mapping[str, float]) -> Belie
     kept = beliefs.take(counts[beliefs.annotator.codes])
     if not len(kept):
         raise BadSetting(
-            "found weight 0 for every annotator",
-            expected="at least one annotator whose answers count",
-            fix="give somebody a weight above 0",
-            code="bad-weight",
+            "weight 0 for every annotator",
+            "at least one annotator whose answers count",
+            "give somebody a weight above 0",
+            "bad-weight",
         )
     lost = len(beliefs.item.names) - len(kept.item.names)
     warnings.warn(
@@ -401,20 +396,20 @@ def _gold_of(gold: SoftLabels | None, beliefs: Beliefs) -> Int[np.ndarray, "item
     unknown_classes = [name for name in gold.classes if name not in beliefs.classes]
     if unknown_classes:
         raise BadTable(
-            f"found gold labels of {listing(unknown_classes)}",
-            expected=f"classes that can be chosen: {listing(beliefs.classes)}",
-            fix="name the classes of the gold labels as those of the beliefs",
-            code="bad-classes",
+            f"gold labels of {listing(unknown_classes)}",
+            f"classes that can be chosen: {listing(beliefs.classes)}",
+            "name the classes of the gold labels as those of the beliefs",
+            "bad-classes",
         )
     class_of = np.array([beliefs.classes.index(name) for name in gold.classes], np.int32)
     row = pc.index_in(beliefs.item.names, value_set=gold.items)
     known = row.is_valid().to_numpy(zero_copy_only=False)
     if not known.any():
         raise BadTable(
-            "found no gold label for any item that was answered",
-            expected="gold labels of items in the beliefs",
-            fix="check that both name the items alike",
-            code="missing-gold",
+            "no gold label for any item that was answered",
+            "gold labels of items in the beliefs",
+            "check that both name the items alike",
+            "missing-gold",
         )
     result = np.full(len(beliefs.item.names), -1, np.int32)
     result[known] = class_of[gold.probs.argmax(axis=1)][row.drop_null().to_numpy()]
@@ -444,20 +439,20 @@ def _joined_names(names: pa.StringArray, more: pa.StringArray) -> tuple[pa.Strin
 def _check_countable(n_annotators: int, n_classes: int) -> None:
     if n_annotators * n_classes >= 2**31:
         raise BadTable(
-            f"found {n_annotators:,} annotators and {n_classes:,} classes",
-            expected="fewer than 2,147,483,648 pairs of them",
-            fix="split the annotators into groups, or merge classes",
-            code="too-many-pairs",
+            f"{n_annotators:,} annotators and {n_classes:,} classes",
+            "fewer than 2,147,483,648 pairs of them",
+            "split the annotators into groups, or merge classes",
+            "too-many-pairs",
         )
 
 
 def _check_same_classes(classes: tuple[str, ...], others: tuple[str, ...]) -> None:
     if classes != others:
         raise BadTable(
-            f"found beliefs over {listing(others)}",
-            expected=f"the classes of the beliefs before: {listing(classes)}",
-            fix="name and order the classes alike",
-            code="bad-classes",
+            f"beliefs over {listing(others)}",
+            f"the classes of the beliefs before: {listing(classes)}",
+            "name and order the classes alike",
+            "bad-classes",
         )
 
 
@@ -466,10 +461,10 @@ def check_memory(needed_for: str, n_numbers: int, fix: str, n_bytes: int = 8) ->
     limit = _memory()
     if n_numbers * n_bytes > limit:
         raise BadTable(
-            f"found a need for {n_numbers * n_bytes / 2**30:,.0f} GiB for {needed_for}",
-            expected=f"no more than {limit / 2**30:,.0f} GiB, half of this machine's memory",
-            fix=fix,
-            code="too-large",
+            f"a need for {n_numbers * n_bytes / 2**30:,.0f} GiB for {needed_for}",
+            f"no more than {limit / 2**30:,.0f} GiB, half of this machine's memory",
+            fix,
+            "too-large",
         )
 
 

@@ -73,12 +73,7 @@ class DawidSkene:
         not_negative("prior", self.prior)
         check_iterations(self.iterations, self.tolerance)
         if self.evidence not in EVIDENCE:
-            raise BadSetting(
-                f"found evidence = {self.evidence!r}",
-                expected=" or ".join(EVIDENCE),
-                fix="choose one of them",
-                code="bad-setting",
-            )
+            raise BadSetting(f"evidence = {self.evidence!r}", " or ".join(EVIDENCE), "choose one of them")
 
     def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))

@@ -89,10 +89,7 @@ class LocalEngine:
     def __post_init__(self) -> None:
         if self.n_threads < 0:
             raise BadSetting(
-                f"found workers = {self.n_threads}",
-                expected="1 or more, or 0 for one a core",
-                fix="choose another number of workers",
-                code="bad-setting",
+                f"workers = {self.n_threads}", "1 or more, or 0 for one a core", "choose another number of workers"
             )
 
     def open(self, answers: AnswerMatrix) -> LocalParts:

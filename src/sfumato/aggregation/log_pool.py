@@ -43,10 +43,9 @@ class LogPool:
         not_negative("extremise", self.extremise)
         if not 0 < self.floor <= 1:
             raise BadSetting(
-                f"found floor = {self.floor}",
-                expected="a share above 0, at most 1",
-                fix="choose another floor; a class at 0 could never come back",
-                code="bad-setting",
+                f"floor = {self.floor}",
+                "a share above 0, at most 1",
+                "choose another floor; a class at 0 could never come back",
             )
 
     def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:

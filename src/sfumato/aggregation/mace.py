@@ -51,12 +51,7 @@ class Mace:
     def __post_init__(self) -> None:
         for name, value in (("known_prior", self.known_prior), ("habit_prior", self.habit_prior)):
             if not 0 < value < float("inf"):
-                raise BadSetting(
-                    f"found {name} = {value}",
-                    expected="a number above 0",
-                    fix=f"choose another {name}",
-                    code="bad-setting",
-                )
+                raise BadSetting(f"{name} = {value}", "a number above 0", f"choose another {name}")
         check_iterations(self.iterations, self.tolerance)
 
     def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:

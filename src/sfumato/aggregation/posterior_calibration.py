@@ -30,10 +30,10 @@ def calibrate(aggregation: Aggregation, gold: SoftLabels | None = None) -> Aggre
     """
     if aggregation.estimand is not Estimand.TRUTH:
         raise BadSetting(
-            f"found an aggregation by {aggregation.by.name}, which estimates {aggregation.estimand.value}",
-            expected=f"one that estimates {Estimand.TRUTH.value}",
-            fix="calibrate dawid-skene or one of its kind; doubt that people have is not to be tempered away",
-            code="mixed-targets",
+            f"an aggregation by {aggregation.by.name}, which estimates {aggregation.estimand.value}",
+            f"one that estimates {Estimand.TRUTH.value}",
+            "calibrate dawid-skene or one of its kind; doubt that people have is not to be tempered away",
+            "mixed-targets",
         )
     log_p = np.log(np.maximum(aggregation.labels.probs, 1e-300))
     temperature = _on_gold(aggregation, gold, log_p) if gold is not None else _on_held_out(aggregation)
@@ -52,10 +52,10 @@ def _on_gold(aggregation: Aggregation, gold: SoftLabels, log_p: Float[np.ndarray
     strange = [name for name in gold.classes if name not in labels.classes]
     if strange:
         raise BadTable(
-            f"found gold labels of {listing(strange)}",
-            expected=f"classes that can be chosen: {listing(labels.classes)}",
-            fix="name the classes of the gold labels as those of the beliefs",
-            code="bad-classes",
+            f"gold labels of {listing(strange)}",
+            f"classes that can be chosen: {listing(labels.classes)}",
+            "name the classes of the gold labels as those of the beliefs",
+            "bad-classes",
         )
     row = pc.index_in(labels.items, value_set=gold.items)
     known = row.is_valid().to_numpy(zero_copy_only=False)
@@ -64,10 +64,10 @@ def _on_gold(aggregation: Aggregation, gold: SoftLabels, log_p: Float[np.ndarray
         known &= fixed < 0
     if not known.any():
         raise BadTable(
-            "found no gold label to calibrate on" + ("" if fixed is None else " that was not already fixed"),
-            expected="the class of some items that the aggregation had to find out",
-            fix="keep some gold labels back for calibration",
-            code="missing-gold",
+            "no gold label to calibrate on" + ("" if fixed is None else " that was not already fixed"),
+            "the class of some items that the aggregation had to find out",
+            "keep some gold labels back for calibration",
+            "missing-gold",
         )
     class_of = np.array([labels.classes.index(name) for name in gold.classes])
     truth = class_of[gold.probs.argmax(axis=1)][row.to_numpy(zero_copy_only=False)[known].astype(np.int64)]
@@ -84,10 +84,10 @@ def _on_held_out(aggregation: Aggregation) -> float:
     model, answers, by = aggregation.model, aggregation.answers, aggregation.by
     if not (isinstance(model, Confusions) and isinstance(by, DawidSkene)):
         raise BadSetting(
-            f"found no gold labels to calibrate {aggregation.by.name} on",
-            expected="gold labels, or an aggregation by dawid-skene, which knows what each annotator would say",
-            fix="give gold labels",
-            code="missing-gold",
+            f"no gold labels to calibrate {aggregation.by.name} on",
+            "gold labels, or an aggregation by dawid-skene, which knows what each annotator would say",
+            "give gold labels",
+            "missing-gold",
         )
     log_p = np.log(np.maximum(aggregation.labels.probs, 1e-300))
     of_annotator = model.rows.reshape(-1, answers.n_classes, answers.n_classes)
@@ -110,10 +110,10 @@ def _on_held_out(aggregation: Aggregation) -> float:
     others, likelihood, count = (np.concatenate(part) for part in (without, said, counts))
     if not len(count):
         raise BadTable(
-            "found no item that two people answered",
-            expected="items that several people answered, to hold one of them out",
-            fix="calibrate on gold labels",
-            code="missing-gold",
+            "no item that two people answered",
+            "items that several people answered, to hold one of them out",
+            "calibrate on gold labels",
+            "missing-gold",
         )
 
     def loss(log_temperature: float) -> float:

@@ -134,9 +134,9 @@ def _received(reference: Any) -> Sums:
         sums: Sums = ray.get(reference)
     except ray.exceptions.RayActorError as error:
         raise BadSetting(
-            f"found a Ray worker that died {MOST_RETRIES + 1} times in one pass, or could not be started",
-            expected="workers that live, if need be after a few new starts",
-            fix="give them more memory, with more workers on more machines; Ray's logs say why they died",
-            code="lost-worker",
+            f"a Ray worker that died {MOST_RETRIES + 1} times in one pass, or could not be started",
+            "workers that live, if need be after a few new starts",
+            "give them more memory, with more workers on more machines; Ray's logs say why they died",
+            "lost-worker",
         ) from error
     return sums

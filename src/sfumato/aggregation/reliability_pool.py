@@ -44,10 +44,9 @@ class ReliabilityPool:
         not_negative("power", self.power)
         if self.power > MOST_POWER:
             raise BadSetting(
-                f"found power = {self.power}",
-                expected=f"at most {MOST_POWER}, beyond which one person alone would count",
-                fix="choose another power",
-                code="bad-setting",
+                f"power = {self.power}",
+                f"at most {MOST_POWER}, beyond which one person alone would count",
+                "choose another power",
             )
         at_least("rounds", self.rounds, 1)
 

@@ -143,10 +143,9 @@ def _engine(name: str, workers: int | None, aggregator: str) -> Engine:
     if name == "ray":
         if aggregator not in ON_A_CLUSTER:
             raise BadSetting(
-                f"found --engine ray for {aggregator}",
-                expected=f"an aggregator that can run on a cluster: {', '.join(ON_A_CLUSTER)}",
-                fix="choose one of them, or leave out --engine",
-                code="bad-setting",
+                f"--engine ray for {aggregator}",
+                f"an aggregator that can run on a cluster: {', '.join(ON_A_CLUSTER)}",
+                "choose one of them, or leave out --engine",
             )
         from sfumato.aggregation.ray_engine import RayEngine
 

@@ -61,10 +61,9 @@ def _names(paths: tuple[Path, ...]) -> list[str]:
         from sfumato.tables.errors import BadSetting
 
         raise BadSetting(
-            f"found two splits called {next(name for name in names if names.count(name) > 1)}",
-            expected="each split once, under a name of its own",
-            fix="name each file once, under different file names or folders",
-            code="bad-setting",
+            f"two splits called {next(name for name in names if names.count(name) > 1)}",
+            "each split once, under a name of its own",
+            "name each file once, under different file names or folders",
         )
     return names
 

@@ -44,30 +44,24 @@ class EvaluateOptions:
         check_resampling(self.level, self.resamples)
         if (predicted is None) == (runs is None):
             found = "neither --predicted nor --runs" if runs is None else "--predicted beside --runs"
-            raise BadSetting(f"found {found}", expected="one of them", fix="give one of them", code="bad-setting")
+            raise BadSetting(f"{found}", "one of them", "give one of them")
         for option in ("baseline", "correction", "family", "differences", "table", "mode_shift", "cross_label"):
             if predicted is not None and getattr(self, option) is not None:
                 name = option.replace("_", "-")
                 raise BadSetting(
-                    f"found --{name} beside --predicted",
-                    expected=f"runs to compare, for --{name}",
-                    fix="give --runs, a folder of runs or with a table a target",
-                    code="bad-setting",
+                    f"--{name} beside --predicted",
+                    f"runs to compare, for --{name}",
+                    "give --runs, a folder of runs or with a table a target",
                 )
         if self.mode_shift and original is None:
             raise BadSetting(
-                "found --mode-shift without --original",
-                expected="the class every item came with",
-                fix="give --original, a table with item and label",
-                code="no-original",
+                "--mode-shift without --original",
+                "the class every item came with",
+                "give --original, a table with item and label",
+                "no-original",
             )
         if self.against and self.cross_label is None:
-            raise BadSetting(
-                "found --against without --cross-label",
-                expected="a file for the table",
-                fix="give --cross-label too",
-                code="bad-setting",
-            )
+            raise BadSetting("--against without --cross-label", "a file for the table", "give --cross-label too")
         one_of("correction", self.correction or "holm", CORRECTIONS)
         one_of("family", self.family or "metric", FAMILIES)
 
@@ -127,10 +121,9 @@ def named_file(text: str) -> tuple[str, Path]:
     name, equals, path = text.partition("=")
     if not name or not equals or not path or name in KINDS:
         raise BadSetting(
-            f"found --against {show(text)}",
-            expected=f"NAME=FILE, the name another than {', '.join(KINDS)}",
-            fix="write for example --against experts=experts.parquet",
-            code="bad-setting",
+            f"--against {show(text)}",
+            f"NAME=FILE, the name another than {', '.join(KINDS)}",
+            "write for example --against experts=experts.parquet",
         )
     return name, Path(path)
 
@@ -150,10 +143,7 @@ def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked
         check_ending(path)
         if check_place(path).absolute() in seen:
             raise BadSetting(
-                f"found the same file, {show(path.name)}, twice",
-                expected="a file of its own for each",
-                fix="choose another file",
-                code="bad-setting",
+                f"the same file, {show(path.name)}, twice", "a file of its own for each", "choose another file"
             )
         seen.add(path.absolute())
     if runs is None:
@@ -163,8 +153,7 @@ def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked
         inside = path.parent == runs.absolute() if is_flat else (path.parent / "run.json").exists()
         if inside:
             raise BadSetting(
-                f"found the output {show(path.name)} among the predictions",
-                expected="a place where it is not taken for one of them, nor in the place of one",
-                fix="choose another folder",
-                code="bad-setting",
+                f"the output {show(path.name)} among the predictions",
+                "a place where it is not taken for one of them, nor in the place of one",
+                "choose another folder",
             )

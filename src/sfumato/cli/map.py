@@ -103,7 +103,7 @@ def _regions(easy: float | None, hard: float | None, ambiguous: float | None, sh
 def _refuse(found: str, expected: str) -> None:
     from sfumato.tables.errors import BadSetting
 
-    raise BadSetting(f"found {found}", expected=expected, fix="see sfumato map --help", code="bad-setting")
+    raise BadSetting(f"{found}", expected, "see sfumato map --help")
 
 
 def _show(drawn: DataMap, how: str) -> None:

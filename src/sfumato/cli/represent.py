@@ -61,10 +61,10 @@ def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Pa
 
     if (path is None) == (run is None) or (run is None) != (inputs is None) or (save is not None and run is None):
         raise BadSetting(
-            "found neither, or both, or half of them",
-            expected="--features, or --run with --inputs",
-            fix="see sfumato represent --help",
-            code="usage",
+            "neither, or both, or half of them",
+            "--features, or --run with --inputs",
+            "see sfumato represent --help",
+            "usage",
         )
     if path is not None:
         return Features.read(path)
@@ -77,10 +77,7 @@ def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Pa
     if find_spec("torch") is None:
         from sfumato.tables.errors import MissingExtra
 
-        raise MissingExtra(
-            "found no torch", expected="torch, to take features out of a run", fix='pip install "sfumato[train]"',
-            code="missing-extra",
-        )  # fmt: skip
+        raise MissingExtra("no torch", "torch, to take features out of a run", 'pip install "sfumato[train]"')
     from sfumato.training.run_folder import Run
     from sfumato.training.trained_runs import features_of
 

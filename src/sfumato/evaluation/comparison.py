@@ -146,10 +146,10 @@ def compare_runs(
         raise unknown("target", baseline, measured.targets, fix="name the target the others are compared with")
     if len(measured.targets) < 2:
         raise BadTable(
-            f"found no target beside {baseline}",
-            expected="at least two targets",
-            fix="train another one, or leave --baseline out",
-            code="nothing-to-compare",
+            f"no target beside {baseline}",
+            "at least two targets",
+            "train another one, or leave --baseline out",
+            "nothing-to-compare",
         )
     pairs = []
     alone: dict[str, None] = {}
@@ -177,11 +177,11 @@ def difference_of(
     seeds = [seed for seed in one.seeds if seed in other.seeds]
     if not seeds:
         raise BadTable(
-            f"found seeds {listing([str(s) for s in one.seeds])} of {one.target} and "
+            f"seeds {listing([str(s) for s in one.seeds])} of {one.target} and "
             f"{listing([str(s) for s in other.seeds])} of {other.target}",
-            expected="the same seeds on both sides: only they began alike",
-            fix="train both targets with the same seeds, in one grid",
-            code="unpaired-seeds",
+            "the same seeds on both sides: only they began alike",
+            "train both targets with the same seeds, in one grid",
+            "unpaired-seeds",
         )
     mine, theirs = ([figures.seeds.index(seed) for seed in seeds] for figures in (one, other))
     values, base = one.values[mine], other.values[theirs]

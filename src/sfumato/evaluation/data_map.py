@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 
 from sfumato.evaluation.training_dynamics import TrainingDynamics
 from sfumato.tables.columns import check_columns, numbers
-from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, unknown
+from sfumato.tables.errors import BadTable, SfumatoWarning, unknown
 from sfumato.tables.files import Rows, read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import at_least, between_0_and_1, share
@@ -255,6 +255,4 @@ def _warn(sentence: str) -> None:
 
 
 def _bad(found: str, expected: str, fix: str, code: str, path: Path | None) -> BadTable:
-    return BadTable(
-        f"found {found}", expected=expected, fix=fix, code=code, where=ErrorLocation(str(path) if path else None)
-    )
+    return BadTable(f"{found}", expected, fix, code, path)

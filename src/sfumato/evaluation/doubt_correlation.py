@@ -16,7 +16,7 @@ from sfumato.evaluation.data_map import DataMap
 from sfumato.evaluation.rank_correlation import rank_correlation
 from sfumato.tables.columns import check_columns, numbers
 from sfumato.tables.doubt import Doubt, entropy
-from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, listing
+from sfumato.tables.errors import BadTable, SfumatoWarning, listing
 from sfumato.tables.files import Rows, read_rows
 from sfumato.tables.scores import ALL, Score, Scores
 from sfumato.tables.settings import between_0_and_1
@@ -57,9 +57,12 @@ class HumanDoubt:
         there = [name for name in SIGNALS if name in rows.schema.names]
         if not there:
             raise BadTable(
-                f"found columns {listing(rows.schema.names)}", expected=f"any of {listing(SIGNALS)}",
-                fix="make the table with sfumato doubt", code="missing-column", where=rows.where(),
-            )  # fmt: skip
+                f"columns {listing(rows.schema.names)}",
+                f"any of {listing(SIGNALS)}",
+                "make the table with sfumato doubt",
+                "missing-column",
+                rows.where(),
+            )
         item = TextEncoder.of(rows, "item")
         parts: dict[str, list[np.ndarray]] = {name: [np.empty(0)] for name in there}
         n_rows = 0
@@ -71,9 +74,12 @@ class HumanDoubt:
         coded = item.finish()
         if len(coded.names) < n_rows:
             raise BadTable(
-                f"found {n_rows:,} rows about {len(coded.names):,} items", expected="each item once",
-                fix="keep one row an item", code="doubled-item", where=rows.where(None, "item"),
-            )  # fmt: skip
+                f"{n_rows:,} rows about {len(coded.names):,} items",
+                "each item once",
+                "keep one row an item",
+                "doubled-item",
+                rows.where(None, "item"),
+            )
         return cls(coded.text(), {name: np.concatenate(arrays) for name, arrays in parts.items()}, rows.path)
 
 
@@ -91,12 +97,12 @@ def doubt_correlations(drawn: DataMap, doubts: Sequence[HumanDoubt], *, level: f
         theirs = found.drop_null().to_numpy().astype(np.int64)
         if not len(here):
             raise BadTable(
-                f"found doubt about items {listing(doubt.items[:3].to_pylist())}, of which none is on the map "
+                f"doubt about items {listing(doubt.items[:3].to_pylist())}, of which none is on the map "
                 f"({listing(drawn.items[:3].to_pylist())})",
-                expected="people's doubt about items that were learnt from",
-                fix="give both tables the same ids",
-                code="no-common-items",
-                where=ErrorLocation(str(doubt.path) if doubt.path else None),
+                "people's doubt about items that were learnt from",
+                "give both tables the same ids",
+                "no-common-items",
+                doubt.path,
             )
         if len(here) < len(drawn):
             _warn(f"{len(drawn) - len(here):,} of {len(drawn):,} items on the map have no human doubt; left out of it")

@@ -16,7 +16,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from sfumato.evaluation.image_distance import near_pairs
-from sfumato.tables.errors import BadTable, ErrorLocation
+from sfumato.tables.errors import BadTable
 from sfumato.tables.files import write_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.inputs import Inputs
@@ -190,16 +190,16 @@ def _with_colours(images: np.ndarray) -> np.ndarray:
 
 def _check_alike(splits: Mapping[str, Inputs]) -> None:
     if not splits:
-        raise BadTable("found no inputs", expected="at least one set", fix="name a file", code="no-items")
+        raise BadTable("no inputs", "at least one set", "name a file", "no-items")
     first_name, first = next(iter(splits.items()))
     for name, each in splits.items():
         if _what(each) != _what(first):
             raise BadTable(
-                f"found {_what(each)} in {name}",
-                expected=f"the same as in {first_name}: {_what(first)}",
-                fix="bring all splits to one size and number of colours, or compare like with like",
-                code="wrong-shape",
-                where=ErrorLocation(str(each.path) if each.path else None),
+                f"{_what(each)} in {name}",
+                f"the same as in {first_name}: {_what(first)}",
+                "bring all splits to one size and number of colours, or compare like with like",
+                "wrong-shape",
+                each.path,
             )
 
 

@@ -177,8 +177,8 @@ def _apart(
 
 def _too_many(distance: float) -> BadTable:
     return BadTable(
-        f"found more than {MOST_PAIRS:,} pairs within a distance of {distance:g}",
-        expected="few pictures that are nearly the same",
-        fix="choose a smaller distance",
-        code="too-many-pairs",
+        f"more than {MOST_PAIRS:,} pairs within a distance of {distance:g}",
+        "few pictures that are nearly the same",
+        "choose a smaller distance",
+        "too-many-pairs",
     )

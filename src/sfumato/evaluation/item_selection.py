@@ -64,9 +64,11 @@ def select(
     missing = [item for item in items if item not in labels]
     if missing:
         raise BadTable(
-            f"found no class for {len(missing):,} items, the first {missing[0]!r}", expected="the class of every item",
-            fix="give the class each item came with", code="missing-item",
-        )  # fmt: skip
+            f"no class for {len(missing):,} items, the first {missing[0]!r}",
+            "the class of every item",
+            "give the class each item came with",
+            "missing-item",
+        )
     for region, n in quota.items():
         if n is not None:
             at_least(f"quota of {region}", n, 0)
@@ -84,9 +86,11 @@ def select(
             chosen.append(rng.permutation(there)[:n])
     if short and not fill:
         raise BadTable(
-            f"found {listing(short, 6)}", expected="as many items as the quota asks for",
-            fix="ask for fewer, cut the regions wider, or take what is there (fill=True)", code="quota",
-        )  # fmt: skip
+            f"{listing(short, 6)}",
+            "as many items as the quota asks for",
+            "ask for fewer, cut the regions wider, or take what is there (fill=True)",
+            "quota",
+        )
     if short:
         warnings.warn(f"took what is there: {listing(short, 6)}", SfumatoWarning, stacklevel=2)
     rows = np.sort(np.concatenate([np.empty(0, np.int64), *chosen]))
@@ -101,10 +105,7 @@ def deal(selection: ItemSelection, shares: Mapping[str, float], *, rng: np.rando
     Within a class and region, splits get their share rounded down, and what is left over goes where most is missing.
     """
     if not shares or any(part <= 0 for part in shares.values()) or abs(sum(shares.values()) - 1) > 1e-9:
-        raise BadSetting(
-            f"found the shares {dict(shares)}", expected="shares above 0 that sum to 1", fix="choose other shares",
-            code="bad-setting",
-        )  # fmt: skip
+        raise BadSetting(f"the shares {dict(shares)}", "shares above 0 that sum to 1", "choose other shares")
     names, parts = list(shares), np.array(list(shares.values()))
     dealt = np.zeros(len(names))
     split = np.empty(len(selection), dtype=object)

@@ -257,7 +257,7 @@ def _original_of(original: SoftLabels, items: pa.StringArray, classes: tuple[str
 
 def _bad(table: SoftLabels, found: str, expected: str, code: str, fix: str) -> BadTable:
     where = ErrorLocation(str(table.path) if table.path else None)
-    return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=where)
+    return BadTable(f"{found}", expected, fix, code, where)
 
 
 def match_runs(
@@ -272,11 +272,11 @@ def match_runs(
     if not len(kept):
         other = next(run for run in runs if not pc.any(pc.is_in(run.predictions.items, runs[0].predictions.items)))
         raise BadTable(
-            f"found no item that all runs predict: {runs[0].name} and {other.name} have none in common",
-            expected="runs that predict the same items",
-            fix="score runs of different splits separately",
-            code="no-common-items",
-            where=_where(other),
+            f"no item that all runs predict: {runs[0].name} and {other.name} have none in common",
+            "runs that predict the same items",
+            "score runs of different splits separately",
+            "no-common-items",
+            _where(other),
         )
     if len(kept) < n_most:
         _warn(f"the runs predict different items: only the {len(kept):,} that all of them predict are scored")
@@ -300,9 +300,7 @@ def _only(run: RunPredictions, items: pa.StringArray) -> SoftLabels:
 def check_some(runs: Sequence[RunPredictions]) -> None:
     """Raise if there are no runs."""
     if not runs:
-        raise BadTable(
-            "found no runs", expected="at least one", fix="train some with sfumato train first", code="no-runs"
-        )
+        raise BadTable("no runs", "at least one", "train some with sfumato train first", "no-runs")
 
 
 def _where(run: RunPredictions) -> ErrorLocation:

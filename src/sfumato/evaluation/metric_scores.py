@@ -81,10 +81,9 @@ def chosen_metrics(matched: MatchedLabels, metrics: Sequence[Metric]) -> list[Me
     doubled = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if doubled:
         raise BadSetting(
-            f"found {doubled[0]} twice",
-            expected="each metric once: rows of Scores are identified by the metric's name",
-            fix="score the other settings in another call",
-            code="bad-setting",
+            f"{doubled[0]} twice",
+            "each metric once: rows of Scores are identified by the metric's name",
+            "score the other settings in another call",
         )
     return list(metrics) or [each for each in (member() for member in METRICS) if not missing_input(each, matched)]
 

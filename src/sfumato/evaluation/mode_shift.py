@@ -103,10 +103,10 @@ def _parts(
     seeds = sorted(set.intersection(*(set(each.seeds) for each in present)))
     if not seeds:
         raise BadTable(
-            f"found no seed with which {', '.join(targets)} were all trained",
-            expected="the same seeds for all three",
-            fix="train them in one grid",
-            code="unpaired-seeds",
+            f"no seed with which {', '.join(targets)} were all trained",
+            "the same seeds for all three",
+            "train them in one grid",
+            "unpaired-seeds",
         )
     first, second, third = (_only(each, seeds) for each in present)
     steps = [(second, first), (third, second), (third, first)]

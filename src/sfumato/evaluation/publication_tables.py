@@ -15,7 +15,7 @@ from sfumato.evaluation.comparison import Differences
 from sfumato.evaluation.cross_label import CrossLabel
 from sfumato.evaluation.metric import Better, Metric
 from sfumato.evaluation.mode_shift import ModeShift
-from sfumato.tables.errors import BadFile, ErrorLocation, one_line
+from sfumato.tables.errors import BadFile, one_line
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.csv import guard_formula
 from sfumato.tables.scores import RunScore, RunScores
@@ -124,11 +124,11 @@ def check_ending(path: Path) -> str:
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise BadFile(
-            f"found a file named {path.name!r}",
-            expected=f"a name ending in {', '.join(ENDINGS)}",
-            fix="choose another ending",
-            code="file-kind",
-            where=ErrorLocation(str(path)),
+            f"a file named {path.name!r}",
+            f"a name ending in {', '.join(ENDINGS)}",
+            "choose another ending",
+            "file-kind",
+            path,
         )
     return ending
 

@@ -87,7 +87,7 @@ class Features:
 
 def _bad(path: Path | None, found: str, expected: str, code: str, fix: str) -> BadTable:
     where = ErrorLocation(str(path) if path else None)
-    return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=where)
+    return BadTable(f"{found}", expected, fix, code, where)
 
 
 FEWEST_PAIRS, FEWEST_TRIPLETS, FEWEST_ANNOTATORS = 4, 2, 3
@@ -122,10 +122,10 @@ def alike(
         lengths = np.linalg.norm(features, axis=1, keepdims=True)
         if not lengths[pairs].all():
             raise BadTable(
-                f"found {int((lengths == 0).sum()):,} items whose features are all zero",
-                expected="vectors with a direction",
-                fix="compare by distance (euclidean), or leave these items out",
-                code="zero-features",
+                f"{int((lengths == 0).sum()):,} items whose features are all zero",
+                "vectors with a direction",
+                "compare by distance (euclidean), or leave these items out",
+                "zero-features",
             )
         values = features / np.where(lengths > 0, lengths, 1.0)
     one, other = values[pairs[:, 0]], values[pairs[:, 1]]
@@ -163,11 +163,11 @@ def represent(
         scores.append(_triplet_score("triplet_error", triplets, features, by=by, over=over, level=level, floor=floor))
     if not scores:
         raise BadTable(
-            f"found answers of the kinds {listing(annotations.kind.names.to_pylist())}",
-            expected="similarity ratings or triplets",
-            fix="ask people how alike items are (docs/elicit.md)",
-            code="no-judgments",
-            where=ErrorLocation(str(annotations.path) if annotations.path else None),
+            f"answers of the kinds {listing(annotations.kind.names.to_pylist())}",
+            "similarity ratings or triplets",
+            "ask people how alike items are (docs/elicit.md)",
+            "no-judgments",
+            annotations.path,
         )
     return Scores.of(scores)
 
@@ -294,11 +294,11 @@ def _known(items: tuple[str, ...], features: Features) -> Bool[np.ndarray, "item
 def _refuse_or_say(n_lost: int, n: int, what: str, items: tuple[str, ...], features: Features) -> None:
     if n_lost == n:
         raise BadTable(
-            f"found {what} of items {listing(items, 3)}, of which none have features ({listing(features.items, 3)})",
-            expected="features of the items that people judged",
-            fix="give both the same ids",
-            code="no-common-items",
-            where=ErrorLocation(str(features.path) if features.path else None),
+            f"{what} of items {listing(items, 3)}, of which none have features ({listing(features.items, 3)})",
+            "features of the items that people judged",
+            "give both the same ids",
+            "no-common-items",
+            features.path,
         )
     if n_lost:
         _warn(f"{n_lost:,} of {n:,} {what} are left out: an item of theirs has no features")

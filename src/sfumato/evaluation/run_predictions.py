@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, SfumatoWarning, listing, one_line, show
+from sfumato.tables.errors import BadFile, BadTable, SfumatoWarning, listing, one_line, show
 from sfumato.tables.files import read_document
 from sfumato.tables.scores import ALL
 from sfumato.tables.settings import is_whole
@@ -187,12 +187,12 @@ def _check_once(runs: Sequence[_Run]) -> None:
         if key in seen:
             under = f", condition {run.condition}" if run.condition else ""
             raise BadTable(
-                f"found the same run in {show(seen[key].name)}: target {run.target}, network {run.network}, "
+                f"the same run in {show(seen[key].name)}: target {run.target}, network {run.network}, "
                 f"seed {run.seed}, fold {run.fold}{under}",
-                expected="each run once",
-                fix="score the folders apart, or take one of the two away",
-                code="doubled-run",
-                where=ErrorLocation(str(run.folder)),
+                "each run once",
+                "score the folders apart, or take one of the two away",
+                "doubled-run",
+                run.folder,
             )
         seen[key] = run.folder
 
@@ -207,21 +207,21 @@ def _joined(paths: Sequence[Path]) -> SoftLabels:
     for table in tables:
         if set(table.classes) != set(first.classes):
             raise BadTable(
-                f"found the classes {listing(table.classes)}",
-                expected=f"those of the other folds: {listing(first.classes)}",
-                fix="run the grid again into another folder",
-                code="other-classes",
-                where=ErrorLocation(str(table.path)),
+                f"the classes {listing(table.classes)}",
+                f"those of the other folds: {listing(first.classes)}",
+                "run the grid again into another folder",
+                "other-classes",
+                table.path,
             )
         parts.append(table.probs[:, [table.classes.index(name) for name in first.classes]])
     items = pa.concat_arrays([table.items for table in tables])
     if len(items.unique()) < len(items):
         raise BadTable(
-            "found items that two folds of a seed predict",
-            expected="every item in one fold",
-            fix="run the grid again into another folder",
-            code="doubled-item",
-            where=ErrorLocation(str(paths[0].parent)),
+            "items that two folds of a seed predict",
+            "every item in one fold",
+            "run the grid again into another folder",
+            "doubled-item",
+            paths[0].parent,
         )
     return replace(first, items=items, probs=np.concatenate(parts), n_annotators=None, path=paths[0].parent)
 
@@ -247,4 +247,4 @@ def _tables(folder: Path) -> list[RunPredictions]:
 
 
 def _bad(path: Path, found: str, expected: str, fix: str, code: str) -> BadFile:
-    return BadFile(f"found {found}", expected=expected, fix=fix, code=code, where=ErrorLocation(str(path)))
+    return BadFile(f"{found}", expected, fix, code, path)

@@ -138,12 +138,7 @@ def _check_different(annotations: Annotations, members: Int[np.ndarray, "answers
 def refuse_few(n: int, fewest: int, what: str, fix: Callable[[], str] | str) -> None:
     """Raise where there are too few judgments to say anything."""
     if n < fewest:
-        raise BadTable(
-            f"found {n} {what}",
-            expected=f"at least {fewest}",
-            fix=fix if isinstance(fix, str) else fix(),
-            code="too-few-judgments",
-        )
+        raise BadTable(f"{n} {what}", f"at least {fewest}", fix if isinstance(fix, str) else fix(), "too-few-judgments")
 
 
 HALVES = 100

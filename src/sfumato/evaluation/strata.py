@@ -99,10 +99,10 @@ class ClassStrata:
             original = matched.original
             if original is None:
                 raise BadSetting(
-                    "found strata by original class and no original labels",
-                    expected="the class each item came with",
-                    fix="give --original, or take people's classes (class:by=people)",
-                    code="no-original",
+                    "strata by original class and no original labels",
+                    "the class each item came with",
+                    "give --original, or take people's classes (class:by=people)",
+                    "no-original",
                 )
             return [_where(f"class {name}", original == k) for k, name in enumerate(matched.classes)]
         most = matched.people.max(axis=1, keepdims=True)
@@ -136,11 +136,11 @@ class GivenStrata:
             for item, name in zip(items, names, strict=True):
                 if found.setdefault(item, name) != name:
                     raise BadTable(
-                        f"found item {show(item)} in {show(found[item])} and in {show(name)}",
-                        expected="one stratum an item",
-                        fix="keep one of them, or make two tables",
-                        code="doubled-item",
-                        where=rows.where(),
+                        f"item {show(item)} in {show(found[item])} and in {show(name)}",
+                        "one stratum an item",
+                        "keep one of them, or make two tables",
+                        "doubled-item",
+                        rows.where(),
                     )
         return cls(found, Path(path))
 
@@ -152,10 +152,10 @@ class GivenStrata:
         codes = {name: k for k, name in enumerate(dict.fromkeys(self.stratum.values()))}
         if ALL in codes:
             raise BadTable(
-                f"found a stratum called {ALL!r}",
-                expected="another name: it is that of all items together",
-                fix="rename it",
-                code="bad-stratum",
+                f"a stratum called {ALL!r}",
+                "another name: it is that of all items together",
+                "rename it",
+                "bad-stratum",
             )
         group = np.array([-1 if name is None else codes[name] for name in own], np.int64)
         return [_where(name, group == k) for name, k in codes.items()]
@@ -186,10 +186,9 @@ def _check_names(names: Sequence[str]) -> None:
     doubled = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if doubled:
         raise BadSetting(
-            f"found the stratum {show(doubled[0])} twice",
-            expected="each stratum once",
-            fix="ask for each way to part items once, and give strata of your own other names",
-            code="bad-setting",
+            f"the stratum {show(doubled[0])} twice",
+            "each stratum once",
+            "ask for each way to part items once, and give strata of your own other names",
         )
 
 

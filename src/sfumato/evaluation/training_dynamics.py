@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 
 from sfumato.tables.columns import check_columns, numbers
 from sfumato.tables.doubt import entropy
-from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, listing, show
+from sfumato.tables.errors import BadFile, BadTable, listing, show
 from sfumato.tables.files import Rows, read_document, read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.probabilities import classes_of, probs_of
@@ -118,11 +118,11 @@ def find_runs(paths: Sequence[str | Path]) -> list[RunFound]:
         own = [each for each in sorted(path.rglob(RUN)) if UNFINISHED not in each.relative_to(path).parts]
         if not own:
             raise BadFile(
-                "found no run.json in or under it",
-                expected="the folder of a run, or of several",
-                fix="name the folder sfumato train wrote to",
-                code="no-runs",
-                where=ErrorLocation(str(path)),
+                "no run.json in or under it",
+                "the folder of a run, or of several",
+                "name the folder sfumato train wrote to",
+                "no-runs",
+                path,
             )
         for each in own:
             said: Any = read_document(each)
@@ -141,12 +141,10 @@ def runs_that_learnt(runs: Sequence[RunFound], target: str | None = None, networ
         return left
     known = list(dict.fromkeys(run.learnt for run in runs))
     raise BadTable(
-        f"found runs of {listing(learnt)}"
-        if left
-        else f"found no run of {show('.'.join(filter(None, (target, network))))}",
-        expected=f"runs of one target and network{'' if left else ': ' + listing(known)}",
-        fix="choose with --target and --network",
-        code="mixed-runs" if left else "no-runs",
+        f"runs of {listing(learnt)}" if left else f"found no run of {show('.'.join(filter(None, (target, network))))}",
+        f"runs of one target and network{'' if left else ': ' + listing(known)}",
+        "choose with --target and --network",
+        "mixed-runs" if left else "no-runs",
     )
 
 
@@ -154,11 +152,11 @@ def _dynamics_of(folder: Path) -> Path:
     if (folder / DYNAMICS).is_file():
         return folder / DYNAMICS
     raise BadFile(
-        f"found no {DYNAMICS}",
-        expected="a run that noted how its training items were predicted",
-        fix="train with sfumato train --dynamics end",
-        code="no-dynamics",
-        where=ErrorLocation(str(folder)),
+        f"no {DYNAMICS}",
+        "a run that noted how its training items were predicted",
+        "train with sfumato train --dynamics end",
+        "no-dynamics",
+        folder,
     )
 
 
@@ -185,7 +183,7 @@ def _moment(rows: Rows, moments: CodedText, when: str | None) -> tuple[str, np.n
 
 
 def _bad(rows: Rows, found: str, expected: str, fix: str, code: str) -> BadTable:
-    return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=rows.where())
+    return BadTable(f"{found}", expected, fix, code, rows.where())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -238,11 +236,11 @@ def _shifts_of(path: Path) -> dict[int, Float[np.ndarray, "items"]]:
     path = path / BY_EPOCH if path.is_dir() else path
     if not path.is_file():
         raise BadFile(
-            f"found no {path.name}",
-            expected="a run that kept its predictions of every epoch",
-            fix="train with sfumato train --predictions-each-epoch",
-            code="no-predictions-by-epoch",
-            where=ErrorLocation(str(path.parent)),
+            f"no {path.name}",
+            "a run that kept its predictions of every epoch",
+            "train with sfumato train --predictions-each-epoch",
+            "no-predictions-by-epoch",
+            path.parent,
         )
     rows = read_rows(path)
     check_columns(rows, ("item", "epoch"))
@@ -260,11 +258,11 @@ def _shifts_of(path: Path) -> dict[int, Float[np.ndarray, "items"]]:
     place = [np.flatnonzero(epoch == each)[np.argsort(codes[epoch == each], kind="stable")] for each in known]
     if len(known) < 2 or any(not np.array_equal(codes[each], codes[place[0]]) for each in place):
         raise BadTable(
-            f"found {len(known)} epochs" if len(known) < 2 else "found other items in some epochs than in the first",
-            expected="at least two epochs, each with the same items",
-            fix="train longer, or check how the file was made",
-            code="one-epoch" if len(known) < 2 else "other-items",
-            where=ErrorLocation(str(path)),
+            f"{len(known)} epochs" if len(known) < 2 else "found other items in some epochs than in the first",
+            "at least two epochs, each with the same items",
+            "train longer, or check how the file was made",
+            "one-epoch" if len(known) < 2 else "other-items",
+            path,
         )
     steps = zip(known[1:].tolist(), place[:-1], place[1:], strict=True)
     return {each: jensen_shannon(probs[before], probs[after]) for each, before, after in steps}

@@ -27,10 +27,10 @@ class ClassSimilarity:
         k = len(self.classes)
         if self.matrix.shape != (k, k) or not np.isfinite(self.matrix).all() or self.matrix.min(initial=0) < 0:
             raise BadTable(
-                f"found a matrix of shape {self.matrix.shape}, smallest value {self.matrix.min(initial=0):g}",
-                expected=f"{k} x {k} finite values >= 0",
-                fix="give one row and one column a class; shift or clip negative similarities yourself",
-                code="bad-similarity",
+                f"a matrix of shape {self.matrix.shape}, smallest value {self.matrix.min(initial=0):g}",
+                f"{k} x {k} finite values >= 0",
+                "give one row and one column a class; shift or clip negative similarities yourself",
+                "bad-similarity",
             )
 
     @classmethod
@@ -39,10 +39,10 @@ class ClassSimilarity:
         norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
         if len(classes) != len(embeddings) or not np.isfinite(norms).all() or (norms == 0).any():
             raise BadTable(
-                f"found {len(embeddings)} embeddings for {len(classes)} classes, or one of zero length",
-                expected="one finite, non-zero vector a class",
-                fix="give every class a vector",
-                code="bad-similarity",
+                f"{len(embeddings)} embeddings for {len(classes)} classes, or one of zero length",
+                "one finite, non-zero vector a class",
+                "give every class a vector",
+                "bad-similarity",
             )
         unit = embeddings / norms
         return cls(tuple(classes), np.clip(unit @ unit.T, 0.0, 1.0))
@@ -56,11 +56,11 @@ class ClassSimilarity:
         others = [name for name in rows.schema.names if name != "class"]
         if not others:
             raise BadTable(
-                "found only the column class",
-                expected="one column a class, or an embedding",
-                fix="add the similarities or the vectors",
-                code="bad-similarity",
-                where=rows.where(),
+                "only the column class",
+                "one column a class, or an embedding",
+                "add the similarities or the vectors",
+                "bad-similarity",
+                rows.where(),
             )
         parts = []
         n_rows = 0

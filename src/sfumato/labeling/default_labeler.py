@@ -54,11 +54,11 @@ def label_by_default(annotations: Annotations, classes: Sequence[str] = ()) -> B
     labelers = dict(USUAL_LABELERS)
     if len(kinds) != 1 or kinds[0] not in labelers:
         raise BadTable(
-            f"found answers of kind {listing(list(kinds)) or 'none'}",
-            expected=f"answers of one kind that speaks of classes: {listing(list(labelers))}",
-            fix="choose the answers of one such kind",
-            code="wrong-kind",
-            where=ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
+            f"answers of kind {listing(list(kinds)) or 'none'}",
+            f"answers of one kind that speaks of classes: {listing(list(labelers))}",
+            "choose the answers of one such kind",
+            "wrong-kind",
+            ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
         )
     if kinds[0] == "top_two":
         bad = has_bad_percents(annotations)

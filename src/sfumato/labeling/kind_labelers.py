@@ -158,12 +158,7 @@ class MixtureLabeler:
 
     def __post_init__(self) -> None:
         if not 0 < self.gamma < 1:
-            raise BadSetting(
-                f"found gamma = {self.gamma}",
-                expected="a value between 0 and 1",
-                fix="choose another gamma",
-                code="bad-setting",
-            )
+            raise BadSetting(f"gamma = {self.gamma}", "a value between 0 and 1", "choose another gamma")
 
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
         return beliefs_from(annotations, classes, self.kinds, self._probs)

@@ -67,10 +67,9 @@ def beliefs_from(
     for name in extra_classes:
         if name in asked:
             raise BadSetting(
-                f"found a class called {show(name)} already",
-                expected="an extra class with a name of its own",
-                fix="choose another with --none-class",
-                code="bad-setting",
+                f"a class called {show(name)} already",
+                "an extra class with a name of its own",
+                "choose another with --none-class",
             )
     everything = check_classes((*asked, *extra_classes))
     votes = HardVotes(len(everything))
@@ -104,11 +103,11 @@ def asked_classes(annotations: Annotations, classes: Sequence[str]) -> tuple[str
     asked = class_names(classes) or annotations.classes
     if not asked:
         raise BadTable(
-            "found no class names",
-            expected="the classes people could choose from",
-            fix="name them with --classes cat,dog (in Python: the argument classes)",
-            code="missing-classes",
-            where=ErrorLocation(str(annotations.path) if annotations.path else None),
+            "no class names",
+            "the classes people could choose from",
+            "name them with --classes cat,dog (in Python: the argument classes)",
+            "missing-classes",
+            annotations.path,
         )
     return check_classes(asked)
 
@@ -123,13 +122,13 @@ def only_kind(annotations: Annotations, kinds: tuple[str, ...]) -> PayloadKind:
     if not present:
         return known[0]
     raise BadTable(
-        f"found answers of kind {listing(present)}",
-        expected=f"answers of one kind: {' or '.join(kind.label for kind in known)}",
-        fix="choose the rows with --kind, or a labeler made for them"
+        f"answers of kind {listing(present)}",
+        f"answers of one kind: {' or '.join(kind.label for kind in known)}",
+        "choose the rows with --kind, or a labeler made for them"
         if len(present) > 1
         else "choose a labeler made for this kind",
-        code="wrong-kind",
-        where=ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
+        "wrong-kind",
+        ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
     )
 
 

@@ -56,12 +56,7 @@ class PlausibleWeighted:
 
     def __post_init__(self) -> None:
         if not 0 < self.unsure <= 1:
-            raise BadSetting(
-                f"found unsure = {self.unsure}",
-                expected="a weight above 0, at most 1",
-                fix="choose another weight",
-                code="bad-setting",
-            )
+            raise BadSetting(f"unsure = {self.unsure}", "a weight above 0, at most 1", "choose another weight")
 
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
         return beliefs_from(

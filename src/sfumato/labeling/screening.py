@@ -32,10 +32,10 @@ from sfumato.tables.text_columns import TextReader
 def leading_classes(answer: Any) -> frozenset[str]:
     """The classes held most probable: one, several that tie, or none where everything was ruled out."""
     raise BadSetting(
-        f"found answers of type {type(answer).__name__}",
-        expected="answers that name classes (choice, top_two, plausible, sliders, tokens, mixture)",
-        fix="pick the answers that do with --kind, or screen in Python with rules that need no classes",
-        code="wrong-kind",
+        f"answers of type {type(answer).__name__}",
+        "answers that name classes (choice, top_two, plausible, sliders, tokens, mixture)",
+        "pick the answers that do with --kind, or screen in Python with rules that need no classes",
+        "wrong-kind",
     )
 
 
@@ -139,11 +139,11 @@ class ScreeningData:
         """Which rows put the gold class, alone, first; an error where there is no gold."""
         if self.gold is None:
             raise BadSetting(
-                f"found no gold labels for the rule {needed_for}",
-                expected="the right class of every item it looks at",
-                fix="give them with --gold, or for the checks of a study of yours the study with --study "
+                f"no gold labels for the rule {needed_for}",
+                "the right class of every item it looks at",
+                "give them with --gold, or for the checks of a study of yours the study with --study "
                 "(in Python: the arguments gold and checks)",
-                code="missing-gold",
+                "missing-gold",
             )
         gold = dict(zip(self.gold.items.to_pylist(), self.gold.probs.argmax(axis=1).tolist(), strict=True))
         wanted = [
@@ -159,11 +159,11 @@ class ScreeningData:
         missing = np.flatnonzero(rows & ~self.has_gold())
         if len(missing):
             raise BadTable(
-                f"found no gold label for {len(np.unique(self.annotations.item.codes[missing])):,} of the items",
-                expected=f"the right class of every item the rule {needed_for} looks at",
-                fix="add them to the gold labels",
-                code="missing-gold",
-                where=self.annotations.where(int(missing[0]), "item"),
+                f"no gold label for {len(np.unique(self.annotations.item.codes[missing])):,} of the items",
+                f"the right class of every item the rule {needed_for} looks at",
+                "add them to the gold labels",
+                "missing-gold",
+                self.annotations.where(int(missing[0]), "item"),
             )
         for name in self.gold.classes:
             if self.annotations.classes and name not in self.annotations.classes:
@@ -263,11 +263,11 @@ def set_aside_in(path: str | Path) -> list[str]:
             verdict = str(aside).lower()
             if verdict not in ("true", "false"):
                 raise BadTable(
-                    f"found {show(aside)}",
-                    expected="true or false",
-                    fix="say for every annotator whether they are set aside",
-                    code="bad-value",
-                    where=rows.where(start + i, "set_aside"),
+                    f"{show(aside)}",
+                    "true or false",
+                    "say for every annotator whether they are set aside",
+                    "bad-value",
+                    rows.where(start + i, "set_aside"),
                 )
             names += [who[i]] if verdict == "true" else []
     return names

@@ -68,18 +68,15 @@ class SimulatedTopTwo:
     def __post_init__(self) -> None:
         share("gamma", self.gamma)
         if self.n_annotators < 1:
-            raise BadSetting(
-                f"found n_annotators = {self.n_annotators}", expected="at least 1", fix="raise it", code="bad-setting"
-            )
+            raise BadSetting(f"n_annotators = {self.n_annotators}", "at least 1", "raise it")
 
     def soften(self, labels: SoftLabels, doubtful: Bool[np.ndarray, "items"], rng: np.random.Generator) -> Beliefs:
         """Beliefs of `n_annotators` simulated people about every item of `labels` (its largest entry is the label)."""
         if len(doubtful) != len(labels):
             raise BadSetting(
-                f"found {len(doubtful)} marks of doubt for {len(labels)} items",
-                expected="one an item",
-                fix="say for every item whether it is doubtful",
-                code="bad-setting",
+                f"{len(doubtful)} marks of doubt for {len(labels)} items",
+                "one an item",
+                "say for every item whether it is doubtful",
             )
         first = np.tile(labels.probs.argmax(axis=1), self.n_annotators)
         is_doubtful = np.tile(doubtful, self.n_annotators)
@@ -128,10 +125,9 @@ def _beta_by_moments(values: Float[np.ndarray, "answers"]) -> tuple[float, float
     mean, variance = float(values.mean()), float(values.var())
     if not 0 < variance < mean * (1 - mean):
         raise BadSetting(
-            f"found {len(values)} percents with mean {100 * mean:.3g} and variance {variance:.3g}",
-            expected="percents that vary, as a Beta distribution can",
-            fix="fit on more answers",
-            code="bad-setting",
+            f"{len(values)} percents with mean {100 * mean:.3g} and variance {variance:.3g}",
+            "percents that vary, as a Beta distribution can",
+            "fit on more answers",
         )
     scale = mean * (1 - mean) / variance - 1
     return mean * scale, (1 - mean) * scale

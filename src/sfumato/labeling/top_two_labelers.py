@@ -106,10 +106,9 @@ def check_gamma(gamma: float, released: bool) -> None:
     share("gamma", gamma)
     if released and gamma:
         raise BadSetting(
-            f"found gamma = {gamma} together with as_released",
-            expected="no gamma: the published rule holds nothing back here",
-            fix="leave out one of the two",
-            code="bad-setting",
+            f"gamma = {gamma} together with as_released",
+            "no gamma: the published rule holds nothing back here",
+            "leave out one of the two",
         )
 
 

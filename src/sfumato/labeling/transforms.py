@@ -81,10 +81,10 @@ class ClassMeans:
             return np.asarray(table.probs.argmax(axis=1))
         if self.original.classes != table.classes:
             raise BadSetting(
-                f"found original labels over {listing(self.original.classes)}",
-                expected=f"the classes {listing(table.classes)}",
-                fix="name the classes alike, in the same order",
-                code="bad-classes",
+                f"original labels over {listing(self.original.classes)}",
+                f"the classes {listing(table.classes)}",
+                "name the classes alike, in the same order",
+                "bad-classes",
             )
         items = table.items if isinstance(table, SoftLabels) else table.item.text()
         return np.asarray(self.original.probs.argmax(axis=1)[self.original.rows_of(items)])
@@ -105,10 +105,10 @@ class Infill:
     def apply(self, table: SoftLabels) -> SoftLabels:
         if not isinstance(table, SoftLabels) or self.filling.classes != table.classes:
             raise BadSetting(
-                f"found {type(table).__name__} of {listing(table.classes)}, fill of {listing(self.filling.classes)}",
-                expected="SoftLabels over the same classes in the same order",
-                fix="fill SoftLabels, which have one row an item; name the classes alike",
-                code="bad-classes",
+                f"{type(table).__name__} of {listing(table.classes)}, fill of {listing(self.filling.classes)}",
+                "SoftLabels over the same classes in the same order",
+                "fill SoftLabels, which have one row an item; name the classes alike",
+                "bad-classes",
             )
         missing = pc.invert(pc.is_in(self.filling.items, value_set=table.items)).to_numpy(zero_copy_only=False)
         counts = None
@@ -161,7 +161,7 @@ class Sparsify:
 
     def __post_init__(self) -> None:
         if self.k < 1:
-            raise BadSetting(f"found k = {self.k}", expected="at least 1", fix="choose another k", code="bad-setting")
+            raise BadSetting(f"k = {self.k}", "at least 1", "choose another k")
 
     def apply(self, table: Distributions) -> Distributions:
         probs = table.probs
@@ -180,12 +180,7 @@ class Temper:
 
     def __post_init__(self) -> None:
         if not (self.temperature > 0 and np.isfinite(self.temperature)):
-            raise BadSetting(
-                f"found temperature = {self.temperature}",
-                expected="a finite number above 0",
-                fix="choose another",
-                code="bad-setting",
-            )
+            raise BadSetting(f"temperature = {self.temperature}", "a finite number above 0", "choose another")
 
     def apply(self, table: Distributions) -> Distributions:
         probs = table.probs

@@ -163,10 +163,9 @@ class AlphaOrdinal:
         n_classes = answers.first.n_classes
         if n_classes > MOST_CLASSES:
             raise BadSetting(
-                f"found {n_classes:,} classes for {self.name}",
-                expected=f"a scale of at most {MOST_CLASSES:,} classes",
-                fix="join neighbouring classes, or choose alpha-nominal",
-                code="bad-setting",
+                f"{n_classes:,} classes for {self.name}",
+                f"a scale of at most {MOST_CLASSES:,} classes",
+                "join neighbouring classes, or choose alpha-nominal",
             )
         return 2 * n_classes * (n_classes + 1)
 
