@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 
 from sfumato import Beliefs, SoftLabels
 from sfumato.aggregation import AGGREGATORS, AggregationInputs, DawidSkene, Estimand, Mean, calibrate
-from sfumato.cli.aggregate import AGGREGATOR_LINES
+from sfumato.cli.aggregate import _aggregators
 
 SFUMATO = Path(sys.executable).parent / "sfumato"
 CLASSES = ("cat", "dog")
@@ -101,5 +102,7 @@ def test_a_step_never_overwrites_its_source(beliefs: Beliefs, tmp_path: Path) ->
 
 
 def test_the_help_lists_every_aggregator() -> None:
-    listed = [line.split()[0] for line in AGGREGATOR_LINES.splitlines() if line.startswith("  ")]
-    assert listed == [aggregator.name for aggregator in AGGREGATORS]
+    listed = [(each.name, each.settings) for members in _aggregators().values() for each in members]
+    assert listed == [(each.name, tuple(field.name for field in fields(each))) for each in AGGREGATORS]
+    shown = sfumato("aggregate", "--help", cwd=Path.cwd()).stdout
+    assert all(f"\n  {each.name} " in shown for each in AGGREGATORS)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
-from sfumato.evaluation.item_selection import deal, select
+from sfumato.evaluation.item_selection import assign_splits, select
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning
 
 N = 300
@@ -64,7 +64,7 @@ def test_a_quota_beyond_what_is_there() -> None:
 
 def test_splits_have_the_same_difficulty() -> None:
     chosen = select(drawn(), LABELS, dict.fromkeys(REGIONS), rng=np.random.default_rng(0))
-    dealt = deal(chosen, {"train": 0.7, "validation": 0.15, "test": 0.15}, rng=np.random.default_rng(0))
+    dealt = assign_splits(chosen, {"train": 0.7, "validation": 0.15, "test": 0.15}, rng=np.random.default_rng(0))
     assert Counter(dealt.splits) == {"train": 210, "validation": 45, "test": 45}
     whole = Counter(zip(chosen.labels, chosen.regions, strict=True))
     own = Counter(zip(dealt.labels, dealt.regions, dealt.splits, strict=True))
@@ -72,4 +72,4 @@ def test_splits_have_the_same_difficulty() -> None:
         assert abs(own[label, region, "train"] - 0.7 * n) < 2
     assert dealt.to_polars().columns == ["item", "label", "region", "split"]
     with pytest.raises(BadSetting, match="sum to 1"):
-        deal(chosen, {"train": 0.7, "test": 0.2}, rng=np.random.default_rng(0))
+        assign_splits(chosen, {"train": 0.7, "test": 0.2}, rng=np.random.default_rng(0))

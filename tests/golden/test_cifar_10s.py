@@ -239,7 +239,7 @@ def test_all_annotators_comply_with_the_exclusion_rules(published: Path, as_rele
     original = Cifar10SImporter().read(published / "cifar10s").original
     result = screen(as_released, (Contradictions(),), gold=original)
     assert len(result) == 248
-    assert result.names_set_aside() == []
+    assert result.excluded_names() == []
 
 
 def test_payload_types_hold_the_published_answers(as_released: Annotations) -> None:

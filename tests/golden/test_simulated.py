@@ -50,7 +50,7 @@ def test_two_thirds_of_doubtful_draws_exceed_100() -> None:
     similarity = ClassSimilarity(tuple(INDEX), np.ones((10, 10)))
     simulated = SimulatedTopTwo(similarity=similarity)
     truth, certain = np.zeros(100_000, int), np.ones(100_000, bool)
-    answers = simulated.drawn_answers(truth, certain, tuple(INDEX), np.random.default_rng(3))
+    answers = simulated.simulate_answers(truth, certain, tuple(INDEX), np.random.default_rng(3))
     given = ~np.isnan(answers.second_percent)
     above = (answers.first_percent + answers.second_percent)[given] > 100
     assert float(above.mean()) == pytest.approx(2 / 3, abs=0.04)

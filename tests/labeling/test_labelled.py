@@ -48,7 +48,7 @@ def test_one_answer_is_one_vote(row: tuple) -> None:
 
 def test_kinds_that_say_nothing_of_classes_are_refused() -> None:
     similar = annotations([("a", "1", "similarity/1", {"other": "b", "rating": 5})])
-    with pytest.raises(BadTable, match="speaks of classes"):
+    with pytest.raises(BadTable, match="is about classes"):
         as_votes(similar)
     with pytest.raises(BadTable, match="of one kind"):
         label_by_default(annotations(ANSWERS))

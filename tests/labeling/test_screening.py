@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato import Annotations, SoftLabels
-from sfumato.labeling.screening import JudgedChecks, Rule, Screening, screen, set_aside_in
+from sfumato.labeling.screening import CheckResults, Rule, Screening, read_excluded, screen
 from sfumato.labeling.screening_rules import (
     RULE_SETS,
     Contradictions,
@@ -45,7 +45,7 @@ def aside(rule: Rule, annotations: Annotations, gold: SoftLabels | None = None) 
     result = screen(annotations, (rule,), gold=gold)
     values = result.findings[rule.name]
     names = result.annotators.to_pylist()
-    return {name: float(values[names.index(name)]) for name in result.names_set_aside()}
+    return {name: float(values[names.index(name)]) for name in result.excluded_names()}
 
 
 GOLD = SoftLabels.one_hot(["c1", "c2", "c3", "c4"], ["cat", "dog", "fox", "cat"], CLASSES)
@@ -70,9 +70,9 @@ def test_checks_need_gold() -> None:
 def test_checks_are_judged_by_their_study() -> None:
     rows = checks("good", "cat", "dog") + checks("bad", "fox", "dog") + checks("late", "fox")
     # The check that "late" met is not in the study any more: it counts for nothing.
-    judged = JudgedChecks(np.array([True] * 4 + [False]), np.array([True, True, False, True, False]))
+    judged = CheckResults(np.array([True] * 4 + [False]), np.array([True, True, False, True, False]))
     found = screen(table(rows), (FailedChecks(),), checks=judged)
-    assert found.names_set_aside() == ["bad"]
+    assert found.excluded_names() == ["bad"]
     np.testing.assert_array_equal(found.findings["checks_passed"], [1.0, 0.5, np.nan])
 
 
@@ -154,7 +154,7 @@ def test_no_trials_are_no_order() -> None:
     rows = [choose("same", f"i{k}", "cat", trial=None) for k in range(30)]
     result = screen(table(rows), (IdenticalRuns(),))
     assert np.isnan(result.findings["longest_run"]).all()
-    assert result.names_set_aside() == []
+    assert result.excluded_names() == []
 
 
 def test_a_check_without_gold_is_an_error() -> None:
@@ -169,7 +169,7 @@ def test_a_check_without_gold_is_an_error() -> None:
 
 def test_set_aside_ids_are_text(tmp_path: Path) -> None:
     pq.write_table(pa.table({"annotator": pa.array([7, 8]), "set_aside": [True, False]}), tmp_path / "s.parquet")
-    assert set_aside_in(tmp_path / "s.parquet") == ["7"]
+    assert read_excluded(tmp_path / "s.parquet") == ["7"]
 
 
 def test_pay_is_another_decision() -> None:
@@ -191,7 +191,7 @@ def test_nothing_is_deleted_and_reasons_are_listed(tmp_path: Path) -> None:
     assert result.reasons == ("checks_passed; longest_run", "")
     for name in ("screening.csv", "screening.parquet"):
         result.write(tmp_path / name)
-        assert set_aside_in(tmp_path / name) == ["bad"]
+        assert read_excluded(tmp_path / name) == ["bad"]
     assert len(annotations.without(["bad"])) == 4
 
 

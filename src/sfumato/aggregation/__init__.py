@@ -1,7 +1,6 @@
-"""Beliefs -> SoftLabels: what people together say. One aggregator a file; `AGGREGATORS` lists them all.
+"""Aggregation: from the beliefs of several annotators to one soft label per item. `AGGREGATORS` lists the methods.
 
-Each says which of two distributions it estimates (`Target`): how people judge, or how probable each class is to be
-true.
+Each method states its `Estimand`: how people judge, or how probable each class is to be true.
 """
 
 from __future__ import annotations
@@ -78,5 +77,5 @@ __all__ = [
 
 
 def aggregator_from_name(name: str, settings: Mapping[str, Any]) -> Aggregator:
-    """The aggregator called `name` with `settings`; the one place where a name becomes an object."""
+    """The aggregator called `name` with `settings`."""
     return strategy_from_name("aggregator", AGGREGATORS, name, settings)  # type: ignore[no-any-return]

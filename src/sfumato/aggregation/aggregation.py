@@ -1,9 +1,4 @@
-"""What an aggregation gives: labels that say what they are, how good each annotator is, and how it was found.
-
-New answers for an aggregation that exists.
-
-How much each annotator counts, from a file.
-"""
+"""The aggregator protocol, its result with labels and annotator quality, updates with new answers, and weights."""
 
 from __future__ import annotations
 
@@ -28,30 +23,29 @@ from sfumato.tables.table import Table
 from sfumato.tables.text_columns import TextReader
 
 MOST_CONFUSION_COLUMNS = 400
-"""Whole confusions go into the table of annotators up to this many columns (twenty classes)."""
+"""Confusion matrices are written to the table of annotators up to this many columns (twenty classes)."""
 
 
 @runtime_checkable
 class Aggregator(Protocol):
-    """What people together say."""
+    """A method that turns beliefs into soft labels. A frozen dataclass whose fields are its settings."""
 
     @property
     def name(self) -> str: ...
 
     @property
-    def estimand(self) -> Estimand:
-        """Which distribution it estimates."""
+    def estimand(self) -> Estimand: ...
 
     def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
-        """The labels that `beliefs` amount to."""
+        """The labels of `beliefs`, with annotator quality."""
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
-        """The same from answers already in order; `previous` is what is known from having aggregated some of them."""
+        """The same from sorted answers; `previous` is the result of an aggregation of some of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class PreviousAggregation:
-    """An earlier aggregation of the first items of the answers now at hand, and which of all items have new answers."""
+    """The model and labels of an aggregation of the first items, and which items have new answers."""
 
     model: Any
     probs: Float[np.ndarray, "previous classes"]
@@ -60,7 +54,7 @@ class PreviousAggregation:
     def refreshed(
         self, answers: AnswerMatrix, pool: Callable[[AnswerMatrix], Float[np.ndarray, "items classes"]]
     ) -> np.ndarray:
-        """Every item's distribution, where `pool` needs to look only at the items with new answers."""
+        """Every item's distribution; `pool` is applied only to the items with new answers."""
         probs = np.empty((answers.n_items, answers.n_classes))
         probs[: len(self.probs)] = self.probs
         probs[self.touched] = pool(answers.only(self.touched))
@@ -69,11 +63,10 @@ class PreviousAggregation:
 
 @dataclass(frozen=True, eq=False)
 class Aggregation:
-    """The labels, who gave them and how well, and how they were found.
+    """The result: labels, annotator quality, and how they were computed.
 
-    `objective` is what the method climbs, once an iteration; empty for methods that climb nothing. `model` is what it
-    estimated along the way, `answers` what it worked on; `update` begins with both. `temperature` is what `calibrate`
-    found.
+    `objective` is the objective after each iteration, empty for methods without one. `update` starts from `model` and
+    `answers`. `temperature` is set by `calibrate`.
     """
 
     by: Aggregator
@@ -97,10 +90,10 @@ class Aggregation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnnotatorQuality(Table):
-    """One row an annotator: how many answers, how long they took, and how good the method holds them to be.
+    """One row per annotator: number of answers, median seconds per answer, and the quality the method estimates.
 
-    `measures` holds one number an annotator under each name (`weight`, `accuracy`, ...); `confusion`, where the method
-    has one, what they say (last axis) of an item of each class. `seconds` is the median time on an answer.
+    `measures` holds one value per annotator under each name (`weight`, `accuracy`, ...); `confusion`, if the method has
+    one, the probability of each answer (last axis) for an item of each class.
     """
 
     annotators: pa.StringArray
@@ -117,11 +110,11 @@ class AnnotatorQuality(Table):
 
     @classmethod
     def of(cls, answers: AnswerMatrix, confusion: np.ndarray | None = None, **measures: np.ndarray) -> AnnotatorQuality:
-        """The quality of the annotators of `answers`."""
+        """From the answers, the confusion matrices and named measures."""
         return cls(answers.annotators, answers.answers_of, measures, confusion, None, answers.classes)
 
     def with_seconds(self, annotations: Annotations) -> AnnotatorQuality:
-        """The same with the median seconds of everybody's answers in `annotations`."""
+        """The same with each annotator's median seconds in `annotations`."""
         from dataclasses import replace
 
         seconds = np.full(len(self), np.nan)
@@ -131,9 +124,9 @@ class AnnotatorQuality(Table):
             starts = np.searchsorted(annotations.annotator.codes[order], np.arange(len(code_of) + 1))
             for row, name in enumerate(self.annotators.to_pylist()):
                 if name in code_of:
-                    taken = annotations.seconds[order[starts[code_of[name]] : starts[code_of[name] + 1]]]
-                    taken = taken[~np.isnan(taken)]
-                    seconds[row] = np.median(taken) if len(taken) else np.nan
+                    own = annotations.seconds[order[starts[code_of[name]] : starts[code_of[name] + 1]]]
+                    own = own[~np.isnan(own)]
+                    seconds[row] = np.median(own) if len(own) else np.nan
         return replace(self, seconds=seconds)
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
@@ -161,23 +154,23 @@ def _column(values: np.ndarray) -> pa.Array:
 
 
 def labels_of(answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"], estimand: Estimand) -> SoftLabels:
-    """The items' distributions as a table that says what they are."""
+    """The items' distributions as a table with its estimand."""
     return SoftLabels(answers.items, answers.classes, probs, answers.n_annotators_of, estimand=estimand)
 
 
 def refuse_gold(answers: AnswerMatrix, name: str) -> None:
-    """Raise where gold labels are given to a method that does not ask what is true."""
+    """Raise if gold labels are given to a method that estimates how people judge."""
     if answers.gold is not None:
         raise BadSetting(
             f"gold labels for {name}, which estimates {Estimand.PEOPLE.value}",
             f"gold labels only for methods that estimate {Estimand.TRUTH.value}",
-            "leave out the gold labels, or choose such a method, like dawid-skene",
+            "omit the gold labels, or choose such a method, for example dawid-skene",
             "mixed-targets",
         )
 
 
 def distances(answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "annotators"]:
-    """How far each annotator's answers lie from the items' distributions: mean total variation, 0 to 1."""
+    """The mean total variation (0 to 1) between each annotator's answers and the items' distributions."""
     total = np.zeros(answers.n_annotators)
     for first, last in answers.blocks():
         block = answers.part(first, last)
@@ -190,14 +183,14 @@ def distances(answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"]) 
 
 
 def update(aggregation: Aggregation, more: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
-    """The aggregation of what it held and `more` together, without beginning again.
+    """The aggregation of the previous answers and `more`, continued instead of started again.
 
-    `mean`, `log-pool` and `majority` look only at the items with new answers, and are exactly what they would have
-    been from the start; `reliability-pool`, `wawa`, `zero-based-skill` and `spectral` are exact too, but weigh
-    everybody anew. Methods that climb go on from where they were, and arrive within their tolerance of the same place
-    in fewer iterations; `bayes`, whose prior has many optima, perhaps at a neighbouring one. New items and annotators
-    come after those known. `inputs` holds weights, gold labels and how to take repeats for the new answers; the engine
-    stays as it was. A calibration is not carried over: calibrate again.
+    `mean`, `log-pool` and `majority` process only the items with new answers, with exactly the result of a new start;
+    `reliability-pool`, `wawa`, `zero-based-skill` and `spectral` are exact too, but compute all weights again.
+    Iterative methods continue from the previous model and reach the same optimum within their tolerance in fewer
+    iterations; `bayes`, whose prior has many optima, may reach another one. New items and annotators are appended.
+    `inputs` holds weights, gold labels and the handling of repeats for the new answers; the engine does not change. A
+    calibration is lost: calibrate again.
     """
     old = aggregation.answers
     new = AnswerMatrix.of(more, inputs or AggregationInputs(engine=old.engine, progress=old.progress))
@@ -210,7 +203,7 @@ def update(aggregation: Aggregation, more: Beliefs, inputs: AggregationInputs | 
 
 
 def read_weights(path: str | Path) -> dict[str, float]:
-    """The weight of every annotator in a table with the columns `annotator` and `weight`."""
+    """The weight of every annotator, from a table with the columns `annotator` and `weight`."""
     rows = read_rows(path)
     check_columns(rows, ("annotator", "weight"))
     reader = TextReader(rows, "annotator")
@@ -223,8 +216,8 @@ def read_weights(path: str | Path) -> dict[str, float]:
             if name in weights:
                 raise BadTable(
                     f"annotator {show(name)} a second time",
-                    "one weight an annotator",
-                    "keep one row an annotator",
+                    "one weight per annotator",
+                    "keep one row per annotator",
                     "doubled-annotator",
                     rows.where(start + i, "annotator"),
                 )

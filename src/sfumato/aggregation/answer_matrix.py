@@ -1,4 +1,4 @@
-"""Answers in the order that aggregators want them: sorted by item, each a small integer."""
+"""The input of the aggregators: answers sorted by item, each stored as one integer; with weights and gold labels."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from sfumato.tables.growable_array import freeze, is_sorted, occurrences
 from sfumato.tables.soft_labels import SoftLabels
 
 WORTH_COMPILED = 20_000
-"""From so many answers on, compiled code is faster than SciPy even counting the time to load it."""
+"""From this many answers, compiled code is faster than SciPy, including the time to load it."""
 BLOCK_NUMBERS = 2**22
 WORTH_COMPILING = 1_000_000
-"""From so many answers on, it is faster even counting the time to compile it."""
+"""From this many answers, it is faster, including the time to compile it."""
 
 
 @dataclass(frozen=True, eq=False)
 class AggregationInputs:
-    """What is known beside the beliefs, and how to run.
+    """The inputs of an aggregation besides the beliefs, and where it runs.
 
-    `gold` holds classes known for some items (their most probable class counts). `weights` says how much an
-    annotator's answers count; who is not in it counts 1, who has 0 is left out. A person's second answer to an item
-    counts as another answer, unless `average_repeats` lets all of a person's answers to an item count as one.
+    `gold` holds the known classes of some items (the most probable class counts). `weights` are the weights of
+    annotators; the default is 1, and 0 excludes. Repeated answers of an annotator to an item count separately, unless
+    `average_repeats` lets them count as one.
     """
 
     gold: SoftLabels | None = None
@@ -45,10 +45,10 @@ class AggregationInputs:
 
 @dataclass(frozen=True, eq=False)
 class AnswerMatrix:
-    """Who said what about which item, the answers to item i in rows `starts[i]` to `starts[i + 1]`.
+    """All answers, those to item i in rows `starts[i]` to `starts[i + 1]`.
 
-    Hard answers are one integer each: `key = annotator * n_classes + class`. Soft ones keep the annotator in `key`
-    (with class 0) and a distribution in `soft`. `weight` is how much a row counts, None where all count once.
+    A hard answer is one integer: `key = annotator * n_classes + class`. Soft answers have the annotator in `key` (with
+    class 0) and a distribution in `soft`. `weight` is the weight of each row, None if all are 1.
     """
 
     items: pa.StringArray
@@ -69,7 +69,7 @@ class AnswerMatrix:
 
     @classmethod
     def of(cls, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> AnswerMatrix:
-        """The answers in `beliefs`, ordered and checked."""
+        """The answers in `beliefs`, sorted and checked."""
         inputs = inputs or AggregationInputs()
         if not len(beliefs):
             raise BadTable("no answers", "at least one belief", "check how the beliefs were made", "no-rows")
@@ -96,15 +96,15 @@ class AnswerMatrix:
             else:
                 ordered = key[np.argsort(coded.item, kind="stable")]
             key = ordered
-        persons = _persons(starts, key, n_classes, coded.n_annotators)
+        counted = _annotator_counts(starts, key, n_classes, coded.n_annotators)
         weight = None
         if inputs.weights is not None:
             of_annotator = np.array([inputs.weights.get(name, 1.0) for name in beliefs.annotator.names.to_pylist()])
             weight = of_annotator[key // n_classes] if (of_annotator != 1).any() else None
-        if persons.n_repeats and inputs.average_repeats:
+        if counted.n_repeats and inputs.average_repeats:
             weight = (1.0 if weight is None else weight) / _times_answered(starts, key // n_classes)
-        elif persons.n_repeats:
-            warn_of_repeats(persons.n_repeats)
+        elif counted.n_repeats:
+            warn_of_repeats(counted.n_repeats)
         return cls(
             beliefs.item.names,
             beliefs.annotator.names,
@@ -114,8 +114,8 @@ class AnswerMatrix:
             soft,
             weight,
             _gold_of(inputs.gold, beliefs),
-            persons.of_item,
-            persons.n_repeats,
+            counted.of_item,
+            counted.n_repeats,
             inputs.engine,
             inputs.progress,
         )
@@ -134,17 +134,17 @@ class AnswerMatrix:
 
     @property
     def n_keys(self) -> int:
-        """How many pairs of annotator and class there are."""
+        """The number of pairs of annotator and class."""
         return self.n_annotators * self.n_classes
 
     @cached_property
     def compiled(self) -> bool:
-        """Whether passes over these answers run compiled."""
+        """Whether passes over these answers use compiled code."""
         return compiled_for(len(self.key))
 
     @cached_property
     def n_answers(self) -> float:
-        """How many answers there are, each by its weight."""
+        """The sum of the weights of all answers."""
         return float(len(self.key)) if self.weight is None else float(self.weight.sum())
 
     @property
@@ -156,7 +156,7 @@ class AnswerMatrix:
         return np.repeat(np.arange(self.n_items, dtype=np.int32), np.diff(self.starts))
 
     def probs(self, first: int, last: int) -> Float[np.ndarray, "rows classes"]:
-        """The answers to items `first` to `last` as distributions; a hard vote becomes one-hot."""
+        """The answers to items `first` to `last` as distributions; hard votes are one-hot."""
         rows = slice(self.starts[first], self.starts[last])
         if self.soft is not None:
             return self.soft[rows]
@@ -165,22 +165,22 @@ class AnswerMatrix:
         return probs
 
     def weights(self, first: int, last: int) -> Float[np.ndarray, "rows"]:
-        """How much each answer to items `first` to `last` counts."""
+        """The weight of each answer to items `first` to `last`."""
         rows = slice(self.starts[first], self.starts[last])
         return np.ones(rows.stop - rows.start) if self.weight is None else self.weight[rows]
 
-    def blocks(self, n_rows: int = 0, *, numbers_a_row: int = 0) -> list[tuple[int, int]]:
-        """Ranges of items with about `n_rows` answers each, to go through in turn without spelling all of them out.
+    def blocks(self, n_rows: int = 0, *, numbers_per_row: int = 0) -> list[tuple[int, int]]:
+        """Ranges of items with about `n_rows` answers each, to limit memory.
 
-        Left alone, as many as make a few million numbers, of which a row has one a class unless told otherwise.
+        The default is a few million numbers per block, with `numbers_per_row` (default: one per class) each.
         """
-        n_rows = n_rows or max(BLOCK_NUMBERS // (numbers_a_row or self.n_classes), 1)
+        n_rows = n_rows or max(BLOCK_NUMBERS // (numbers_per_row or self.n_classes), 1)
         ends = np.searchsorted(self.starts, np.arange(n_rows, self.starts[-1] + n_rows, n_rows), side="left")
         cuts = np.unique(np.concatenate([[0], np.minimum(ends, self.n_items)]))
         return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
 
     def part(self, first: int, last: int) -> AnswerMatrix:
-        """Items `first` to `last` alone, annotators as they are numbered here."""
+        """Only items `first` to `last`, with the same annotator numbers."""
         rows = slice(int(self.starts[first]), int(self.starts[last]))
         return replace(
             self,
@@ -194,7 +194,7 @@ class AnswerMatrix:
         )
 
     def only(self, items: Bool[np.ndarray, "items"]) -> AnswerMatrix:
-        """Only the items chosen, annotators as they are numbered here."""
+        """Only the chosen items, with the same annotator numbers."""
         n_answers = np.diff(self.starts)
         rows = np.flatnonzero(np.repeat(items, n_answers))
         return replace(
@@ -209,14 +209,14 @@ class AnswerMatrix:
         )
 
     def weighted(self, of_annotator: Float[np.ndarray, "annotators"]) -> AnswerMatrix:
-        """The same with everybody's answers counting by their weight, which may come near 0 but not fall to it."""
+        """The same with the answers of each annotator multiplied by a weight of at least 1e-9."""
         weight = np.maximum(of_annotator, 1e-9)[self.annotator]
         return replace(self, weight=weight if self.weight is None else weight * self.weight)
 
     def authors(self, group: Int[np.ndarray, "rows"] | None = None) -> Int[np.ndarray, "rows"] | None:
-        """A number a pair of annotator and item (or `group`); None where every row is the only one of its pair.
+        """A number per pair of annotator and item (or `group`); None if every pair has one row.
 
-        A pair has several rows where people answered again, and where a belief stands as fractional votes.
+        A pair has several rows if the annotator answered again, or if a belief is stored as fractional votes.
         """
         if len(self.key) == self.n_annotators_of.sum():
             return None
@@ -224,7 +224,7 @@ class AnswerMatrix:
         return np.asarray(np.unique(pair, return_inverse=True)[1])
 
     def of_author(self, values: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
-        """For every row, the sum of `values` over all that its annotator said of its item."""
+        """For every row, the sum of `values` over all rows of the same annotator and item."""
         author = self.authors()
         if author is None:
             return values
@@ -233,7 +233,7 @@ class AnswerMatrix:
         return np.asarray(total[author])
 
     def as_votes(self) -> AnswerMatrix:
-        """Soft answers as fractional votes: a belief of .7 cat and .3 dog is .7 of a vote and .3 of another."""
+        """Soft answers as fractional votes: a belief of 0.7 cat and 0.3 dog becomes two votes with these weights."""
         if self.soft is None:
             return self
         row, said = np.nonzero(self.soft)
@@ -249,23 +249,23 @@ class AnswerMatrix:
 
     @cached_property
     def matrix(self) -> scipy.sparse.csr_array:
-        """Items x (annotator, class), the weight of every vote; for few answers, where SciPy is quick enough."""
+        """The weights of votes as a matrix, items x (annotator, class); used by SciPy for few answers."""
         weight = np.ones(len(self.key)) if self.weight is None else self.weight
         return scipy.sparse.csr_array((weight, self.key, self.starts), shape=(self.n_items, self.n_keys))
 
     @cached_property
     def answers_of(self) -> Int[np.ndarray, "annotators"]:
-        """How many answers each annotator gave."""
+        """The number of answers of each annotator."""
         per_key = occurrences(self.key, self.n_keys)
         return np.asarray(per_key.reshape(self.n_annotators, self.n_classes).sum(axis=1))
 
     @cached_property
     def votes_per_key(self) -> Float[np.ndarray, "keys"]:
-        """How often each pair of annotator and class occurs, by weight."""
+        """The weighted count of each pair of annotator and class."""
         return occurrences(self.key, self.n_keys, self.weight).astype(np.float64)
 
     def joined(self, more: AnswerMatrix) -> AnswerMatrix:
-        """These answers and `more`, items and annotators matched by name, new ones at the end."""
+        """These answers and `more`; items and annotators are matched by name, new ones appended."""
         _check_same_classes(self.classes, more.classes)
         items, item_of = _joined_names(self.items, more.items)
         annotators, annotator_of = _joined_names(self.annotators, more.annotators)
@@ -284,7 +284,7 @@ class AnswerMatrix:
         weight = None
         if self.weight is not None or more.weight is not None:
             weight = np.concatenate([self.weights(0, self.n_items), more.weights(0, more.n_items)])[order]
-        persons = _persons(starts, key, self.n_classes, len(annotators))
+        counted = _annotator_counts(starts, key, self.n_classes, len(annotators))
         return replace(
             self,
             items=items,
@@ -294,23 +294,23 @@ class AnswerMatrix:
             soft=soft,
             weight=weight,
             gold=_joined_gold(self, more, item_of, len(items)),
-            n_annotators_of=persons.of_item,
-            n_repeats=persons.n_repeats,
+            n_annotators_of=counted.of_item,
+            n_repeats=counted.n_repeats,
         )
 
 
 def warn_of_repeats(n_repeats: int) -> None:
-    """Say that people answered an item again, and what that means."""
+    """Warn that annotators answered an item again."""
     warnings.warn(
-        f"found {n_repeats:,} further answers of a person to an item; each counts as an answer of its own"
-        " (let a person count once with --average-repeats)",
+        f"found {n_repeats:,} repeated answers of an annotator to an item; each counts as a separate answer"
+        " (use --average-repeats to count each annotator once)",
         SfumatoWarning,
         stacklevel=4,
     )
 
 
 def compiled_for(n_rows: int) -> bool:
-    """Whether `n_rows` answers are worth compiled code: always when many, else where it is already compiled."""
+    """Whether to use compiled code for `n_rows` answers: always if many, else if it is already compiled."""
     if n_rows < WORTH_COMPILED:
         return False
     if n_rows >= WORTH_COMPILING:
@@ -321,29 +321,29 @@ def compiled_for(n_rows: int) -> bool:
 
 
 @dataclass(frozen=True)
-class _Persons:
-    """How many annotators each item has, and how many answers are somebody's second or later to it."""
+class _AnnotatorCounts:
+    """The number of annotators of each item, and the number of repeated answers."""
 
     of_item: Int[np.ndarray, "items"]
     n_repeats: int
 
 
-def _persons(starts: np.ndarray, key: np.ndarray, n_classes: int, n_annotators: int) -> _Persons:
+def _annotator_counts(starts: np.ndarray, key: np.ndarray, n_classes: int, n_annotators: int) -> _AnnotatorCounts:
     n_items = len(starts) - 1
     of_item = np.empty(n_items, np.int32)
     if compiled_for(len(key)):
         from sfumato.aggregation import kernels
 
         room = np.full(n_annotators, -1, np.int32)
-        return _Persons(of_item, int(kernels.distinct_annotators(starts, key, n_classes, room, of_item)))
+        return _AnnotatorCounts(of_item, int(kernels.distinct_annotators(starts, key, n_classes, room, of_item)))
     item = np.repeat(np.arange(n_items), np.diff(starts))
     pairs = np.unique(item * n_annotators + key // n_classes)
     of_item[:] = np.bincount(pairs // n_annotators, minlength=n_items)
-    return _Persons(of_item, len(key) - len(pairs))
+    return _AnnotatorCounts(of_item, len(key) - len(pairs))
 
 
 def _times_answered(starts: np.ndarray, annotator: np.ndarray) -> Float[np.ndarray, "rows"]:
-    """For every row, how many answers its annotator gave to its item."""
+    """For every row, the number of answers of its annotator to its item."""
     item = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     _, inverse, times = np.unique(
         item * (int(annotator.max()) + 1) + annotator, return_inverse=True, return_counts=True
@@ -352,22 +352,20 @@ def _times_answered(starts: np.ndarray, annotator: np.ndarray) -> Float[np.ndarr
 
 
 def _without_weightless(beliefs: Beliefs, weights: Mapping[str, float]) -> Beliefs:
-    """The beliefs of annotators whose weight is not 0, weights checked."""
+    """The beliefs of annotators with a weight above 0; checks the weights."""
     for name, weight in weights.items():
         if not (np.isfinite(weight) and weight >= 0):
             raise BadSetting(
                 f"the weight {weight} for annotator {show(name)}",
                 "0 or more",
-                "weigh every annotator with a finite number that is not negative",
+                "give every annotator a finite weight that is not negative",
                 "bad-weight",
             )
     names = beliefs.annotator.names.to_pylist()
     known = set(names)
-    strangers = [name for name in weights if name not in known]
-    if strangers:
-        warnings.warn(
-            f"found weights for annotators without answers: {listing(strangers)}", SfumatoWarning, stacklevel=4
-        )
+    without = [name for name in weights if name not in known]
+    if without:
+        warnings.warn(f"found weights for annotators without answers: {listing(without)}", SfumatoWarning, stacklevel=4)
     counts = np.array([weights.get(name, 1.0) > 0 for name in names])
     if counts.all():
         return beliefs
@@ -376,13 +374,13 @@ def _without_weightless(beliefs: Beliefs, weights: Mapping[str, float]) -> Belie
         raise BadSetting(
             "weight 0 for every annotator",
             "at least one annotator whose answers count",
-            "give somebody a weight above 0",
+            "give at least one annotator a weight above 0",
             "bad-weight",
         )
     lost = len(beliefs.item.names) - len(kept.item.names)
     warnings.warn(
-        f"left out {int((~counts).sum()):,} annotators of weight 0"
-        + (f", and with them {lost:,} items that nobody else answered" if lost else ""),
+        f"excluded {int((~counts).sum()):,} annotators of weight 0"
+        + (f", and {lost:,} items that nobody else answered" if lost else ""),
         SfumatoWarning,
         stacklevel=4,
     )
@@ -390,7 +388,7 @@ def _without_weightless(beliefs: Beliefs, weights: Mapping[str, float]) -> Belie
 
 
 def _gold_of(gold: SoftLabels | None, beliefs: Beliefs) -> Int[np.ndarray, "items"] | None:
-    """The known class of every item, -1 where none is known."""
+    """The known class of every item, -1 if unknown."""
     if gold is None:
         return None
     unknown_classes = [name for name in gold.classes if name not in beliefs.classes]
@@ -398,7 +396,7 @@ def _gold_of(gold: SoftLabels | None, beliefs: Beliefs) -> Int[np.ndarray, "item
         raise BadTable(
             f"gold labels of {listing(unknown_classes)}",
             f"classes that can be chosen: {listing(beliefs.classes)}",
-            "name the classes of the gold labels as those of the beliefs",
+            "use the class names of the beliefs in the gold labels",
             "bad-classes",
         )
     class_of = np.array([beliefs.classes.index(name) for name in gold.classes], np.int32)
@@ -408,7 +406,7 @@ def _gold_of(gold: SoftLabels | None, beliefs: Beliefs) -> Int[np.ndarray, "item
         raise BadTable(
             "no gold label for any item that was answered",
             "gold labels of items in the beliefs",
-            "check that both name the items alike",
+            "use the same item ids in both tables",
             "missing-gold",
         )
     result = np.full(len(beliefs.item.names), -1, np.int32)
@@ -428,7 +426,7 @@ def _joined_gold(old: AnswerMatrix, more: AnswerMatrix, item_of: np.ndarray, n_i
 
 
 def _joined_names(names: pa.StringArray, more: pa.StringArray) -> tuple[pa.StringArray, np.ndarray]:
-    """Both lists as one, each name once, and where each of `more` stands in it."""
+    """The union of both lists, and the index in it of each of `more`."""
     place = pc.index_in(more, value_set=names)
     is_new = place.is_null().to_numpy(zero_copy_only=False)
     at = place.fill_null(0).to_numpy().astype(np.int32)
@@ -450,14 +448,14 @@ def _check_same_classes(classes: tuple[str, ...], others: tuple[str, ...]) -> No
     if classes != others:
         raise BadTable(
             f"beliefs over {listing(others)}",
-            f"the classes of the beliefs before: {listing(classes)}",
-            "name and order the classes alike",
+            f"the classes of the previous beliefs: {listing(classes)}",
+            "use the same class names in the same order",
             "bad-classes",
         )
 
 
 def check_memory(needed_for: str, n_numbers: int, fix: str, n_bytes: int = 8) -> None:
-    """Raise if `n_numbers` cannot be held; told before hours are spent, not after."""
+    """Raise if `n_numbers` do not fit into memory, before the work starts."""
     limit = _memory()
     if n_numbers * n_bytes > limit:
         raise BadTable(

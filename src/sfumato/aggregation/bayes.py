@@ -1,4 +1,4 @@
-"""Bayes: how people would vote, judged by how they voted on everything else."""
+"""Empirical Bayes: each item's votes combined with a prior fitted on all items."""
 
 from __future__ import annotations
 
@@ -24,23 +24,22 @@ from sfumato.tables.settings import at_least
 from sfumato.tables.soft_labels import Estimand
 
 MOST_FITTED = 20_000
-"""The prior is fitted on this many items at most, spread evenly over all; more would not change it."""
+"""The prior is fitted on an even sample of at most this many items; more do not change it."""
 MOST_FITTED_SOFT = 5_000
 BLOCK = 20_000
 
 
 @dataclass(frozen=True)
 class Bayes:
-    """How people judge: each item's votes, read in the light of all the others.
+    """Posterior mean under a prior fitted on all items; the best choice for votes.
 
-    Every item has a distribution that its votes are drawn from; the distributions of all items come from a mixture of
-    `components` Dirichlets, fitted on the very votes collected (empirical Bayes). The label is the posterior mean: few
-    votes lean on what items usually look like, many speak for themselves. A belief counts for each class by its mass,
-    as a fraction of a vote. Intervals are exact under the model, and the expected error says where more votes would
-    help.
+    The votes of an item are drawn from its distribution; the distributions of all items come from a mixture of
+    `components` Dirichlets, fitted on the same votes (empirical Bayes). The label is the posterior mean: with few votes
+    it is close to typical items, with many votes close to the shares of votes. A belief counts as fractional votes.
+    Intervals are exact under the model, and the expected error shows where more votes would help.
 
-    The method of choice for hard votes: on CIFAR-10H it needs less than half as many as smoothing by a constant does
-    (docs/aggregate.md). It takes everybody for alike: prefer `mixture-pool` where some people may not have looked.
+    For hard votes on CIFAR-10H it needs less than half as many as smoothing by a constant (docs/aggregate.md). All
+    annotators have the same weight: prefer `mixture-pool` if some may have answered carelessly.
     """
 
     components: int = 60
@@ -64,7 +63,7 @@ class Bayes:
         sample[np.linspace(0, answers.n_items - 1, n_fitted).astype(np.int64)] = True
         counts = _coarse(vote_counts(answers.only(sample)))
         start = first_guess(counts, self.components)
-        # A prior fitted on a few items, or on one vote each, has fewer components, and EM makes no new ones.
+        # A prior fitted on few items, or on one vote each, has fewer components, and EM adds none.
         if previous is not None and len(previous.model.weights) >= len(start.weights):
             start = previous.model
         fitted = fit_mixture(
@@ -88,7 +87,7 @@ class Bayes:
 
 
 def vote_counts(answers: AnswerMatrix) -> Float[np.ndarray, "items classes"]:
-    """How many votes each class got, a belief as fractions of one."""
+    """The votes per class, beliefs as fractions of a vote."""
     counts = np.zeros((answers.n_items, answers.n_classes))
     for first, last in answers.blocks():
         block = answers.part(first, last)
@@ -101,7 +100,7 @@ def vote_counts(answers: AnswerMatrix) -> Float[np.ndarray, "items classes"]:
 
 
 def _coarse(counts: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:
-    """Fractions of votes to within a twentieth of themselves: near enough for a prior, and few enough to be quick."""
+    """Fractional votes rounded to within 5%: precise enough for a prior, and few distinct values."""
     whole = np.round(counts)
     with np.errstate(divide="ignore"):
         near = np.exp(np.round(np.log(counts) * 10) / 10)
@@ -109,6 +108,6 @@ def _coarse(counts: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "it
 
 
 def prior_of(aggregation: Aggregation) -> DirichletMixture:
-    """The prior that a `Bayes` aggregation fitted."""
+    """The prior of a `Bayes` aggregation."""
     assert isinstance(aggregation.model, DirichletMixture)
     return aggregation.model

@@ -1,4 +1,4 @@
-"""Dawid-Skene: everybody has a confusion of their own, learnt together with what is true."""
+"""Dawid-Skene: a confusion matrix per annotator, estimated together with the true classes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from sfumato.tables.settings import not_negative
 from sfumato.tables.soft_labels import Estimand
 
 FLOOR = 1e-10
-"""No probability of a confusion is smaller, so that one answer can never make a class impossible."""
+"""The smallest probability in a confusion matrix, so that one answer never makes a class impossible."""
 EVIDENCE = ("virtual", "fractional")
 
 
 @dataclass(frozen=True, eq=False)
 class Confusions:
-    """Row `annotator * K + said`: how probable the answer is for an item of each class; and how common classes are.
+    """Row `annotator * K + answer`: the probability of the answer for an item of each class; and the class shares.
 
-    `annotators` names whose rows they are; `pooled` is the confusion of everybody together, which the prior leans on.
+    `annotators` are the names of the rows; `pooled` is the confusion matrix of all annotators, used by the prior.
     """
 
     annotators: Any
@@ -39,26 +39,26 @@ class Confusions:
     pooled: Float[np.ndarray, "classes classes"]
 
     def of_annotators(self) -> Float[np.ndarray, "annotators classes classes"]:
-        """What each annotator says (last axis) of an item of each class."""
+        """The probability of each answer (last axis) for an item of each class, per annotator."""
         n_classes = len(self.shares)
         return self.rows.reshape(-1, n_classes, n_classes).transpose(0, 2, 1)
 
 
 @dataclass(frozen=True)
 class DawidSkene:
-    """How probable each class is to be true, when every annotator confuses classes in their own way.
+    """A confusion matrix per annotator.
 
-    An annotator says l of an item of class c with probability Pi_w[c, l]; classes occur with probability rho_c.
-    EM climbs the likelihood, beginning with the share of votes. `prior` adds that many answers per class, given as
-    everybody together gives them (their confusion under the share of votes, every item counting once): people with few
-    answers are taken for ordinary instead of perfect. `prior=0` is the classic method (Dawid & Skene 1979).
+    Annotator w answers l about an item of class c with probability Pi_w[c, l]; classes have probability rho_c. EM
+    maximizes the likelihood, starting from the shares of votes. `prior` adds this many answers per class, distributed
+    as those of all annotators together (their confusion matrix under the shares of votes, every item counting once), so
+    annotators with few answers are average instead of perfect. `prior=0` is the classic method (Dawid & Skene 1979).
 
-    Soft answers are `virtual` evidence: a belief q speaks for class c with `sum_l q(l) Pi_w[c, l]`, as if q were the
-    likelihood of what the person saw, and counts towards Pi_w[c, l] by the probability of l given c and q (Pearl
-    1988). `evidence="fractional"` takes it for q(l) of a vote for each l instead: gentler, less sure of itself. Hard
-    votes are the same in both.
+    Soft answers are `virtual` evidence: a belief q has likelihood `sum_l q(l) Pi_w[c, l]` for class c, and counts
+    towards Pi_w[c, l] by the probability of l given c and q (Pearl 1988). `evidence="fractional"` uses q(l) of a vote
+    for each l instead, which gives less confident labels. Hard votes are the same in both.
 
-    Collapses onto one class as answers come in, and errors that annotators share make it too sure (calibrate it).
+    With many answers the label concentrates on one class; errors that annotators share make it overconfident
+    (calibrate it).
     """
 
     prior: float = 20.0
@@ -82,7 +82,7 @@ class DawidSkene:
         check_memory(
             f"the confusions of {answers.n_annotators:,} annotators over {answers.n_classes:,} classes",
             4 * answers.n_keys * answers.n_classes,
-            "use one-coin or mace, which keep one number an annotator, or mean",
+            "use one-coin or mace, which store one number per annotator, or mean",
         )
         seen = answers if self.evidence == "virtual" else answers.as_votes()
         result = run_em(
@@ -113,7 +113,7 @@ class DawidSkene:
 
 @dataclass(frozen=True, eq=False)
 class ConfusionEm:
-    """The em_model of EM with a confusion an annotator."""
+    """EM with a confusion matrix per annotator."""
 
     prior: float
     answers: AnswerMatrix
@@ -158,7 +158,7 @@ class ConfusionEm:
         if self.prior > 0:
             of_annotator += self.prior * pooled.T
         if self.prior == 0 and self.answers.soft is None:
-            # As in the classic method, an annotator can only say what they have said.
+            # As in the classic method, answers that an annotator never gave have probability 0.
             np.maximum(rows, FLOOR * self._was_said[:, None], out=rows)
         else:
             np.maximum(rows, FLOOR, out=rows)
@@ -172,7 +172,7 @@ class ConfusionEm:
 
 
 def _information(confusion: np.ndarray, shares: np.ndarray) -> Float[np.ndarray, "annotators"]:
-    """How much an annotator's answer tells about the class, in nats; 0 for who says the same whatever it is."""
+    """The mutual information of an annotator's answer and the class, in nats; 0 if the answer does not depend on it."""
     says = np.einsum("wcl,c->wl", confusion, shares)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(confusion > 0, confusion * np.log(confusion / says[:, None, :]), 0.0)

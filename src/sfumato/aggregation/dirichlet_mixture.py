@@ -1,4 +1,4 @@
-"""Mixtures of Dirichlets: a prior over distributions that votes are drawn from, and what votes make of it."""
+"""Mixtures of Dirichlets: a prior over the distributions that votes are drawn from, its fit and its posteriors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class DirichletMixture:
     alpha: Float[np.ndarray, "components classes"]
 
     def log_evidence(self, counts: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items components"]:
-        """The log-probability of each item's votes under each component, by its weight."""
+        """The log-probability of each item's votes under each component, plus its log weight."""
         return _Votes(counts).log_evidence(self)
 
     def given(self, counts: Float[np.ndarray, "items classes"]) -> Posteriors:
-        """What is known of each item's distribution after its votes."""
+        """The posterior of each item's distribution given its votes."""
         log_evidence = self.log_evidence(counts)
         log_evidence -= logsumexp(log_evidence, axis=1, keepdims=True)
         return Posteriors(np.exp(log_evidence), self.alpha, counts)
@@ -32,19 +32,19 @@ class DirichletMixture:
 
 @dataclass(frozen=True, eq=False)
 class Posteriors:
-    """One mixture an item: component j has weight `weights[i, j]` and parameters `alpha[j] + counts[i]`."""
+    """One mixture per item: component j has weight `weights[i, j]` and parameters `alpha[j] + counts[i]`."""
 
     weights: Float[np.ndarray, "items components"]
     alpha: Float[np.ndarray, "components classes"]
     counts: Float[np.ndarray, "items classes"]
 
     def mean(self) -> Float[np.ndarray, "items classes"]:
-        """The expected distribution: the best guess under log score and squared error."""
+        """The expected distribution: the best estimate under log score and squared error."""
         share = self.weights / self._mass()
         return np.asarray(share @ self.alpha + share.sum(axis=1, keepdims=True) * self.counts)
 
     def quantiles(self, level: float) -> Float[np.ndarray, "items classes"]:
-        """The value below which each probability lies with probability `level`: exact, by bisection."""
+        """The quantile `level` of each probability: exact, by bisection."""
         mass = self._mass()
         result = np.empty(self.counts.shape)
         for k in range(self.counts.shape[1]):
@@ -58,7 +58,7 @@ class Posteriors:
         return result
 
     def expected_kl(self) -> Float[np.ndarray, "items"]:
-        """What is still expected to be lost: the mean KL divergence of the true distribution from `mean`, in nats."""
+        """The expected KL divergence of the true distribution from `mean`, in nats."""
         mean = self.mean()
         mass = self._mass()
         entropy = np.zeros(len(mean))
@@ -73,7 +73,7 @@ class Posteriors:
 
 
 class _Votes:
-    """Votes laid out so that a gamma function is worked out once for every (class, count) there is, not every item."""
+    """Votes arranged so that gamma functions are computed once per distinct (class, count), not per item."""
 
     def __init__(self, counts: Float[np.ndarray, "items classes"]) -> None:
         row, k = np.nonzero(counts)
@@ -91,7 +91,7 @@ class _Votes:
             return np.asarray(self.has @ of_pair + of_total[self.total_of] + np.log(prior.weights))
 
     def em_step(self, prior: DirichletMixture, times: Float[np.ndarray, "items"]) -> tuple[DirichletMixture, float]:
-        """One step of EM, and the log-likelihood before it; each row stands for `times` items."""
+        """One step of EM, and the log-likelihood before it; each row counts for `times` items."""
         log_evidence = self.log_evidence(prior)
         log_total = logsumexp(log_evidence, axis=1)
         share = np.exp(log_evidence - log_total[:, None]) * times[:, None]
@@ -114,7 +114,7 @@ AGREEMENT = 0.8
 
 @dataclass(frozen=True, eq=False)
 class FittedMixture:
-    """A prior, how well it explains the votes after each iteration, and whether it still gained."""
+    """A prior, the log-likelihood after each iteration, and whether it converged."""
 
     prior: DirichletMixture
     objective: tuple[float, ...]
@@ -129,10 +129,10 @@ def fit_mixture(
     tolerance: float,
     progress: Progress = quiet,
 ) -> FittedMixture:
-    """The prior that makes the votes most probable, found by EM from `start` (Minka 2000 for each component).
+    """The maximum-likelihood prior, by EM from `start` (Minka 2000 for each component).
 
-    Where no item has more than one vote, nothing says how far people disagree about one item; two of them are then
-    taken to agree `AGREEMENT` of the time.
+    If no item has more than one vote, disagreement within items is unknown; two votes are then assumed to agree with
+    probability `AGREEMENT`.
     """
     rows, times = np.unique(counts, axis=0, return_counts=True)
     votes = _Votes(rows)
@@ -152,7 +152,7 @@ def fit_mixture(
 
 
 def _one_component(counts: Float[np.ndarray, "items classes"]) -> DirichletMixture:
-    """A Dirichlet around the shares of the votes under which two votes on an item agree `AGREEMENT` of the time."""
+    """A Dirichlet around the shares of votes under which two votes on an item agree with probability `AGREEMENT`."""
     shares = counts.sum(axis=0) + 0.5
     shares /= shares.sum()
     by_chance = float(shares @ shares)
@@ -161,9 +161,9 @@ def _one_component(counts: Float[np.ndarray, "items classes"]) -> DirichletMixtu
 
 
 def first_guess(counts: Float[np.ndarray, "items classes"], n_components: int) -> DirichletMixture:
-    """A mixture to begin with: a component a leading class and degree of doubt, and one for anything.
+    """A mixture to start from: one component per group of items, and one for all items.
 
-    Groups of items are cut by their leading class and, within it, by how large its share is.
+    Items are grouped by their most frequent class and, within it, by its share.
     """
     overall = counts.sum(axis=0) + 0.5
     overall /= overall.sum()

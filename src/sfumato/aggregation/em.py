@@ -1,4 +1,4 @@
-"""The one EM loop: climb until a step gains too little, and say whether that happened."""
+"""The EM loop of all EM methods: iterates until the objective gains too little, and reports convergence."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ Model = TypeVar("Model")
 
 @runtime_checkable
 class EmModel(Protocol[Model]):
-    """What differs from one EM method to the next."""
+    """The parts in which EM methods differ."""
 
     def first_pass(self) -> Pass:
-        """The pass that EM begins with, before anything is known of the annotators."""
+        """The pass that EM starts with, without a model of the annotators."""
 
     def initial_model(self, sums: Sums) -> Model:
-        """What `begin` teaches."""
+        """The model from the sums of the first pass."""
 
     def continue_from(self, first: Model, previous: Model) -> Model:
-        """`first`, with what an earlier aggregation knew; where an update begins."""
+        """`first`, with the estimates of a previous aggregation; the start of an update."""
 
     def e_step(self, model: Model) -> Pass:
         """The E-step."""
 
     def m_step(self, sums: Sums, model: Model) -> Model:
-        """The M-step, from what the E-step under `model` added up; may use up its counts."""
+        """The M-step, from the sums of the E-step under `model`; may overwrite its counts."""
 
     def objective(self, model: Model, sums: Sums) -> float:
-        """What climbs: the (penalised) log-likelihood of `model`, or a bound on it."""
+        """The (penalized) log-likelihood of `model`, or a bound on it; never decreases."""
 
 
 @dataclass(frozen=True, eq=False)
 class EmResult(Generic[Model]):
-    """Where EM came to: every item's posterior (the last E-step), the model learnt from it, and the way there."""
+    """Every item's posterior (the last E-step), the model estimated from it, and the objective per iteration."""
 
     posterior: Float[np.ndarray, "items classes"]
     model: Model
@@ -59,7 +59,7 @@ def run_em(
     iterations: int,
     tolerance: float,
 ) -> EmResult[Model]:
-    """EM over `answers` until an iteration gains less than `tolerance` an answer; with 0 it never stops early."""
+    """EM over `answers` until an iteration gains less than `tolerance` per answer; with 0 it never stops early."""
     parts = answers.engine.open(answers)
     try:
         model = em_model.initial_model(parts.run(em_model.first_pass()))
@@ -87,11 +87,11 @@ def run_em(
 
 
 def warn_unless_converged(name: str, converged: bool, iterations: int, tolerance: float) -> None:
-    """Say so where a method ran out of iterations; with tolerance 0 their number was what was asked for."""
+    """Warn if a method reached its last iteration, unless tolerance 0 requested a fixed number."""
     if not converged and tolerance > 0:
         warnings.warn(
-            f"{name} has not converged after {iterations} iterations; allow more with --iterations, or be content with"
-            " a larger --tolerance",
+            f"{name} has not converged after {iterations} iterations; allow more with --iterations, or set a larger"
+            " --tolerance",
             SfumatoWarning,
             stacklevel=5,
         )

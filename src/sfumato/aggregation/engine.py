@@ -1,4 +1,4 @@
-"""Where passes run: an engine holds answers in parts, runs a pass over each, and adds up what comes out."""
+"""Engines: hold the answers in parts, run a pass over each part, and add up the sums."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sfumato.aggregation.answer_matrix import AnswerMatrix
 
 Progress = Callable[[int, int, float], None]
-"""Told after every iteration: which one, of how many at most, and the objective."""
+"""Called after every iteration with its number, the maximum number, and the objective."""
 
 MOST_THREADS = 8
 
@@ -29,10 +29,10 @@ def quiet(iteration: int, iterations: int, objective: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What a pass adds up: the log-likelihood, expected counts a pair of annotator and class, mass a class.
+    """The sums of a pass: log-likelihood, expected counts per pair of annotator and class, mass per class.
 
-    `posterior` is kept only where it was asked for. A pass that EM begins with also says what everybody together
-    says (rows) of each class, every item counting once, however many answered it.
+    `posterior` is set only on request. The first pass of EM also gives `pooled`: the answers (rows) of all annotators
+    per class, every item counting once.
     """
 
     log_likelihood: float
@@ -42,7 +42,7 @@ class Sums:
     pooled: Float[np.ndarray, "classes classes"] | None = None
 
     def plus(self, other: Sums) -> Sums:
-        """Both together, without posteriors; the counts of `self` are used up."""
+        """The sum of both, without posteriors; overwrites the counts of `self`."""
         counts = self.counts
         counts += other.counts
         return Sums(
@@ -56,40 +56,40 @@ class Sums:
 
 @runtime_checkable
 class Pass(Protocol):
-    """One look at every answer, with everything it needs to know about annotators and classes."""
+    """One pass over all answers, with the parameters of annotators and classes that it needs."""
 
     def run(self, answers: AnswerMatrix, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
-        """Over items `first` to `last`; fills `posterior` where it is not empty, counts where `counted`."""
+        """Over items `first` to `last`; fills `posterior` unless it is empty, and counts if `counted`."""
 
 
 @runtime_checkable
 class Parts(Protocol):
-    """Answers laid out for passes."""
+    """Answers prepared for passes."""
 
     def run(self, work: Pass, *, kept: bool = False, counted: bool = True) -> Sums:
-        """What `work` adds up over all answers; with `kept`, also every item's posterior."""
+        """The sums of `work` over all answers; with `kept`, also every item's posterior."""
 
     def close(self) -> None:
-        """Let go of what was laid out."""
+        """Release threads, processes and memory."""
 
 
 @runtime_checkable
 class Engine(Protocol):
-    """A place where passes can run."""
+    """Where passes run: local threads or a cluster."""
 
     def open(self, answers: AnswerMatrix) -> Parts: ...
 
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """This process: compiled passes run in `n_threads` threads (0: one a core, eight at most)."""
+    """This process: compiled passes run in `n_threads` threads (0: one per core, at most eight)."""
 
     n_threads: int = 0
 
     def __post_init__(self) -> None:
         if self.n_threads < 0:
             raise BadSetting(
-                f"workers = {self.n_threads}", "1 or more, or 0 for one a core", "choose another number of workers"
+                f"workers = {self.n_threads}", "1 or more, or 0 for one per core", "choose another number of workers"
             )
 
     def open(self, answers: AnswerMatrix) -> LocalParts:
@@ -98,7 +98,7 @@ class LocalEngine:
 
 
 class LocalParts:
-    """Ranges of items with about as many answers each, one a thread."""
+    """Ranges of items with about the same number of answers, one per thread."""
 
     def __init__(self, answers: AnswerMatrix, n_parts: int) -> None:
         self._answers = answers

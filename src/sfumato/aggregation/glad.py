@@ -1,4 +1,4 @@
-"""GLAD: how able people are, and how hard items are, learnt together."""
+"""GLAD: annotator ability and item difficulty, estimated together."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from scipy.special import expit
 from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
 from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.em import check_iterations, warn_unless_converged
-from sfumato.aggregation.passes import normalise
+from sfumato.aggregation.passes import normalize
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import Estimand
 
 SWEEPS = 2
-"""How often the M-step improves all abilities and all items in turn."""
+"""The number of updates of all abilities and all items per M-step."""
 
 
 @dataclass(frozen=True, eq=False)
 class Abilities:
-    """How able each annotator is (1 is ordinary, 0 guesses, below 0 misleads) and how plain each item, in logs."""
+    """The ability of each annotator (1 is average, 0 guesses, below 0 misleads) and the log ease of each item."""
 
     annotators: Any
     items: Any
@@ -33,12 +33,12 @@ class Abilities:
 
 @dataclass(frozen=True)
 class Glad:
-    """How probable each class is to be true, when people differ in ability and items in difficulty.
+    """Annotator ability and item difficulty.
 
-    An answer is right with probability `sigmoid(ability_w * ease_i)`, else any of the other classes alike (Whitehill
-    et al. 2009). Abilities and log-eases have Normal(1, 1) priors; every class is as common as the next. Prefer it
-    where some items are plainly harder than others and each has many answers; with few it cannot tell a hard item
-    from unlucky votes. Soft beliefs count as fractional votes.
+    An answer is right with probability `sigmoid(ability_w * ease_i)`, else any other class with equal probability
+    (Whitehill et al. 2009). Abilities and log-eases have Normal(1, 1) priors; all classes have the same prior. Prefer
+    it if some items are clearly harder than others and each has many answers; with few it cannot separate difficulty
+    from chance. Soft beliefs count as fractional votes.
     """
 
     iterations: int = 100
@@ -90,7 +90,7 @@ class Glad:
 
 
 class _GladEm:
-    """The steps of EM; the M-step improves one number at a time, each by a step that is kept only if it helps."""
+    """The EM steps; the M-step updates one parameter at a time and keeps an update only if it helps."""
 
     def __init__(self, votes: AnswerMatrix) -> None:
         self.votes = votes
@@ -108,7 +108,7 @@ class _GladEm:
         cell = self.item.astype(np.int64) * n_classes + self.said
         gains = np.bincount(cell, self.weight * (x + self.log_others), minlength=self.votes.n_items * n_classes)
         p = gains.reshape(-1, n_classes) - np.log(n_classes)
-        return p, normalise(p, self.votes) + float(self.weight @ log_wrong)
+        return p, normalize(p, self.votes) + float(self.weight @ log_wrong)
 
     def better_ability(self, ability: np.ndarray, log_ease: np.ndarray, right: np.ndarray) -> np.ndarray:
         ease = np.exp(log_ease)[self.item]
@@ -124,7 +124,7 @@ class _GladEm:
         return self._better(log_ease, self.item, predicted, right)
 
     def _better(self, value: np.ndarray, owner: np.ndarray, predicted: Any, right: np.ndarray) -> np.ndarray:
-        """`value` after a step along its gradient over its curvature, where that raises the expected likelihood."""
+        """`value` after a Newton step, where it raises the expected likelihood."""
         n = len(value)
         x, slope = predicted(value)
         share = expit(x)

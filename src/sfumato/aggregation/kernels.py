@@ -1,13 +1,13 @@
-"""The hot loops, compiled: one pass over answers sorted by item, adding up what an EM step needs.
+"""Compiled loops: one pass over answers sorted by item, computing the sums of an EM step.
 
-Compiled code is kept on disk beside this file (or in the user's cache, where that cannot be written). To build it ahead
+Compiled code is cached on disk next to this file (or in the user's cache if that cannot be written). To build it ahead
 of time, as the installation does:
 
     python -m sfumato.aggregation.kernels
 
-Every kernel takes the items `first` to `last` of `starts`, lets go of the interpreter's lock, and writes only into
-arrays that its caller made for it. An empty `weight` means that every answer counts once, an empty `gold` that no
-item's class is known (-1 marks the unknown ones), an empty `posterior` that nobody asks for it.
+Every kernel processes the items `first` to `last` of `starts`, releases the interpreter's lock, and writes only into
+arrays of its caller. An empty `weight` means that every answer counts once, an empty `gold` that no class is known (-1
+marks unknown ones), an empty `posterior` that it is not needed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from sfumato.tables import string_dictionary
 from sfumato.tables.numba_kernel import Kernel, readonly
 
 NEGLIGIBLE = -50.0
-"""A class whose log-probability lies so far below the item's best has none: exp(-50) is lost in the last bit of 1.
+"""A class whose log-probability is this far below the item's best counts as 0: exp(-50) is below the precision of 1.
 
-Only while iterating: posteriors that are kept go down to what a number can hold, for calibration looks at them.
+Only while iterating: posteriors that are kept use the full range, because calibration needs it.
 """
 LEAST = -745.0
 
 AHEAD = 24
-"""So many answers ahead, their rows are asked for from memory."""
+"""How many answers ahead their rows are prefetched."""
 CACHE_LINE = 64
 
 _STARTS = numba.int64[::1]
@@ -56,7 +56,7 @@ _ANSWERS = [*readonly(_STARTS, _KEY, _NUMBERS, _KEY), numba.int64, numba.int64]
 
 
 def _prefetched(typing_context: Any, matrix: Any, row: Any) -> Any:  # noqa: ARG001
-    """Ask for row `row` of `matrix` before it is needed: rows lie anywhere in tables larger than the caches."""
+    """Prefetch row `row` of `matrix`: rows are accessed in random order in tables larger than the caches."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         table = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -78,8 +78,8 @@ _prefetch: Any = intrinsic(_prefetched)
 _inlined: Any = numba.njit(nogil=True, cache=True, error_model="numpy", inline="always")
 
 
-def _normalised(log_p: Any, known: int, least: float) -> float:
-    """Turn log-probabilities into probabilities, in place; returns the log of their sum, or that of a known class."""
+def _normalized(log_p: Any, known: int, least: float) -> float:
+    """Convert log-probabilities into probabilities in place; returns the log of their sum, or that of a known class."""
     n_classes = len(log_p)
     if known >= 0:
         total = float(log_p[known])
@@ -102,7 +102,7 @@ def _normalised(log_p: Any, known: int, least: float) -> float:
     return float(top + math.log(total))
 
 
-_normalise: Any = _inlined(_normalised)
+_normalize: Any = _inlined(_normalized)
 
 
 @_compiled(*_ANSWERS, *readonly(_MATRIX, _NUMBERS), outputs=(_MATRIX, _NUMBERS, _MATRIX))
@@ -119,7 +119,7 @@ def confusion_pass(
     shares: Any,
     posterior: Any,
 ) -> float:
-    """One pass with a whole confusion an annotator: row `annotator * K + said` of `log_confusion` over true classes."""
+    """One pass with a confusion matrix per annotator: row `annotator * K + answer` of `log_confusion`."""
     n_classes = len(log_share)
     weighted, fixed, kept, counted = len(weight) > 0, len(gold) > 0, len(posterior) > 0, len(counts) > 0
     p, mass = np.empty(n_classes), np.zeros(n_classes)
@@ -141,7 +141,7 @@ def confusion_pass(
             else:
                 for c in range(n_classes):
                     p[c] += log_confusion[k, c]
-        log_likelihood += _normalise(p, gold[i] if fixed else -1, LEAST if kept else NEGLIGIBLE)
+        log_likelihood += _normalize(p, gold[i] if fixed else -1, LEAST if kept else NEGLIGIBLE)
         for c in range(n_classes):
             mass[c] += p[c]
         if kept:
@@ -178,7 +178,7 @@ def own_class_pass(
     shares: Any,
     posterior: Any,
 ) -> float:
-    """One pass where an answer speaks only for the class it names: `gain[key]` for it, `base[key]` for all."""
+    """One pass where an answer changes only its own class: `gain[key]` for it, `base[key]` for all."""
     n_classes = len(log_share)
     weighted, fixed, kept, counted = len(weight) > 0, len(gold) > 0, len(posterior) > 0, len(right) > 0
     p, mass = np.empty(n_classes), np.zeros(n_classes)
@@ -191,7 +191,7 @@ def own_class_pass(
             w = weight[r] if weighted else 1.0
             p[k % n_classes] += w * gain[k]
             log_likelihood += w * base[k]
-        log_likelihood += _normalise(p, gold[i] if fixed else -1, LEAST if kept else NEGLIGIBLE)
+        log_likelihood += _normalize(p, gold[i] if fixed else -1, LEAST if kept else NEGLIGIBLE)
         for c in range(n_classes):
             mass[c] += p[c]
         if kept:
@@ -209,7 +209,7 @@ def own_class_pass(
 
 
 def _gathered(evidence: Any, soft: Any, confusion: Any, r: int, row: int) -> None:
-    """What answer `r` says for every class, never zero."""
+    """The evidence of answer `r` for every class, never 0."""
     n_classes = len(evidence)
     for c in range(n_classes):
         evidence[c] = 1e-300
@@ -257,7 +257,7 @@ def virtual_evidence_pass(
             w = weight[r] if weighted else 1.0
             for c in range(n_classes):
                 p[c] += w * math.log(evidence[c])
-        log_likelihood += _normalise(p, gold[i] if fixed else -1, LEAST if kept else NEGLIGIBLE)
+        log_likelihood += _normalize(p, gold[i] if fixed else -1, LEAST if kept else NEGLIGIBLE)
         for c in range(n_classes):
             mass[c] += p[c]
         if kept:
@@ -294,9 +294,9 @@ def vote_pass(
     posterior: Any,
     pooled: Any,
 ) -> float:
-    """One pass where an item's distribution is the share of its votes: where EM begins, and the mean of hard votes.
+    """One pass where an item's distribution is the shares of its votes: the start of EM, and the mean of hard votes.
 
-    `pooled`, where it is not empty, is what everybody together says (rows) of each class, every item counting once.
+    `pooled`, if not empty, gets the answers (rows) of all annotators per class, every item counting once.
     """
     weighted, fixed, kept = len(weight) > 0, len(gold) > 0, len(posterior) > 0
     p, said, mass = np.empty(n_classes), np.empty(n_classes), np.zeros(n_classes)
@@ -339,7 +339,7 @@ def vote_pass(
 
 @_compiled(*readonly(_KEY, _KEY, _STARTS), outputs=(_KEY,))
 def order_by_item(item: Any, value: Any, starts: Any, ordered: Any) -> float:
-    """Put `value` (one a row) into the order of the items, rows of an item as they came."""
+    """Sort `value` (one per row) by item; the rows of an item keep their order."""
     place = starts[:-1].copy()
     for r in range(len(item)):
         i = item[r]
@@ -350,9 +350,9 @@ def order_by_item(item: Any, value: Any, starts: Any, ordered: Any) -> float:
 
 @_compiled(*readonly(_STARTS, _KEY), numba.int64, outputs=(_KEY, _KEY))
 def distinct_annotators(starts: Any, key: Any, n_classes: int, last_item: Any, n_annotators: Any) -> float:
-    """How many annotators each item has; returns how many answers are a person's second or later to an item.
+    """Count the annotators of each item; returns the number of repeated answers.
 
-    `last_item` is room for one number an annotator, all -1.
+    `last_item` is a buffer with one number per annotator, all -1.
     """
     n_again = 0
     for i in range(len(starts) - 1):
@@ -369,14 +369,14 @@ def distinct_annotators(starts: Any, key: Any, n_classes: int, last_item: Any, n
 
 
 def build() -> None:
-    """Compile every kernel, those that join ids too, or load it where that was done before."""
+    """Compile every kernel, including those that join ids, or load it from the cache."""
     for kernel in (*_KERNELS, string_dictionary.find, string_dictionary.place):
         kernel.load()
 
 
 @cache
 def is_built() -> bool:
-    """Whether compiled code lies on disk, so that nobody waits for the compiler."""
+    """Whether the compiled code is cached on disk."""
     return all(kernel.is_built() for kernel in _KERNELS)
 
 

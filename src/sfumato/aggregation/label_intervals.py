@@ -1,4 +1,4 @@
-"""How far a label may be off, and what that statement rests on."""
+"""Intervals around the probabilities of aggregated labels."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from sfumato.tables.soft_labels import Estimand, SoftLabels
 from sfumato.tables.table import Table
 
 CREDIBLE = "credible interval, exact under the fitted prior"
-SAMPLED = "confidence interval over annotators drawn anew"
-SMALLEST_SET = "smallest set of classes that holds the truth with this probability, if the model is right"
+SAMPLED = "confidence interval over other annotators"
+SMALLEST_SET = "smallest set of classes that contains the truth with this probability, if the model is right"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Intervals(Table):
-    """One row an item and class: the label's probability, and between which values it lies.
+    """One row per item and class: the label's probability and its interval.
 
-    `kind` says what the interval means. `expected_error`, where the method has one, is how far the whole label is
-    still expected to be from the truth (KL divergence, nats).
+    `kind` says what the interval means. `expected_error`, if the method has one, is the expected KL divergence (nats)
+    between the true distribution and the label.
     """
 
     labels: SoftLabels
@@ -62,14 +62,13 @@ class Intervals(Table):
 
 
 def intervals(aggregation: Aggregation, level: float = 0.9) -> Intervals:
-    """Intervals on every probability of the labels, of the kind that the method can stand behind.
+    """Intervals for every probability of the labels; the kind depends on the method.
 
-    `bayes`: credible intervals from each item's posterior. The other estimates of how people judge: confidence
-    intervals for drawing other annotators from the same crowd, by Student's t on the spread of the beliefs about the
-    item, never narrower than one further person with another view would make it. Estimates of what is true: the
-    smallest set of classes that holds `level` of the probability; a class in the set has the interval 0 to 1 around
-    it, one outside has low = high = 0. Sets promise what they say only as far as the model is right: annotators who
-    err together make them too small, `calibrate` makes them honest.
+    `bayes`: credible intervals from each item's posterior. Other estimates of how people judge: confidence intervals
+    for other annotators from the same crowd, by Student's t on the spread of the beliefs about the item, with one
+    additional uniform belief so that they are never of width 0. Estimates of what is true: the smallest set of classes
+    with `level` of the probability; a class in the set has the interval 0 to 1, one outside has low = high = 0. Sets
+    are correct only if the model is: shared errors of annotators make them too small; `calibrate` corrects this.
     """
     between_0_and_1("level", level)
     if aggregation.estimand is Estimand.TRUTH:
@@ -102,7 +101,7 @@ def _sampled(aggregation: Aggregation, level: float) -> Intervals:
         block = answers.part(first, last)
         belief, weight, item = block.probs(0, block.n_items), block.weights(0, block.n_items), block.item
         share = weight / np.bincount(item, weight)[item]
-        # How many equal voices the weighted ones are worth; and one more, undecided, who keeps the spread above zero.
+        # The effective number of annotators; one more, with a uniform belief, keeps the spread above 0.
         n_voices = 1 / np.bincount(item, share**2)[:, None]
         spread = np.zeros((block.n_items, block.n_classes))
         np.add.at(spread, item, share[:, None] * (belief - probs[first:last][item]) ** 2)
@@ -118,6 +117,6 @@ def _smallest_sets(aggregation: Aggregation, level: float) -> Intervals:
     order = np.argsort(-probs, axis=1, kind="stable")
     before = np.cumsum(np.take_along_axis(probs, order, axis=1), axis=1) - np.take_along_axis(probs, order, axis=1)
     inside = np.zeros(probs.shape, dtype=bool)
-    # .6 + .3 falls short of .9 by the last bit; it is enough all the same.
+    # 0.6 + 0.3 is below 0.9 by rounding; it counts as enough.
     np.put_along_axis(inside, order, before < level - 1e-12, axis=1)
     return Intervals(aggregation.labels, np.zeros(probs.shape), inside.astype(np.float64), level, SMALLEST_SET)

@@ -1,4 +1,4 @@
-"""The logarithmic pool: beliefs multiplied."""
+"""The logarithmic pool: the geometric mean of beliefs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from sfumato.tables.soft_labels import Estimand
 
 @dataclass(frozen=True)
 class LogPool:
-    """How people judge: the geometric mean of their beliefs, to the power `extremise` (Genest & Zidek 1986).
+    """Geometric mean of the beliefs.
 
-    A class that one person rules out nearly loses all it has, so beliefs are first mixed with `floor` of the uniform
-    one. Above 1, `extremise` sharpens the pool, which pays where people hold different pieces of evidence and are each
-    too cautious (Satopaa et al. 2014). Sharper than `mean` on beliefs that agree; on hard votes it is a matter of the
-    floor alone, and `mean` or `bayes` is the better choice.
+    The geometric mean to the power `extremise` (Genest & Zidek 1986). A class that one annotator rules out would lose
+    all mass, so beliefs are first mixed with `floor` of the uniform distribution. `extremise` above 1 sharpens the
+    pool, which helps if annotators have different evidence and are each too cautious (Satopaa et al. 2014). Sharper
+    than `mean` if beliefs agree; for hard votes it depends only on the floor: prefer `mean` or `bayes`.
     """
 
     extremise: float = 1.0
@@ -45,7 +45,7 @@ class LogPool:
             raise BadSetting(
                 f"floor = {self.floor}",
                 "a share above 0, at most 1",
-                "choose another floor; a class at 0 could never come back",
+                "choose another floor; with 0 a single answer would rule out a class",
             )
 
     def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:

@@ -1,4 +1,4 @@
-"""MACE: an annotator either knows the answer, or gives one of their own habit."""
+"""MACE: an annotator either knows the answer, or answers by habit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sfumato.tables.soft_labels import Estimand
 
 @dataclass(frozen=True, eq=False)
 class Habits:
-    """Per annotator, counts of answers known and not known (prior included), and of classes named without knowing."""
+    """Per annotator, counts of known and guessed answers (with prior), and of the classes of guessed answers."""
 
     annotators: Any
     knowing: Float[np.ndarray, "annotators 2"]
@@ -31,13 +31,13 @@ class Habits:
 
 @dataclass(frozen=True)
 class Mace:
-    """How probable each class is to be true, when people either know or answer by habit (Hovy et al. 2013).
+    """Annotators either know the answer or guess by habit.
 
-    An annotator knows with probability theta_w and then says the truth; else they say class l with probability
-    xi_w(l), whatever the item shows. Fitted by variational Bayes with priors Beta(`known_prior`, `known_prior`) on
-    theta and Dirichlet(`habit_prior`) on xi, every class as common as the next. It begins with the share of votes, not
-    at random, so the result depends neither on a seed nor on what annotators are called. Prefer it where some people
-    click through: it tells a habit from an honest confusion. Soft beliefs count as fractional votes.
+    An annotator knows the class with probability theta_w; else the answer is class l with probability xi_w(l),
+    independent of the item (Hovy et al. 2013). Fitted by variational Bayes with priors Beta(`known_prior`,
+    `known_prior`) on theta and Dirichlet(`habit_prior`) on xi; all classes have the same prior. It starts from the
+    shares of votes, so the result depends neither on a seed nor on the names of annotators. Prefer it if some
+    annotators answer carelessly. Soft beliefs count as fractional votes.
     """
 
     known_prior: float = 0.5
@@ -110,7 +110,7 @@ class _MaceEm:
         return self._estimate(sums.counts * expit(knew - guessed).ravel())
 
     def objective(self, model: Habits, sums: Sums) -> float:
-        """The evidence lower bound: the likelihood under expected evidence, less what the parameters cost."""
+        """The evidence lower bound: the expected likelihood minus the divergence of the parameters from the prior."""
         a, h, n_classes = self.settings.known_prior, self.settings.habit_prior, self.answers.n_classes
         log_known = digamma(model.knowing) - digamma(model.knowing.sum(axis=1, keepdims=True))
         log_habit = digamma(model.habit) - digamma(model.habit.sum(axis=1, keepdims=True))
@@ -121,7 +121,7 @@ class _MaceEm:
         return sums.log_likelihood - float(cost)
 
     def _estimate(self, known: Float[np.ndarray, "keys"]) -> Habits:
-        """From how many answers of each pair were known: the rest were habit."""
+        """The model from the number of known answers per pair; the rest are guessed."""
         shape = (self.answers.n_annotators, self.answers.n_classes)
         guessed = np.maximum(self.answers.votes_per_key - known, 0.0).reshape(shape)
         knowing = np.stack([known.reshape(shape).sum(axis=1), guessed.sum(axis=1)], axis=1)
@@ -129,7 +129,7 @@ class _MaceEm:
 
 
 def _log_evidence(model: Habits) -> tuple[np.ndarray, np.ndarray]:
-    """The expected log of the chance to know, and of not knowing and saying each class."""
+    """The expected log-probability of knowing, and of guessing each class."""
     log_known = digamma(model.knowing) - digamma(model.knowing.sum(axis=1, keepdims=True))
     log_habit = digamma(model.habit) - digamma(model.habit.sum(axis=1, keepdims=True))
     return log_known[:, :1], log_known[:, 1:] + log_habit

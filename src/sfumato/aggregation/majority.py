@@ -1,4 +1,4 @@
-"""The class most people chose."""
+"""Majority vote."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from sfumato.tables.soft_labels import Estimand
 
 @dataclass(frozen=True)
 class Majority:
-    """What is true, if most people are right: all probability on the class with the most votes, ties shared.
+    """The class most people chose.
 
-    The baseline every other method has to beat, and right more often than one expects; but it never doubts. For the
-    shares of the votes themselves use `mean`: they say how people judge, not what is true. A belief counts for each
-    class by its mass.
+    All probability on the class with the most votes, ties shared: a strong baseline, without uncertainty. For the
+    shares of votes use `mean`: they estimate how people judge, not what is true. Beliefs count as fractional votes.
     """
 
     name: ClassVar[str] = "majority"
@@ -38,7 +37,7 @@ class Majority:
 
 def winners(shares: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:
     """All probability on the largest share, ties shared evenly."""
-    # Sums of the same weights in another order differ in the last bits; they are ties all the same.
+    # Sums of the same weights in another order differ in the last bits; they count as ties.
     wins = (shares >= shares.max(axis=1, keepdims=True) * (1 - 1e-9)).astype(np.float64)
     return np.asarray(wins / wins.sum(axis=1, keepdims=True))
 

@@ -1,4 +1,4 @@
-"""The mean of what people believe."""
+"""The mean of the beliefs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ from sfumato.tables.soft_labels import Estimand
 
 @dataclass(frozen=True)
 class Mean:
-    """How people judge: the mean of their beliefs, each by its weight (the linear pool, Stone 1961).
+    """Mean of the beliefs; for votes, the shares of votes.
 
-    Of hard votes it is the share of votes, as in CIFAR-10H. Nothing is estimated, so nothing can go wrong with few
-    answers but noise: prefer `bayes` where an item has fewer than some 25 votes, `reliability-pool` where some people
-    may not have looked.
+    The weighted linear pool (Stone 1961), as in CIFAR-10H. It has no model, so few answers give noisy labels: prefer
+    `bayes` with fewer than about 25 votes per item, `reliability-pool` if some annotators may answer carelessly.
     """
 
     name: ClassVar[str] = "mean"

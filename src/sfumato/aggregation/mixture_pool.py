@@ -1,4 +1,4 @@
-"""The mixture pool: what people say and what is true, mixed by what predicts people best."""
+"""The mixture pool: Dawid-Skene and a reliability pool, mixed by how well they predict held-out annotators."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from sfumato.tables.settings import not_negative, share
 from sfumato.tables.soft_labels import Estimand
 
 SMOOTHED = 1e-3
-"""Predictions are scored with this share of the uniform one mixed in, so that no single vote decides."""
+"""Predictions are scored with this share of the uniform distribution, so that no single vote decides."""
 SCORE_POWER = 3
 
 
 @dataclass(frozen=True, eq=False)
 class PoolMixture:
-    """The confusions of the Dawid-Skene part, the weight it got, and the temperature its posterior was set to."""
+    """The confusion matrices of the Dawid-Skene part, its weight, and the temperature of its posterior."""
 
     confusions: Confusions
     weight: float
@@ -36,17 +36,16 @@ class PoolMixture:
 
 @dataclass(frozen=True)
 class MixturePool:
-    """How people judge: `weight` of a soft Dawid-Skene posterior and the rest of a reliability pool.
+    """Mixture of soft Dawid-Skene and a reliability pool.
 
-    The pool keeps doubt but also everybody's slips; the posterior repairs the slips but throws doubt away. How much of
-    each is decided by people: both are computed for every answer as if its author had not given it, and the weight
-    (with a temperature for the posterior, which is too sure of itself) is the one under which the mixture best predicts
-    the author's belief: the log score of held-out annotators, each by their reliability to the power of three, so that
-    nobody fits the mixture to people who did not look. Give `weight` to set it yourself, at temperature 1. Dawid-Skene
-    runs on fractional votes with `prior`.
+    The pool keeps uncertainty but also errors; the posterior corrects errors but loses uncertainty. Both are computed
+    for every answer without its annotator, and the `weight` of the posterior (and its temperature, because it is
+    overconfident) maximizes the log score of the held-out annotators, weighted by the third power of their reliability
+    so that careless annotators have little influence. A given `weight` is used at temperature 1. Dawid-Skene runs on
+    fractional votes with `prior`.
 
-    The best of the pools on CIFAR-10S, with and without spam (docs/aggregate.md); not worth it where items have one or
-    two answers.
+    The best of the pools on CIFAR-10S, with and without spam (docs/aggregate.md); not useful with one or two answers
+    per item.
     """
 
     weight: float | None = None
@@ -100,14 +99,14 @@ class MixturePool:
 def _best_mixture(
     answers: AnswerMatrix, weighed: AnswerMatrix, model: Confusions, posterior: Float[np.ndarray, "items classes"]
 ) -> tuple[float, float]:
-    """The weight and the temperature of the posterior that best predict each belief from the others' answers."""
+    """The weight and temperature of the posterior that best predict each belief from the answers of others."""
     log_rows = np.log(model.rows).reshape(-1, answers.n_classes, answers.n_classes)
     by_model, by_pool, beliefs, counts = [], [], [], []
-    for first, last in answers.blocks(numbers_a_row=answers.n_classes**2):
+    for first, last in answers.blocks(numbers_per_row=answers.n_classes**2):
         block, of_pool = answers.part(first, last), weighed.part(first, last)
         compared = block.n_annotators_of[block.item] > 1
         belief = block.probs(0, block.n_items)
-        # The posterior without its author is the posterior with their evidence taken out again.
+        # The posterior without an annotator is the posterior minus the annotator's evidence.
         evidence = np.einsum("rl,rlc->rc", belief, log_rows[block.annotator])
         evidence = block.of_author(evidence * block.weights(0, block.n_items)[:, None])
         by_model.append((np.log(np.maximum(posterior[first:last], 1e-300))[block.item] - evidence)[compared])
@@ -128,6 +127,6 @@ def _best_mixture(
 
 
 def tempered(log_p: Float[np.ndarray, "rows classes"], temperature: float) -> Float[np.ndarray, "rows classes"]:
-    """`p^(1/temperature)`, normalised: above 1 flatter, below 1 sharper."""
+    """`p^(1/temperature)`, normalized: above 1 flatter, below 1 sharper."""
     p = np.exp((log_p - log_p.max(axis=1, keepdims=True)) / temperature)
     return np.asarray(p / p.sum(axis=1, keepdims=True))

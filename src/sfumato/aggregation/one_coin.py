@@ -1,4 +1,4 @@
-"""One-coin Dawid-Skene: everybody has one accuracy."""
+"""One-coin Dawid-Skene: one accuracy per annotator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FLOOR = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Accuracies:
-    """How often each annotator is right, how common the classes are, and how often everybody together is right."""
+    """The accuracy of each annotator, the class shares, and the accuracy of all annotators together."""
 
     annotators: Any
     accuracy: Float[np.ndarray, "annotators"]
@@ -34,12 +34,12 @@ class Accuracies:
 
 @dataclass(frozen=True)
 class OneCoin:
-    """How probable each class is to be true, when annotators differ only in how often they are right.
+    """One accuracy per annotator.
 
-    With probability s_w an answer is the true class, else any of the others alike (Zhang et al. 2016). `prior` adds
-    that many answers of ordinary accuracy to everybody's; 0 is the classic method. One number an annotator instead of
-    K x K: prefer it to `dawid-skene` where people have few answers or there are many classes. Soft beliefs count as
-    fractional votes.
+    An answer is the true class with probability s_w, else any other class with equal probability (Zhang et al. 2016).
+    `prior` adds this many answers of average accuracy to each annotator; 0 is the classic method. One number per
+    annotator instead of K x K: prefer it to `dawid-skene` with few answers per annotator or many classes. Soft beliefs
+    count as fractional votes.
     """
 
     prior: float = 5.0
@@ -114,12 +114,12 @@ class _OneCoinEm:
 
     @cached_property
     def _answers_of(self) -> Float[np.ndarray, "annotators"]:
-        """How many answers each annotator gave, by weight."""
+        """The weighted number of answers of each annotator."""
         return np.asarray(self.answers.votes_per_key.reshape(self.answers.n_annotators, -1).sum(axis=1))
 
 
 def coin_evidence(accuracy: Float[np.ndarray, "annotators"], n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-    """What an answer says for the class it names over the others, and for all: one number a pair each."""
+    """The log-likelihood gain of the named class over the others, and the base for all, per annotator and class."""
     s = np.clip(accuracy, FLOOR, 1 - FLOOR)
     base = np.log((1 - s) / max(n_classes - 1, 1))
     return np.repeat(np.log(s) - base, n_classes), np.repeat(base, n_classes)

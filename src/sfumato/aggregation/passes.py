@@ -1,4 +1,4 @@
-"""The passes that aggregators are made of, each compiled for many answers and by SciPy for few."""
+"""The passes of the aggregators: compiled code for many answers, SciPy for few."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NO_GOLD = np.empty(0, np.int32)
 
 @dataclass(frozen=True, eq=False)
 class VotePass:
-    """Every item's distribution is the share of its votes; gold items have their class.
+    """Every item's distribution is the shares of its votes; gold items have their class.
 
-    Counts are whole confusions (`by_class`), or only how often a pair of annotator and class was right.
+    Counts are confusion matrices (`by_class`), or the number of right answers per annotator and class.
     """
 
     by_class: bool
@@ -46,7 +46,7 @@ class VotePass:
 
 @dataclass(frozen=True, eq=False)
 class ConfusionPass:
-    """Bayes' rule with a confusion an annotator: row `annotator * K + said` of `log_confusion`, over true classes."""
+    """Bayes' rule with a confusion matrix per annotator: row `annotator * K + answer` of `log_confusion`."""
 
     log_confusion: Float[np.ndarray, "keys classes"]
     log_share: Float[np.ndarray, "classes"]
@@ -62,13 +62,13 @@ class ConfusionPass:
             )
             return Sums(total, counts, shares)
         p = self.log_share + answers.matrix @ self.log_confusion
-        total = normalise(p, answers)
+        total = normalize(p, answers)
         return _summed(answers, p, posterior, total, counted, by_class=True)
 
 
 @dataclass(frozen=True, eq=False)
 class OwnClassPass:
-    """Bayes' rule where an answer speaks only for the class it names: `gain` for it, `base` for all, a pair each."""
+    """Bayes' rule where an answer changes only its own class: `gain` for it, `base` for all, per key."""
 
     gain: Float[np.ndarray, "keys"]
     base: Float[np.ndarray, "keys"]
@@ -87,19 +87,19 @@ class OwnClassPass:
         weight = answers.weights(0, answers.n_items)
         p = np.tile(self.log_share, (answers.n_items, 1))
         np.add.at(p, (answers.item, answers.key % answers.n_classes), weight * self.gain[answers.key])
-        total = normalise(p, answers) + float(weight @ self.base[answers.key])
+        total = normalize(p, answers) + float(weight @ self.base[answers.key])
         return _summed(answers, p, posterior, total, counted, by_class=False)
 
 
 @dataclass(frozen=True, eq=False)
 class BeliefPass:
-    """Every item's distribution is the mean of its beliefs; where EM on soft answers begins."""
+    """Every item's distribution is the mean of its beliefs; the first pass of EM on soft answers."""
 
     def run(self, answers: AnswerMatrix, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
         counts = np.zeros((answers.n_keys if counted else 0, answers.n_classes))
         shares = np.zeros(answers.n_classes)
         pooled = np.zeros((answers.n_classes, answers.n_classes)) if counted else None
-        for start, stop in answers.part(first, last).blocks(numbers_a_row=answers.n_classes ** (2 if counted else 1)):
+        for start, stop in answers.part(first, last).blocks(numbers_per_row=answers.n_classes ** (2 if counted else 1)):
             block = answers.part(first + start, first + stop)
             q, item = block.probs(0, block.n_items), block.item
             weight = block.weights(0, block.n_items)
@@ -121,7 +121,7 @@ class BeliefPass:
 
 @dataclass(frozen=True, eq=False)
 class VirtualEvidencePass:
-    """Bayes' rule with a confusion an annotator, where a belief q is evidence `sum_l q(l) confusion[l, c]` for c."""
+    """Bayes' rule with a confusion matrix per annotator; belief q is evidence `sum_l q(l) confusion[l, c]` for c."""
 
     confusion: Float[np.ndarray, "keys classes"]
     log_share: Float[np.ndarray, "classes"]
@@ -150,7 +150,7 @@ class VirtualEvidencePass:
             return Sums(total, counts, shares)
         of_annotator = self.confusion.reshape(answers.n_annotators, answers.n_classes, answers.n_classes)
         total = 0.0
-        for start, stop in answers.blocks(numbers_a_row=answers.n_classes**2):
+        for start, stop in answers.blocks(numbers_per_row=answers.n_classes**2):
             block = answers.part(start, stop)
             assert block.soft is not None
             read = block.soft[:, :, None] * of_annotator[block.annotator]
@@ -158,7 +158,7 @@ class VirtualEvidencePass:
             weight = block.weights(0, block.n_items)[:, None]
             p = np.tile(self.log_share, (block.n_items, 1))
             np.add.at(p, block.item, weight * np.log(evidence))
-            total += normalise(p, block)
+            total += normalize(p, block)
             shares += p.sum(axis=0)
             if len(posterior):
                 posterior[start:stop] = p
@@ -172,7 +172,7 @@ class VirtualEvidencePass:
         return Sums(total, counts, shares)
 
 
-def normalise(log_p: Float[np.ndarray, "items classes"], answers: AnswerMatrix) -> float:
+def normalize(log_p: Float[np.ndarray, "items classes"], answers: AnswerMatrix) -> float:
     """Turn log-probabilities into probabilities, in place, gold items fixed; returns the sum of the log-sums."""
     known = NO_GOLD if answers.gold is None else np.flatnonzero(answers.gold >= 0)
     of_known = 0.0 if answers.gold is None else float(log_p[known, answers.gold[known]].sum())
@@ -188,7 +188,7 @@ def normalise(log_p: Float[np.ndarray, "items classes"], answers: AnswerMatrix) 
 
 
 def _inputs(answers: AnswerMatrix) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """What the kernels over votes begin with."""
+    """The first arguments of the kernels over votes."""
     assert answers.soft is None
     weight = NOTHING if answers.weight is None else answers.weight
     return answers.starts, answers.key, weight, NO_GOLD if answers.gold is None else answers.gold

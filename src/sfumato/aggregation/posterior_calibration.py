@@ -1,4 +1,4 @@
-"""Posteriors made honest: one temperature, from items whose class is known or from annotators held out."""
+"""Calibration of posteriors by one temperature, fitted on gold labels or on held-out annotators."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ LEAST, MOST = np.log(0.05), np.log(50.0)
 
 
 def calibrate(aggregation: Aggregation, gold: SoftLabels | None = None) -> Aggregation:
-    """The aggregation with its posteriors raised to one power, `p^(1/T)`, so that they are as sure as they are right.
+    """The aggregation with calibrated posteriors, `p^(1/T)`, normalized.
 
-    People who see the same hard item err together, which methods that take errors for independent do not know: their
-    posteriors are too sure, and T comes out above 1. With `gold` (items whose class is known, not given to the
-    aggregation itself) T is the one under which those classes are most probable. Without, and for `dawid-skene` alone,
-    it is the one from 1 up under which the posterior that everybody else's answers give best predicts each annotator's
-    answers. Gold is the better judge: people held out can share the others' errors, and predicting what they say is not
-    being right; that is why they are never a reason to be surer.
+    Annotators make the same errors on hard items, but the methods assume independent errors: their posteriors are
+    overconfident, and T is above 1. With `gold` (known classes of items, not used by the aggregation) T maximizes the
+    probability of those classes. Without, and only for `dawid-skene`, T (at least 1) is the one with which the
+    posterior of the other annotators best predicts each annotator's answers. Gold labels are better: held-out
+    annotators share errors with the others, and predicting answers is not being right, so they never lower T below 1.
     """
     if aggregation.estimand is not Estimand.TRUTH:
         raise BadSetting(
@@ -54,7 +53,7 @@ def _on_gold(aggregation: Aggregation, gold: SoftLabels, log_p: Float[np.ndarray
         raise BadTable(
             f"gold labels of {listing(strange)}",
             f"classes that can be chosen: {listing(labels.classes)}",
-            "name the classes of the gold labels as those of the beliefs",
+            "use the class names of the beliefs in the gold labels",
             "bad-classes",
         )
     row = pc.index_in(labels.items, value_set=gold.items)
@@ -65,8 +64,8 @@ def _on_gold(aggregation: Aggregation, gold: SoftLabels, log_p: Float[np.ndarray
     if not known.any():
         raise BadTable(
             "no gold label to calibrate on" + ("" if fixed is None else " that was not already fixed"),
-            "the class of some items that the aggregation had to find out",
-            "keep some gold labels back for calibration",
+            "the class of some items that the aggregation estimates",
+            "reserve some gold labels for calibration",
             "missing-gold",
         )
     class_of = np.array([labels.classes.index(name) for name in gold.classes])
@@ -85,14 +84,14 @@ def _on_held_out(aggregation: Aggregation) -> float:
     if not (isinstance(model, Confusions) and isinstance(by, DawidSkene)):
         raise BadSetting(
             f"no gold labels to calibrate {aggregation.by.name} on",
-            "gold labels, or an aggregation by dawid-skene, which knows what each annotator would say",
+            "gold labels, or an aggregation by dawid-skene, which predicts the answers of each annotator",
             "give gold labels",
             "missing-gold",
         )
     log_p = np.log(np.maximum(aggregation.labels.probs, 1e-300))
     of_annotator = model.rows.reshape(-1, answers.n_classes, answers.n_classes)
     without, said, counts = [], [], []
-    for first, last in answers.blocks(numbers_a_row=answers.n_classes**2):
+    for first, last in answers.blocks(numbers_per_row=answers.n_classes**2):
         block = answers.part(first, last)
         compared = block.n_annotators_of[block.item] > 1
         weight = block.weights(0, block.n_items)
@@ -111,7 +110,7 @@ def _on_held_out(aggregation: Aggregation) -> float:
     if not len(count):
         raise BadTable(
             "no item that two people answered",
-            "items that several people answered, to hold one of them out",
+            "items that several people answered, so that one can be held out",
             "calibrate on gold labels",
             "missing-gold",
         )

@@ -1,4 +1,4 @@
-"""Passes on a Ray cluster: answers lie there in parts by item, and only what a pass adds up comes back."""
+"""Passes on a Ray cluster: each process holds the answers to some items, and returns only sums."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import at_least
 
 MOST_RETRIES = 20
-"""So often a worker may die in one and the same pass; who dies more often will not live to end it."""
+"""How often a worker may die in the same pass before the aggregation fails."""
 
 
 @dataclass(frozen=True)
 class RayEngine:
-    """Processes of a Ray cluster, each holding the answers to its own items for as long as passes run.
+    """Processes of a Ray cluster, each holding the answers to its own items while passes run.
 
-    A pass with its tables goes to every process once, and its sums come back; posteriors travel only where they are
-    kept. A process that dies is started again, with the same answers, and does the pass it was in over, so nothing is
-    lost or counted twice. Uses the cluster this program is connected to, else connects to `address` (or to
-    `$RAY_ADDRESS`; its machines need sfumato too), else starts one on this machine until the parts are closed.
+    Each pass is sent to every process once and returns its sums; posteriors are returned only on request. A process
+    that dies is restarted with the same answers and repeats its pass, so nothing is lost or counted twice. Uses the
+    connected cluster, else `address` (or `$RAY_ADDRESS`; its machines need sfumato too), else starts a cluster on this
+    machine until the parts are closed.
 
-    Prefer `LocalEngine` where the answers fit into one machine: its threads share memory and start at once.
+    Prefer `LocalEngine` if the answers fit into one machine: its threads share memory and start at once.
     """
 
     n_workers: int = 2
@@ -50,7 +50,7 @@ class RayEngine:
 
 @dataclass(frozen=True, eq=False)
 class RemotePart:
-    """A part on the cluster: where it begins, its copy in the object store, and the process that runs passes on it."""
+    """A part on the cluster: its first item, its copy in the object store, and the process that runs its passes."""
 
     first: int
     stored: Any
@@ -58,7 +58,7 @@ class RemotePart:
 
 
 class RayParts:
-    """Ranges of items with about as many answers each, one a process; `until_closed` ends what was begun for them."""
+    """Ranges of items with about the same number of answers, one per process; `until_closed` ends the processes."""
 
     def __init__(self, held: Sequence[RemotePart], n_items: int, n_classes: int, until_closed: ExitStack) -> None:
         self.held = held
@@ -70,17 +70,17 @@ class RayParts:
         import ray
 
         sent = ray.put(work)
-        # In a list, the part is only named and not sent along.
+        # In a list, the part is passed as a reference and not sent.
         coming = [part.holder.run.remote([part.stored], sent, kept=kept, counted=counted) for part in self.held]
         posterior = np.empty((self._n_items if kept else 0, self._n_classes))
         total = None
-        # In the order of the parts, whoever is done first: the same sums come out of every run.
+        # In the order of the parts, so that every run gives the same sums.
         for part, one in zip(self.held, coming, strict=True):
             sums = _received(one)
             if sums.posterior is not None:
                 posterior[part.first : part.first + len(sums.posterior)] = sums.posterior
             sums = replace(sums, posterior=None)
-            # What arrives is the cluster's memory, which nobody may write to.
+            # The result is read-only memory of the cluster.
             total = replace(sums, counts=sums.counts.copy()) if total is None else total.plus(sums)
         assert total is not None
         return replace(total, posterior=posterior if kept else None)
@@ -90,7 +90,7 @@ class RayParts:
 
 
 class PartHolder:
-    """One part in a process of its own; a process that was started again takes it from the store as the first did."""
+    """One part in its own process; a restarted process reads it from the object store again."""
 
     def __init__(self) -> None:
         self._parts: Parts | None = None
@@ -117,7 +117,7 @@ def _held(part: AnswerMatrix, first: int, stack: ExitStack) -> RemotePart:
 
 
 def _stripped(part: AnswerMatrix) -> AnswerMatrix:
-    """What passes look at: names do not travel, and progress is shown where EM climbs."""
+    """The part without names and progress, which passes do not need."""
     return replace(
         part,
         items=pa.nulls(part.n_items, pa.string()),
@@ -135,8 +135,8 @@ def _received(reference: Any) -> Sums:
     except ray.exceptions.RayActorError as error:
         raise BadSetting(
             f"a Ray worker that died {MOST_RETRIES + 1} times in one pass, or could not be started",
-            "workers that live, if need be after a few new starts",
-            "give them more memory, with more workers on more machines; Ray's logs say why they died",
+            "running worker processes, if needed after a few restarts",
+            "use more workers on more machines, so that each needs less memory; see Ray's logs for the reason",
             "lost-worker",
         ) from error
     return sums

@@ -1,4 +1,4 @@
-"""The reliability pool: people count by how near they are to what the others say."""
+"""The reliability pool: annotators weighted by their distance from the others."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ MOST_POWER = 20
 
 @dataclass(frozen=True)
 class ReliabilityPool:
-    """How people judge: the mean of their beliefs, each person by how near they are to what the others say.
+    """Mean of the beliefs, annotators weighted by distance from the others.
 
-    The distance of an answer is the squared distance between its direction and that of the mean of the others'
-    answers to the item, `|q/|q| - c/|c||^2 / 2` from 0 to 1. Directions, because a belief spread over everything is
-    near to nothing in particular, yet nearer in plain distance to any consensus than an honest one that disagrees. A
-    person's distance is the mean over their answers, with `shrink` answers of ordinary distance added; their weight is
-    one over it to the power `power`. Each of the `rounds` weighs the others by what the round before found.
+    The distance of an answer is the squared distance between its direction and the direction of the mean of the other
+    answers to the item, `|q/|q| - c/|c||^2 / 2`, from 0 to 1. Directions are used because a nearly uniform belief has a
+    smaller plain distance to any consensus than a confident belief that disagrees. The distance of an annotator is the
+    mean over the answers, with `shrink` answers of average distance added; the weight is its inverse to the power
+    `power`. Each of the `rounds` uses the weights of the previous round.
 
-    Prefer it to `mean` where some people may not have looked; with everybody honest it costs nothing.
+    Prefer it to `mean` if some annotators may answer carelessly; otherwise the result is nearly the same.
     """
 
     shrink: float = 10.0
@@ -45,7 +45,7 @@ class ReliabilityPool:
         if self.power > MOST_POWER:
             raise BadSetting(
                 f"power = {self.power}",
-                f"at most {MOST_POWER}, beyond which one person alone would count",
+                f"at most {MOST_POWER}: beyond it only one annotator would count",
                 "choose another power",
             )
         at_least("rounds", self.rounds, 1)
@@ -61,7 +61,7 @@ class ReliabilityPool:
         return Aggregation(self, labels_of(answers, probs, self.estimand), quality, answers)
 
     def weights(self, answers: AnswerMatrix) -> Float[np.ndarray, "annotators"]:
-        """How much each annotator counts, 1 on average over the answers."""
+        """The weight of each annotator, 1 on average over the answers."""
         weight = np.ones(answers.n_annotators)
         for _ in range(self.rounds):
             found = _distances(answers.weighted(weight))
@@ -69,7 +69,7 @@ class ReliabilityPool:
                 return np.ones(answers.n_annotators)
             ordinary = found.total.sum() / found.n_compared.sum()
             apart = (found.total + self.shrink * ordinary) / np.maximum(found.n_compared + self.shrink, 1e-12)
-            # Nobody to compare with: ordinary. Nobody is nearer than a hundredth of it, however often they agree.
+            # Annotators without anyone to compare with have the average distance; the minimum is a hundredth of it.
             apart = np.where(found.n_compared + self.shrink > 0, apart, ordinary)
             weight = np.maximum(apart, max(ordinary / 100, 1e-12)) ** -self.power
             weight *= answers.answers_of.sum() / float(answers.answers_of @ weight)
@@ -78,7 +78,7 @@ class ReliabilityPool:
 
 @dataclass(frozen=True, eq=False)
 class _Distances:
-    """Per annotator, the sum of the distances of their answers from the others', and of how many answers."""
+    """Per annotator, the sum of the distances of the answers from the others, and the number of answers."""
 
     total: Float[np.ndarray, "annotators"]
     n_compared: Float[np.ndarray, "annotators"]
@@ -99,7 +99,7 @@ def _distances(answers: AnswerMatrix) -> _Distances:
 
 
 def others_of(block: AnswerMatrix, belief: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
-    """For every answer, the weighted mean of the other people's answers to its item; uniform where there is none."""
+    """For every answer, the weighted mean of the other annotators' answers to its item; uniform without others."""
     weighed = block.weights(0, block.n_items)[:, None] * belief
     sums = np.zeros((block.n_items, block.n_classes))
     np.add.at(sums, block.item, weighed)

@@ -1,4 +1,4 @@
-"""A spectral method: skills from who agrees with whom."""
+"""A spectral method: skills from pairwise agreement."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from sfumato.tables.soft_labels import Estimand
 
 @dataclass(frozen=True)
 class Spectral:
-    """How probable each class is to be true, with skills read off the pairs of people who answered the same items.
+    """Skills from pairwise agreement beyond chance.
 
-    If people err independently, two of them agree beyond chance as often as the product of their skills says:
+    If annotators err independently, the agreement of two beyond chance is the product of their skills:
     `(K agree - 1) / (K - 1) = skill_w skill_v`. The skills are the rank-one factor of that matrix, fitted by weighted
-    least squares over the pairs that met (Dalvi et al. 2013; Ma et al. 2018), never writing the matrix down. `prior`
-    adds that many answers to items shared with an ordinary person. Labels then follow by Bayes' rule as in `one-coin`.
-    No local optima, and no need to begin with the majority; but pairs must meet often. Soft beliefs count as
+    least squares over the pairs that share items (Dalvi et al. 2013; Ma et al. 2018), without storing the matrix.
+    `prior` adds this many answers to items shared with an average annotator. Labels follow by Bayes' rule as in
+    `one-coin`. No local optima, and no start from the majority; but pairs must share many items. Soft beliefs count as
     fractional votes.
     """
 
@@ -53,7 +53,7 @@ class Spectral:
         for iteration in range(1, self.iterations + 1):
             above, below = pairs.fit_of(skill)
             proposed = (above + self.prior * ordinary**3) / (below + self.prior * ordinary**2 + 1e-12)
-            # Half the way: the plain alternation swings between the two sides of a pair.
+            # Half a step, because full steps oscillate between the two annotators of a pair.
             step = (np.clip(proposed, -0.99, 0.99) - skill) / 2
             skill = skill + step
             moved.append(-float(np.abs(step).max()))
@@ -83,7 +83,7 @@ class Spectral:
 
 
 class _Pairs:
-    """Sums over all pairs of people on the same item, from sums over the item: no pair is ever listed."""
+    """Sums over all pairs of annotators of an item, computed from sums over the item."""
 
     def __init__(self, votes: AnswerMatrix) -> None:
         self.votes = votes
@@ -94,20 +94,20 @@ class _Pairs:
         self.others = _of_others(self.item, self.by_item, self.weight)
 
     def fit_of(self, skill: Float[np.ndarray, "annotators"]) -> tuple[np.ndarray, np.ndarray]:
-        """Per annotator, over everybody they met: sum of excess agreement x skill, and of skill squared."""
+        """Per annotator, over all others on the same items: sum of excess agreement x skill, and of squared skill."""
         n_classes = self.votes.n_classes
         s = skill[self.who] * self.weight
         same, met = _of_others(self.cell, self.by_cell, s), _of_others(self.item, self.by_item, s)
         excess = (n_classes * same - met) / max(n_classes - 1, 1)
         squares = _of_others(self.item, self.by_item, skill[self.who] * s)
-        # An answer counts once, as compared with the mean of the others, whether three people met there or thousands.
+        # An answer is compared with the mean of the others, so it counts once for any number of annotators.
         met_anybody = (self.votes.n_annotators_of[self.item] > 1) & (self.others > 0)
         once = np.where(met_anybody, self.weight / np.where(met_anybody, self.others, 1.0), 0.0)
         n = self.votes.n_annotators
         return np.bincount(self.who, once * excess, minlength=n), np.bincount(self.who, once * squares, minlength=n)
 
     def ordinary_skill(self) -> float:
-        """The one skill that explains how often people agree, on average over pairs."""
+        """The common skill that explains the mean agreement of pairs."""
         above, below = self.fit_of(np.ones(self.votes.n_annotators))
         met = float(below.sum())
         return float(np.sqrt(np.clip(above.sum() / met, 0.01, 0.98))) if met > 0 else 0.5
@@ -116,6 +116,6 @@ class _Pairs:
 def _of_others(
     group: Int[np.ndarray, "rows"], author: Int[np.ndarray, "rows"] | None, values: Float[np.ndarray, "rows"]
 ) -> Float[np.ndarray, "rows"]:
-    """For every row, the sum of `values` over what other people said in its group."""
+    """For every row, the sum of `values` over the other annotators' rows in its group."""
     own = values if author is None else np.bincount(author, values)[author]
     return np.asarray(np.bincount(group, values)[group] - own)

@@ -1,4 +1,4 @@
-"""Worker agreement with aggregate: weigh people by how often they side with the majority."""
+"""Worker agreement with aggregate: annotators weighted by agreement with the majority."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from sfumato.tables.soft_labels import Estimand
 
 @dataclass(frozen=True)
 class Wawa:
-    """What is true, by a vote in which people count as often as they agree with the majority.
+    """Annotators weighted by agreement with the majority.
 
-    One step and no iteration (the default of several annotation platforms). Its shares lean on agreement, not on a
-    model, so they are no calibrated probabilities: prefer `one-coin` where that matters. Soft beliefs count as
-    fractional votes.
+    One step without iterations (the default of several annotation platforms). Its shares are not calibrated
+    probabilities: prefer `one-coin` if that matters. Soft beliefs count as fractional votes.
     """
 
     name: ClassVar[str] = "wawa"
@@ -40,7 +39,7 @@ class Wawa:
 
 
 def agreement_with(votes: AnswerMatrix, chosen: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "annotators"]:
-    """How often each annotator's votes are the class chosen, ties in part."""
+    """The share of each annotator's votes for the chosen class, ties by their share."""
     agreed = np.zeros(votes.n_annotators)
     total = np.zeros(votes.n_annotators)
     for first, last in votes.blocks():

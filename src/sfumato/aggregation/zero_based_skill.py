@@ -1,4 +1,4 @@
-"""Zero-based skill: weigh people by how often the weighted vote sides with them, over and over."""
+"""Zero-based skill: annotators weighted by agreement with the weighted vote, iterated."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ HALVE_EVERY = 20
 
 @dataclass(frozen=True)
 class ZeroBasedSkill:
-    """What is true, by a weighted vote whose weights move towards how often each annotator agrees with its outcome.
+    """As wawa, with weights updated over several rounds.
 
-    Everybody begins with a skill just above chance; each round moves it by `rate` of the way, and the rate halves
-    every twenty rounds. `wawa`, iterated: it can tell people apart that agree with the majority equally often. Soft
-    beliefs count as fractional votes.
+    Skills start just above chance; each round moves them by `rate` towards the agreement with the weighted vote, and
+    the rate halves every twenty rounds. Unlike `wawa` it separates annotators who agree with the majority equally
+    often. Soft beliefs count as fractional votes.
     """
 
     rate: float = 1.0

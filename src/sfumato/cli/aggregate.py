@@ -1,4 +1,4 @@
-"""`sfumato aggregate`: beliefs into soft labels."""
+"""`sfumato aggregate`: aggregate beliefs into soft labels."""
 
 from __future__ import annotations
 
@@ -7,72 +7,65 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sfumato.cli.family_help import FamilyCommand, Member, family_members
 from sfumato.cli.options import PATH, check_outputs, given, output_option
 from sfumato.cli.output import progress_bar, say_written
 
 if TYPE_CHECKING:
     from sfumato.aggregation import Aggregation, Engine
 
-AGGREGATOR_LINES = """\b
-How people judge (keeps their doubt; what soft-label training wants):
-  mean              the mean of their beliefs
-  bayes             votes in the light of all others; --components
-  log-pool          beliefs multiplied; --extremise --floor
-  reliability-pool  people by how near they are to the others; --shrink --power --rounds
-  mixture-pool      soft Dawid-Skene and reliability pool; --weight --prior --shrink
-
-\b
-How probable each class is to be true (collapses as answers come in):
-  majority          the class most people chose
-  dawid-skene       a confusion an annotator; --prior --evidence
-  one-coin          an accuracy an annotator; --prior
-  glad              able people and hard items
-  mace              who knows and who guesses; --known-prior --habit-prior
-  wawa              people by agreement with the majority
-  zero-based-skill  the same over and over; --rate
-  spectral          skills from who agrees with whom; --prior
-
-\b
-Those that iterate take --iterations and --tolerance."""
-
 ENGINES = ("local", "ray")
 ON_A_CLUSTER = ("mean", "majority", "dawid-skene", "one-coin", "mace")
-"""The aggregators that do all their work in passes; the others would do theirs here."""
+"""The aggregators that consist of passes; only these can run on a cluster."""
+
+
+def _aggregators() -> dict[str, list[Member]]:
+    """All aggregators, by what they estimate."""
+    members = family_members("aggregation/__init__.py", "AGGREGATORS")
+    headings = {
+        "Aggregators: how people judge (keep uncertainty; for soft-label training)": "Estimand.PEOPLE",
+        "Aggregators: how probable each class is to be true": "Estimand.TRUTH",
+    }
+    return {
+        heading: [each for each in members if each.constants["estimand"] == estimand]
+        for heading, estimand in headings.items()
+    }
 
 
 @click.command(
     "aggregate",
-    help="Turn the BELIEFS of many people into one distribution an item.\n\n"
-    f"Aggregators, by what they estimate:\n\n{AGGREGATOR_LINES}",
+    cls=FamilyCommand,
+    help="Aggregate the BELIEFS of several annotators into one distribution per item.",
+    groups=_aggregators,
 )
 @click.argument("beliefs", type=PATH)
 @click.option("--by", "name", default="mean", show_default=True, metavar="NAME", help="The aggregator.")
-@output_option("Where the SoftLabels go: .parquet or .csv.")
-@click.option("--annotators", type=PATH, help="Also write how good each annotator is: .csv or .parquet.")
+@output_option("Output file for the SoftLabels: .parquet or .csv.")
+@click.option("--annotators", type=PATH, help="Also write the quality of each annotator: .csv or .parquet.")
 @click.option("--annotations", type=PATH, help="The answers behind the beliefs, for the seconds of --annotators.")
 @click.option("--intervals", "interval_path", type=PATH, help="Also write an interval for every item and class.")
-@click.option("--level", type=float, default=0.9, show_default=True, help="How sure the intervals are.")
-@click.option("--gold", type=PATH, help="SoftLabels of items whose class is known; fixed while the rest is found out.")
-@click.option("--weights", type=PATH, help="How much each annotator counts: a table with annotator and weight.")
-@click.option("--average-repeats", is_flag=True, help="All answers of a person to an item count as one.")
-@click.option("--calibrate", is_flag=True, help="Temper posteriors on held-out annotators (dawid-skene).")
-@click.option("--calibrate-on", type=PATH, help="Temper posteriors on these gold labels, which are not fixed.")
+@click.option("--level", type=float, default=0.9, show_default=True, help="Level of the intervals.")
+@click.option("--gold", type=PATH, help="SoftLabels of items whose class is known; these are fixed.")
+@click.option("--weights", type=PATH, help="Weights of annotators: a table with annotator and weight.")
+@click.option("--average-repeats", is_flag=True, help="All answers of an annotator to an item count as one.")
+@click.option("--calibrate", is_flag=True, help="Calibrate posteriors on held-out annotators (dawid-skene).")
+@click.option("--calibrate-on", type=PATH, help="Calibrate posteriors on these gold labels, which are not fixed.")
 @click.option("--engine", default="local", show_default=True, metavar="NAME", help="local, or ray for a cluster.")
-@click.option("--workers", type=int, help="How many processes or threads share the answers.")
-@click.option("--prior", type=float, help="Answers of an ordinary person added to everybody's; 0 is the classic.")
-@click.option("--iterations", type=int, help="How many iterations at most.")
-@click.option("--tolerance", type=float, help="Stop when an iteration gains less than this an answer; 0 never stops.")
-@click.option("--evidence", metavar="NAME", help="What a belief is: virtual evidence, or fractional votes.")
-@click.option("--components", type=int, help="How many Dirichlets the prior is made of (bayes).")
-@click.option("--extremise", type=float, help="The power the pool is raised to (log-pool).")
-@click.option("--floor", type=float, help="Share of the uniform mixed into every belief (log-pool).")
-@click.option("--shrink", type=float, help="Answers of ordinary distance added to everybody's.")
-@click.option("--power", type=float, help="How steeply distance costs weight (reliability-pool).")
-@click.option("--rounds", type=int, help="How often people are weighed (reliability-pool).")
-@click.option("--weight", type=float, help="Share of Dawid-Skene in the mixture; found out if left alone.")
-@click.option("--known-prior", type=float, help="Prior of knowing and of not knowing (mace).")
-@click.option("--habit-prior", type=float, help="Prior of each class as a habit (mace).")
-@click.option("--rate", type=float, help="How far skills move at first (zero-based-skill).")
+@click.option("--workers", type=int, help="Number of processes or threads.")
+@click.option("--prior", type=float, help="Answers of an average annotator added to each; 0 is the classic method.")
+@click.option("--iterations", type=int, help="Maximum number of iterations.")
+@click.option("--tolerance", type=float, help="Stop when an iteration gains less than this per answer; 0: never.")
+@click.option("--evidence", metavar="NAME", help="How beliefs count: virtual evidence, or fractional votes.")
+@click.option("--components", type=int, help="Number of Dirichlets in the prior (bayes).")
+@click.option("--extremise", type=float, help="Exponent of the pool (log-pool).")
+@click.option("--floor", type=float, help="Share of the uniform distribution mixed into every belief (log-pool).")
+@click.option("--shrink", type=float, help="Answers of average distance added to each annotator.")
+@click.option("--power", type=float, help="Exponent of the inverse distance in weights (reliability-pool).")
+@click.option("--rounds", type=int, help="Number of rounds of weighting (reliability-pool).")
+@click.option("--weight", type=float, help="Share of Dawid-Skene in the mixture; estimated if not given.")
+@click.option("--known-prior", type=float, help="Prior of knowing and of guessing (mace).")
+@click.option("--habit-prior", type=float, help="Prior of each class when guessing (mace).")
+@click.option("--rate", type=float, help="Initial step size of skills (zero-based-skill).")
 def command(
     beliefs: Path,
     name: str,
@@ -105,7 +98,7 @@ def command(
     aggregator = aggregator_from_name(name, given(settings))
     runs_on = _engine(engine, workers, name)
     with progress_bar() as progress:
-        # The beliefs are let go of as soon as the answers stand in order: of a hundred million both would be too much.
+        # The beliefs are freed once the answers are sorted: with a hundred million answers, both would not fit.
         answers = AnswerMatrix.of(
             Beliefs.read(beliefs),
             AggregationInputs(
@@ -145,7 +138,7 @@ def _engine(name: str, workers: int | None, aggregator: str) -> Engine:
             raise BadSetting(
                 f"--engine ray for {aggregator}",
                 f"an aggregator that can run on a cluster: {', '.join(ON_A_CLUSTER)}",
-                "choose one of them, or leave out --engine",
+                "choose one of them, or omit --engine",
             )
         from sfumato.aggregation.ray_engine import RayEngine
 
@@ -154,7 +147,8 @@ def _engine(name: str, workers: int | None, aggregator: str) -> Engine:
 
 
 def _notes(result: Aggregation) -> list[str]:
-    notes = [f"by {result.by.name}, from {len(result.answers.key):,} answers of {result.answers.n_annotators:,} people"]
+    n_answers, n_annotators = len(result.answers.key), result.answers.n_annotators
+    notes = [f"by {result.by.name}, from {n_answers:,} answers of {n_annotators:,} annotators"]
     if result.iterations:
         how = "converged" if result.converged else "stopped"
         notes.append(f"{how} after {result.iterations} iteration{'s' if result.iterations > 1 else ''}")

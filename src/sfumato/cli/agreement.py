@@ -1,4 +1,4 @@
-"""`sfumato agreement`: how far people agree."""
+"""`sfumato agreement`: inter-annotator agreement."""
 
 from __future__ import annotations
 
@@ -7,33 +7,30 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sfumato.cli.family_help import FamilyCommand, Member, family_members
 from sfumato.cli.options import PATH, check_not_negative, check_outputs, refuse_empty
 from sfumato.cli.output import say_written
 
 if TYPE_CHECKING:
     from sfumato.labeling.agreement import AgreementTable
 
-MEASURE_LINES = """\b
-  alpha-nominal           agreement beyond chance on the most probable class
-  alpha-ordinal           the same for classes in an order; only when asked for
-  alpha-distributions     the same for whole beliefs
-  total-variation         how far apart two people are on an item
-  retest-same-class       share of people's repeated answers that keep the class
-  retest-total-variation  how far people's repeated answers move"""
+
+def _measures() -> dict[str, list[Member]]:
+    members = family_members("labeling/agreement/__init__.py", "MEASURES")
+    return {"Measures (default: all that apply)": members}
 
 
 @click.command(
     "agreement",
-    help=(
-        "Show how far people agree in BELIEFS, each figure with a bootstrap interval over items.\n\n"
-        f"Measures, those that apply if none is named:\n\n{MEASURE_LINES}"
-    ),
+    cls=FamilyCommand,
+    help="Measure inter-annotator agreement in BELIEFS, with bootstrap intervals over items.",
+    groups=_measures,
 )
 @click.argument("beliefs", type=PATH)
 @click.option("--measure", "names", multiple=True, metavar="NAME", help="A measure; may be given several times.")
-@click.option("--level", default=0.95, show_default=True, help="Share of resamples an interval covers.")
-@click.option("--resamples", default=1000, show_default=True, help="How often the items are drawn anew.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the draws.")
+@click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--resamples", default=1000, show_default=True, help="Number of bootstrap resamples.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the bootstrap.")
 @click.option("-o", "--output", type=PATH, help="Write the table: .csv or .parquet.")
 def command(
     beliefs: Path, names: tuple[str, ...], level: float, resamples: int, seed: int, output: Path | None
@@ -56,7 +53,7 @@ def command(
 
 
 def _show(result: AgreementTable) -> None:
-    """The table, aligned, and below it how the intervals were found."""
+    """Print the table, and below it the methods of the intervals."""
     if not len(result):
         return
     width = max(len(name) for name in result.measure)

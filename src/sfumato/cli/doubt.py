@@ -1,4 +1,4 @@
-"""`sfumato doubt`: what the doubt about each item is made of."""
+"""`sfumato doubt`: uncertainty per item, within and between annotators."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sfumato.cli.output import bar, printable, say_written
 @click.command("doubt")
 @click.argument("beliefs", type=PATH)
 @click.option("-o", "--output", type=PATH, help="Write the table: .csv or .parquet.")
-@click.option("--top", default=10, show_default=True, help="How many of the most doubtful items to show.")
+@click.option("--top", default=10, show_default=True, help="How many of the most uncertain items to show.")
 def command(beliefs: Path, output: Path | None, top: int) -> None:
-    """Split the doubt about every item in BELIEFS: total = within people (█) + between people (░), in nats."""
+    """Split the uncertainty of every item in BELIEFS, in nats: total = within (█) + between (░) annotators."""
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.doubt import most_doubtful
 
@@ -28,10 +28,10 @@ def command(beliefs: Path, output: Path | None, top: int) -> None:
         doubt.write(output)
         say_written(output, f"Doubt, {len(doubt):,} items")
     click.echo(
-        f"{len(doubt):,} items: mean doubt {doubt.total.mean():.3f} nats"
-        f" = {doubt.within.mean():.3f} within people + {doubt.between.mean():.3f} between them"
+        f"{len(doubt):,} items: mean uncertainty {doubt.total.mean():.3f} nats"
+        f" = {doubt.within.mean():.3f} within annotators + {doubt.between.mean():.3f} between annotators"
     )
     largest = max(float(doubt.total.max()), 1e-12)
     for row in most_doubtful(doubt, top):
-        drawn = bar([(doubt.within[row] / largest, "█"), (doubt.between[row] / largest, "░")])
-        click.echo(f"  {printable(doubt.items[row].as_py(), 48):48} {drawn} {doubt.total[row]:.3f}")
+        line = bar([(doubt.within[row] / largest, "█"), (doubt.between[row] / largest, "░")])
+        click.echo(f"  {printable(doubt.items[row].as_py(), 48):48} {line} {doubt.total[row]:.3f}")

@@ -1,4 +1,4 @@
-"""`sfumato soften`: simulated soft answers from hard labels."""
+"""`sfumato soften`: simulate soft labels from hard labels."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from sfumato.cli.output import say_written
     "--doubtful-in", type=PATH, help="SoftLabels of people: items with at least --threshold nats are doubtful."
 )
 @click.option("--threshold", default=0.25, show_default=True, help="Entropy from which an item is doubtful.")
-@click.option("--annotators", default=1, show_default=True, help="Simulated people for each item.")
+@click.option("--annotators", default=1, show_default=True, help="Simulated annotators per item.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the draws.")
-@output_option("Where the Beliefs go: .parquet or .csv.")
+@output_option("Output file for the Beliefs: .parquet or .csv.")
 def command(
     labels: Path, similarity: Path, doubtful_in: Path | None, threshold: float, annotators: int, seed: int, output: Path
 ) -> None:
-    """Draw the answers that CIFAR-10S annotators might give about LABELS (SoftLabels; the largest entry counts).
+    """Simulate answers of CIFAR-10S annotators about LABELS (SoftLabels; the largest entry counts).
 
-    Without --doubtful-in, an item is doubtful where LABELS itself has at least --threshold nats.
+    Without --doubtful-in, an item is doubtful if its own label has at least --threshold nats.
     """
     import numpy as np
 

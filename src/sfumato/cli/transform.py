@@ -1,4 +1,4 @@
-"""`sfumato transform`: labels that exist, changed."""
+"""`sfumato transform`: smooth, sharpen, sparsify or complete labels."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Any
 
 import click
 
+from sfumato.cli.family_help import FamilyCommand, Member, family_members
 from sfumato.cli.options import PATH, check_outputs, given, output_option
 from sfumato.cli.output import say_written
 
-TRANSFORM_LINES = """\b
-  smooth       some mass for every class; --rate
-  class-means  every item the mean label of its class; --original FILE
-  sparsify     only the k most probable classes; --k
-  temper       flatter (above 1) or sharper (below 1); --temperature
-  infill       labels for the items that have none; --filling FILE"""
+
+def _transforms() -> dict[str, list[Member]]:
+    return {"Transforms": family_members("labeling/transforms.py", "TRANSFORMS")}
 
 
 @click.command(
     "transform",
-    help=f"Change the distributions in TABLE (SoftLabels or Beliefs).\n\nTransforms:\n\n{TRANSFORM_LINES}",
+    cls=FamilyCommand,
+    help="Change the distributions in TABLE (SoftLabels or Beliefs).",
+    groups=_transforms,
 )
 @click.argument("table", type=PATH)
 @click.option("--by", "name", required=True, metavar="NAME", help="The transform.")
-@output_option("Where the table goes: .parquet or .csv.")
+@output_option("Output file: .parquet or .csv.")
 @click.option("--rate", type=float, help="Share spread over all classes (smooth).")
-@click.option("--k", type=int, help="How many classes are kept (sparsify).")
+@click.option("--k", type=int, help="Number of classes to keep (sparsify).")
 @click.option("--temperature", type=float, help="Above 1 flatter, below 1 sharper (temper).")
 @click.option("--original", type=PATH, help="SoftLabels with the class of every item (class-means).")
 @click.option("--filling", type=PATH, help="SoftLabels for the missing items (infill).")

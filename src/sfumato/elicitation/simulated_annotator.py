@@ -140,7 +140,7 @@ class FittedAnnotator:
         if rng.random() >= self.attention:
             truth = rng.dirichlet(np.ones(len(names)))
         uncertain = float(-(truth * np.log(np.maximum(truth, 1e-300))).sum()) >= UNCERTAIN_NATS
-        drawn = self.simulated.drawn_answers(
+        drawn = self.simulated.simulate_answers(
             np.array([rng.choice(len(names), p=truth / truth.sum())]), np.array([uncertain]), names, rng
         )
         percents = [_typed(drawn.first_percent[0], rng), 0]

@@ -99,7 +99,7 @@ def select(
     )
 
 
-def deal(selection: ItemSelection, shares: Mapping[str, float], *, rng: np.random.Generator) -> ItemSelection:
+def assign_splits(selection: ItemSelection, shares: Mapping[str, float], *, rng: np.random.Generator) -> ItemSelection:
     """The selection dealt to splits (`{"train": 0.7, "validation": 0.15, "test": 0.15}`), each class and region alike.
 
     Within a class and region, splits get their share rounded down, and what is left over goes where most is missing.

@@ -1,4 +1,4 @@
-"""Annotations -> Beliefs: what an answer means. One labeler a file; `LABELERS` lists them all."""
+"""Labelers: convert answers (Annotations) into per-annotator distributions (Beliefs). `LABELERS` lists them all."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ __all__ = [
 
 
 def labeler_from_name(name: str, settings: Mapping[str, Any]) -> Labeler:
-    """The labeler called `name` with `settings`; the one place where a name becomes an object."""
+    """The labeler called `name` with `settings`."""
     return strategy_from_name("labeler", LABELERS, name, settings)  # type: ignore[no-any-return]

@@ -1,6 +1,6 @@
-"""The checks of a study in its exported answers: which lie where the study says they must.
+"""Attention checks: does the belief of an answer, by its kind's default labeler, lie in the region of the check?
 
-The judge of checks: an answer, read by its kind's usual labeler, lies in the region or does not.
+Used on exported answers by `sfumato screen`, and on single answers by the server.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from jaxtyping import Bool
 from sfumato.elicitation.kind import label_of
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.labeling.default_labeler import beliefs_of_payloads
-from sfumato.labeling.screening import JudgedChecks
+from sfumato.labeling.screening import CheckResults
 from sfumato.study.study import Region, Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.text_columns import CodedText
 
 
-def check_results(study: Study, answers: Annotations) -> JudgedChecks:
-    """Every answer to a check that `study` still has, judged as the server judged it when it came."""
+def check_results(study: Study, answers: Annotations) -> CheckResults:
+    """Whether each answer to a check of `study` passes, as the server decided it."""
     regions = {each.item: each.region for each in study.checks}
     items = answers.item.names.to_pylist()
     is_check = _among(answers.purpose, {"check"}) & _among(answers.item, regions)
@@ -35,16 +35,16 @@ def check_results(study: Study, answers: Annotations) -> JudgedChecks:
             region = regions[items[answers.item.codes[row]]]
             passed[row] = region.has(dict(zip(study.class_names, belief, strict=True)))
         judged[rows] = True
-    return JudgedChecks(judged, passed)
+    return CheckResults(judged, passed)
 
 
 def _among(column: CodedText, wanted: Container[str]) -> Bool[np.ndarray, "rows"]:
-    """Which rows of the column hold one of these names."""
+    """Which rows of the column hold one of the names."""
     return np.asarray(np.array([name in wanted for name in column.names.to_pylist()], dtype=bool)[column.codes])
 
 
 class RegionCheckJudge:
-    """For one study. Loads NumPy and Arrow, as only studies with checks need."""
+    """Decides on answers to the checks of one study. Needs NumPy and Arrow: loaded only for studies with checks."""
 
     def __init__(self, study: Study) -> None:
         self._kinds = kinds_of(study)

@@ -1,4 +1,4 @@
-"""How alike the classes are: a matrix, given or made from embeddings."""
+"""Similarity between classes: a matrix, given or computed from embeddings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sfumato.tables.text_columns import TextEncoder
 
 @dataclass(frozen=True, eq=False)
 class ClassSimilarity:
-    """Similarity of every pair of classes, >= 0, larger for more alike; the diagonal is not used."""
+    """Similarity of every pair of classes, 0 or more, larger for more similar; the diagonal is not used."""
 
     classes: tuple[str, ...]
     matrix: Float[np.ndarray, "classes classes"]
@@ -29,18 +29,18 @@ class ClassSimilarity:
             raise BadTable(
                 f"a matrix of shape {self.matrix.shape}, smallest value {self.matrix.min(initial=0):g}",
                 f"{k} x {k} finite values >= 0",
-                "give one row and one column a class; shift or clip negative similarities yourself",
+                "give one row and one column per class; shift or clip negative similarities",
                 "bad-similarity",
             )
 
     @classmethod
     def from_embeddings(cls, classes: Sequence[str], embeddings: Float[np.ndarray, "classes size"]) -> ClassSimilarity:
-        """Cosine similarity of class embeddings; opposite directions count as not alike at all (0)."""
+        """Cosine similarity of class embeddings; negative values become 0."""
         norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
         if len(classes) != len(embeddings) or not np.isfinite(norms).all() or (norms == 0).any():
             raise BadTable(
                 f"{len(embeddings)} embeddings for {len(classes)} classes, or one of zero length",
-                "one finite, non-zero vector a class",
+                "one finite, non-zero vector per class",
                 "give every class a vector",
                 "bad-similarity",
             )
@@ -49,7 +49,7 @@ class ClassSimilarity:
 
     @classmethod
     def read(cls, path: str | Path) -> ClassSimilarity:
-        """From a CSV or Parquet with a column `class`: the other columns are the classes, or an embedding."""
+        """From a CSV or Parquet file with a column `class`; the other columns are the classes, or an embedding."""
         rows = read_rows(path)
         check_columns(rows, ("class",))
         names = TextEncoder.of(rows, "class")
@@ -57,7 +57,7 @@ class ClassSimilarity:
         if not others:
             raise BadTable(
                 "only the column class",
-                "one column a class, or an embedding",
+                "one column per class, or an embedding",
                 "add the similarities or the vectors",
                 "bad-similarity",
                 rows.where(),
@@ -79,7 +79,7 @@ class ClassSimilarity:
             raise
 
     def ordered(self, classes: Sequence[str]) -> Float[np.ndarray, "classes classes"]:
-        """The matrix in the order of `classes`, which must all be here; the diagonal set to 0."""
+        """The matrix in the order of `classes`, with 0 on the diagonal; an error if a class is missing."""
         for name in classes:
             if name not in self.classes:
                 fix = f"add it to the similarity matrix ({listing(self.classes)})"
@@ -90,7 +90,7 @@ class ClassSimilarity:
         return matrix
 
     def nearest_first(self, classes: Sequence[str]) -> Int[np.ndarray, "classes others"]:
-        """For each class the other classes, most alike first (ties in class order)."""
+        """For each class the other classes, most similar first (ties in class order)."""
         matrix = self.ordered(classes)
         np.fill_diagonal(matrix, -1)
         return np.argsort(-matrix, axis=1, kind="stable")[:, :-1]

@@ -1,7 +1,4 @@
-"""Labelled: answers of each kind as distributions, by the labeler that is usual for the kind.
-
-Answers as distributions over a study's classes, for a server that looks at what people say while they say it.
-"""
+"""The default labeler of each kind of question. Used where nobody chooses one: planning, payment, the dashboard."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable, ErrorLocation, listing
 from sfumato.tables.text_columns import CodedText
 
-USUAL_LABELERS: tuple[tuple[str, Labeler], ...] = (
+DEFAULT_LABELERS: tuple[tuple[str, Labeler], ...] = (
     ("choice", OneHot()),
     ("top_two", TopTwoClamp()),
     ("plausible", PlausibleWeighted()),
@@ -39,24 +36,24 @@ USUAL_LABELERS: tuple[tuple[str, Labeler], ...] = (
     ("typicality", TypicalityLabeler()),
     ("mixture", MixtureLabeler()),
 )
-"""The labeler of each kind whose answers say something about classes."""
+"""The default labeler of each kind whose answers are about classes."""
 
 
 def kinds_in(annotations: Annotations) -> tuple[str, ...]:
-    """The kinds of question in a table, by name and without their versions."""
+    """The names of the kinds of question in a table, without versions."""
     return tuple(dict.fromkeys(label.split("/")[0] for label in annotations.kind.names.to_pylist()))
 
 
 def label_by_default(annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-    """The answers, all of one kind, as beliefs by the kind's usual labeler; answers without usable percents are left
-    out. Where another labeler fits the study better, label the answers yourself and pass the beliefs."""
+    """The answers, all of one kind, as beliefs by the kind's default labeler; answers without valid percents are
+    skipped. To use another labeler, label the answers yourself and pass the beliefs."""
     kinds = kinds_in(annotations)
-    labelers = dict(USUAL_LABELERS)
+    labelers = dict(DEFAULT_LABELERS)
     if len(kinds) != 1 or kinds[0] not in labelers:
         raise BadTable(
             f"answers of kind {listing(list(kinds)) or 'none'}",
-            f"answers of one kind that speaks of classes: {listing(list(labelers))}",
-            "choose the answers of one such kind",
+            f"answers of one kind that is about classes: {listing(list(labelers))}",
+            "choose the answers of one of these kinds",
             "wrong-kind",
             ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
         )
@@ -67,8 +64,8 @@ def label_by_default(annotations: Annotations, classes: Sequence[str] = ()) -> B
 
 
 def as_votes(annotations: Annotations) -> Beliefs:
-    """Answers of whatever kinds as votes about the same classes: a choice, or the class named first, is one vote; a
-    richer answer spreads one over the classes. What people say is in none of the classes counts for nothing."""
+    """Answers of any kinds as votes about the same classes: a choice, or the class named first, is one vote; a richer
+    answer is split over the classes. The share of "none of these" is dropped."""
     parts = [_votes(annotations.of_kind(label)) for label in annotations.kind.names.to_pylist()]
     if len(parts) == 1:
         return parts[0]
@@ -93,7 +90,6 @@ def _votes(annotations: Annotations) -> Beliefs:
 
 
 def _names(column: CodedText) -> list[str]:
-    """The name in every row."""
     names: list[str] = column.names.take(pa.array(column.codes)).to_pylist()
     return names
 
@@ -101,9 +97,9 @@ def _names(column: CodedText) -> list[str]:
 def beliefs_of_payloads(
     kind: Kind, payloads: Sequence[Any], classes: tuple[str, ...]
 ) -> Float[np.ndarray, "answers classes"]:
-    """What each answer, as plain JSON values, says of the classes, by the kind's usual labeler.
+    """The belief of each answer (plain JSON values) over the classes, by the kind's default labeler.
 
-    An answer that says nothing of them has no mass; "none of these" is a belief, but in none of the study's classes.
+    An answer that cannot be labeled is a row of zeros; the share of "none of these" is in none of the classes.
     """
     if kind.name == "choice":
         number = {name: k for k, name in enumerate(classes)}

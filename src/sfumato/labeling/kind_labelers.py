@@ -1,13 +1,4 @@
-"""One-hot: a choice is a choice.
-
-Sliders: how well each class fits, normalised.
-
-Tokens: so many of N for each class.
-
-Typicality: the class is given, people say how typical the item is of it.
-
-Mixture: two classes in one mixed image, smoothed by how unsure the person was.
-"""
+"""Labelers of the question types choice, sliders, tokens, typicality and mixture."""
 
 from __future__ import annotations
 
@@ -33,10 +24,10 @@ from sfumato.tables.settings import share
 
 @dataclass(frozen=True)
 class OneHot:
-    """All mass on the class chosen, or named as most probable.
+    """All mass on the chosen or first-named class.
 
-    What a hard-label study collects (CIFAR-10H; Peterson et al. 2019). Prefer another labeler wherever people
-    could say more: this one throws it away.
+    The result of a hard-label study (CIFAR-10H; Peterson et al. 2019). Prefer another labeler if annotators could
+    express uncertainty: this one drops it.
     """
 
     name: ClassVar[str] = "one-hot"
@@ -53,9 +44,10 @@ def _probs(answers: list[Any], index: dict[str, int]) -> Float[np.ndarray, "answ
 
 @dataclass(frozen=True)
 class SlidersLabeler:
-    """Each class its slider, divided by their sum (CIFAR-10DS; Sucholutsky et al. 2023).
+    """Each class its slider, divided by their sum.
 
-    All sliders at zero say that nothing fits, which is no distribution: an error, unless `zero_is_uniform`.
+    As in CIFAR-10DS (Sucholutsky et al. 2023). All sliders at zero are not a distribution: an error, or with
+    `zero_is_uniform` the uniform one.
     """
 
     zero_is_uniform: bool = False
@@ -79,7 +71,7 @@ class SlidersLabeler:
                 int(np.argmax(empty)),
                 "every slider at 0",
                 "at least one slider above 0",
-                "remove the answer, or read it as no idea at all with --zero-is-uniform",
+                "remove the answer, or read it as the uniform distribution with --zero-is-uniform",
                 "all-zero",
             )
         return np.where(empty[:, None], 1 / len(index), values / np.where(total == 0, 1, total))
@@ -87,8 +79,10 @@ class SlidersLabeler:
 
 @dataclass(frozen=True)
 class TokensLabeler:
-    """Each class its share of the tokens placed. Where the person said that others are possible, `gamma` is held back
-    and spread in equal parts over the classes without a token, as the clamp rule does; a class not mentioned has none.
+    """Each class its share of the tokens.
+
+    If the annotator marked other classes as possible, `gamma` of the mass is spread equally over the classes without a
+    token, as in the clamp rule.
     """
 
     gamma: float = 0.1
@@ -124,9 +118,10 @@ class TokensLabeler:
 
 @dataclass(frozen=True)
 class TypicalityLabeler:
-    """The rating as mass on the given class, the rest equally on the others (CIFAR-10T; Sucholutsky et al. 2023).
+    """The rating as mass on the given class, the rest equally on the others.
 
-    It says nothing about *which* other class: where that matters, ask another kind of question.
+    As in CIFAR-10T (Sucholutsky et al. 2023). The answer does not say which other classes are likely; if that matters,
+    use another question type.
     """
 
     name: ClassVar[str] = "typicality"
@@ -145,9 +140,10 @@ def _typicality_probs(answers: list[TypicalityPayload], index: dict[str, int]) -
 
 @dataclass(frozen=True)
 class MixtureLabeler:
-    """`y = (1 - s) two_hot + s / K` with `s = gamma ** confidence` (Collins et al. 2023, human-in-the-loop mixup).
+    """Two classes, smoothed by confidence.
 
-    At full confidence the published form still keeps s = gamma; `rescaled` takes s from 1 to 0 instead.
+    `y = (1 - s) two_hot + s / K` with `s = gamma ** confidence` (Collins et al. 2023, human-in-the-loop mixup). At full
+    confidence the published form still has s = gamma; with `rescaled`, s goes from 1 to 0.
     """
 
     gamma: float = 0.005

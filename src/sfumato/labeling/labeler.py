@@ -1,7 +1,7 @@
-"""From answers to beliefs: the part that every labeler shares.
+"""The protocol of a labeler, and the code that all labelers share.
 
-A labeler says how many answers of one kind become distributions (`probs_of`); here they are read, each distinct
-answer once, and put into a table.
+A labeler converts decoded answers of one kind into distributions (`probs_of`); `beliefs_from` decodes the answers, each
+distinct one once, and builds the table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from sfumato.tables.probabilities import SUM_TOLERANCE, check_classes
 
 @runtime_checkable
 class Labeler(Protocol):
-    """What an answer means. `name` is what the command line calls it; `kinds` are the questions it can read."""
+    """Converts answers into distributions. `name` is its name on the command line, `kinds` the question types it
+    reads."""
 
     @property
     def name(self) -> str: ...
@@ -33,12 +34,12 @@ class Labeler(Protocol):
     def kinds(self) -> tuple[str, ...]: ...
 
     def label(self, annotations: Annotations, classes: Sequence[str]) -> Beliefs:
-        """One belief for every answer given, in the same order."""
+        """One belief per answer, in the same order."""
 
 
 @dataclass
 class AnswerFault(Exception):
-    """Answer number `index` of those given cannot be read: what was found, what must hold, what to do."""
+    """Answer number `index` cannot be read; the parts of the error message."""
 
     index: int
     found: str
@@ -57,22 +58,22 @@ def beliefs_from(
     probs_of: ProbsOf,
     extra_classes: tuple[str, ...] = (),
 ) -> Beliefs:
-    """Beliefs of `annotations`, all of one of `kinds`; `probs_of(answers, class_index)` reads distinct answers.
+    """Beliefs of `annotations`, all of one of `kinds`; `probs_of(answers, class_index)` converts distinct answers.
 
-    `extra_classes` are possible answers nobody was shown as a class ("none of these"); they come last.
+    `extra_classes` are answers that are not classes of the study ("none of these"); they come last.
     """
-    asked = asked_classes(annotations, classes)
+    names = class_list(annotations, classes)
     kind = only_kind(annotations, kinds)
-    index = {name: k for k, name in enumerate(asked)}
+    index = {name: k for k, name in enumerate(names)}
     for name in extra_classes:
-        if name in asked:
+        if name in names:
             raise BadSetting(
                 f"a class called {show(name)} already",
-                "an extra class with a name of its own",
+                "an extra class with a different name",
                 "choose another with --none-class",
             )
-    everything = check_classes((*asked, *extra_classes))
-    votes = HardVotes(len(everything))
+    all_classes = check_classes((*names, *extra_classes))
+    votes = HardVotes(len(all_classes))
     for answers, inverse, row in annotations.decoded(kind):
         try:
             probs = probs_of(answers, index)
@@ -82,11 +83,11 @@ def beliefs_from(
                 annotations, row + int(np.argmax(inverse == fault.index)), answers[fault.index], fault
             ) from fault
         votes.append(probs[inverse])
-    return votes.beliefs(annotations.item, annotations.annotator, everything)
+    return votes.beliefs(annotations.item, annotations.annotator, all_classes)
 
 
 def _check_rows(probs: Float[np.ndarray, "answers classes"]) -> None:
-    """Raise if an answer became no distribution, which only rules that repeat published faults can do."""
+    """Raise if a row is not a distribution, which is possible only in rules that repeat published errors."""
     with np.errstate(all="ignore"):
         wrong = ~(np.abs(probs.sum(axis=1) - 1) <= SUM_TOLERANCE) | (probs < 0).any(axis=1)
     if wrong.any():
@@ -94,14 +95,14 @@ def _check_rows(probs: Float[np.ndarray, "answers classes"]) -> None:
             int(np.argmax(wrong)),
             "percents and impossible classes that give no distribution",
             "an answer that this rule can read",
-            "label without --as-released, or leave the answer out",
+            "label without --as-released, or remove the answer",
         )
 
 
-def asked_classes(annotations: Annotations, classes: Sequence[str]) -> tuple[str, ...]:
-    """The classes given, or those the annotations name."""
-    asked = class_names(classes) or annotations.classes
-    if not asked:
+def class_list(annotations: Annotations, classes: Sequence[str]) -> tuple[str, ...]:
+    """`classes`, or else the classes of the annotations."""
+    names = class_names(classes) or annotations.classes
+    if not names:
         raise BadTable(
             "no class names",
             "the classes people could choose from",
@@ -109,11 +110,11 @@ def asked_classes(annotations: Annotations, classes: Sequence[str]) -> tuple[str
             "missing-classes",
             annotations.path,
         )
-    return check_classes(asked)
+    return check_classes(names)
 
 
 def only_kind(annotations: Annotations, kinds: tuple[str, ...]) -> PayloadKind:
-    """The one kind of question in `annotations`, which must be among `kinds`."""
+    """The only kind of question in `annotations`; an error if there are several or it is not one of `kinds`."""
     present = annotations.kind.names.to_pylist()
     known = [kind for kind in PAYLOAD_KINDS if kind.name in kinds]
     found = [kind for kind in known if kind.label in present]
@@ -124,16 +125,14 @@ def only_kind(annotations: Annotations, kinds: tuple[str, ...]) -> PayloadKind:
     raise BadTable(
         f"answers of kind {listing(present)}",
         f"answers of one kind: {' or '.join(kind.label for kind in known)}",
-        "choose the rows with --kind, or a labeler made for them"
-        if len(present) > 1
-        else "choose a labeler made for this kind",
+        "choose one kind with --kind" if len(present) > 1 else "choose a labeler for this kind",
         "wrong-kind",
         ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
     )
 
 
 def fault_at(annotations: Annotations, row: int, answer: Any, fault: AnswerFault) -> InvalidAnswer:
-    """The error a user sees for `fault`, with the person and item it belongs to."""
+    """The error for `fault`, with its annotator and item."""
     return InvalidAnswer(
         f"found {fault.found} in {msgspec.json.encode(answer).decode()[:160]}",
         expected=fault.expected,
@@ -146,7 +145,7 @@ def fault_at(annotations: Annotations, row: int, answer: Any, fault: AnswerFault
 def class_codes(
     names: Sequence[str], index: dict[str, int], owner: Sequence[int] | np.ndarray | None = None
 ) -> Int[np.ndarray, "names"]:
-    """Class numbers of `names`; `owner[i]` is the answer that gave name `i` (default: answer `i`)."""
+    """Class numbers of `names`; name `i` belongs to answer `owner[i]` (default: answer `i`)."""
     try:
         return np.fromiter(map(index.__getitem__, names), np.int64, len(names))
     except KeyError:
@@ -155,7 +154,7 @@ def class_codes(
 
 
 def unknown_class(name: str, index: dict[str, int], answer: int) -> AnswerFault:
-    """The fault of an answer that names no class of the study."""
+    """An answer with a class that the study does not have."""
     return AnswerFault(
         answer,
         f"class {show(name)}",

@@ -1,4 +1,4 @@
-"""Yes, no, unsure for every class: what is left standing is shared out."""
+"""Labelers of the question type plausible: yes, no or unsure for every class."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from jaxtyping import Float
 
 from sfumato.labeling.labeler import (
     AnswerFault,
-    asked_classes,
     beliefs_from,
+    class_list,
     only_kind,
     unknown_class,
 )
@@ -27,9 +27,10 @@ NONE_OF_THESE = "none of these"
 
 @dataclass(frozen=True)
 class PlausibleEqual:
-    """Equal mass on every class marked yes or unsure; all "no" goes to an extra, last class.
+    """Equal mass on every class marked yes or unsure.
 
-    The equally-weighted label of soft-digits, where the extra class is "not a digit".
+    If all are "no", all mass is on an extra last class. The equally-weighted label of soft-digits, where the extra
+    class is "not a digit".
     """
 
     none_class: str = NONE_OF_THESE
@@ -43,9 +44,10 @@ class PlausibleEqual:
 
 @dataclass(frozen=True)
 class PlausibleWeighted:
-    """As `PlausibleEqual`, a class marked unsure counting `unsure` of one marked yes.
+    """As plausible-equal, but an unsure counts half or as set.
 
-    The uncertainty-weighted label of soft-digits (there 0.5), which its authors train on.
+    A class marked unsure has `unsure` times the weight of a yes. The uncertainty-weighted label of soft-digits (there
+    0.5), which its authors train on.
     """
 
     unsure: float = 0.5
@@ -65,12 +67,12 @@ class PlausibleWeighted:
 
 
 def plausible_doubt(annotations: Annotations, beliefs: Beliefs, classes: Sequence[str] = ()) -> Doubt:
-    """The doubt of `beliefs` made from `annotations`, with soft-digits' two measures of it.
+    """The uncertainty of `beliefs` made from `annotations`, with the two measures of soft-digits.
 
-    `mean_doubt`: the share of classes a person marked unsure, averaged over people. `unsure_proportion`: the share
-    of people who marked any class unsure.
+    `mean_doubt`: the share of classes an annotator marked unsure, averaged over annotators. `unsure_proportion`: the
+    share of annotators who marked any class unsure.
     """
-    asked = asked_classes(annotations, classes)
+    n_classes = len(class_list(annotations, classes))
     kind = only_kind(annotations, ("plausible",))
     n_unsure = np.concatenate(
         [
@@ -85,7 +87,7 @@ def plausible_doubt(annotations: Annotations, beliefs: Beliefs, classes: Sequenc
     n_answers = np.bincount(item, minlength=n_items)
     return replace(
         beliefs.doubt(),
-        mean_doubt=np.bincount(item, weights=n_unsure / len(asked), minlength=n_items) / n_answers,
+        mean_doubt=np.bincount(item, weights=n_unsure / n_classes, minlength=n_items) / n_answers,
         unsure_proportion=np.bincount(item, weights=n_unsure > 0, minlength=n_items) / n_answers,
     )
 
@@ -105,7 +107,7 @@ def _weights(i: int, answer: Plausible, index: dict[str, int], unsure: float) ->
 
 
 def check_every_class(i: int, answer: Mapping[str, object], index: dict[str, int]) -> None:
-    """Raise unless answer number `i` says something about every class, and about nothing else."""
+    """Raise unless answer number `i` has a value for every class and for nothing else."""
     for name in answer:
         if name not in index:
             raise unknown_class(name, index, i)
@@ -113,8 +115,8 @@ def check_every_class(i: int, answer: Mapping[str, object], index: dict[str, int
         missing = [name for name in index if name not in answer]
         raise AnswerFault(
             i,
-            f"nothing about {listing(missing)}",
-            "an answer for every class",
+            f"no value for {listing(missing)}",
+            "a value for every class",
             "complete or remove the answer",
             "missing-class",
         )

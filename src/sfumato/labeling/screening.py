@@ -1,9 +1,7 @@
-"""Which class an answer puts first, whatever kind of question it answers.
+"""Screening: which annotators to exclude, with reasons, as a table; nothing is deleted.
 
-Who is set aside, and why: a table, never a deletion.
-
-Each rule looks at everybody's answers and says, per annotator, what it counted and whether that is too much. Setting
-somebody's answers aside and paying them are two decisions, so they are two columns.
+Each rule computes one number per annotator and whether it is out of range. Exclusion and payment are two decisions, so
+they are two columns.
 """
 
 from __future__ import annotations
@@ -29,37 +27,37 @@ from sfumato.tables.text_columns import TextReader
 
 
 @singledispatch
-def leading_classes(answer: Any) -> frozenset[str]:
-    """The classes held most probable: one, several that tie, or none where everything was ruled out."""
+def top_classes(answer: Any) -> frozenset[str]:
+    """The most probable classes of an answer: one, several if tied, or none if all were ruled out."""
     raise BadSetting(
         f"answers of type {type(answer).__name__}",
         "answers that name classes (choice, top_two, plausible, sliders, tokens, mixture)",
-        "pick the answers that do with --kind, or screen in Python with rules that need no classes",
+        "choose such answers with --kind, or screen in Python with rules that need no classes",
         "wrong-kind",
     )
 
 
-@leading_classes.register
+@top_classes.register
 def _(answer: ChoicePayload) -> frozenset[str]:
     return frozenset((answer.chosen,))
 
 
-@leading_classes.register
+@top_classes.register
 def _(answer: TopTwoPayload) -> frozenset[str]:
     return frozenset((answer.first,))
 
 
-@leading_classes.register
+@top_classes.register
 def _(answer: TokensPayload) -> frozenset[str]:
     return _largest(answer.tokens)
 
 
-@leading_classes.register
+@top_classes.register
 def _(answer: MixturePayload) -> frozenset[str]:
     return _largest({answer.classes[0]: answer.share, answer.classes[1]: 1 - answer.share})
 
 
-@leading_classes.register
+@top_classes.register
 def _(answer: dict) -> frozenset[str]:  # type: ignore[type-arg]
     marks = set(answer.values())
     if marks <= {"yes", "no", "unsure"}:
@@ -77,7 +75,7 @@ def _largest(values: dict[str, Any]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class RuleResult:
-    """What a rule found, per annotator: the number it looked at (NaN: nothing to look at) and who offends."""
+    """Per annotator, the number a rule computed (NaN: no data) and whether it breaks the rule."""
 
     value: Float[np.ndarray, "annotators"]
     offends: Bool[np.ndarray, "annotators"]
@@ -85,17 +83,17 @@ class RuleResult:
 
 @runtime_checkable
 class Rule(Protocol):
-    """A reason to set somebody aside; `name` becomes a column and a word in `reasons`."""
+    """A reason to exclude an annotator; `name` is a column of the table and an entry in `reasons`."""
 
     @property
     def name(self) -> str: ...
 
-    def find(self, evidence: ScreeningData) -> RuleResult: ...
+    def find(self, data: ScreeningData) -> RuleResult: ...
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedChecks:
-    """Checks as their study judges them, by regions: whether each row was judged, and whether it lies in its region."""
+class CheckResults:
+    """Whether each row is a check that was evaluated against its region in the study, and whether it passed."""
 
     judged: Bool[np.ndarray, "rows"]
     passed: Bool[np.ndarray, "rows"]
@@ -103,11 +101,11 @@ class JudgedChecks:
 
 @dataclass(frozen=True, eq=False)
 class ScreeningData:
-    """The answers a rule looks at, with what several rules need worked out once."""
+    """The input of the rules, with values that several rules need."""
 
     annotations: Annotations
     gold: SoftLabels | None = None
-    checks: JudgedChecks | None = None
+    checks: CheckResults | None = None
 
     @property
     def n_annotators(self) -> int:
@@ -119,29 +117,29 @@ class ScreeningData:
         return np.asarray(np.array([name == purpose for name in names], dtype=bool)[self.annotations.purpose.codes])
 
     def per_annotator(self, rows: Bool[np.ndarray, "rows"]) -> Int[np.ndarray, "annotators"]:
-        """How many of `rows` each annotator has."""
+        """The number of `rows` of each annotator."""
         return np.asarray(np.bincount(self.annotations.annotator.codes[rows], minlength=self.n_annotators))
 
     @cached_property
     def leading(self) -> TopClasses:
-        """Which classes each answer puts first."""
+        """The most probable classes of each answer."""
         sets: dict[frozenset[str], int] = {}
         code = np.empty(len(self.annotations), np.int32)
         for kind_code, kind_name in enumerate(self.annotations.kind.names.to_pylist()):
-            asked_so = self.annotations.kind.codes == kind_code
-            rows = np.flatnonzero(asked_so)
-            for answers, inverse, start in self.annotations.take(asked_so).decoded(payload_kind(kind_name)):
-                of_answer = [sets.setdefault(leading_classes(answer), len(sets)) for answer in answers]
+            of_kind = self.annotations.kind.codes == kind_code
+            rows = np.flatnonzero(of_kind)
+            for answers, inverse, start in self.annotations.take(of_kind).decoded(payload_kind(kind_name)):
+                of_answer = [sets.setdefault(top_classes(answer), len(sets)) for answer in answers]
                 code[rows[start : start + len(inverse)]] = np.array(of_answer, np.int32)[inverse]
         return TopClasses(code, sets)
 
     def right(self, needed_for: str) -> Bool[np.ndarray, "rows"]:
-        """Which rows put the gold class, alone, first; an error where there is no gold."""
+        """Which rows have the gold class as their only most probable class; an error without gold labels."""
         if self.gold is None:
             raise BadSetting(
                 f"no gold labels for the rule {needed_for}",
-                "the right class of every item it looks at",
-                "give them with --gold, or for the checks of a study of yours the study with --study "
+                "the correct class of every item it uses",
+                "give them with --gold, or for the checks of your own study the study with --study "
                 "(in Python: the arguments gold and checks)",
                 "missing-gold",
             )
@@ -153,21 +151,21 @@ class ScreeningData:
         return np.asarray(self.leading.code == np.array(wanted, np.int32)[self.annotations.item.codes])
 
     def check_gold(self, needed_for: str, rows: Bool[np.ndarray, "rows"]) -> None:
-        """Raise unless every item of `rows` has a gold label, over the classes people could choose."""
+        """Raise unless every item of `rows` has a gold label, and its classes are classes of the answers."""
         if self.gold is None or not rows.any():
             return
         missing = np.flatnonzero(rows & ~self.has_gold())
         if len(missing):
             raise BadTable(
                 f"no gold label for {len(np.unique(self.annotations.item.codes[missing])):,} of the items",
-                f"the right class of every item the rule {needed_for} looks at",
+                f"the correct class of every item that the rule {needed_for} uses",
                 "add them to the gold labels",
                 "missing-gold",
                 self.annotations.where(int(missing[0]), "item"),
             )
         for name in self.gold.classes:
             if self.annotations.classes and name not in self.annotations.classes:
-                raise unknown("class", name, self.annotations.classes, fix="name the classes of the gold labels alike")
+                raise unknown("class", name, self.annotations.classes, fix="use the class names of the answers")
 
     def has_gold(self) -> Bool[np.ndarray, "rows"]:
         """Which rows are about an item with a gold label."""
@@ -178,7 +176,7 @@ class ScreeningData:
 
 @dataclass(frozen=True)
 class TopClasses:
-    """Per row, the number of the set of classes the person holds most probable, and the sets by number."""
+    """Per row, the number of its set of most probable classes, and the sets by number."""
 
     code: Int[np.ndarray, "rows"]
     sets: dict[frozenset[str], int]
@@ -186,8 +184,8 @@ class TopClasses:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Screening(Table):
-    """One row an annotator: whether their answers are set aside, for which reasons, whether they are paid, and what
-    each rule counted."""
+    """One row per annotator: whether they are excluded (`set_aside`), the reasons, whether they are paid, and the
+    number of each rule."""
 
     annotators: pa.StringArray
     n_answers: Int[np.ndarray, "annotators"]
@@ -213,8 +211,8 @@ class Screening(Table):
     def __len__(self) -> int:
         return len(self.annotators)
 
-    def names_set_aside(self) -> list[str]:
-        """The annotators whose answers are not to be used."""
+    def excluded_names(self) -> list[str]:
+        """The annotators whose answers are excluded."""
         return self.annotators.filter(pa.array(self.set_aside)).to_pylist()  # type: ignore[no-any-return]
 
 
@@ -223,26 +221,26 @@ def screen(
     rules: Sequence[Rule],
     *,
     gold: SoftLabels | None = None,
-    checks: JudgedChecks | None = None,
+    checks: CheckResults | None = None,
     unpaid: Sequence[Rule] = (),
 ) -> Screening:
-    """Who offends against any of `rules`. Everybody is paid but those who offend against a rule in `unpaid`.
+    """Exclude annotators who break any of `rules`. All are paid except those who break a rule in `unpaid`.
 
-    Checks are held against their study's own regions where `checks` says how that came out, otherwise against `gold`.
+    Attention checks are evaluated by `checks` (the regions of the study) if given, otherwise by `gold`.
     """
-    evidence = ScreeningData(annotations, gold, checks)
-    findings = {rule.name: rule.find(evidence) for rule in rules}
-    offends = np.array([finding.offends for finding in findings.values()]).reshape(len(findings), evidence.n_annotators)
+    data = ScreeningData(annotations, gold, checks)
+    findings = {rule.name: rule.find(data) for rule in rules}
+    offends = np.array([finding.offends for finding in findings.values()]).reshape(len(findings), data.n_annotators)
     reasons = tuple(
         "; ".join(name for name, bad in zip(findings, offends[:, i], strict=True) if bad)
-        for i in range(evidence.n_annotators)
+        for i in range(data.n_annotators)
     )
-    pay = np.ones(evidence.n_annotators, dtype=bool)
+    pay = np.ones(data.n_annotators, dtype=bool)
     for rule in unpaid:
-        pay &= ~rule.find(evidence).offends
+        pay &= ~rule.find(data).offends
     return Screening(
         annotations.annotator.names,
-        np.bincount(annotations.annotator.codes, minlength=evidence.n_annotators),
+        np.bincount(annotations.annotator.codes, minlength=data.n_annotators),
         np.asarray(offends.any(axis=0)),
         reasons,
         pay,
@@ -250,24 +248,24 @@ def screen(
     )
 
 
-def set_aside_in(path: str | Path) -> list[str]:
-    """The annotators whom a screening table sets aside: `set_aside` true in its file."""
+def read_excluded(path: str | Path) -> list[str]:
+    """The excluded annotators of a screening table: those with `set_aside` true."""
     rows = read_rows(path)
     check_columns(rows, ("annotator", "set_aside"))
     reader = TextReader(rows, "annotator")
     names: list[str] = []
     for chunk in rows.chunks:
         start = reader.n_rows
-        who = [name for piece in reader.read(chunk.column("annotator")) for name in piece.to_pylist()]
-        for i, aside in enumerate(chunk.column("set_aside").to_pylist()):
-            verdict = str(aside).lower()
-            if verdict not in ("true", "false"):
+        annotators = [name for piece in reader.read(chunk.column("annotator")) for name in piece.to_pylist()]
+        for i, value in enumerate(chunk.column("set_aside").to_pylist()):
+            excluded = str(value).lower()
+            if excluded not in ("true", "false"):
                 raise BadTable(
-                    f"{show(aside)}",
+                    show(value),
                     "true or false",
-                    "say for every annotator whether they are set aside",
+                    "write true or false for every annotator",
                     "bad-value",
                     rows.where(start + i, "set_aside"),
                 )
-            names += [who[i]] if verdict == "true" else []
+            names += [annotators[i]] if excluded == "true" else []
     return names

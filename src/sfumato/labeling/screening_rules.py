@@ -1,4 +1,4 @@
-"""Rules for setting somebody aside, and the published studies' own sets of them."""
+"""Screening rules, and rule sets: a standard one and those of published studies."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from sfumato.tables.strategies import strategy_from_name
 
 @dataclass(frozen=True)
 class FailedChecks:
-    """The share of attention checks passed is below `at_least`; passing is lying in the region that the study has for
-    it, or without a study putting the gold class, alone, first."""
+    """The share of passed attention checks is below `at_least`. Passed: the answer is in the region of the study, or
+    without a study, the gold class is the only most probable class."""
 
     at_least: float = 0.75
 
@@ -31,27 +31,27 @@ class FailedChecks:
     def __post_init__(self) -> None:
         check_share("at_least", self.at_least)
 
-    def find(self, evidence: ScreeningData) -> RuleResult:
-        passed, shown = self._by_gold(evidence) if evidence.checks is None else self._by_study(evidence)
+    def find(self, data: ScreeningData) -> RuleResult:
+        passed, shown = self._by_gold(data) if data.checks is None else self._by_study(data)
         share = _ratio(passed, shown)
         return RuleResult(share, share < self.at_least)
 
-    def _by_gold(self, evidence: ScreeningData) -> tuple[np.ndarray, np.ndarray]:
-        is_check = evidence.is_for("check")
-        evidence.check_gold(self.name, is_check)
-        shown = evidence.per_annotator(is_check)
-        passed = evidence.per_annotator(is_check & evidence.right(self.name)) if is_check.any() else shown
+    def _by_gold(self, data: ScreeningData) -> tuple[np.ndarray, np.ndarray]:
+        is_check = data.is_for("check")
+        data.check_gold(self.name, is_check)
+        shown = data.per_annotator(is_check)
+        passed = data.per_annotator(is_check & data.right(self.name)) if is_check.any() else shown
         return passed, shown
 
-    def _by_study(self, evidence: ScreeningData) -> tuple[np.ndarray, np.ndarray]:
-        assert evidence.checks is not None
-        judged, passed = evidence.checks.judged, evidence.checks.passed
-        return evidence.per_annotator(judged & passed), evidence.per_annotator(judged)
+    def _by_study(self, data: ScreeningData) -> tuple[np.ndarray, np.ndarray]:
+        assert data.checks is not None
+        judged, passed = data.checks.judged, data.checks.passed
+        return data.per_annotator(judged & passed), data.per_annotator(judged)
 
 
 @dataclass(frozen=True)
 class RepeatsDisagree:
-    """The share of repeated items where the person's leading class changed is above `at_most`."""
+    """The share of repeated items where the annotator's most probable class changed is above `at_most`."""
 
     at_most: float = 0.5
 
@@ -60,31 +60,31 @@ class RepeatsDisagree:
     def __post_init__(self) -> None:
         check_share("at_most", self.at_most)
 
-    def find(self, evidence: ScreeningData) -> RuleResult:
-        table = evidence.annotations
-        answer = table.item.codes.astype(np.int64) * evidence.n_annotators + table.annotator.codes
-        labels, repeats = np.flatnonzero(evidence.is_for("label")), np.flatnonzero(evidence.is_for("repeat"))
-        nobody = np.full(evidence.n_annotators, np.nan)
+    def find(self, data: ScreeningData) -> RuleResult:
+        table = data.annotations
+        answer = table.item.codes.astype(np.int64) * data.n_annotators + table.annotator.codes
+        labels, repeats = np.flatnonzero(data.is_for("label")), np.flatnonzero(data.is_for("repeat"))
+        nobody = np.full(data.n_annotators, np.nan)
         if not len(labels) or not len(repeats):
             return RuleResult(nobody, np.zeros(len(nobody), dtype=bool))
         known, first = np.unique(answer[labels], return_index=True)
         at = np.minimum(np.searchsorted(known, answer[repeats]), len(known) - 1)
         paired = known[at] == answer[repeats]
         before, after = labels[first[at[paired]]], repeats[paired]
-        changed = evidence.leading.code[before] != evidence.leading.code[after]
+        changed = data.leading.code[before] != data.leading.code[after]
         who = table.annotator.codes[after]
-        n_changed = np.bincount(who, weights=changed, minlength=evidence.n_annotators)
-        share = _ratio(n_changed, np.bincount(who, minlength=evidence.n_annotators))
+        n_changed = np.bincount(who, weights=changed, minlength=data.n_annotators)
+        share = _ratio(n_changed, np.bincount(who, minlength=data.n_annotators))
         return RuleResult(share, share > self.at_most)
 
 
 @dataclass(frozen=True)
 class Contradictions:
-    """Top-two answers that cannot be meant, as in CIFAR-10S: a percent outside 0..100, the person's own first or second
-    class marked impossible, or no first percent.
+    """Contradictory top-two answers, as in CIFAR-10S: a percent outside 0..100, the first or second class marked
+    impossible, or no first percent.
 
-    Set aside at `remove_at` offences (the paper: more than two, so 3; its code: 2); with fewer, but any, only if the
-    person's first class is right on less than `accuracy` of their items. Accuracy alone never excludes.
+    Excluded with `remove_at` or more contradictions (the paper: more than two, so 3; its code: 2); with fewer, but at
+    least one, only if the first class is right for less than `accuracy` of the items. Accuracy alone never excludes.
     """
 
     remove_at: int = 3
@@ -96,25 +96,25 @@ class Contradictions:
         at_least("remove_at", self.remove_at, 1)
         check_share("accuracy", self.accuracy)
 
-    def find(self, evidence: ScreeningData) -> RuleResult:
-        offending = contradictory(evidence)
-        count = evidence.per_annotator(offending)
+    def find(self, data: ScreeningData) -> RuleResult:
+        offending = contradictory(data)
+        count = data.per_annotator(offending)
         offends = count >= self.remove_at
-        doubtful = (count > 0) & ~offends
-        if doubtful.any():
-            asked = evidence.is_for("label") & evidence.has_gold()
-            right = evidence.right(self.name)
-            share = _ratio(evidence.per_annotator(asked & right), evidence.per_annotator(asked))
-            offends |= doubtful & (share < self.accuracy)
+        unclear = (count > 0) & ~offends
+        if unclear.any():
+            known = data.is_for("label") & data.has_gold()
+            right = data.right(self.name)
+            share = _ratio(data.per_annotator(known & right), data.per_annotator(known))
+            offends |= unclear & (share < self.accuracy)
         return RuleResult(count.astype(np.float64), offends)
 
 
-def contradictory(evidence: ScreeningData) -> Bool[np.ndarray, "rows"]:
-    """Which top-two answers contradict themselves."""
-    kind = only_kind(evidence.annotations, ("top_two",))
+def contradictory(data: ScreeningData) -> Bool[np.ndarray, "rows"]:
+    """Which top-two answers are contradictory."""
+    kind = only_kind(data.annotations, ("top_two",))
     parts = [
         np.array([_contradicts(answer) for answer in answers], dtype=bool)[inverse]
-        for answers, inverse, _ in evidence.annotations.decoded(kind)
+        for answers, inverse, _ in data.annotations.decoded(kind)
     ]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
 
@@ -129,9 +129,8 @@ def _contradicts(answer: object) -> bool:
 
 @dataclass(frozen=True)
 class TooFast:
-    """Too fast for the crowd: the person's median time is below `crowd` of the median person's. Or for oneself: more
-    than `at_most` of the answers took less than `own` of the person's own median. The number shown is the
-    person's median in seconds."""
+    """Too fast: the annotator's median time is below `crowd` times the median over annotators, or more than `at_most`
+    of the answers took less than `own` times the annotator's own median. The number is the median in seconds."""
 
     crowd: float = 1 / 3
     own: float = 0.2
@@ -144,24 +143,24 @@ class TooFast:
         check_share("own", self.own)
         check_share("at_most", self.at_most)
 
-    def find(self, evidence: ScreeningData) -> RuleResult:
-        who, seconds = evidence.annotations.annotator.codes, evidence.annotations.seconds
+    def find(self, data: ScreeningData) -> RuleResult:
+        who, seconds = data.annotations.annotator.codes, data.annotations.seconds
         timed = ~np.isnan(seconds)
-        medians = _medians(who[timed], seconds[timed], evidence.n_annotators)
+        medians = _medians(who[timed], seconds[timed], data.n_annotators)
         if np.isnan(medians).all():
             return RuleResult(medians, np.zeros(len(medians), dtype=bool))
         hasty = timed & (np.nan_to_num(seconds) < self.own * np.nan_to_num(medians)[who])
-        share = _ratio(evidence.per_annotator(hasty), evidence.per_annotator(timed))
+        share = _ratio(data.per_annotator(hasty), data.per_annotator(timed))
         return RuleResult(medians, (medians < self.crowd * np.nanmedian(medians)) | (share > self.at_most))
 
 
 @dataclass(frozen=True)
 class IdenticalRuns:
-    """A run of more than `at_most` answers that are the same to the letter, in the order of trials, and that somebody
-    who gives each answer as often as this person, in random order, would have with less than `chance`.
+    """More than `at_most` identical answers in a row, in the order of trials, if such a run has a probability below
+    `chance` when the same answers are in random order.
 
-    With two classes a run of ten is nothing; so is a long one for a person who nearly always meets the same class.
-    Without trials there is no order, and no verdict.
+    So a run of ten with two classes does not count, nor a long run if nearly all items are of one class. Without trial
+    numbers the rule does not apply.
     """
 
     at_most: int = 10
@@ -173,12 +172,12 @@ class IdenticalRuns:
         at_least("at_most", self.at_most, 1)
         check_share("chance", self.chance)
 
-    def find(self, evidence: ScreeningData) -> RuleResult:
+    def find(self, data: ScreeningData) -> RuleResult:
         import polars as pl
 
-        table = evidence.annotations
+        table = data.annotations
         if table.trial.null_count:
-            nobody = np.full(evidence.n_annotators, np.nan)
+            nobody = np.full(data.n_annotators, np.nan)
             return RuleResult(nobody, np.zeros(len(nobody), dtype=bool))
         _, text = np.unique(pl.Series(table.payload.cast(pa.string())).hash().to_numpy(), return_inverse=True)
         order = np.lexsort((table.trial.to_numpy(), table.annotator.codes))
@@ -186,15 +185,15 @@ class IdenticalRuns:
         starts = np.ones(len(order), dtype=bool)
         starts[1:] = (who[1:] != who[:-1]) | (said[1:] != said[:-1])
         lengths = np.diff(np.flatnonzero(np.append(starts, True)))
-        longest = np.zeros(evidence.n_annotators)
+        longest = np.zeros(data.n_annotators)
         np.maximum.at(longest, who[starts], lengths)
-        suspicious = longest > self.at_most
-        return RuleResult(longest, suspicious & (_expected_runs(who, said, longest) < self.chance))
+        is_long = longest > self.at_most
+        return RuleResult(longest, is_long & (_expected_runs(who, said, longest) < self.chance))
 
 
 def _expected_runs(who: np.ndarray, said: np.ndarray, length: np.ndarray) -> Float[np.ndarray, "annotators"]:
-    """How many runs of at least `length` each person would have if their answers came in random order:
-    the sum over their answers of n (1 - p) p ** length."""
+    """The expected number of runs of at least `length` if the annotator's answers were in random order: the sum over
+    distinct answers of n (1 - p) p ** length."""
     pairs, n_each = np.unique(np.stack([who, said]), axis=1, return_counts=True)
     n_answers = np.bincount(who, minlength=len(length))
     share = n_each / n_answers[pairs[0]]
@@ -208,23 +207,22 @@ RULE_SETS: dict[str, tuple[Rule, ...]] = {
     "cifar-10s": (Contradictions(),),
     "soft-digits": (FailedChecks(at_least=1.0),),
 }
-"""Ready-made: our own, CIFAR-10H's (75% of checks), CIFAR-10S's (contradictions), soft-digits' (any failed check)."""
+"""Our own set, and those of CIFAR-10H (75% of checks), CIFAR-10S (contradictions) and soft-digits (all checks)."""
 
 
 SCREENING_RULES: tuple[Any, ...] = (FailedChecks, RepeatsDisagree, Contradictions, TooFast, IdenticalRuns)
-"""Every rule; each is called as its column in the table is."""
+"""All rules; the name of a rule is its column in the table."""
 
 
-def rules_of(asked: str | Mapping[str, Mapping[str, float]]) -> tuple[Rule, ...]:
-    """The rules that a study asks for: a set by its name (`standard` where it says none), or rules one by one with the
-    numbers they go by."""
-    if isinstance(asked, str):
-        return rule_set(asked or "standard")
-    return tuple(_rule(name, settings) for name, settings in asked.items())
+def rules_of(chosen: str | Mapping[str, Mapping[str, float]]) -> tuple[Rule, ...]:
+    """The rules of a study: the name of a set (default `standard`), or single rules with their settings."""
+    if isinstance(chosen, str):
+        return rule_set(chosen or "standard")
+    return tuple(_rule(name, settings) for name, settings in chosen.items())
 
 
 def _rule(name: str, settings: Mapping[str, float]) -> Any:
-    """One rule; numbers that it wants whole are made so, where they are."""
+    """One rule; whole numbers become integers where the setting is one."""
     own = [field for member in SCREENING_RULES if member.name == name for field in fields(member)]
     counts = {field.name for field in own if type(field.default) is int}
     numbers = {key: int(each) if key in counts and each.is_integer() else each for key, each in settings.items()}
@@ -239,12 +237,12 @@ def rule_set(name: str) -> tuple[Rule, ...]:
 
 
 def _ratio(part: np.ndarray, whole: np.ndarray) -> Float[np.ndarray, "annotators"]:
-    """part / whole, NaN where there is nothing to divide by."""
+    """part / whole, NaN where `whole` is 0."""
     return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
 
 
 def _medians(who: np.ndarray, values: np.ndarray, n: int) -> Float[np.ndarray, "annotators"]:
-    """Each annotator's median; NaN for whoever has no values."""
+    """Each annotator's median; NaN without values."""
     ordered = values[np.lexsort((values, who))]
     n_values = np.bincount(who, minlength=n)
     start = np.cumsum(n_values) - n_values

@@ -1,4 +1,4 @@
-"""A simulated CIFAR-10S annotator: soft answers from hard labels."""
+"""A simulated CIFAR-10S annotator: draws soft answers from hard labels. Behind `sfumato soften`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sfumato.tables.text_columns import CodedText
 
 @dataclass(frozen=True)
 class AnswerStatistics:
-    """How people filled in the form: Beta parameters of the percents, and how many alternatives stayed possible."""
+    """How people answer the form: Beta parameters of the percents, and a histogram of the number of alternatives."""
 
     first: tuple[float, float]
     second: tuple[float, float]
@@ -28,7 +28,7 @@ class AnswerStatistics:
 
     @classmethod
     def fitted_to(cls, answers: TopTwoArrays) -> AnswerStatistics:
-        """The statistics of real answers, Betas by moments; a class named first and second counts as first only."""
+        """The statistics of real answers, Betas fitted by moments; a class named twice counts as first only."""
         rows = np.arange(len(answers.first))
         excluded = answers.impossible.copy()
         excluded[rows, answers.first] = True
@@ -41,22 +41,22 @@ class AnswerStatistics:
         )
 
 
-# Fitted on the 6,200 first-pass answers of CIFAR-10S, Betas by moments (maximum likelihood is not stable here: the
-# answers pile up at 100). An image is doubtful where its CIFAR-10H entropy is at least .25 nats.
+# Fitted on the 6,200 first-pass answers of CIFAR-10S, Betas by moments (maximum likelihood is not stable here: many
+# answers are 100). An image is doubtful if its CIFAR-10H entropy is at least 0.25 nats.
 DOUBTFUL = AnswerStatistics((1.703, 0.330), (0.785, 2.787), (1739, 1565, 682, 638, 264, 321, 62, 57, 63, 107))
 CLEAR = AnswerStatistics((2.874, 0.102), (0.257, 1.429), (436, 142, 27, 41, 15, 14, 5, 6, 5, 11))
 
 
 @dataclass(frozen=True)
 class SimulatedTopTwo:
-    """Beliefs that people might have given about items whose hard labels are known (Collins 2022, thesis, B.5).
+    """Simulates answers about items whose hard labels are known (Collins 2022, thesis, B.5).
 
-    For each answer: the hard label is named first, with a percent drawn from a Beta; a number of alternatives is drawn
-    from a histogram, the most similar classes are the ones that stay possible, and the nearest is named second with a
-    percent from another Beta; the clamp rule makes the label. Doubtful and clear items have statistics of their own.
+    For each answer: the hard label is the first class, with a percent from a Beta; the number of alternatives is drawn
+    from a histogram, the most similar classes stay possible, and the most similar one is the second class with a
+    percent from another Beta; the clamp rule makes the label. Doubtful and clear items have different statistics.
 
-    The three draws are independent, which people's answers are not (the first percent and the number of alternatives
-    correlate at -.51), so two thirds of doubtful draws exceed 100 and are normalised.
+    The three draws are independent, unlike in people's answers (the first percent and the number of alternatives have
+    a correlation of -0.51), so two thirds of the doubtful draws exceed 100 and are normalized.
     """
 
     similarity: ClassSimilarity = field(kw_only=True)
@@ -71,16 +71,16 @@ class SimulatedTopTwo:
             raise BadSetting(f"n_annotators = {self.n_annotators}", "at least 1", "raise it")
 
     def soften(self, labels: SoftLabels, doubtful: Bool[np.ndarray, "items"], rng: np.random.Generator) -> Beliefs:
-        """Beliefs of `n_annotators` simulated people about every item of `labels` (its largest entry is the label)."""
+        """Beliefs of `n_annotators` simulated annotators about every item of `labels` (largest entry: its label)."""
         if len(doubtful) != len(labels):
             raise BadSetting(
                 f"{len(doubtful)} marks of doubt for {len(labels)} items",
-                "one an item",
-                "say for every item whether it is doubtful",
+                "one per item",
+                "mark every item as doubtful or not",
             )
         first = np.tile(labels.probs.argmax(axis=1), self.n_annotators)
         is_doubtful = np.tile(doubtful, self.n_annotators)
-        answers = self.drawn_answers(first, is_doubtful, labels.classes, rng)
+        answers = self.simulate_answers(first, is_doubtful, labels.classes, rng)
         votes = HardVotes(len(labels.classes))
         votes.append(clamp(answers, self.gamma))
         item = CodedText(np.tile(np.arange(len(labels), dtype=np.int32), self.n_annotators), labels.items)
@@ -88,7 +88,7 @@ class SimulatedTopTwo:
         annotator = CodedText(np.repeat(np.arange(self.n_annotators, dtype=np.int32), len(labels)), people)
         return votes.beliefs(item, annotator, labels.classes)
 
-    def drawn_answers(
+    def simulate_answers(
         self,
         first: Int[np.ndarray, "answers"],
         doubtful: Bool[np.ndarray, "answers"],
@@ -126,7 +126,7 @@ def _beta_by_moments(values: Float[np.ndarray, "answers"]) -> tuple[float, float
     if not 0 < variance < mean * (1 - mean):
         raise BadSetting(
             f"{len(values)} percents with mean {100 * mean:.3g} and variance {variance:.3g}",
-            "percents that vary, as a Beta distribution can",
+            "percents with the variance of a Beta distribution",
             "fit on more answers",
         )
     scale = mean * (1 - mean) / variance - 1
@@ -139,7 +139,7 @@ def _either(
     one: tuple[float, float],
     other: tuple[float, float],
 ) -> Float[np.ndarray, "answers"]:
-    """Percents drawn from one Beta or the other."""
+    """Percents drawn from one of two Betas."""
     return 100 * np.where(doubtful, rng.beta(*one, len(doubtful)), rng.beta(*other, len(doubtful)))
 
 

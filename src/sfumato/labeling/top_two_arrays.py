@@ -1,8 +1,8 @@
-"""Top-two answers as arrays, and where the mass they leave over goes.
+"""Top-two answers as arrays, and the rules for the remaining mass.
 
-A person names one or two classes with percents and marks others impossible; the rest of the mass is theirs to
-have meant and ours to place. `spread_leftover` is our rule; `as_released` is what the CIFAR-10S code did
-(Collins, Bhatt and Weller 2022), kept to the last bit so that the published labels can be rebuilt.
+An annotator gives percents for one or two classes and marks others impossible. `spread_leftover` is our rule for the
+rest; `as_released` repeats the CIFAR-10S code (Collins, Bhatt and Weller 2022) exactly, to reproduce the published
+labels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class TopTwoArrays:
-    """Top-two answers column by column; `second` is -1 and `second_percent` NaN where not given."""
+    """Top-two answers as columns; `second` is -1 and `second_percent` NaN if not given."""
 
     first: Int[np.ndarray, "answers"]
     first_percent: Float[np.ndarray, "answers"]
@@ -32,12 +32,12 @@ class TopTwoArrays:
     n_impossible: Int[np.ndarray, "answers"]
 
     def only_first(self) -> TopTwoArrays:
-        """The same answers as if no second class had been asked for."""
-        nobody = np.full(len(self.first), -1)
+        """The same answers without the second class."""
+        none = np.full(len(self.first), -1)
         return TopTwoArrays(
             self.first,
             self.first_percent,
-            nobody,
+            none,
             np.full(len(self.first), np.nan),
             self.impossible,
             self.n_impossible,
@@ -45,8 +45,8 @@ class TopTwoArrays:
 
 
 def read_top_two(answers: list[TopTwoPayload], index: dict[str, int]) -> TopTwoArrays:
-    """Answers as arrays, read as CIFAR-10S reads them: a first percent of 0 means 100; a second percent without a
-    second class is ignored. Percents that are missing or outside 0..100 are an error: screening lists them."""
+    """Answers as arrays, as in CIFAR-10S: a first percent of 0 means 100; a second percent without a second class is
+    ignored. Percents that are missing or outside 0..100 are an error; screening lists them."""
     marks = [a.impossible for a in answers]
     lengths = np.fromiter(map(len, marks), np.int64, len(answers))
     owner = np.repeat(np.arange(len(answers)), lengths)
@@ -94,13 +94,13 @@ def _check_percents(first: Float[np.ndarray, "answers"], second: Float[np.ndarra
             at,
             "no first percent" if np.isnan(first[at]) else "a percent outside 0..100",
             "percents from 0 to 100, the first always given",
-            "leave such answers out with --skip-bad-percents; `sfumato screen --by cifar-10s` lists who gives them",
+            "skip such answers with --skip-bad-percents; `sfumato screen --by cifar-10s` lists their annotators",
             "bad-percent",
         )
 
 
 def named_mass(answers: TopTwoArrays) -> Float[np.ndarray, "answers classes"]:
-    """The mass people put on the classes they named, as shares; naming one class twice adds nothing."""
+    """The mass on the named classes, as shares; if one class is named twice, the first percent counts."""
     rows = np.arange(len(answers.first))
     mass = np.zeros(answers.impossible.shape)
     given = (answers.second >= 0) & ~np.isnan(answers.second_percent)
@@ -110,7 +110,7 @@ def named_mass(answers: TopTwoArrays) -> Float[np.ndarray, "answers classes"]:
 
 
 def possible(answers: TopTwoArrays) -> Bool[np.ndarray, "answers classes"]:
-    """The classes a person left possible; one they named is possible even where they marked it impossible."""
+    """The possible classes: those not marked impossible, and the named ones."""
     rows = np.arange(len(answers.first))
     result = ~answers.impossible
     result[rows, answers.first] = True
@@ -122,13 +122,13 @@ def possible(answers: TopTwoArrays) -> Bool[np.ndarray, "answers classes"]:
 def spread_leftover(
     mass: Float[np.ndarray, "answers classes"], room: Float[np.ndarray, "answers classes"], gamma: float
 ) -> Float[np.ndarray, "answers classes"]:
-    """Distributions: named `mass` that sums to less than one leaves the difference, otherwise `gamma` of it is held
-    back; what is left goes to the classes with `room`, in proportion. Without room the mass is normalised."""
+    """Distributions: the rest of the named `mass` (1 - its sum, or `gamma` of it if the sum is 1 or more) goes to the
+    classes with `room`, in proportion. Without room the mass is normalized."""
     total = mass.sum(axis=1)
     room = np.where(mass > 0, 0.0, room)
     capacity = room.sum(axis=1)
     fits = capacity > 0
-    # Shares that add up to one in people's heads may miss it by a rounding: 0.1 + 0.2 + 0.7 is 0.9999999999999999.
+    # Shares that add up to 1 may miss it by rounding: 0.1 + 0.2 + 0.7 is 0.9999999999999999.
     below = total < 1 - ROUNDING
     leftover = np.where(below, 1 - total, gamma)
     kept = np.where(below, 1.0, (1 - gamma) / np.maximum(total, 1 - ROUNDING))
@@ -137,8 +137,8 @@ def spread_leftover(
 
 
 def as_released(answers: TopTwoArrays, gamma: float, *, clamp: bool) -> Float[np.ndarray, "answers classes"]:
-    """The labels of the published code, faults included: classes are counted rather than kept as sets, so a class
-    both named and marked impossible is counted twice, and one named twice keeps only its second percent."""
+    """The labels of the published code, errors included: classes are counted instead of kept as sets, so a class that
+    is both named and marked impossible counts twice, and a class named twice keeps only its second percent."""
     rows = np.arange(len(answers.first))
     p = np.zeros(answers.impossible.shape)
     p[rows, answers.first] = answers.first_percent

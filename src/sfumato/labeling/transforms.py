@@ -1,18 +1,6 @@
-"""The part every transform shares: the rows of either table, and a table with other rows.
+"""Transforms of existing labels: smoothing, class means, sparsifying, temperature, in-filling. `TRANSFORMS` lists them.
 
-Class means: every item gets the mean label of its class.
-
-In-filling: labels for the items that have none yet.
-
-Label smoothing: some mass for every class.
-
-Sparsify: only the k most probable classes.
-
-Temperature: sharper or flatter, the order of classes kept.
-
-Distributions -> distributions: what can be done to labels that exist. One transform a file; `TRANSFORMS` lists them.
-
-Each takes Beliefs or SoftLabels and gives back the same, item by item; people's counts stay as they were.
+Each takes Beliefs or SoftLabels and returns the same kind of table; the numbers of annotators do not change.
 """
 
 from __future__ import annotations
@@ -28,7 +16,7 @@ from jaxtyping import Float
 
 from sfumato.tables.beliefs import Beliefs, HardVotes
 from sfumato.tables.errors import BadSetting, listing
-from sfumato.tables.settings import share
+from sfumato.tables.settings import above_0, at_least, share
 from sfumato.tables.soft_labels import SoftLabels, check_same_estimand
 from sfumato.tables.strategies import strategy_from_name
 
@@ -37,13 +25,13 @@ Distributions = TypeVar("Distributions", Beliefs, SoftLabels)
 
 @runtime_checkable
 class Transform(Protocol):
-    """Labels that exist, changed."""
+    """Changes the distributions of a table."""
 
     @property
     def name(self) -> str: ...
 
     def apply(self, table: Any) -> Any:
-        """A table of the same kind with other distributions."""
+        """A table of the same kind with changed distributions."""
 
 
 def with_probs(table: Distributions, probs: Float[np.ndarray, "rows classes"]) -> Distributions:
@@ -57,10 +45,11 @@ def with_probs(table: Distributions, probs: Float[np.ndarray, "rows classes"]) -
 
 @dataclass(frozen=True)
 class ClassMeans:
-    """Each row replaced by the mean of the rows of its class ("category soft" in Peterson et al. 2019).
+    """Each row replaced by the mean label of its class.
 
-    Keeps how classes are confused and drops what is particular to an item: the control for item-level doubt. The
-    class of an item is its class in `original` where given, else the largest entry of the row itself.
+    "Category soft" in Peterson et al. (2019). Keeps the confusions between classes and removes the differences between
+    items: the control for item-level uncertainty. The class of an item is its class in `original` if given, else the
+    largest entry of its row.
     """
 
     original: SoftLabels | None = None
@@ -83,7 +72,7 @@ class ClassMeans:
             raise BadSetting(
                 f"original labels over {listing(self.original.classes)}",
                 f"the classes {listing(table.classes)}",
-                "name the classes alike, in the same order",
+                "use the same class names in the same order",
                 "bad-classes",
             )
         items = table.items if isinstance(table, SoftLabels) else table.item.text()
@@ -92,10 +81,10 @@ class ClassMeans:
 
 @dataclass(frozen=True)
 class Infill:
-    """The labels as they are, and for every further item of `filling` its row from there.
+    """Labels for the items that have none, from another table.
 
-    With original labels as filling this is CIFAR-10S + hard, with `Sparsify(2)` of dense ones CIFAR-10S + dense
-    (Sucholutsky et al. 2023, appendix D.2).
+    Existing labels do not change. With original labels as filling this is CIFAR-10S + hard, with `Sparsify(2)` of dense
+    ones CIFAR-10S + dense (Sucholutsky et al. 2023, appendix D.2).
     """
 
     filling: SoftLabels = field(kw_only=True)
@@ -107,7 +96,7 @@ class Infill:
             raise BadSetting(
                 f"{type(table).__name__} of {listing(table.classes)}, fill of {listing(self.filling.classes)}",
                 "SoftLabels over the same classes in the same order",
-                "fill SoftLabels, which have one row an item; name the classes alike",
+                "fill SoftLabels, which have one row per item, with the same class names",
                 "bad-classes",
             )
         missing = pc.invert(pc.is_in(self.filling.items, value_set=table.items)).to_numpy(zero_copy_only=False)
@@ -119,7 +108,7 @@ class Infill:
                 else self.filling.n_annotators[missing]
             )
             counts = np.concatenate([table.n_annotators, filled]).astype(np.int32)
-        check_same_estimand(table, self.filling, "filling in")
+        check_same_estimand(table, self.filling, "in-filling")
         items = pa.concat_arrays([table.items, self.filling.items.filter(pa.array(missing))])
         return SoftLabels(
             items,
@@ -132,9 +121,10 @@ class Infill:
 
 @dataclass(frozen=True)
 class Smooth:
-    """`(1 - rate) p + rate / K` (Szegedy et al. 2016): the same doubt for every item, whatever it shows.
+    """Label smoothing: some mass for every class.
 
-    The control that any claim about people's doubt has to beat.
+    `(1 - rate) p + rate / K` (Szegedy et al. 2016): the same uncertainty for every item. The control for any claim
+    about the benefit of people's uncertainty.
     """
 
     rate: float = 0.1
@@ -150,9 +140,10 @@ class Smooth:
 
 @dataclass(frozen=True)
 class Sparsify:
-    """The `k` largest entries of each row, renormalised; ties go to the class that stands first.
+    """Only the k most probable classes, renormalized.
 
-    How dense labels are made to look like top-k ones (CIFAR-10S + dense; Sucholutsky et al. 2023, with k = 2).
+    Of tied classes the first counts. Makes dense labels comparable with top-k labels (CIFAR-10S + dense; Sucholutsky et
+    al. 2023, with k = 2).
     """
 
     k: int = 2
@@ -160,8 +151,7 @@ class Sparsify:
     name: ClassVar[str] = "sparsify"
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise BadSetting(f"k = {self.k}", "at least 1", "choose another k")
+        at_least("k", self.k, 1)
 
     def apply(self, table: Distributions) -> Distributions:
         probs = table.probs
@@ -172,19 +162,21 @@ class Sparsify:
 
 @dataclass(frozen=True)
 class Temper:
-    """`p ** (1 / temperature)`, normalised: above 1 flatter, below 1 sharper. A class with no mass gets none."""
+    """Temperature: above 1 flatter, below 1 sharper.
+
+    `p ** (1 / temperature)`, normalized; zeros stay 0.
+    """
 
     temperature: float = 1.0
 
     name: ClassVar[str] = "temper"
 
     def __post_init__(self) -> None:
-        if not (self.temperature > 0 and np.isfinite(self.temperature)):
-            raise BadSetting(f"temperature = {self.temperature}", "a finite number above 0", "choose another")
+        above_0("temperature", self.temperature)
 
     def apply(self, table: Distributions) -> Distributions:
         probs = table.probs
-        # Dividing by the largest first keeps very low temperatures from underflowing to a row of zeros.
+        # Dividing by the largest first prevents underflow at very low temperatures.
         powered = (probs / probs.max(axis=1, keepdims=True)) ** (1 / self.temperature)
         return with_probs(table, powered / powered.sum(axis=1, keepdims=True))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float
 
-from sfumato.labeling.default_labeler import USUAL_LABELERS, kinds_in, label_by_default
+from sfumato.labeling.default_labeler import DEFAULT_LABELERS, kinds_in, label_by_default
 from sfumato.planning.costs import DEFAULT_TIMES, KindTime, measured_times, seconds_of
 from sfumato.planning.exchange_estimates import exchange_rates
 from sfumato.planning.exchange_rates import ExchangeRates
@@ -155,7 +155,7 @@ def evidence_of(
     notes = [f"{kind}: {len(table):,} answers about {len(table.item.names):,} items" for kind, table in by_kind.items()]
     if isinstance(votes, SoftLabels) and votes.n_annotators is not None:
         notes.append(f"votes: {int(votes.n_annotators.sum()):,} about {len(votes):,} items")
-    labeled_kinds = [kind for kind, _ in USUAL_LABELERS]
+    labeled_kinds = [kind for kind, _ in DEFAULT_LABELERS]
     rates, errors, n_classes = {}, dict[str, TripletError](), 0
     for kind, table in by_kind.items():
         if kind not in labeled_kinds:

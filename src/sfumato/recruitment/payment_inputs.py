@@ -17,7 +17,7 @@ import pyarrow as pa
 from jaxtyping import Float
 
 from sfumato.labeling.default_labeler import kinds_in, label_by_default
-from sfumato.labeling.screening import set_aside_in
+from sfumato.labeling.screening import read_excluded
 from sfumato.recruitment import platform_of
 from sfumato.recruitment.bonus_rules import PeerAnswers, rule_of
 from sfumato.recruitment.payment import Payments, payments
@@ -199,4 +199,4 @@ def _excluded(path: Path) -> dict[str, str]:
     rows = read_rows(path)
     check_columns(rows, ("annotator", "set_aside", "reasons"))
     why = {str(row["annotator"]): str(row["reasons"] or "") for chunk in rows.chunks for row in chunk.to_pylist()}
-    return {name: why.get(name) or "excluded" for name in set_aside_in(path)}
+    return {name: why.get(name) or "excluded" for name in read_excluded(path)}

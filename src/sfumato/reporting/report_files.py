@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.evaluation.comparison import Difference, Differences
-from sfumato.labeling.screening import set_aside_in
+from sfumato.labeling.screening import read_excluded
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Columns
 from sfumato.reporting.report_inputs import Origin, ReportInputs, Screened
@@ -178,7 +178,7 @@ def _run_folder(path: Path) -> Path:
 
 def read_screened(path: Path) -> Screened:
     """A table of `sfumato screen`."""
-    excluded = set(set_aside_in(path))
+    excluded = set(read_excluded(path))
     rows = read_rows(path)
     check_columns(rows, ("annotator", "set_aside", "reasons"))
     names: list[str] = []

@@ -18,8 +18,8 @@ import sqlalchemy as sa
 
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.labeling.agreement import agreement
-from sfumato.labeling.agreement.test_retest import retest_by_person
-from sfumato.labeling.default_labeler import USUAL_LABELERS, as_votes, beliefs_of_payloads, kinds_in, label_by_default
+from sfumato.labeling.agreement.test_retest import retest_by_annotator
+from sfumato.labeling.default_labeler import DEFAULT_LABELERS, as_votes, beliefs_of_payloads, kinds_in, label_by_default
 from sfumato.labeling.screening import screen
 from sfumato.labeling.screening_rules import FailedChecks, rules_of
 from sfumato.study.study import Region, Study
@@ -31,7 +31,7 @@ MOST_DISPUTED = 12
 MOST_STRIPES = 24
 """Answers of a disputed item that are shown one by one."""
 RESAMPLES = 200
-CLASS_KINDS = frozenset(name for name, _ in USUAL_LABELERS)
+CLASS_KINDS = frozenset(name for name, _ in DEFAULT_LABELERS)
 """The question types whose answers are about classes."""
 
 Rows = Sequence[sa.Row[Any]]
@@ -65,7 +65,7 @@ def summarize_agreement(rows: Rows, study: Study, checks: Mapping[int, Region], 
     if not len(table):
         return AgreementSummary(summary, people)
     beliefs = _beliefs(table)
-    for each in retest_by_person(beliefs).people:
+    for each in retest_by_annotator(beliefs).people:
         repeats = {"n": each.n_repeats, "same": each.n_same_class, "moved": round(each.total_variation, 3)}
         people.setdefault(each.annotator, {})["repeats"] = repeats
     first = table.for_purposes("label")
@@ -169,7 +169,7 @@ def _flags(table: Annotations, study: Study, *, is_sample: bool) -> dict[str, li
             continue
         # A rule may not apply to these answers: no gold labels, or another question type.
         with contextlib.suppress(SfumatoError):
-            for name in screen(table, [rule]).names_set_aside():
+            for name in screen(table, [rule]).excluded_names():
                 flags.setdefault(name, []).append(rule.name)
     return flags
 

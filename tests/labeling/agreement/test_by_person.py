@@ -7,7 +7,7 @@ import pytest
 
 from sfumato import Beliefs
 from sfumato.labeling.agreement import RetestSameClass, RetestTotalVariation, agreement
-from sfumato.labeling.agreement.test_retest import retest_by_person
+from sfumato.labeling.agreement.test_retest import retest_by_annotator
 
 ROWS = [
     ("i", "a", (0.8, 0.2)),
@@ -26,14 +26,14 @@ def beliefs() -> Beliefs:
 
 
 def test_by_hand() -> None:
-    a, c = retest_by_person(beliefs()).people  # b was shown nothing twice
+    a, c = retest_by_annotator(beliefs()).people  # b was shown nothing twice
     assert (a.annotator, a.n_repeats, a.n_same_class) == ("a", 2, 1)
     assert (c.annotator, c.n_repeats, c.n_same_class) == ("c", 1, 1)
     assert (a.total_variation, c.total_variation) == pytest.approx((0.25, 0.2))
 
 
 def test_together_people_are_the_study() -> None:
-    found = retest_by_person(beliefs())
+    found = retest_by_annotator(beliefs())
     whole = agreement(
         beliefs(), measures=(RetestSameClass(), RetestTotalVariation()), resamples=100, rng=np.random.default_rng(0)
     )
@@ -43,4 +43,4 @@ def test_together_people_are_the_study() -> None:
 
 
 def test_nobody_was_asked_again() -> None:
-    assert len(retest_by_person(Beliefs.from_numpy(["i"], ["a"], np.array([[1.0, 0.0]]), ("cat", "dog")))) == 0
+    assert len(retest_by_annotator(Beliefs.from_numpy(["i"], ["a"], np.array([[1.0, 0.0]]), ("cat", "dog")))) == 0

@@ -94,7 +94,7 @@ def _simulated(fitted: dict[str, AnswerStatistics]) -> _Drawn:
     alike = ClassSimilarity(CIFAR_10, np.ones((len(CIFAR_10), len(CIFAR_10))))
     simulator = SimulatedTopTwo(similarity=alike, doubtful=fitted[HIGH], clear=fitted[LOW])
     rng, classes = np.random.default_rng(7), np.arange(N_SIMULATED) % len(CIFAR_10)
-    answers = simulator.drawn_answers(classes, np.ones(N_SIMULATED, bool), CIFAR_10, rng)
+    answers = simulator.simulate_answers(classes, np.ones(N_SIMULATED, bool), CIFAR_10, rng)
     given = ~np.isnan(answers.second_percent)
     above = (answers.first_percent + answers.second_percent)[given] > 100
     return _Drawn(clamp(answers, simulator.gamma), float(above.mean()))

@@ -1,6 +1,6 @@
-"""Beliefs -> Agreement: how far people agree, each figure with an interval. One measure a file; `MEASURES` lists them.
+"""Inter-annotator agreement with confidence intervals. `MEASURES` lists the measures.
 
-Comparisons between people look at each person's first answer about an item; later ones are for test-retest.
+Comparisons between annotators use each annotator's first answer about an item; later answers are for test-retest.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ def agreement(
     resamples: int = 1000,
     rng: np.random.Generator,
 ) -> AgreementTable:
-    """How far people agree: one row a measure, each with a bootstrap interval over items.
+    """Inter-annotator agreement: one row per measure, each with a bootstrap interval over items.
 
-    Without `measures`, those that apply: `alpha-nominal` and `total-variation` where two people answered about the same
-    item, `alpha-distributions` where beliefs are soft, both `retest` measures where somebody answered twice;
-    `alpha-ordinal` only when asked for. A measure asked for that cannot be computed is NaN, with a warning.
+    Without `measures`, those that apply: `alpha-nominal` and `total-variation` if two annotators answered about the
+    same item, `alpha-distributions` if beliefs are soft, both `retest` measures if an annotator answered twice;
+    `alpha-ordinal` only on request. A requested measure that cannot be computed is NaN, with a warning.
 
-    Between people each person's first answer about an item counts (the row that stands first); an item with a single
-    person does not. Later answers of the same person are left to test-retest.
+    Between annotators, each annotator's first answer about an item counts (the first row); items with one annotator do
+    not count. Later answers of the same annotator are used for test-retest only.
     """
-    offered = [member() for member in MEASURES]
-    return agreement_of(ItemAnswers.of(beliefs), measures, offered, level=level, resamples=resamples, rng=rng)
+    members = [member() for member in MEASURES]
+    return agreement_of(ItemAnswers.of(beliefs), measures, members, level=level, resamples=resamples, rng=rng)
 
 
 def measure_from_name(name: str) -> AgreementMeasure:

@@ -1,4 +1,4 @@
-"""The answers as measures look at them: ordered by item, first answers apart from repeated ones."""
+"""The input of the agreement measures: answers sorted by item, first answers separate from repeated ones."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from jaxtyping import Bool, Float, Int
 from sfumato.tables.beliefs import Beliefs, CodedBeliefs
 
 TIE = 1e-9
-"""Classes whose probabilities differ by less are equally probable: what is left of rounding is no preference."""
+"""Probabilities that differ by less are equal: the difference is rounding."""
 
 
 @dataclass(frozen=True)
 class FirstAnswers:
-    """The first answer of every person about every item that at least two people answered, ordered by item.
+    """The first answer of every annotator about every item with at least two annotators, sorted by item.
 
-    Items are numbered anew, without gaps. Exactly one of `hard` and `soft` is there.
+    Items are numbered without gaps. Exactly one of `hard` and `soft` is set.
     """
 
     item: Int[np.ndarray, "rows"]
@@ -37,7 +37,7 @@ class FirstAnswers:
         return np.asarray(np.cumsum(self.per_item) - self.per_item)
 
     def chosen(self) -> Int[np.ndarray, "rows"]:
-        """The most probable class of every row; among equals the one that stands first."""
+        """The most probable class of every row; of tied classes the first."""
         if self.hard is not None:
             return self.hard
         assert self.soft is not None
@@ -51,7 +51,7 @@ class FirstAnswers:
 
 @dataclass(frozen=True)
 class Repeats:
-    """Pairs of answers of one person about one item: the first, and a later one. A pair a row."""
+    """Pairs of answers of one annotator about one item: the first, and a later one."""
 
     item: Int[np.ndarray, "pairs"]
     n_items: int
@@ -61,14 +61,14 @@ class Repeats:
 
 @dataclass(frozen=True)
 class ItemAnswers:
-    """Beliefs, split once into what is compared between people and what within them."""
+    """Beliefs, split into first answers (compared between annotators) and repeats (within annotators)."""
 
     first: FirstAnswers
     repeats: Repeats
 
     @classmethod
     def of(cls, beliefs: Beliefs) -> ItemAnswers:
-        """Order the rows by item and annotator; the row that comes first in the table is the first answer."""
+        """Sort the rows by item and annotator; the first row in the table is the first answer."""
         view = beliefs.coded()
         pair = view.item.astype(np.int64) * view.n_annotators + view.annotator
         order = np.argsort(pair, kind="stable")
@@ -83,7 +83,7 @@ class ItemAnswers:
 
 
 def leading(probs: Float[np.ndarray, "rows classes"]) -> Bool[np.ndarray, "rows classes"]:
-    """Which classes are the most probable of their row; several where they tie."""
+    """The most probable classes of each row; several if tied."""
     return np.asarray(probs >= probs.max(axis=1, keepdims=True) - TIE)
 
 

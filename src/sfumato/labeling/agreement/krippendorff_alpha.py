@@ -1,19 +1,13 @@
-"""Krippendorff's alpha from sums over items: observed over expected disagreement, for choices and for beliefs.
+"""Krippendorff's alpha from sums over items, for choices, ordered classes and whole beliefs.
 
-With `m` answers about an item and `n` in all, and the disagreement of two beliefs `|p - q|² / 2` (0 or 1 where both
-are one-hot, which makes this the nominal alpha):
+With `m` answers about an item and `n` in total, and the disagreement of two beliefs `|p - q|² / 2` (0 or 1 if both
+are one-hot: the nominal alpha):
 
     observed = sum over items of (sum over ordered pairs of its answers) / (m - 1)
     expected = (sum over ordered pairs of all answers) / (n - 1)
     alpha    = 1 - observed / expected
 
 Pairs are never enumerated: over ordered pairs, `sum |p - q|² / 2 = m sum |p|² - |sum p|²`.
-
-Krippendorff's alpha for classes without an order.
-
-Krippendorff's alpha for classes in an order.
-
-Krippendorff's alpha for whole beliefs.
 """
 
 from __future__ import annotations
@@ -25,18 +19,18 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
-from sfumato.labeling.agreement.measure import NOBODY_TO_COMPARE, block_sums
+from sfumato.labeling.agreement.measure import block_sums
 from sfumato.tables.errors import BadSetting
 
-ALL_ALIKE = "every answer is the same, so that no disagreement could be expected by chance"
+ALL_ALIKE = "every answer is the same, so no disagreement is expected by chance"
 NO_SPREAD = 1e-20
-"""Mean squared distance of two answers below which they are the same but for rounding."""
+"""A smaller mean squared distance of two answers is rounding."""
 
 
 def disagreeing_pairs(
     item: Int[np.ndarray, "rows"], chosen: Int[np.ndarray, "rows"], per_item: Int[np.ndarray, "items"], n_classes: int
 ) -> Float[np.ndarray, "items"]:
-    """Ordered pairs of answers about each item that name different classes: `m² - sum_c n_c²`, from the counts."""
+    """The number of ordered pairs of answers about each item with different classes: `m² - sum_c n_c²`."""
     cells, counts = np.unique(item.astype(np.int64) * n_classes + chosen, return_counts=True)
     alike = np.bincount(cells // n_classes, weights=counts.astype(np.float64) ** 2, minlength=len(per_item))
     return np.asarray(per_item.astype(np.float64) ** 2 - alike)
@@ -45,7 +39,7 @@ def disagreeing_pairs(
 def choice_sums(
     first: FirstAnswers, block: Int[np.ndarray, "items"], n_blocks: int
 ) -> Float[np.ndarray, "blocks sums"]:
-    """For choices: observed disagreement, sum of |p|² (that is, answers), answers, and the answers for each class."""
+    """For choices: observed disagreement, sum of |p|² (the answers), answers, and answers per class."""
     chosen = first.chosen()
     observed = disagreeing_pairs(first.item, chosen, first.per_item, first.n_classes) / (first.per_item - 1)
     n_cells = n_blocks * first.n_classes
@@ -60,7 +54,7 @@ def belief_sums(
 ) -> Float[np.ndarray, "blocks sums"]:
     """For beliefs: observed disagreement, sum of |p|², answers, and the mass of each class.
 
-    Distances are the same from any origin; from the mean belief the sums lose no digits.
+    Computed relative to the mean belief, which does not change distances and avoids cancellation.
     """
     assert first.soft is not None
     per_item, sums = first.per_item, first.item_sums()
@@ -77,7 +71,7 @@ def belief_sums(
 
 
 def alpha(totals: Float[np.ndarray, "resamples sums"]) -> Float[np.ndarray, "resamples"]:
-    """1 - observed / expected; NaN where all answers are the same, for then nothing was expected."""
+    """1 - observed / expected; NaN if all answers are the same."""
     observed, squares, n, masses = totals[:, 0], totals[:, 1], totals[:, 2], totals[:, 3:]
     return one_minus_ratio(observed, n * squares - np.einsum("rc,rc->r", masses, masses), n)
 
@@ -87,34 +81,24 @@ def one_minus_ratio(
     all_pairs: Float[np.ndarray, "resamples"],
     n: Float[np.ndarray, "resamples"],
 ) -> Float[np.ndarray, "resamples"]:
-    """Alpha from the disagreement observed and that of all ordered pairs of the `n` answers."""
+    """Alpha from the observed disagreement and that of all ordered pairs of the `n` answers."""
     spread = all_pairs > NO_SPREAD * n**2
     return np.asarray(1 - np.divide(observed * (n - 1), all_pairs, out=np.full(len(n), np.nan), where=spread))
 
 
 @dataclass(frozen=True)
 class AlphaNominal:
-    """Agreement beyond chance about the most probable class: 1 is perfect, 0 is what chance gives.
+    """Agreement beyond chance on the most probable class: 1 is perfect, 0 is chance.
 
-    For votes, and for beliefs where only the choice matters (ties go to the class that stands first). Prefer
-    `AlphaDistributions` where people could say how sure they are, `AlphaOrdinal` where the classes have an order.
-    `1 - D_o / D_e` with `delta(c, k) = [c != k]`; any number of answers an item (Krippendorff 2011, 2019).
+    `1 - D_o / D_e` with `delta(c, k) = [c != k]`; any number of answers per item (Krippendorff 2011, 2019). For votes,
+    and for beliefs where only the most probable class matters (of tied classes the first). Prefer
+    `alpha-distributions` if annotators could express uncertainty, `alpha-ordinal` for ordered classes.
     """
 
     name: ClassVar[str] = "alpha-nominal"
     undefined: ClassVar[str] = ALL_ALIKE
-
-    def by_default(self, answers: ItemAnswers) -> bool:  # noqa: ARG002
-        return True
-
-    def missing(self, answers: ItemAnswers) -> str:
-        return "" if answers.first.n_items else NOBODY_TO_COMPARE
-
-    def n_items(self, answers: ItemAnswers) -> int:
-        return answers.first.n_items
-
-    def n_answers(self, answers: ItemAnswers) -> int:
-        return len(answers.first.item)
+    compares: ClassVar[str] = "first"
+    default_for: ClassVar[tuple[str, ...]] = ("hard", "soft")
 
     def n_sums(self, answers: ItemAnswers) -> int:
         return answers.first.n_classes + 3
@@ -133,31 +117,20 @@ MOST_CLASSES = 1000
 
 @dataclass(frozen=True)
 class AlphaOrdinal:
-    """Agreement beyond chance where classes are steps of a scale, in the order the table lists them.
+    """The same for ordered classes, in the order of the table; only on request.
 
-    Only given when asked for: whether the order means anything, nobody but you can know. The squared difference of
-    mean ranks, `delta(c, k) = (R_c - R_k)²` with `R_c` = answers below `c` + half of those at `c` (Krippendorff 2011,
-    2019), of which `R` is taken anew in each resample.
+    The squared difference of mean ranks, `delta(c, k) = (R_c - R_k)²` with `R_c` = answers below `c` + half of those at
+    `c` (Krippendorff 2011, 2019); `R` is computed again in each resample.
 
-    For beliefs, `delta(p, q) = (R·p - R·q)²`: as in `AlphaDistributions` the delta averaged under both, less the
-    doubt within each (Rao 1982), `R` from the mass of each class. On one-hot beliefs it is the ordinal alpha. It
-    compares where on the scale a belief lies, not how wide it is.
+    For beliefs, `delta(p, q) = (R·p - R·q)²`: as in `alpha-distributions` the delta averaged under both, minus the
+    uncertainty within each (Rao 1982), `R` from the mass of each class. For one-hot beliefs it is the ordinal alpha. It
+    compares the mean position of beliefs on the scale, not their width.
     """
 
     name: ClassVar[str] = "alpha-ordinal"
     undefined: ClassVar[str] = ALL_ALIKE
-
-    def by_default(self, answers: ItemAnswers) -> bool:  # noqa: ARG002
-        return False
-
-    def missing(self, answers: ItemAnswers) -> str:
-        return "" if answers.first.n_items else NOBODY_TO_COMPARE
-
-    def n_items(self, answers: ItemAnswers) -> int:
-        return answers.first.n_items
-
-    def n_answers(self, answers: ItemAnswers) -> int:
-        return len(answers.first.item)
+    compares: ClassVar[str] = "first"
+    default_for: ClassVar[tuple[str, ...]] = ()
 
     def n_sums(self, answers: ItemAnswers) -> int:
         n_classes = answers.first.n_classes
@@ -165,18 +138,15 @@ class AlphaOrdinal:
             raise BadSetting(
                 f"{n_classes:,} classes for {self.name}",
                 f"a scale of at most {MOST_CLASSES:,} classes",
-                "join neighbouring classes, or choose alpha-nominal",
+                "merge neighboring classes, or choose alpha-nominal",
             )
         return 2 * n_classes * (n_classes + 1)
 
     def sums(
         self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
     ) -> Float[np.ndarray, "blocks sums"]:
-        """Per block: the mass of each class, the same from the mean belief `o`, sum of (p - o)(p - o)', and the
-        coincidences, over ordered pairs of an item's answers the sum of (p - q)(p - q)' / 2 / (m - 1).
-
-        Differences are the same from any origin; from means the sums lose no digits.
-        """
+        """Per block: the mass of each class, the same relative to the mean belief `o`, sum of (p - o)(p - o)', and the
+        coincidences, over ordered pairs of an item's answers the sum of (p - q)(p - q)' / 2 / (m - 1)."""
         first = answers.first
         n_classes = first.n_classes
         origin = np.zeros(n_classes) if first.soft is None else first.soft.mean(axis=0)
@@ -216,28 +186,17 @@ def _beliefs(first: FirstAnswers, items: Int[np.ndarray, "chosen"]) -> Float[np.
 
 @dataclass(frozen=True)
 class AlphaDistributions:
-    """Agreement beyond chance about the whole distribution: who shares a doubt agrees.
+    """The same for whole beliefs: annotators with the same uncertainty agree.
 
-    `1 - D_o / D_e` with `delta(p, q) = |p - q|² / 2`. That is the nominal delta averaged under both beliefs, less the
-    doubt each has within itself (Rao 1982): `(1 - p·q) - (1 - |p|²) / 2 - (1 - |q|²) / 2`. Two equal beliefs therefore
-    never disagree, however unsure, and on one-hot beliefs this is exactly `AlphaNominal`, which is all that hard
-    votes can give (Krippendorff 2011, 2019, with another delta).
+    `1 - D_o / D_e` with `delta(p, q) = |p - q|² / 2`: the nominal delta averaged under both beliefs, minus the
+    uncertainty within each (Rao 1982), `(1 - p·q) - (1 - |p|²) / 2 - (1 - |q|²) / 2`. Two equal beliefs never disagree,
+    and for one-hot beliefs it equals `alpha-nominal` (Krippendorff 2011, 2019, with another delta).
     """
 
     name: ClassVar[str] = "alpha-distributions"
     undefined: ClassVar[str] = ALL_ALIKE
-
-    def by_default(self, answers: ItemAnswers) -> bool:
-        return answers.is_soft
-
-    def missing(self, answers: ItemAnswers) -> str:
-        return "" if answers.first.n_items else NOBODY_TO_COMPARE
-
-    def n_items(self, answers: ItemAnswers) -> int:
-        return answers.first.n_items
-
-    def n_answers(self, answers: ItemAnswers) -> int:
-        return len(answers.first.item)
+    compares: ClassVar[str] = "first"
+    default_for: ClassVar[tuple[str, ...]] = ("soft",)
 
     def n_sums(self, answers: ItemAnswers) -> int:
         return answers.first.n_classes + 3

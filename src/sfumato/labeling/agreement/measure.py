@@ -1,7 +1,4 @@
-"""What every measure of agreement is: sums over items, and the figure they give.
-
-The table of figures, and how it is made.
-"""
+"""The protocol of an agreement measure, the result table, and how it is computed with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -22,14 +19,15 @@ from sfumato.tables.table import Table
 
 NOBODY_TO_COMPARE = "no item was answered by two different people"
 NOBODY_TWICE = "nobody answered about the same item twice"
+MISSING = {"first": NOBODY_TO_COMPARE, "repeats": NOBODY_TWICE}
+"""Why a measure that compares these answers cannot be computed."""
 
 
 @runtime_checkable
 class AgreementMeasure(Protocol):
-    """A figure that depends on the answers only through sums over items.
+    """A number that depends on the answers only through sums over items, so resampling needs only the sums.
 
-    So a resample of items needs the sums alone, and the answers are looked at once. Items come joined in blocks (one
-    item each while there are few): `block[i]` is the block of item `i`.
+    Items are joined in blocks (one item each if there are few): `block[i]` is the block of item `i`.
     """
 
     @property
@@ -37,22 +35,18 @@ class AgreementMeasure(Protocol):
 
     @property
     def undefined(self) -> str:
-        """Why the figure can be undefined though there is something to compare."""
+        """Why the value can be undefined although there are answers to compare."""
 
-    def by_default(self, answers: ItemAnswers) -> bool:
-        """Whether the measure is worth giving unasked, once there is something to compare."""
+    @property
+    def compares(self) -> str:
+        """The answers it uses: the attribute `first` or `repeats` of `ItemAnswers`."""
 
-    def missing(self, answers: ItemAnswers) -> str:
-        """What there would have to be, in a sentence that says it is not there; empty where all is."""
-
-    def n_items(self, answers: ItemAnswers) -> int:
-        """Items that count."""
-
-    def n_answers(self, answers: ItemAnswers) -> int:
-        """Answers that count; for test-retest the later ones, that is the pairs."""
+    @property
+    def default_for(self) -> tuple[str, ...]:
+        """The beliefs, `hard` or `soft`, for which it is computed by default."""
 
     def n_sums(self, answers: ItemAnswers) -> int:
-        """How many sums an item has."""
+        """The number of sums per item."""
 
     def sums(
         self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
@@ -60,7 +54,7 @@ class AgreementMeasure(Protocol):
         """The sums of every block."""
 
     def value(self, totals: Float[np.ndarray, "resamples sums"]) -> Float[np.ndarray, "resamples"]:
-        """The figure from the sums over all items, one a row; NaN where it is undefined."""
+        """The value from the sums over all items, one per row; NaN if undefined."""
 
 
 def block_sums(
@@ -73,17 +67,14 @@ def block_sums(
 def ratio(
     above: Float[np.ndarray, "resamples"], below: Float[np.ndarray, "resamples"]
 ) -> Float[np.ndarray, "resamples"]:
-    """`above / below`, NaN where nothing stands below."""
+    """`above / below`, NaN where `below` is 0."""
     return np.asarray(np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AgreementTable(Table):
-    """One row a measure: its value between `low` and `high`, from `n_answers` about `n_items` (for test-retest,
-    `n_answers` are the repeated ones, that is the pairs). `interval` says how the interval was found.
-
-    NaN is what could not be computed.
-    """
+    """One row per measure: its value, its interval from `low` to `high` with its method, and the numbers of items and
+    answers used (for test-retest, the repeated answers). NaN if it could not be computed."""
 
     measure: tuple[str, ...]
     value: Float[np.ndarray, "measures"]
@@ -124,23 +115,26 @@ class AgreementFigure:
 
 def agreement_of(
     answers: ItemAnswers,
-    asked: Sequence[AgreementMeasure],
-    offered: Sequence[AgreementMeasure],
+    measures: Sequence[AgreementMeasure],
+    members: Sequence[AgreementMeasure],
     *,
     level: float,
     resamples: int,
     rng: np.random.Generator,
 ) -> AgreementTable:
-    """The figures of the measures `asked` for or, without, of those `offered` that apply."""
+    """The values of `measures` or, if empty, of those `members` that apply."""
     check_resampling(level, resamples)
-    applicable = [each for each in offered if each.by_default(answers) and not each.missing(answers)]
-    if not asked and not applicable:
+    kind = "soft" if answers.is_soft else "hard"
+    chosen = measures or [
+        each for each in members if kind in each.default_for and getattr(answers, each.compares).n_items
+    ]
+    if not chosen:
         _warn("found nothing to compare: no item has two answers; give several people the same items")
-    # One seed for all: on the same items every measure sees the same resamples, whichever others are asked for.
+    # One seed for all: on the same items every measure has the same resamples, independent of the other measures.
     seed = int(rng.integers(2**62))
     figures = [
         _figure(measure, answers, level=level, resamples=resamples, rng=np.random.default_rng(seed))
-        for measure in asked or applicable
+        for measure in chosen
     ]
     return AgreementTable(
         tuple(each.measure for each in figures),
@@ -156,19 +150,20 @@ def agreement_of(
 def _figure(
     measure: AgreementMeasure, answers: ItemAnswers, *, level: float, resamples: int, rng: np.random.Generator
 ) -> AgreementFigure:
-    if missing := measure.missing(answers):
-        _warn(f"{measure.name} cannot be computed: {missing}")
+    used = getattr(answers, measure.compares)
+    n_items = used.n_items
+    if not n_items:
+        _warn(f"{measure.name} cannot be computed: {MISSING[measure.compares]}")
         return AgreementFigure(measure.name, np.nan, Interval(np.nan, np.nan, "none: nothing to compare"), 0, 0)
-    n_items = measure.n_items(answers)
     bootstrap = Bootstrap.of(n_items, level=level, draws=resamples, rng=rng, n_sums=measure.n_sums(answers))
     sums = measure.sums(answers, bootstrap.block, bootstrap.n_blocks)
     value = float(measure.value(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(value):
         _warn(f"{measure.name} is undefined: {measure.undefined}")
-        between = Interval(np.nan, np.nan, "none: undefined")
+        interval = Interval(np.nan, np.nan, "none: undefined")
     else:
-        between = bootstrap.interval(sums, measure.value)
-    return AgreementFigure(measure.name, value, between, n_items, measure.n_answers(answers))
+        interval = bootstrap.interval(sums, measure.value)
+    return AgreementFigure(measure.name, value, interval, n_items, len(used.item))
 
 
 def _warn(sentence: str) -> None:

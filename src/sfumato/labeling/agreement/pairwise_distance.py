@@ -1,4 +1,4 @@
-"""Pairwise total variation: how far apart two people are."""
+"""Pairwise distance: the mean total variation between two annotators."""
 
 from __future__ import annotations
 
@@ -17,27 +17,17 @@ NUMBERS_AT_ONCE = 2**22
 
 @dataclass(frozen=True)
 class TotalVariationAgreement:
-    """The mean total variation between two different people's beliefs about an item, every item counting once.
+    """The mean total variation distance between two annotators of an item.
 
-    0 where all agree; the probability mass by which two people differ. On hard votes, the share of pairs that
-    disagree. It knows no chance: people who always say the same are at 0. For agreement beyond chance prefer an alpha.
-    Mean over items of the mean over pairs of `sum_c |p_c - q_c| / 2`.
+    Mean over items of the mean over pairs of `sum_c |p_c - q_c| / 2`: 0 if all agree; for hard votes, the share of
+    pairs that disagree. Not corrected for chance: annotators who always give the same answer are at 0. For agreement
+    beyond chance prefer an alpha.
     """
 
     name: ClassVar[str] = "total-variation"
     undefined: ClassVar[str] = NOBODY_TO_COMPARE
-
-    def by_default(self, answers: ItemAnswers) -> bool:  # noqa: ARG002
-        return True
-
-    def missing(self, answers: ItemAnswers) -> str:
-        return "" if answers.first.n_items else NOBODY_TO_COMPARE
-
-    def n_items(self, answers: ItemAnswers) -> int:
-        return answers.first.n_items
-
-    def n_answers(self, answers: ItemAnswers) -> int:
-        return len(answers.first.item)
+    compares: ClassVar[str] = "first"
+    default_for: ClassVar[tuple[str, ...]] = ("hard", "soft")
 
     def n_sums(self, answers: ItemAnswers) -> int:  # noqa: ARG002
         return 2
@@ -60,10 +50,10 @@ class TotalVariationAgreement:
 
 
 def mean_distances(first: FirstAnswers) -> Float[np.ndarray, "items"]:
-    """Per item, the mean total variation over pairs of soft beliefs, without pairs.
+    """Per item, the mean total variation over pairs of soft beliefs, without enumerating pairs.
 
-    With a class's probabilities sorted, `sum over pairs |x_i - x_j| = sum_j (2 j - m + 1) x_(j)`, j from 0. Items with
-    equally many answers are sorted together.
+    With the probabilities of a class sorted, `sum over pairs |x_i - x_j| = sum_j (2 j - m + 1) x_(j)`, j from 0. Items
+    with the same number of answers are sorted together.
     """
     assert first.soft is not None
     result = np.empty(first.n_items)
@@ -76,5 +66,5 @@ def mean_distances(first: FirstAnswers) -> Float[np.ndarray, "items"]:
             rows = first.starts[some][:, None] + np.arange(m)
             probs = np.sort(first.soft[rows].swapaxes(1, 2), axis=2)
             result[some] = (probs @ weights).sum(axis=1) / (m * (m - 1))
-    # Equal beliefs may come out a rounding error below nothing.
+    # Equal beliefs may give a value slightly below 0 by rounding.
     return np.maximum(result, 0.0)

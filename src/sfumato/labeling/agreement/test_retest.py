@@ -1,9 +1,4 @@
-"""Test-retest: who still holds the same class most probable.
-
-Test-retest: how far beliefs move.
-
-Test-retest person by person: how steady each annotator is on items they were shown again.
-"""
+"""Test-retest: agreement of an annotator's repeated answers with the first one, overall and per annotator."""
 
 from __future__ import annotations
 
@@ -22,27 +17,16 @@ from sfumato.tables.table import Table, columns_of
 
 @dataclass(frozen=True)
 class RetestSameClass:
-    """The share of repeated answers whose most probable class is that of the person's first answer.
+    """The share of repeated answers with the same most probable class as the first answer.
 
-    Every later answer is compared with the first. Of classes that tie for most probable, one in common is enough: from
-    50 / 50 to 60 / 40 is no change of class, and neither is 50 / 50 twice. What people cannot repeat themselves, no
-    two of them can be expected to agree on. `RetestTotalVariation` also sees moves that leave the class as it was.
+    Every later answer is compared with the first. If classes are tied, one in common is enough: 50 / 50 and then
+    60 / 40 is the same class. `retest-total-variation` also measures changes that keep the class.
     """
 
     name: ClassVar[str] = "retest-same-class"
     undefined: ClassVar[str] = NOBODY_TWICE
-
-    def by_default(self, answers: ItemAnswers) -> bool:  # noqa: ARG002
-        return True
-
-    def missing(self, answers: ItemAnswers) -> str:
-        return "" if answers.repeats.n_items else NOBODY_TWICE
-
-    def n_items(self, answers: ItemAnswers) -> int:
-        return answers.repeats.n_items
-
-    def n_answers(self, answers: ItemAnswers) -> int:
-        return len(answers.repeats.item)
+    compares: ClassVar[str] = "repeats"
+    default_for: ClassVar[tuple[str, ...]] = ("hard", "soft")
 
     def n_sums(self, answers: ItemAnswers) -> int:  # noqa: ARG002
         return 2
@@ -68,26 +52,16 @@ class RetestSameClass:
 
 @dataclass(frozen=True)
 class RetestTotalVariation:
-    """The mean total variation between a person's first belief about an item and a later one, over all such pairs.
+    """The mean total variation between an annotator's first and later belief about an item.
 
-    Beside `TotalVariation`, how much of the distance between people is people's own unsteadiness. On hard votes it is
-    the share that changed, 1 - `RetestSameClass`. Mean over pairs of `sum_c |p_c - q_c| / 2`.
+    Mean over pairs of `sum_c |p_c - q_c| / 2`. Compare it with `total-variation` to see how much of the distance
+    between annotators is inconsistency within them. For hard votes it is 1 - `retest-same-class`.
     """
 
     name: ClassVar[str] = "retest-total-variation"
     undefined: ClassVar[str] = NOBODY_TWICE
-
-    def by_default(self, answers: ItemAnswers) -> bool:  # noqa: ARG002
-        return True
-
-    def missing(self, answers: ItemAnswers) -> str:
-        return "" if answers.repeats.n_items else NOBODY_TWICE
-
-    def n_items(self, answers: ItemAnswers) -> int:
-        return answers.repeats.n_items
-
-    def n_answers(self, answers: ItemAnswers) -> int:
-        return len(answers.repeats.item)
+    compares: ClassVar[str] = "repeats"
+    default_for: ClassVar[tuple[str, ...]] = ("hard", "soft")
 
     def n_sums(self, answers: ItemAnswers) -> int:  # noqa: ARG002
         return 2
@@ -109,8 +83,8 @@ class RetestTotalVariation:
 
 @dataclass(frozen=True)
 class AnnotatorRetest:
-    """One annotator's repeated answers: how many, how many kept the most probable class, and by how much the belief
-    moved on average (total variation)."""
+    """One annotator's repeated answers: how many, how many with the same most probable class, and the mean total
+    variation from the first answer."""
 
     annotator: str
     n_repeats: int
@@ -120,7 +94,7 @@ class AnnotatorRetest:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RetestByAnnotator(Table):
-    """One row an annotator who answered about any item again, in the order they first appear."""
+    """One row per annotator with repeated answers, in order of first appearance."""
 
     people: tuple[AnnotatorRetest, ...]
 
@@ -133,11 +107,11 @@ class RetestByAnnotator(Table):
         return len(self.people)
 
 
-def retest_by_person(beliefs: Beliefs) -> RetestByAnnotator:
-    """How steady everybody is; `RetestSameClass` and `RetestTotalVariation` are the same over all people together.
+def retest_by_annotator(beliefs: Beliefs) -> RetestByAnnotator:
+    """Test-retest agreement per annotator; `RetestSameClass` and `RetestTotalVariation` are the same over all.
 
-    Every later answer is held against the person's first about the item. Where several classes lead, one in common is
-    enough to count as the same.
+    Every later answer is compared with the annotator's first answer about the item. If several classes are most
+    probable, one in common counts as the same.
     """
     pairs = ItemAnswers.of(beliefs).repeats
     before, after = pairs.before.probs(), pairs.after.probs()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.labeling.labeler import asked_classes, only_kind
+from sfumato.labeling.labeler import class_list, only_kind
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable, ErrorLocation, InvalidAnswer, listing, show
 from sfumato.tables.payloads import MixturePayload
@@ -93,7 +93,7 @@ class Judgments:
 
         The first class of an answer is that of the blend's first image.
         """
-        names = asked_classes(annotations, classes)
+        names = class_list(annotations, classes)
         answers = _answers(annotations)
         items = annotations.item.names.to_pylist()
         unblended = [item for item in items if item not in blends]

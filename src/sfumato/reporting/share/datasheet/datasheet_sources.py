@@ -13,7 +13,7 @@ from jaxtyping import Shaped
 
 from sfumato.evaluation.duplicates import Duplicates, find_duplicates
 from sfumato.labeling.agreement import AgreementTable, agreement
-from sfumato.labeling.screening import set_aside_in
+from sfumato.labeling.screening import read_excluded
 from sfumato.study import read_study
 from sfumato.study.study import Study
 from sfumato.study.study_file import study_path
@@ -120,7 +120,7 @@ class DatasheetSources:
 
 def read_screening(path: Path) -> ScreenedOut:
     """A table of `sfumato screen`."""
-    excluded = tuple(set_aside_in(path))
+    excluded = tuple(read_excluded(path))
     rows = read_rows(path)
     check_columns(rows, ("annotator", "set_aside", "reasons"))
     n_people, counts = 0, dict[str, int]()
