@@ -16,7 +16,7 @@ from sfumato import SoftLabels
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion, Shares, Thresholds, data_map
 from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
 from sfumato.evaluation.rank_correlation import pulls, rank_correlation, spearman
-from sfumato.evaluation.training_dynamics import TrainingDynamics, epoch_shifts, find_runs, runs_that_learnt
+from sfumato.evaluation.training_dynamics import TrainingDynamics, epoch_shifts, find_runs, runs_of_model
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.tables.files import Rows
 
@@ -154,11 +154,11 @@ def test_runs_are_found_by_what_they_learnt(tmp_path: Path) -> None:
     write_run(tmp_path / "unfinished" / "three", BY_HAND)
     found = find_runs([tmp_path])
     assert sorted(run.learnt for run in found) == ["hard.ffn", "soft.ffn"]
-    assert [run.path.name for run in runs_that_learnt(found, "hard")] == ["two"]
+    assert [run.path.name for run in runs_of_model(found, "hard")] == ["two"]
     with pytest.raises(BadTable, match="--target"):
-        runs_that_learnt(found)
+        runs_of_model(found)
     with pytest.raises(BadTable, match="no run of 'sofd'"):
-        runs_that_learnt(found, "sofd")
+        runs_of_model(found, "sofd")
     with pytest.raises(BadFile, match=r"no run\.json"):
         find_runs([_empty(tmp_path)])
     (tmp_path / "one" / "dynamics.parquet").unlink()

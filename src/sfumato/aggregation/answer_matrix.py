@@ -29,7 +29,7 @@ WORTH_COMPILING = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class AggregationInputs:
-    """The inputs of an aggregation besides the beliefs, and where it runs.
+    """Additional inputs of an aggregation, and where it runs.
 
     `gold` holds the known classes of some items (the most probable class counts). `weights` are the weights of
     annotators; the default is 1, and 0 excludes. Repeated answers of an annotator to an item count separately, unless

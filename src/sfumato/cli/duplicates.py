@@ -1,4 +1,4 @@
-"""`sfumato duplicates`: items that occur twice, and what leaks from one split into another."""
+"""`sfumato duplicates`: find duplicate items and leakage between splits."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ SHOWN = 5
 
 @click.command("duplicates")
 @click.argument("inputs", type=PATH, nargs=-1, required=True)
-@output_option("Where the pairs go: .csv or .parquet.")
+@output_option("Output file for the pairs: .csv or .parquet.")
 @click.option(
-    "--groups", "groups_path", type=PATH, help="Also write the group of every duplicate, and which to leave out."
+    "--groups", "groups_path", type=PATH, help="Also write the group of every duplicate, and which to remove."
 )
 @click.option(
     "--distance",
     type=float,
-    help="Pictures at most so far apart are near.  [default: 0.01 for grey ones, 0.05 for colour]",
+    help="Images at most this far apart are near.  [default: 0.01 for gray ones, 0.05 for color]",
 )
-@click.option("--shift", type=int, default=1, show_default=True, help="Pixels a near picture may be moved by.")
-@click.option("--exact", is_flag=True, help="Only what is the same in every pixel or character.")
+@click.option("--shift", type=int, default=1, show_default=True, help="Largest shift of a near image, in pixels.")
+@click.option("--exact", is_flag=True, help="Only items with identical pixels or characters.")
 def command(
     inputs: tuple[Path, ...], output: Path, groups_path: Path | None, distance: float | None, shift: int, exact: bool
 ) -> None:
-    """Find duplicates within and across INPUTS, an npz with images or texts for each split, in order of rank.
+    """Find duplicates within and across INPUTS, one npz with images or texts per split, most important split first.
 
-    Exact: the same pixels or characters. Near: pictures whose pixels correlate to 1 - distance or more, wherever they
-    are moved by a pixel; texts that differ in case, spaces and punctuation alone.
+    Exact: the same pixels or characters. Near: images whose pixels have a correlation of at least 1 - distance, also
+    if shifted; texts that differ only in case, spaces and punctuation.
     """
     from sfumato.evaluation.duplicates import find_duplicates
     from sfumato.tables.inputs import Inputs
@@ -48,12 +48,12 @@ def command(
     say_written(output, f"Duplicates, {len(found):,} pairs among {len(found.items):,} items")
     if groups_path:
         found.write_groups(groups_path)
-        say_written(groups_path, f"groups, {int(found.to_leave_out().sum()):,} items to leave out")
+        say_written(groups_path, f"groups, {int(found.to_leave_out().sum()):,} items to remove")
     _show(found)
 
 
 def _names(paths: tuple[Path, ...]) -> list[str]:
-    """A name a split: the file's, or its folder's where files have the same name in different folders."""
+    """The name of each split: the file's, or its folder's if files in different folders have the same name."""
     names = [path.stem for path in paths]
     if len(set(names)) < len(names):
         names = [path.absolute().parent.name for path in paths]
@@ -62,8 +62,8 @@ def _names(paths: tuple[Path, ...]) -> list[str]:
 
         raise BadSetting(
             f"two splits called {next(name for name in names if names.count(name) > 1)}",
-            "each split once, under a name of its own",
-            "name each file once, under different file names or folders",
+            "each split once, with a different name",
+            "give each file once, with different file names or folders",
         )
     return names
 
@@ -75,7 +75,7 @@ def _show(found: Duplicates) -> None:
     if others:
         click.echo(f"{others:>8,} pairs with different labels")
     if found.n_flat:
-        click.echo(f"{found.n_flat:>8,} pictures of one shade, compared exactly only")
+        click.echo(f"{found.n_flat:>8,} images of a single shade, compared only exactly")
     width = max(len(printable(name, 30)) for name in found.splits)
     if len(found):
         click.echo("items with a duplicate in")
@@ -87,7 +87,7 @@ def _show(found: Duplicates) -> None:
     for i in range(min(SHOWN, len(found))):
         one, other = int(found.first[i]), int(found.second[i])
         named = [f"{found.splits[found.split[row]]}:{found.items[row]}" for row in (one, other)]
-        said = f"{printable(named[0], 32):32} {printable(named[1], 32):32} {found.kind[i]:10} {found.distance[i]:.4f}"
-        click.echo(f"  {said}")
+        pair = f"{printable(named[0], 32):32} {printable(named[1], 32):32}"
+        click.echo(f"  {pair} {found.kind[i]:10} {found.distance[i]:.4f}")
     if len(found) > SHOWN:
         click.echo(f"  ... and {len(found) - SHOWN:,} more")

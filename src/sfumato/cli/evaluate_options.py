@@ -1,4 +1,4 @@
-"""What `sfumato evaluate` is asked for: options that go together, metrics and strata by name, files that can be had."""
+"""Options of `sfumato evaluate`: checks of combinations and files, and metrics and strata from their names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class EvaluateOptions:
     against: tuple[str, ...]
 
     def check(self, predicted: Path | None, runs: Path | None, original: Path | None) -> None:
-        """An error unless the options go together."""
+        """Raise unless the options fit together."""
         from sfumato.evaluation.comparison import FAMILIES
         from sfumato.evaluation.paired_tests import CORRECTIONS
         from sfumato.tables.bootstrap import check_resampling
@@ -43,20 +43,20 @@ class EvaluateOptions:
         check_not_negative("seed", self.seed)
         check_resampling(self.level, self.resamples)
         if (predicted is None) == (runs is None):
-            found = "neither --predicted nor --runs" if runs is None else "--predicted beside --runs"
+            found = "neither --predicted nor --runs" if runs is None else "--predicted together with --runs"
             raise BadSetting(f"{found}", "one of them", "give one of them")
         for option in ("baseline", "correction", "family", "differences", "table", "mode_shift", "cross_label"):
             if predicted is not None and getattr(self, option) is not None:
                 name = option.replace("_", "-")
                 raise BadSetting(
-                    f"--{name} beside --predicted",
+                    f"--{name} together with --predicted",
                     f"runs to compare, for --{name}",
-                    "give --runs, a folder of runs or with a table a target",
+                    "give --runs, a folder of runs or with one table per target",
                 )
         if self.mode_shift and original is None:
             raise BadSetting(
                 "--mode-shift without --original",
-                "the class every item came with",
+                "the original label of every item",
                 "give --original, a table with item and label",
                 "no-original",
             )
@@ -66,20 +66,20 @@ class EvaluateOptions:
         one_of("family", self.family or "metric", FAMILIES)
 
 
-def metrics_named(names: str | None) -> list[Metric]:
+def metrics_from_text(names: str | None) -> list[Metric]:
     """The metrics of `ece:bins=10,brier`."""
     from sfumato.evaluation import METRICS, metric_from_name
     from sfumato.tables.strategies import StrategyText, split_choices
 
     chosen = []
     for choice in (StrategyText.of(text) for text in split_choices(names or "")):
-        # In tables names have underlines; either is understood.
+        # Names in tables have underscores; both forms are accepted.
         name = choice.name.replace("-", "_")
         chosen.append(metric_from_name(name, _settings(METRICS, name, choice.settings)))
     return chosen
 
 
-def strata_named(names: str | None) -> list[Stratification]:
+def strata_from_text(names: str | None) -> list[Stratification]:
     """The strata of `agree,entropy:quantiles=4,mine.csv`."""
     from sfumato.evaluation import STRATA, GivenStrata, stratification_from_name
     from sfumato.tables.strategies import StrategyText, split_choices
@@ -95,7 +95,7 @@ def strata_named(names: str | None) -> list[Stratification]:
 
 
 def _settings(members: Sequence[Any], name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was written behind a name, as its fields would have it; an unknown name is refused elsewhere."""
+    """The settings after a name, with the types of its fields; unknown names are rejected elsewhere."""
     from sfumato.tables.strategies import settings_for
 
     member = next((each for each in members if each.name == name), None)
@@ -129,7 +129,7 @@ def named_file(text: str) -> tuple[str, Path]:
 
 
 def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked: EvaluateOptions) -> None:
-    """An error unless every output can be written, to a file that is neither a source nor another output."""
+    """Raise unless every output can be written to a file that is neither an input nor another output."""
     from sfumato.evaluation.publication_tables import check_ending
     from sfumato.tables.errors import BadSetting, show
     from sfumato.tables.files import check_place
@@ -143,7 +143,7 @@ def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked
         check_ending(path)
         if check_place(path).absolute() in seen:
             raise BadSetting(
-                f"the same file, {show(path.name)}, twice", "a file of its own for each", "choose another file"
+                f"the same file, {show(path.name)}, twice", "a separate file for each", "choose another file"
             )
         seen.add(path.absolute())
     if runs is None:
@@ -154,6 +154,6 @@ def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked
         if inside:
             raise BadSetting(
                 f"the output {show(path.name)} among the predictions",
-                "a place where it is not taken for one of them, nor in the place of one",
+                "a folder where it is not read as one of them and does not replace one",
                 "choose another folder",
             )

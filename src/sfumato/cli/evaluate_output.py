@@ -1,4 +1,4 @@
-"""Scores and comparisons as `sfumato evaluate` prints them: one table, a grid of runs, or a curve over conditions."""
+"""Printed output of `sfumato evaluate`: scores of one table, of a grid of runs, or by condition."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONDITION_WIDTH = 40
 
 
 def show_scores(scores: Scores, level: float) -> None:
-    """One block a condition, aligned, and below them how the intervals were found."""
+    """One block per condition, and below them the methods of the intervals."""
     rows = scores.rows()
     width = max(*(len(row.metric) for row in rows), *(min(len(row.condition), 30) for row in rows), len("all items"))
     for condition in dict.fromkeys(row.condition for row in rows):
@@ -40,20 +40,20 @@ def show_scores(scores: Scores, level: float) -> None:
         whose = "of the others" if len(of) > len(rows) / 2 else f"of {', '.join(of)}"
         _note(f"interval {whose}: {kind}")
     _note(
-        "floor: the best that any predictions could score on these items. Intervals are about other items, not about "
-        "another training; for that give the runs of several seeds (--runs)"
+        "floor: the best possible score on these items. Intervals cover other items, not another training; for that "
+        "give the runs of several seeds (--runs)"
     )
 
 
 def _note(text: str) -> None:
-    """A sentence below a table, in lines that fit a terminal."""
+    """Print a sentence below a table, wrapped."""
     click.echo(textwrap.fill(one_line(text), WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def show_runs(
     measured: RunMeasurements, scores: RunScores, differences: Differences | None, shown: Sequence[str]
 ) -> None:
-    """One block a metric, condition and network; what an interval covers stands below."""
+    """One block per metric, condition and network; an explanation of the intervals below."""
     better = {figures.metric.name: figures.metric.better for figures in measured.figures}
     rows = [row for row in scores.scores if row.metric in shown]
     width = _width_of([row.target for row in rows])
@@ -73,7 +73,7 @@ def show_runs(
 
 
 def show_curves(measured: RunMeasurements, differences: Differences | None, shown: Sequence[str]) -> None:
-    """One block a metric, stratum and network: conditions down, targets across, so that one reads a curve downwards."""
+    """One block per metric, stratum and network: conditions in rows, targets in columns."""
     apart, baseline = _by_cell(differences), _baseline(differences)
     targets = sorted(measured.targets, key=lambda target: target != baseline)
     first = min(CONDITION_WIDTH, max(len("condition"), *(len(printable(shift)) for shift in measured.shifts)))
@@ -97,7 +97,7 @@ def show_curves(measured: RunMeasurements, differences: Differences | None, show
                     line = "".join(f"  {value:>{width + 1}}" for value in values)
                     click.echo(f"{printable(shift or 'all', first):{first}}{line}".rstrip())
                 click.echo()
-    click.echo("mean over seeds; intervals, floors and numbers of items stand in the file")
+    click.echo("mean over seeds; intervals, floors and numbers of items are in the file")
     if differences is not None and len(differences):
         _note(f"*: differs from {printable(baseline)} under that condition; {_tested(differences)}")
 
@@ -110,7 +110,7 @@ def _on_curve(figures: SeedValues | None, apart: dict[tuple[str, str, str, str],
 
 
 def _headed(metric: str, network: str, condition: str, better: str, n_items: Sequence[int]) -> str:
-    """What a block is about."""
+    """The heading of a block."""
     named = ", ".join(printable(part, 40) for part in (metric, network, condition) if part and part != "all")
     fewest, most = min(n_items), max(n_items)
     return f"{named}: {better}; {_items(most) if fewest == most else f'{fewest:,} to {_items(most)}'}"
@@ -144,12 +144,12 @@ def _explain(measured: RunMeasurements, rows: Sequence[RunScore], differences: D
     level = f"{100 * measured.level:g}%"
     n_seeds = sorted({row.n_seeds for row in rows})
     if n_seeds == [1]:
-        click.echo("±seeds: none; one seed says nothing of another training")
+        click.echo("±seeds: none; one seed does not show the variation between trainings")
     else:
         counts = " to ".join(str(n) for n in dict.fromkeys((n_seeds[0], n_seeds[-1])))
         click.echo(f"±seeds: another training ({level} t interval over {counts} seeds)")
     click.echo(f"±items: other items, these trainings ({level} bootstrap over {measured.over})")
-    click.echo("floor:  the best that any predictions could score on these items")
+    click.echo("floor:  the best possible score on these items")
     if differences is None or not len(differences):
         return
     first = differences.differences[0]
@@ -157,7 +157,7 @@ def _explain(measured: RunMeasurements, rows: Sequence[RunScore], differences: D
     click.echo(f"p:      {_tested(differences)}")
     notes = [each.wilcoxon for each in differences.differences]
     if all(notes):
-        _note(f"Wilcoxon's test would say nothing here: {notes[0]}")
+        _note(f"Wilcoxon's test is not possible: {notes[0]}")
 
 
 def _tested(differences: Differences) -> str:
@@ -180,7 +180,7 @@ def _half(low: float, high: float) -> str:
 def _p(value: float) -> str:
     if value != value:
         return "-"
-    return "<.001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _items(n: int) -> str:

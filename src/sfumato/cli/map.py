@@ -1,4 +1,4 @@
-"""`sfumato map`: where every training item lies, by how it was learnt."""
+"""`sfumato map`: data maps of easy, ambiguous and hard training items."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ MOST_EPOCHS = 8
 
 @click.command("map")
 @click.argument("runs", type=PATH, nargs=-1, required=True)
-@output_option("Where the map goes: .csv or .parquet.")
+@output_option("Output file for the map: .csv or .parquet.")
 @click.option("--people", type=PATH, help="SoftLabels: how people judge, for the entropy of their labels.")
-@click.option("--doubt", type=PATH, help="People's doubt, as sfumato doubt and sfumato label --doubt write it.")
-@click.option("--target", metavar="NAME", help="The target whose runs are mapped, where there are several.")
-@click.option("--network", metavar="NAME", help="The network whose runs are mapped, where there are several.")
-@click.option("--last", type=int, help="Only the last so many epochs of every run.  [default: all]")
+@click.option("--doubt", type=PATH, help="People's uncertainty: a table of sfumato doubt or sfumato label --doubt.")
+@click.option("--target", metavar="NAME", help="The target to map, if there are several.")
+@click.option("--network", metavar="NAME", help="The network to map, if there are several.")
+@click.option("--last", type=int, help="Only this many last epochs of every run.  [default: all]")
 @click.option("--when", type=click.Choice(["end", "online"]), help="When items were predicted.  [default: end]")
-@click.option("--soft", is_flag=True, help="Agreement with people's label (sum q p) in place of the gold class.")
-@click.option("--easy", type=float, help="Easy: confidence from here up.  [default: 0.75]")
-@click.option("--hard", type=float, help="Hard: confidence from here down.  [default: 0.25]")
-@click.option("--ambiguous", type=float, help="Ambiguous: variability from here up.  [default: 0.2]")
-@click.option("--share", type=float, help="Cut regions by shares of all items instead, 0.33 as Swayamdipta 2020.")
-@click.option("--level", default=0.95, show_default=True, help="How sure the intervals are.")
-@click.option("--scores", "scores_path", type=PATH, help="Also write the correlations with people's doubt.")
-@click.option("--shifts", "shifts_path", type=PATH, help="Also write how far predictions move between epochs.")
+@click.option("--soft", is_flag=True, help="Use agreement with people's label (sum q p) instead of the gold class.")
+@click.option("--easy", type=float, help="Easy: at least this confidence.  [default: 0.75]")
+@click.option("--hard", type=float, help="Hard: at most this confidence.  [default: 0.25]")
+@click.option("--ambiguous", type=float, help="Ambiguous: at least this variability.  [default: 0.2]")
+@click.option("--share", type=float, help="Regions by shares of all items instead; 0.33 in Swayamdipta 2020.")
+@click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
+@click.option("--scores", "scores_path", type=PATH, help="Also write the correlations with people's uncertainty.")
+@click.option("--shifts", "shifts_path", type=PATH, help="Also write the change of predictions between epochs.")
 def command(
     runs: tuple[Path, ...], output: Path, people: Path | None, doubt: Path | None, target: str | None,
     network: str | None, last: int | None, when: str | None, soft: bool, easy: float | None, hard: float | None,
     ambiguous: float | None, share: float | None, level: float, scores_path: Path | None, shifts_path: Path | None,
 ) -> None:  # fmt: skip
-    """Map the items that RUNS learnt from: how sure of each, how steadily, how often right.
+    """Map the training items of RUNS by confidence, variability and correctness over epochs.
 
     RUNS are folders of sfumato train --dynamics, or tables with item, epoch, gold and correct. All runs of a target are
-    pooled. With --people or --doubt: does the network waver where people do?
+    pooled. --people or --doubt adds the rank correlation with people's uncertainty.
     """
     from sfumato.evaluation.data_map import data_map
     from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
@@ -56,7 +56,7 @@ def command(
         TrainingDynamics,
         epoch_shifts,
         find_runs,
-        runs_that_learnt,
+        runs_of_model,
     )
     from sfumato.tables.soft_labels import SoftLabels
 
@@ -65,8 +65,8 @@ def command(
     doubts = [HumanDoubt.of_labels(SoftLabels.read(people))] if people else []
     doubts += [HumanDoubt.read(doubt)] if doubt else []
     if scores_path and not doubts:
-        _refuse("--scores without people's doubt", "--people or --doubt beside it")
-    chosen = runs_that_learnt(find_runs(runs), target, network)
+        _refuse("--scores without people's uncertainty", "--people or --doubt in addition")
+    chosen = runs_of_model(find_runs(runs), target, network)
     dynamics = [TrainingDynamics.read(run.path, when=when, by=AGREEMENT if soft else GOLD) for run in chosen]
     drawn = data_map(dynamics, last=last, regions=regions)
     scores = doubt_correlations(drawn, doubts, level=level) if doubts else None
@@ -81,7 +81,7 @@ def command(
         shifts.write(shifts_path)
         say_written(shifts_path, f"EpochShifts, {len(shifts)} epochs")
     epochs = [len(each.epochs) if last is None else min(last, len(each.epochs)) for each in dynamics]
-    _show(drawn, f"{dynamics[0].when}, {max(epochs)} epochs a run")
+    _show(drawn, f"{dynamics[0].when}, {max(epochs)} epochs per run")
     if scores is not None:
         _show_scores(scores)
     if shifts is not None:
@@ -96,7 +96,7 @@ def _regions(easy: float | None, hard: float | None, ambiguous: float | None, sh
     if share is None:
         return Thresholds(**fixed)
     if fixed:
-        _refuse("--share beside a threshold", "shares of all items, or thresholds")
+        _refuse("--share together with a threshold", "shares of all items, or thresholds")
     return Shares(share)
 
 
@@ -107,7 +107,7 @@ def _refuse(found: str, expected: str) -> None:
 
 
 def _show(drawn: DataMap, how: str) -> None:
-    """The picture, the darker the more items, and the regions."""
+    """Print the map (darker: more items) and the regions."""
     import numpy as np
 
     from sfumato.evaluation.data_map import REGIONS
@@ -136,7 +136,7 @@ def _show(drawn: DataMap, how: str) -> None:
     whole = float((drawn.variability**2).sum())
     if drawn.between_runs.any() and whole > 0:
         part = float((drawn.between_runs**2).sum()) / whole
-        click.echo(f"{part:.0%} of the variance lies between runs, the rest between epochs of a run")
+        click.echo(f"{part:.0%} of the variance is between runs, the rest between epochs of a run")
 
 
 def _show_scores(scores: Scores) -> None:
@@ -150,12 +150,12 @@ def _show_scores(scores: Scores) -> None:
 
 
 def _show_shifts(shifts: EpochShifts) -> None:
-    """A few epochs, the first and the last among them."""
+    """Print a few epochs, including the first and the last."""
     import numpy as np
 
     rows = np.unique(np.linspace(0, len(shifts) - 1, min(len(shifts), MOST_EPOCHS)).round().astype(np.int64))
     shown = "  ".join(f"{shifts.epoch[row]}: {shifts.jsd[row]:.4f}" for row in rows)
-    click.echo(f"mean JSD from the epoch before (nats)\n  {shown}")
+    click.echo(f"mean JSD from the previous epoch (nats)\n  {shown}")
 
 
 def _number(value: float) -> str:

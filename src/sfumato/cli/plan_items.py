@@ -96,7 +96,7 @@ def _forms(
 
 def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple[Any, dict[str, str]]:
     from sfumato.evaluation.data_map import data_map
-    from sfumato.evaluation.training_dynamics import TrainingDynamics, find_runs, runs_that_learnt
+    from sfumato.evaluation.training_dynamics import TrainingDynamics, find_runs, runs_of_model
     from sfumato.tables.soft_labels import SoftLabels
 
     if labels is None:
@@ -105,7 +105,7 @@ def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple
     classes = {
         item: table.classes[k] for item, k in zip(table.items.to_pylist(), table.probs.argmax(axis=1), strict=True)
     }
-    chosen = runs_that_learnt(find_runs(runs))
+    chosen = runs_of_model(find_runs(runs))
     return data_map([TrainingDynamics.read(run.path) for run in chosen], last=last), classes
 
 

@@ -1,4 +1,4 @@
-"""`sfumato represent`: does the geometry of features agree with how alike people find items?"""
+"""`sfumato represent`: compare a model's features with human similarity judgments."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 @click.command("represent")
 @click.option("--features", "features_path", type=PATH, help="An npz with features (items x dims) and items.")
-@click.option("--run", "run_path", type=PATH, help="A run of sfumato train whose features to take, with --inputs.")
-@click.option("--inputs", "inputs_path", type=PATH, help="What the run sees: an npz with images.")
-@click.option("--save-features", type=PATH, help="Where the features of --run go: .npz.")
+@click.option("--run", "run_path", type=PATH, help="A run of sfumato train to compute features with, needs --inputs.")
+@click.option("--inputs", "inputs_path", type=PATH, help="The inputs of the run: an npz with images.")
+@click.option("--save-features", type=PATH, help="Output file for the features of --run: .npz.")
 @click.option("--judgments", type=PATH, required=True, help="Annotations of the kinds similarity and triplet.")
-@output_option("Where the Scores go: .csv or .parquet.")
+@output_option("Output file for the Scores: .csv or .parquet.")
 @click.option("--by", type=click.Choice(["cosine", "euclidean", "dot"]), default="cosine", show_default=True,
-              help="How alike features are.")  # fmt: skip
+              help="Similarity of features.")  # fmt: skip
 @click.option("--over", type=click.Choice(["items", "annotators"]), default="items", show_default=True,
-              help="Which chance intervals are about.")  # fmt: skip
-@click.option("--level", default=0.95, show_default=True, help="How sure the intervals are.")
+              help="What intervals generalize to.")  # fmt: skip
+@click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the split halves.")
 def command(
     features_path: Path | None, run_path: Path | None, inputs_path: Path | None, save_features: Path | None,
     judgments: Path, output: Path, by: str, over: str, level: float, seed: int,
 ) -> None:  # fmt: skip
-    """Compare features with people's JUDGMENTS of how alike items are.
+    """Compare features with human similarity judgments.
 
-    Pairs: the rank correlation of features' similarity with the mean rating, beside how far people agree. Triplets: how
-    often features have x closer to the other one.
+    Pairs: the rank correlation of feature similarity with the mean rating, and its noise ceiling. Triplets: how often
+    features contradict the answers.
     """
     import numpy as np
 
@@ -55,13 +55,13 @@ def command(
 
 
 def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Path | None) -> Features:
-    """The features of a file, or those taken out of a run."""
+    """The features of a file, or computed with a run."""
     from sfumato.evaluation.representation import Features
     from sfumato.tables.errors import BadSetting
 
     if (path is None) == (run is None) or (run is None) != (inputs is None) or (save is not None and run is None):
         raise BadSetting(
-            "neither, or both, or half of them",
+            "neither, both, or an incomplete combination",
             "--features, or --run with --inputs",
             "see sfumato represent --help",
             "usage",
@@ -81,11 +81,11 @@ def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Pa
     from sfumato.training.run_folder import Run
     from sfumato.training.trained_runs import features_of
 
-    taken = features_of(Run.read(run).predictor(), Inputs.read(inputs))
+    table = features_of(Run.read(run).predictor(), Inputs.read(inputs))
     if save is not None:
-        taken.write(save)
-        say_written(save, f"features, {len(taken.items):,} items x {taken.features.shape[1]:,}")
-    return Features(taken.items, taken.features.astype("float64"))
+        table.write(save)
+        say_written(save, f"features, {len(table.items):,} items x {table.features.shape[1]:,}")
+    return Features(table.items, table.features.astype("float64"))
 
 
 def _show(scores: Scores) -> None:
@@ -95,7 +95,7 @@ def _show(scores: Scores) -> None:
         between = f"{_number(score.low):>6} to {_number(score.high):>6}"
         line = f"{_number(score.value):>7}  {between:16}  {score.n_items:>7,}  {_number(score.floor):>7}"
         click.echo(f"{score.metric:{width}}  {line}")
-    click.echo("people: what the best features could score, as far as people agree among themselves")
+    click.echo("people: the noise ceiling, the best possible score given the agreement between people")
     for kind in dict.fromkeys(score.covers for score in scores.rows() if not score.covers.startswith("none: a")):
         click.echo(f"interval: {kind}")
 

@@ -1,7 +1,4 @@
-"""Reliability: how often the model is right, by how sure it is.
-
-Risk and coverage: how often what is kept is wrong, when only what the model is sure of is kept.
-"""
+"""Reliability diagrams (accuracy by confidence) and risk-coverage curves, as tables."""
 
 from __future__ import annotations
 
@@ -26,10 +23,10 @@ POINTS = 2**10 + 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reliability(Table):
-    """One row a stretch of confidence: the mean confidence there and the accuracy, between `low` and `high`.
+    """One row per range of confidence: mean confidence, accuracy, and its interval from `low` to `high`.
 
-    The interval is Wilson's (1927), over the items of the row. `n_items` is fractional where items are shared out among
-    neighbouring rows by smoothing. NaN where there are no items.
+    The interval is Wilson's (1927), over the items of the row. `n_items` is fractional if smoothing shares items among
+    neighboring rows. NaN without items.
     """
 
     start: Float[np.ndarray, "rows"]
@@ -55,7 +52,7 @@ class Reliability(Table):
         right: Float[np.ndarray, "rows"],
         level: float,
     ) -> Reliability:
-        """From the sums over each row's items of confidence and of being right."""
+        """From the sums of confidence and of right predictions over each row's items."""
         n = np.where(n_items > 0, n_items, np.nan)
         accuracy = np.clip(right / n, 0, 1)
         z = NormalDist().inv_cdf((1 + level) / 2)
@@ -76,7 +73,7 @@ class Reliability(Table):
 
 
 def reliability(matched: MatchedLabels, *, bins: int = 15, level: float = 0.95) -> Reliability:
-    """Accuracy by confidence in equally wide bins (lo, hi]: what `ece` adds up."""
+    """Accuracy by confidence in equally wide bins (lo, hi], as in `ece`."""
     at_least("bins", bins, 1)
     edges = np.linspace(0, 1, bins + 1)
     place = equal_width(matched.confidence, bins)
@@ -89,11 +86,11 @@ def reliability(matched: MatchedLabels, *, bins: int = 15, level: float = 0.95) 
 def smooth_reliability(
     matched: MatchedLabels, *, width: float = 0.05, points: int = 101, level: float = 0.95
 ) -> Reliability:
-    """Accuracy along confidence, smoothed by a reflected Gaussian of standard deviation `width`, at so many points from
-    0 to 1 (Blasiok & Nakkiran 2023): no bins whose edges could decide.
+    """Accuracy along confidence, smoothed by a reflected Gaussian of standard deviation `width`, at `points` points in
+    0..1 (Blasiok & Nakkiran 2023); it does not depend on bin edges.
 
-    `n_items` is the number of items within reach, `2 sqrt(pi) width` of the density, which is what a mean so weighted
-    is worth. Points that fewer than one item reaches are NaN.
+    `n_items` is the effective number of items, `2 sqrt(pi) width` times the density. Points with fewer than one are
+    NaN.
     """
     above_0("width", width)
     at_least("points", points, 2)
@@ -110,8 +107,8 @@ def smooth_reliability(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RiskCoverage(Table):
-    """One row a threshold, from the strictest: items at least as sure as `confidence` are kept, a share `coverage` of
-    all, and of these a share `risk` is wrong. What is not kept would go to people."""
+    """One row per threshold, strictest first: a share `coverage` of items has at least this `confidence`, and a share
+    `risk` of these is wrong. The other items would be labeled by people."""
 
     confidence: Float[np.ndarray, "thresholds"]
     coverage: Float[np.ndarray, "thresholds"]
@@ -134,8 +131,8 @@ class RiskCoverage(Table):
 
 
 def risk_coverage(matched: MatchedLabels, *, points: int = 1000) -> RiskCoverage:
-    """The curve at every confidence that occurs, or at about `points` of them, evenly spaced in coverage, always with
-    the last, where everything is kept. Items of equal confidence are kept together or not at all."""
+    """The curve at every confidence that occurs, or at about `points` of them, evenly spaced in coverage, including
+    full coverage. Items of equal confidence stay together."""
     at_least("points", points, 1)
     kept = SelectivePrediction.of(matched)
     last = np.flatnonzero(np.diff(kept.group, append=kept.group[-1] + 1))

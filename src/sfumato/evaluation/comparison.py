@@ -1,4 +1,4 @@
-"""Comparing: one target against another, paired by seed and by item."""
+"""Comparison of training targets, paired by seed and by item."""
 
 from __future__ import annotations
 
@@ -28,17 +28,16 @@ from sfumato.tables.settings import one_of
 from sfumato.tables.table import Table, columns_of
 
 FAMILIES = ("metric", "table")
-"""What is corrected together: the comparisons of each metric, or all there are."""
+"""The comparisons that are corrected together: those of one metric, or all."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One metric under one condition: `target` less `baseline`, the mean over seeds that both have.
+    """One metric under one condition: `target` minus `baseline`, the mean over common seeds.
 
-    `low` and `high` are about another training (t over seeds), `items_*` about other items, `both_*` about both.
-    `p` is that of the paired t, `p_corrected` the same for as many comparisons as were made at once. `p_wilcoxon` is
-    NaN where so few seeds cannot reach the level, which `wilcoxon` then says. `verdict` is better, worse, differs, or
-    empty where nothing is shown.
+    `low` and `high` cover another training (t interval over seeds), `items_*` other items, `both_*` both. `p` is from
+    the paired t-test, `p_corrected` is corrected for multiple comparisons. `p_wilcoxon` is NaN if the level cannot be
+    reached with so few seeds (reason in `wilcoxon`). `verdict` is better, worse, differs, or empty if not significant.
     """
 
     target: str
@@ -72,7 +71,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Differences(Table):
-    """One row a target, network, metric and condition."""
+    """One row per target, network, metric and condition."""
 
     differences: tuple[Difference, ...]
 
@@ -116,8 +115,8 @@ def scores_over_seeds(measured: RunMeasurements) -> RunScores:
 
 
 def _over_items(figures: SeedValues, measured: RunMeasurements) -> Interval:
-    """The interval for other items: of the mean's own draws; where there is one seed, or draws say less than the
-    metric does, the mean of the seeds' intervals."""
+    """The interval for other items: from the draws of the mean; with one seed or only linear draws, the mean of the
+    seeds' intervals."""
     if figures.is_exact and len(figures.seeds) > 1:
         return items_interval(figures.drawn, measured.level, measured.over)
     why = next((each.kind for each in figures.intervals if np.isnan(each.low)), None)
@@ -136,19 +135,19 @@ def compare_runs(
     family: str = "metric",
     rng: np.random.Generator | None = None,
 ) -> Differences:
-    """Every target against `baseline`, network by network and condition by condition.
+    """Compare every target with `baseline`, per network and condition.
 
-    `family` says what is corrected together: the comparisons of one `metric` (targets, networks, conditions and
-    strata), or all of the `table`, for who looks through all metrics for one that shows something.
+    `family` sets which comparisons are corrected together: those of one `metric` (targets, networks, conditions and
+    strata), or the whole `table` if you search all metrics for a difference.
     """
     one_of("family", family, FAMILIES)
     if baseline not in measured.targets:
         raise unknown("target", baseline, measured.targets, fix="name the target the others are compared with")
     if len(measured.targets) < 2:
         raise BadTable(
-            f"no target beside {baseline}",
+            f"no target other than {baseline}",
             "at least two targets",
-            "train another one, or leave --baseline out",
+            "train another one, or omit --baseline",
             "nothing-to-compare",
         )
     pairs = []
@@ -159,7 +158,7 @@ def compare_runs(
         other = measured.of(baseline, figures.network, figures.metric.name, figures.condition)
         if other is None:
             under = f" under {figures.shift}" if figures.shift else ""
-            alone[f"{figures.network}: {figures.target} has no {baseline} to be compared with{under}"] = None
+            alone[f"{figures.network}: {figures.target} has no {baseline} to compare with{under}"] = None
         else:
             pairs.append((figures, other))
     for sentence in alone:
@@ -173,13 +172,13 @@ def compare_runs(
 def difference_of(
     one: SeedValues, other: SeedValues, *, level: float, over: str, rng: np.random.Generator, correction: str = "none"
 ) -> Difference:
-    """`one` less `other`, of the seeds that both have; an error where they have none in common."""
+    """`one` minus `other` over their common seeds; an error if there are none."""
     seeds = [seed for seed in one.seeds if seed in other.seeds]
     if not seeds:
         raise BadTable(
             f"seeds {listing([str(s) for s in one.seeds])} of {one.target} and "
             f"{listing([str(s) for s in other.seeds])} of {other.target}",
-            "the same seeds on both sides: only they began alike",
+            "the same seeds on both sides: only these start from the same weights",
             "train both targets with the same seeds, in one grid",
             "unpaired-seeds",
         )
@@ -235,7 +234,7 @@ def difference_of(
 def with_correction(
     differences: Sequence[Difference], measured: RunMeasurements, *, correction: str, family: str
 ) -> list[Difference]:
-    """The same with p values corrected within each family, and what is then shown at the level."""
+    """The same with p values corrected within each family, and the resulting verdicts."""
     better = {figures.metric.name: figures.metric.better for figures in measured.figures}
     families: dict[str, list[int]] = {}
     for i, each in enumerate(differences):
@@ -259,16 +258,16 @@ def _verdict(difference: float, better: Better) -> str:
 
 
 def _warn_of_unpaired(pairs: Sequence[tuple[SeedValues, SeedValues]]) -> None:
-    """Seeds that one side has and the other has not: they cannot be compared."""
-    said = set()
+    """Warn of seeds that only one side has."""
+    warned = set()
     for one, other in pairs:
         odd = sorted(set(one.seeds) ^ set(other.seeds))
         key = (one.target, one.network, *odd)
-        if odd and key not in said and set(one.seeds) & set(other.seeds):
-            said.add(key)
+        if odd and key not in warned and set(one.seeds) & set(other.seeds):
+            warned.add(key)
             _warn(
                 f"{one.target} and {other.target} ({one.network or 'no network named'}): "
-                f"seeds {listing([str(seed) for seed in odd])} have no counterpart and are left out of the comparison"
+                f"seeds {listing([str(seed) for seed in odd])} are only on one side and not compared"
             )
 
 

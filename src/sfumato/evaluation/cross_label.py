@@ -1,4 +1,4 @@
-"""Cross-label: trained on each kind of label, scored against each kind of label."""
+"""Cross-label scores: every training target scored against every kind of label."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CrossScore(RunScore):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CrossLabel(Table):
-    """One row a target, network, kind of label, metric and condition."""
+    """One row per target, network, kind of label, metric and condition."""
 
     scores: tuple[CrossScore, ...]
 
@@ -51,10 +51,10 @@ _AFTER = [field.name for field in fields(CrossScore) if field.name not in ("targ
 
 
 def kinds_of_labels(people: SoftLabels, original: SoftLabels | None = None) -> dict[str, SoftLabels]:
-    """People's labels, what is made of them, and the original ones where they are given.
+    """People's labels, labels derived from them, and the original labels if given.
 
-    `majority` is people's first choice (ties shared), `class-level` the mean label of each item's class: of its
-    original class where that is known, else of people's first choice.
+    `majority` is people's most frequent class (ties shared), `class-level` the mean label of the item's class: its
+    original class if known, else people's most frequent class.
     """
     first = people.probs == people.probs.max(axis=1, keepdims=True)
     majority = _with_probs(people, first / first.sum(axis=1, keepdims=True))
@@ -77,7 +77,7 @@ def measure_against(
     thorough: bool = False,
     on_progress: Progress | None = None,
 ) -> dict[str, RunMeasurements]:
-    """The figures of `runs` against each of `labels`, with the same draws of items."""
+    """The values of `runs` against each of `labels`, with the same draws of items."""
     measured = {}
     for k, (against, table) in enumerate(labels.items()):
 
@@ -93,7 +93,7 @@ def measure_against(
 
 
 def cross_label(measured: Mapping[str, RunMeasurements]) -> CrossLabel:
-    """Scores over seeds of every target against every kind of label (the keys of `measured`)."""
+    """The scores over seeds of every target against every kind of label (the keys of `measured`)."""
     return CrossLabel(
         tuple(
             CrossScore(**vars(score), against=against)
@@ -118,7 +118,7 @@ def _as_people(original: SoftLabels, people: SoftLabels) -> SoftLabels:
     """Original labels over people's classes, in their order."""
     for name in original.classes:
         if name not in people.classes:
-            raise unknown("class", name, people.classes, fix="name the classes alike in both tables")
+            raise unknown("class", name, people.classes, fix="use the same class names in both tables")
     probs = np.zeros((len(original), len(people.classes)))
     probs[:, [people.classes.index(name) for name in original.classes]] = original.probs
     return SoftLabels(original.items, people.classes, probs, None, original.path)

@@ -1,7 +1,5 @@
-"""Regions of a data map: easy, ambiguous and hard items, by fixed thresholds or by shares of all items.
-
-Cartography: data maps, where every training item has its place by how it was learnt (Swayamdipta et al. 2020).
-"""
+"""Data maps: confidence and variability of every training item over epochs (Swayamdipta et al. 2020), and regions of
+easy, ambiguous and hard items, by thresholds or by shares."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ from sfumato.tables.text_columns import TextEncoder
 
 
 class MapRegion(StrEnum):
-    """Where an item lies; `BETWEEN` is none of the other three."""
+    """The region of an item; `BETWEEN` is none of the other three."""
 
     EASY = "easy"
     AMBIGUOUS = "ambiguous"
@@ -41,19 +39,20 @@ REGIONS = tuple(MapRegion)
 
 @runtime_checkable
 class Regions(Protocol):
-    """A way to cut a map up."""
+    """Assigns items to regions."""
 
     def cut(
         self, confidence: Float[np.ndarray, "items"], variability: Float[np.ndarray, "items"]
     ) -> Int[np.ndarray, "items"]:
-        """The place in `REGIONS` of every item's region."""
+        """The index in `REGIONS` of every item's region."""
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Ambiguous: variability from `variability` up. Of the rest, easy: confidence from `easy` up; hard: to `hard` down.
+    """Ambiguous: variability of at least `variability`. Of the rest, easy: confidence of at least `easy`; hard: of at
+    most `hard`.
 
-    The regions of soft-digits, whose own thresholds were not published in words; these are ours.
+    The regions of soft-digits; its thresholds were not published, these are ours.
     """
 
     easy: float = 0.75
@@ -65,7 +64,7 @@ class Thresholds:
     def __post_init__(self) -> None:
         share("easy", self.easy)
         share("hard", self.hard)
-        # A standard deviation of values between 0 and 1 is at most a half.
+        # The standard deviation of values between 0 and 1 is at most 0.5.
         between_0_and_1("variability", self.variability)
         if self.hard >= self.easy:
             from sfumato.tables.settings import bad_setting
@@ -80,10 +79,10 @@ class Thresholds:
 
 @dataclass(frozen=True)
 class Shares:
-    """Ambiguous: the `share` of items that vary most. Of the rest, hard: those among the `share` of all items with the
-    least confidence; easy: with the most. Ties at a boundary fall on the same side (Swayamdipta et al. 2020: a third).
+    """Ambiguous: the `share` of items with the highest variability. Of the rest, hard: items among the `share` with the
+    lowest confidence; easy: with the highest. Ties are on the same side (Swayamdipta et al. 2020: a third).
 
-    Regions so cut say which items are easier than others; what share is easy they cannot say.
+    These regions are relative: they do not show how many items are easy.
     """
 
     share: float = 1 / 3
@@ -98,7 +97,7 @@ class Shares:
     ) -> Int[np.ndarray, "items"]:
         low, high = np.quantile(confidence, [self.share, 1 - self.share])
         most = np.quantile(variability, 1 - self.share)
-        # Where most items are alike, a boundary lies among equals: the least and the most count as neither.
+        # If most items are equal, a boundary is a tie: the smallest and the largest values count as neither.
         varies = (variability >= most) & (variability > variability.min())
         return _first_of(varies, (confidence <= low) & (confidence < high), (confidence >= high) & (confidence > low))
 
@@ -113,11 +112,11 @@ NUMBERS = ("confidence", "variability", "correctness", "n_moments", "between_run
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DataMap(Table):
-    """One row an item, over its `n_moments` (epochs x runs).
+    """One row per item, over its `n_moments` (epochs x runs).
 
-    `confidence` is the mean probability of its gold class, `variability` the population standard deviation,
-    `correctness` how often the gold class came first. `between_runs` is the part of the variability that lies between
-    runs, the standard deviation of their means: near `variability` where every run has made up its mind, differently.
+    `confidence` is the mean probability of the gold class, `variability` its standard deviation, `correctness` how
+    often the gold class was most probable. `between_runs` is the standard deviation of the means of runs: close to
+    `variability` if predictions differ between runs but not within them.
     """
 
     items: pa.StringArray
@@ -127,7 +126,7 @@ class DataMap(Table):
     n_moments: Int[np.ndarray, "items"]
     between_runs: Float[np.ndarray, "items"]
     region: Int[np.ndarray, "items"]
-    """Its place in `REGIONS`."""
+    """The index in `REGIONS`."""
 
     classes = ()
 
@@ -136,7 +135,6 @@ class DataMap(Table):
 
     @classmethod
     def read(cls, path: str | Path) -> DataMap:
-        """A map from a Parquet or CSV file."""
         return cls.from_rows(read_rows(path))
 
     @classmethod
@@ -171,20 +169,20 @@ class DataMap(Table):
         return len(self.items)
 
     def count(self, region: MapRegion) -> int:
-        """How many items lie in `region`."""
+        """The number of items in `region`."""
         return int((self.region == REGIONS.index(region)).sum())
 
 
 def data_map(
     dynamics: Sequence[TrainingDynamics], *, last: int | None = None, regions: Regions | None = None
 ) -> DataMap:
-    """The map of items over all epochs, or the `last` ones, of every run; soft-digits takes the last 5 of 6 seeds.
+    """The map of items over all epochs, or the `last` ones, of every run; soft-digits uses the last 5 of 6 seeds.
 
-    Every epoch of every run weighs the same. Runs may have learnt from different items, as folds do: an item is placed
-    by the runs that learnt from it.
+    Every epoch of every run has the same weight. Runs may be trained on different items, as folds are: each item uses
+    the runs trained on it.
     """
     if not dynamics:
-        raise _bad("no runs", "at least one", "name a run", "no-runs", None)
+        raise _bad("no runs", "at least one", "give a run", "no-runs", None)
     runs = [run if last is None else _last(run, last) for run in dynamics]
     names: pa.StringArray = pa.concat_arrays([run.item.names for run in runs]).unique()
     row_of = [pc.index_in(run.item.names, value_set=names).to_numpy().astype(np.int64) for run in runs]
@@ -203,7 +201,7 @@ def data_map(
         item = names[int(np.argmax(n_moments < 2))].as_py()
         raise _bad(
             f"one moment of item {item!r} ({int((n_moments < 2).sum()):,} items have no more)",
-            "at least two epochs, or two runs: what was seen once cannot vary",
+            "at least two epochs or two runs, to measure variability",
             "train longer, or with more seeds",
             "one-epoch",
             runs[0].path,
@@ -220,7 +218,7 @@ def data_map(
 def _last(run: TrainingDynamics, n_epochs: int) -> TrainingDynamics:
     at_least("last", n_epochs, 1)
     if len(run.epochs) < n_epochs:
-        _warn(f"{run.path}: found {len(run.epochs)} epochs where the last {n_epochs} were asked for; all are taken")
+        _warn(f"{run.path}: found {len(run.epochs)} epochs instead of the last {n_epochs}; all are used")
     return run.last(n_epochs)
 
 
@@ -236,17 +234,17 @@ def _check_once(run: TrainingDynamics, n: Float[np.ndarray, "items"]) -> None:
 
 
 def _check_related(runs: Sequence[TrainingDynamics]) -> None:
-    """Raise where a run shares no item with any other: its map would be another's. Two folds may, with a warning."""
+    """Raise if a run shares no item with any other run; for two runs only warn, they may be folds."""
     for run in runs if len(runs) > 1 else ():
         others = pa.concat_arrays([other.item.names for other in runs if other is not run])
         if not pc.any(pc.is_in(run.item.names, value_set=others)).as_py():
             if len(runs) == 2:
-                _warn("found two runs with no item in common: taken for two halves of one set")
+                _warn("found two runs with no item in common: treated as two folds of one set")
                 return
             first = run.item.names[0].as_py()
             raise _bad(
-                f"items that no other run learnt from, the first {first!r}", "runs over the same items",
-                "map runs over other items apart", "other-items", run.path,
+                f"items that no other run was trained on, the first {first!r}", "runs over the same items",
+                "map runs over other items separately", "other-items", run.path,
             )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Human doubt beside a data map: does a network waver where people do?"""
+"""Rank correlation of a data map with people's uncertainty about the same items."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import TextEncoder
 
 SIGNALS = ("total", "within", "between", "mean_doubt", "unsure_proportion")
-"""The columns of a Doubt table that say how much people doubt."""
+"""The columns of a Doubt table that measure uncertainty."""
 AXES = ("confidence", "variability")
 
 
 @dataclass(frozen=True, eq=False)
 class HumanDoubt:
-    """How much people doubt each item, by one or more measures of it; NaN where that is not known."""
+    """People's uncertainty about each item, by one or more measures; NaN if unknown."""
 
     items: pa.StringArray
     signals: Mapping[str, Float[np.ndarray, "items"]]
@@ -43,12 +43,12 @@ class HumanDoubt:
 
     @classmethod
     def of_doubt(cls, doubt: Doubt) -> HumanDoubt:
-        """Every measure of a Doubt table."""
+        """All measures of a Doubt table."""
         return cls(doubt.items, {name: np.asarray(v) for name in SIGNALS if (v := getattr(doubt, name)) is not None})
 
     @classmethod
     def read(cls, path: str | Path) -> HumanDoubt:
-        """A Doubt table as `sfumato doubt` and `sfumato label --doubt` write it: item, and any of its measures."""
+        """A Doubt table as written by `sfumato doubt` and `sfumato label --doubt`: item, and any of its measures."""
         return cls.from_rows(read_rows(path))
 
     @classmethod
@@ -76,7 +76,7 @@ class HumanDoubt:
             raise BadTable(
                 f"{n_rows:,} rows about {len(coded.names):,} items",
                 "each item once",
-                "keep one row an item",
+                "keep one row per item",
                 "doubled-item",
                 rows.where(None, "item"),
             )
@@ -84,10 +84,11 @@ class HumanDoubt:
 
 
 def doubt_correlations(drawn: DataMap, doubts: Sequence[HumanDoubt], *, level: float = 0.95) -> Scores:
-    """Spearman's rho of confidence and of variability with every measure of people's doubt.
+    """Spearman's rho of confidence and of variability with every measure of people's uncertainty.
 
-    Metrics are called `confidence_entropy_spearman` and so on. Intervals are about which items were looked at.
-    A network that doubts as people do has confidence falling (rho < 0) and, less surely, variability rising with doubt.
+    The metrics are named `confidence_entropy_spearman` and so on. Intervals cover the choice of items. If a network is
+    uncertain about the same items as people, confidence decreases with uncertainty (rho < 0), and often variability
+    increases.
     """
     between_0_and_1("level", level)
     scores = []
@@ -97,15 +98,15 @@ def doubt_correlations(drawn: DataMap, doubts: Sequence[HumanDoubt], *, level: f
         theirs = found.drop_null().to_numpy().astype(np.int64)
         if not len(here):
             raise BadTable(
-                f"doubt about items {listing(doubt.items[:3].to_pylist())}, of which none is on the map "
+                f"uncertainty of items {listing(doubt.items[:3].to_pylist())}, of which none is on the map "
                 f"({listing(drawn.items[:3].to_pylist())})",
-                "people's doubt about items that were learnt from",
+                "people's uncertainty about the training items",
                 "give both tables the same ids",
                 "no-common-items",
                 doubt.path,
             )
         if len(here) < len(drawn):
-            _warn(f"{len(drawn) - len(here):,} of {len(drawn):,} items on the map have no human doubt; left out of it")
+            _warn(f"{len(drawn) - len(here):,} of {len(drawn):,} items on the map have no human uncertainty; skipped")
         for name, values in doubt.signals.items():
             for axis in AXES:
                 placed = np.asarray(getattr(drawn, axis))[here]
@@ -116,7 +117,7 @@ def doubt_correlations(drawn: DataMap, doubts: Sequence[HumanDoubt], *, level: f
 def _score(metric: str, placed: Float[np.ndarray, "items"], doubt: Float[np.ndarray, "items"], level: float) -> Score:
     known = ~np.isnan(doubt)
     if known.sum() < 2:
-        _warn(f"{metric} cannot be computed: fewer than two items with that doubt")
+        _warn(f"{metric} cannot be computed: fewer than two items with this measure")
         return Score(metric, ALL, np.nan, np.nan, np.nan, int(known.sum()), np.nan, "none: too few items")
     found = rank_correlation(placed[known], doubt[known], level=level)
     if np.isnan(found.rho):

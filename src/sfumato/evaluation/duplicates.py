@@ -1,4 +1,4 @@
-"""Duplicates: items that occur twice, or nearly, within a set or across its splits, where they leak."""
+"""Duplicate and near-duplicate items within a data set and across its splits (leakage)."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from sfumato.tables.inputs import Inputs
 from sfumato.tables.settings import at_least, share
 from sfumato.tables.table import Table
 
-EXACT, NEAR, NORMALISED = "exact", "near", "normalised"
-GREY_DISTANCE, COLOUR_DISTANCE = 0.01, 0.05
-"""How far apart near pictures are at most, where nobody says: grey ones are digits and clothes, of which many are
-honestly alike; photographs differ more, and so do their copies."""
+EXACT, NEAR, NORMALIZED = "exact", "near", "normalised"  # values are part of the file format
+GRAY_DISTANCE, COLOR_DISTANCE = 0.01, 0.05
+"""Default distances of near images: gray images (digits, clothes) are often similar without being copies; photographs
+differ more, and so do their copies."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Duplicates(Table):
-    """One row a pair of duplicates: `item_a`, of the earlier split or row, and `item_b`.
+    """One row per pair of duplicates: `item_a`, of the earlier split or row, and `item_b`.
 
-    `kind` is `exact` (the same pixels or characters), `near` (pictures at most `distance` apart) or `normalised` (texts
-    that differ in case, spaces, punctuation or form alone). Items that are exactly the same are each paired with the
-    first of them; near pairs are between these firsts. Items that pairs connect are a group.
+    `kind` is `exact` (the same pixels or characters), `near` (images at most `distance` apart) or `normalised` (texts
+    that differ only in case, spaces, punctuation or Unicode form). Identical items are each paired with the first of
+    them; near pairs are between these first items. Connected items are a group.
     """
 
     splits: tuple[str, ...]
     items: tuple[str, ...]
-    """All items looked at, split by split."""
+    """All items, split by split."""
     split: Int[np.ndarray, "items"]
     first: Int[np.ndarray, "pairs"]
     second: Int[np.ndarray, "pairs"]
@@ -48,7 +48,7 @@ class Duplicates(Table):
     kind: tuple[str, ...]
     labels: tuple[str, ...] | None = None
     n_flat: int = 0
-    """Pictures of one shade, which are compared exactly only."""
+    """The number of images of a single shade, which are only compared exactly."""
 
     classes = ()
 
@@ -69,7 +69,7 @@ class Duplicates(Table):
         return len(self.first)
 
     def groups(self) -> Int[np.ndarray, "items"]:
-        """The group of every item, numbered by their first items; -1 for an item without duplicates."""
+        """The group number of every item, in order of first items; -1 without duplicates."""
         n = len(self.items)
         graph = coo_array((np.ones(len(self)), (self.first, self.second)), shape=(n, n))
         _, component = connected_components(graph, directed=False)
@@ -79,7 +79,7 @@ class Duplicates(Table):
         return np.asarray(place - (1 if alone.any() else 0), np.int64)
 
     def to_leave_out(self) -> Bool[np.ndarray, "items"]:
-        """Which items to leave out so that one of each group is left: the first, of the earliest split."""
+        """Which items to remove so that one of each group is left: the first, of the earliest split."""
         group = self.groups()
         _, firsts = np.unique(group, return_index=True)
         out = group >= 0
@@ -87,7 +87,7 @@ class Duplicates(Table):
         return np.asarray(out)
 
     def write_groups(self, path: str | Path) -> None:
-        """Write every item that has a duplicate: item, split, group, and whether to leave it out."""
+        """Write every item that has a duplicate: item, split, group, and whether to remove it."""
         group, out = self.groups(), self.to_leave_out()
         rows = np.flatnonzero(group >= 0)[np.argsort(group[group >= 0], kind="stable")]
         table = pa.table(
@@ -101,7 +101,7 @@ class Duplicates(Table):
         write_rows(table.schema, iter([table]), path)
 
     def leaking(self, split: str, into: str) -> int:
-        """How many items of `split` have a duplicate, another item, in the split `into`."""
+        """The number of items of `split` with a duplicate in the split `into`."""
         group, own, other = self.groups(), self.splits.index(split), self.splits.index(into)
         if own == other:
             n = np.bincount(group[(self.split == own) & (group >= 0)])
@@ -110,7 +110,7 @@ class Duplicates(Table):
         return int(np.isin(group[self.split == own], there).sum())
 
     def n_of_other_labels(self) -> int:
-        """How many pairs have different labels; 0 where labels are not known."""
+        """The number of pairs with different labels; 0 without labels."""
         labels = self.labels
         if labels is None:
             return 0
@@ -120,10 +120,10 @@ class Duplicates(Table):
 def find_duplicates(
     splits: Mapping[str, Inputs], *, distance: float | None = None, shift: int = 1, near: bool = True
 ) -> Duplicates:
-    """All duplicates within and across `splits`, which are named in order: what repeats an earlier one is redundant.
+    """All duplicates within and across `splits`; later copies of earlier items are redundant.
 
-    Pictures are near within `distance`, moved by up to `shift` pixels (see `near_images`). Without a distance, 0.01 for
-    grey pictures and 0.05 for colour.
+    Images are near within `distance`, shifted by up to `shift` pixels (see `image_distance`). The default distance is
+    0.01 for gray images and 0.05 for color.
     """
     if distance is not None:
         share("distance", distance)
@@ -137,13 +137,13 @@ def find_duplicates(
         labels = tuple(label for each in inputs for label in each.labels or ())
     n_flat, kinds, found = 0, [], []
     if inputs[0].texts is None:
-        pictures = np.concatenate([_with_colours(each.images) for each in inputs if each.images is not None])
+        pictures = np.concatenate([_with_colors(each.images) for each in inputs if each.images is not None])
         exact = _same([_digest(picture) for picture in pictures])
         found.append((exact, np.zeros(len(exact)), EXACT))
         if near:
-            # One picture of each exact group stands for all.
+            # Only the first image of each exact group is compared.
             alone = np.setdiff1d(np.arange(len(items)), exact[:, 1])
-            usual = GREY_DISTANCE if pictures.shape[3] == 1 else COLOUR_DISTANCE
+            usual = GRAY_DISTANCE if pictures.shape[3] == 1 else COLOR_DISTANCE
             pairs = near_pairs(pictures[alone], distance=usual if distance is None else distance, shift=shift)
             rows = np.stack([alone[pairs.first], alone[pairs.second]], axis=1)
             found.append((rows, pairs.distance, NEAR))
@@ -154,8 +154,8 @@ def find_duplicates(
         found.append((exact, np.zeros(len(exact)), EXACT))
         if near:
             alone = np.setdiff1d(np.arange(len(items)), exact[:, 1])
-            plain = _same([normalised(texts[row]).encode("utf-8", "surrogatepass") for row in alone])
-            found.append((alone[plain], np.zeros(len(plain)), NORMALISED))
+            plain = _same([normalized(texts[row]).encode("utf-8", "surrogatepass") for row in alone])
+            found.append((alone[plain], np.zeros(len(plain)), NORMALIZED))
     rows = np.concatenate([pairs for pairs, _, _ in found])
     kinds = [kind for pairs, _, kind in found for _ in range(len(pairs))]
     apart = np.concatenate([values for _, values, _ in found])
@@ -166,8 +166,8 @@ def find_duplicates(
     )  # fmt: skip
 
 
-def normalised(text: str) -> str:
-    """The text without case, punctuation and extra spaces, in one form of Unicode; itself where nothing were left."""
+def normalized(text: str) -> str:
+    """The text without case, punctuation and extra spaces, in Unicode NFKC; unchanged if nothing is left."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = "".join(" " if unicodedata.category(c)[0] in "PZC" else c for c in folded).split()
     return " ".join(words) or text
@@ -178,26 +178,26 @@ def _digest(picture: np.ndarray) -> bytes:
 
 
 def _same(keys: Sequence[bytes]) -> Int[np.ndarray, "pairs 2"]:
-    """Every key's row that is not its first, with that first."""
+    """Pairs of the first row with the same key and each later row."""
     first: dict[bytes, int] = {}
     pairs = [(first[key], row) for row, key in enumerate(keys) if first.setdefault(key, row) != row]
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
-def _with_colours(images: np.ndarray) -> np.ndarray:
+def _with_colors(images: np.ndarray) -> np.ndarray:
     return images if images.ndim == 4 else images[..., None]
 
 
 def _check_alike(splits: Mapping[str, Inputs]) -> None:
     if not splits:
-        raise BadTable("no inputs", "at least one set", "name a file", "no-items")
+        raise BadTable("no inputs", "at least one set", "give a file", "no-items")
     first_name, first = next(iter(splits.items()))
     for name, each in splits.items():
         if _what(each) != _what(first):
             raise BadTable(
                 f"{_what(each)} in {name}",
                 f"the same as in {first_name}: {_what(first)}",
-                "bring all splits to one size and number of colours, or compare like with like",
+                "use the same size and number of colors in all splits",
                 "wrong-shape",
                 each.path,
             )
@@ -206,5 +206,5 @@ def _check_alike(splits: Mapping[str, Inputs]) -> None:
 def _what(inputs: Inputs) -> str:
     if inputs.images is None:
         return "texts"
-    height, width, colours = _with_colours(inputs.images).shape[1:]
-    return f"images of {height} x {width} pixels in {colours} colour{'s' * (colours != 1)}"
+    height, width, colors = _with_colors(inputs.images).shape[1:]
+    return f"images of {height} x {width} pixels in {colors} color{'s' * (colors != 1)}"

@@ -1,12 +1,11 @@
-"""Near images: all pairs of pictures that are nearly the same, though brighter, noisier or moved by a pixel.
+"""Near-duplicate images: all pairs that are nearly the same up to brightness, contrast, noise and small shifts.
 
-The distance of two pictures is 1 - the correlation of their pixels (all colours together) where they are moved against
-each other so that it is least, by at most `shift` pixels a side: 0 for pictures that differ in brightness and contrast
-alone. A margin of `shift` pixels is left out, so that what moved over the edge does not count: of one picture the
-middle is taken, of the other as much from further down or to a side.
+The distance of two images is 1 minus the correlation of their pixels (all colors together), minimized over shifts of
+at most `shift` pixels: 0 for images that differ only in brightness and contrast. A margin of `shift` pixels is cut off,
+so that both windows always have content.
 
-No pair is missed: standardised pixels are projected onto their leading principal axes, which can only bring pictures
-nearer, pairs that stay apart there are let go a block at a time, and the rest is compared pixel by pixel.
+No pair is missed: standardized pixels are projected onto principal axes, which can only reduce distances; pairs that
+are far apart there are discarded in blocks, and the rest is compared pixel by pixel.
 """
 
 from __future__ import annotations
@@ -20,25 +19,24 @@ from jaxtyping import Float, Float32, Int, UInt8
 from sfumato.tables.errors import BadTable
 
 AXES = 32
-"""Principal axes that pairs are looked for along."""
+"""The number of principal axes for the search."""
 COARSEST = 32
-"""Pictures are averaged down to at most so many pixels a side before axes are found."""
+"""Images are reduced to at most this many pixels per side before the axes are computed."""
 SAMPLED = 4_000
-"""Pictures that the axes are found from; any axes find all pairs, good ones find them sooner."""
+"""The number of images used to compute the axes; any axes find all pairs, good ones are faster."""
 ROWS_AT_ONCE, COLUMNS_AT_ONCE, COMPARED_AT_ONCE = 512, 4_096, 2_048
 MOST_PAIRS = 1_000_000
 FLAT = 1.0
-"""Pictures whose grey levels spread less than this have nothing to compare."""
+"""Images with a smaller standard deviation of gray levels have no content to compare."""
 SLACK = 1e-5
-"""What rounding to 32 bits may do to a distance."""
+"""The rounding error of distances in 32 bits."""
 
-Pictures = UInt8[np.ndarray, "pictures height width colours"]
+Pictures = UInt8[np.ndarray, "pictures height width colors"]
 
 
 @dataclass(frozen=True, eq=False)
 class NearPairs:
-    """Rows of pictures that are near each other, `first` before `second`, each pair once; and how many pictures were
-    too flat to be compared."""
+    """Pairs of rows of near images, `first` before `second`; and the number of images too flat to compare."""
 
     first: Int[np.ndarray, "pairs"]
     second: Int[np.ndarray, "pairs"]
@@ -47,14 +45,14 @@ class NearPairs:
 
 
 def near_pairs(images: Pictures, *, distance: float, shift: int) -> NearPairs:
-    """All pairs at most `distance` apart, moved by at most `shift` pixels against each other."""
+    """All pairs at most `distance` apart, shifted by at most `shift` pixels."""
     shift = min(shift, (min(images.shape[1:3]) - 1) // 4)
-    centre = _window(images, shift, 0, 0)
-    textured = np.flatnonzero(_spread(centre) >= FLAT)
+    center = _window(images, shift, 0, 0)
+    textured = np.flatnonzero(_spread(center) >= FLAT)
     if not len(textured):
         return NearPairs(textured, textured, np.empty(0), len(images))
-    axes = _axes(centre[textured[:: max(1, len(textured) // SAMPLED)]])
-    here = _placed(centre[textured], axes)
+    axes = _axes(center[textured[:: max(1, len(textured) // SAMPLED)]])
+    here = _placed(center[textured], axes)
     nearest: dict[int, float] = {}
     for dy, dx in _moves(shift):
         moved = _window(images, shift, dy, dx)
@@ -62,10 +60,10 @@ def near_pairs(images: Pictures, *, distance: float, shift: int) -> NearPairs:
         there = here if not (dy or dx) else _placed(moved[usable], axes)
         for i, j in _joined(here, there, distance):
             one, other = textured[i], usable[j]
-            # Without a move each pair would come twice.
+            # Without a shift each pair would occur twice.
             kept = one < other if not (dy or dx) else one != other
             one, other = one[kept], other[kept]
-            apart = _apart(centre, moved, one, other)
+            apart = _apart(center, moved, one, other)
             near = apart <= distance
             keys = np.minimum(one, other)[near] * len(images) + np.maximum(one, other)[near]
             for key, value in zip(keys.tolist(), apart[near].tolist(), strict=True):
@@ -78,14 +76,14 @@ def near_pairs(images: Pictures, *, distance: float, shift: int) -> NearPairs:
 
 
 def _moves(shift: int) -> list[tuple[int, int]]:
-    """Every move of one picture against another; its opposite is the same with the two exchanged."""
+    """All shifts of one image against another, without opposites, which exchange the two images."""
     span = range(-shift, shift + 1)
     return [(dy, dx) for dy in range(shift + 1) for dx in span if dy > 0 or dx >= 0]
 
 
 def _window(
     images: Pictures, margin: int, dy: int, dx: int
-) -> UInt8[np.ndarray, "pictures inner_height inner_width colours"]:
+) -> UInt8[np.ndarray, "pictures inner_height inner_width colors"]:
     height, width = images.shape[1:3]
     return images[:, margin + dy : height - margin + dy, margin + dx : width - margin + dx]
 
@@ -99,7 +97,7 @@ def _spread(images: Pictures) -> Float[np.ndarray, "pictures"]:
 
 
 def _standard(images: Pictures) -> Float32[np.ndarray, "pictures pixels"]:
-    """The pixels, their mean taken off, as vectors of length 1."""
+    """The pixels minus their mean, as vectors of length 1."""
     flat = images.reshape(len(images), -1).astype(np.float32)
     flat -= flat.mean(axis=1, keepdims=True)
     flat /= np.sqrt(np.einsum("ij,ij->i", flat, flat))[:, None]
@@ -107,17 +105,17 @@ def _standard(images: Pictures) -> Float32[np.ndarray, "pictures pixels"]:
 
 
 def _coarse(images: Pictures) -> Float32[np.ndarray, "pictures cells"]:
-    """Standardised pictures, their colours summed and their pixels joined in cells: an orthogonal projection."""
-    height, width, colours = images.shape[1:]
-    summed = _standard(images).reshape(-1, colours) @ np.full(colours, colours**-0.5, np.float32)
-    grey = summed.reshape(len(images), height, width)
+    """Standardized images with colors summed and pixels joined into cells: an orthogonal projection."""
+    height, width, colors = images.shape[1:]
+    summed = _standard(images).reshape(-1, colors) @ np.full(colors, colors**-0.5, np.float32)
+    gray = summed.reshape(len(images), height, width)
     for axis, size in ((1, height), (2, width)):
         if size <= COARSEST:
             continue
         begins = np.unique(np.arange(min(size, COARSEST)) * size // min(size, COARSEST))
         lengths = np.diff([*begins.tolist(), size]).astype(np.float32)
-        grey = np.add.reduceat(grey, begins, axis=axis) / np.sqrt(lengths[:, None] if axis == 1 else lengths)
-    return np.asarray(grey.reshape(len(images), -1), np.float32)
+        gray = np.add.reduceat(gray, begins, axis=axis) / np.sqrt(lengths[:, None] if axis == 1 else lengths)
+    return np.asarray(gray.reshape(len(images), -1), np.float32)
 
 
 def _axes(images: Pictures) -> Float32[np.ndarray, "cells axes"]:
@@ -136,10 +134,10 @@ def _placed(images: Pictures, axes: Float32[np.ndarray, "cells axes"]) -> Float3
 def _joined(
     here: Float32[np.ndarray, "one axes"], there: Float32[np.ndarray, "other axes"], distance: float
 ) -> Iterator[tuple[Int[np.ndarray, "some"], Int[np.ndarray, "some"]]]:
-    """Rows of `here` and `there` whose places are near enough, block by block.
+    """Rows of `here` and `there` that are near enough, in blocks.
 
     For vectors of length 1, a correlation of 1 - d is a squared distance of 2 d. Both sides are sorted along the first
-    axis, so that a block meets only what can be near it.
+    axis, so that a block is compared only with rows that can be near.
     """
     radius = np.sqrt(2 * distance) + SLACK
     order, other_order = np.argsort(here[:, 0], kind="stable"), np.argsort(there[:, 0], kind="stable")
@@ -157,28 +155,28 @@ def _joined(
 
 
 def _lifted(places: Float32[np.ndarray, "pictures axes"], *, own: bool) -> Float32[np.ndarray, "pictures lifted"]:
-    """Places with two coordinates more, so that an inner product of both sides is minus half a squared distance."""
+    """Coordinates with two more, so that an inner product of both sides is minus half the squared distance."""
     half = -np.einsum("ij,ij->i", places, places)[:, None] / 2
     ones = np.ones_like(half)
     return np.concatenate([places, half, ones] if own else [places, ones, half], axis=1)
 
 
 def _apart(
-    centre: Pictures, moved: Pictures, one: Int[np.ndarray, "pairs"], other: Int[np.ndarray, "pairs"]
+    center: Pictures, moved: Pictures, one: Int[np.ndarray, "pairs"], other: Int[np.ndarray, "pairs"]
 ) -> Float[np.ndarray, "pairs"]:
-    """1 - the correlation of all pixels."""
+    """1 minus the correlation of all pixels."""
     parts = [
-        1.0 - np.einsum("ij,ij->i", _standard(centre[one[part]]), _standard(moved[other[part]]), dtype=np.float64)
+        1.0 - np.einsum("ij,ij->i", _standard(center[one[part]]), _standard(moved[other[part]]), dtype=np.float64)
         for part in (slice(start, start + COMPARED_AT_ONCE) for start in range(0, len(one), COMPARED_AT_ONCE))
     ]
-    # Rounding may make equal pictures a little more than equal.
+    # Rounding may give equal images a distance slightly below 0.
     return np.asarray(np.maximum(np.concatenate([np.empty(0), *parts]), 0.0))
 
 
 def _too_many(distance: float) -> BadTable:
     return BadTable(
         f"more than {MOST_PAIRS:,} pairs within a distance of {distance:g}",
-        "few pictures that are nearly the same",
+        "few images that are nearly the same",
         "choose a smaller distance",
         "too-many-pairs",
     )

@@ -1,8 +1,8 @@
-"""Selecting: which items to ask people about, so many of each class from each region of a data map.
+"""Selection of items to annotate: a quota per class and region of a data map.
 
-How soft-digits was made: most items of a set are easy and teach little about doubt, so ambiguous and hard ones are
-taken as they come and easy ones by quota. It asks for at least 150 easy items a class to learn from, with 70%, 15% and
-15% for training, validation and test: 215 a class.
+As for soft-digits: most items are easy and show little about uncertainty, so all ambiguous and hard items are used, and
+easy ones by quota. It needs at least 150 easy training items per class, with 70%, 15% and 15% for training, validation
+and test: 215 per class.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sfumato.tables.table import Table
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemSelection(Table):
-    """Items to annotate, in the order of the map: their class, their region, and the split they are dealt to."""
+    """Items to annotate, in the order of the map: class, region, and split."""
 
     items: tuple[str, ...]
     labels: tuple[str, ...]
@@ -55,10 +55,10 @@ def select(
     rng: np.random.Generator,
     fill: bool = False,
 ) -> ItemSelection:
-    """So many items of each class from each region as `quota` says, drawn without replacement; None is all there are.
+    """Draw `quota` items per class and region without replacement; None means all.
 
-    `labels` is the class each item came with. A quota that cannot be filled is an error that says what is there; with
-    `fill`, what is there is taken, with a warning. The same rng state draws the same items.
+    `labels` holds the original label of each item. A quota that cannot be filled is an error with the numbers there;
+    with `fill`, all available items are used, with a warning. The same rng state draws the same items.
     """
     items = drawn.items.to_pylist()
     missing = [item for item in items if item not in labels]
@@ -82,7 +82,7 @@ def select(
             if wanted is not None and wanted > len(there):
                 short.append(f"{len(there)} of {wanted} {region} {name}")
             n = len(there) if wanted is None else min(wanted, len(there))
-            # Drawn even where all are taken, so that one cell's size does not move another's draw.
+            # Always draw, so that the size of one cell does not change the draw of another.
             chosen.append(rng.permutation(there)[:n])
     if short and not fill:
         raise BadTable(
@@ -92,7 +92,7 @@ def select(
             "quota",
         )
     if short:
-        warnings.warn(f"took what is there: {listing(short, 6)}", SfumatoWarning, stacklevel=2)
+        warnings.warn(f"used all available items: {listing(short, 6)}", SfumatoWarning, stacklevel=2)
     rows = np.sort(np.concatenate([np.empty(0, np.int64), *chosen]))
     return ItemSelection(
         tuple(items[row] for row in rows), tuple(label[rows].tolist()), tuple(REGIONS[k] for k in drawn.region[rows])
@@ -100,9 +100,9 @@ def select(
 
 
 def assign_splits(selection: ItemSelection, shares: Mapping[str, float], *, rng: np.random.Generator) -> ItemSelection:
-    """The selection dealt to splits (`{"train": 0.7, "validation": 0.15, "test": 0.15}`), each class and region alike.
+    """The selection with splits (`{"train": 0.7, "validation": 0.15, "test": 0.15}`), stratified by class and region.
 
-    Within a class and region, splits get their share rounded down, and what is left over goes where most is missing.
+    Within a class and region, shares are rounded down, and the rest goes to the splits that lack most.
     """
     if not shares or any(part <= 0 for part in shares.values()) or abs(sum(shares.values()) - 1) > 1e-9:
         raise BadSetting(f"the shares {dict(shares)}", "shares above 0 that sum to 1", "choose other shares")

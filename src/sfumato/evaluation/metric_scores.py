@@ -23,7 +23,7 @@ NEEDS = {
     "original": "needs the original labels",
     "class_order": "needs classes that have an order: say so with the setting ordered",
 }
-"""What a metric may need besides predictions and people's labels: an attribute of `MatchedLabels`, and the message."""
+"""Additional inputs that a metric may need: an attribute of `MatchedLabels`, and the message if it is missing."""
 
 
 def score(

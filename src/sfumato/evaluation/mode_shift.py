@@ -1,7 +1,7 @@
-"""Mode shift: of what training on people's labels gains, how much is other classes, and how much is doubt?
+"""Mode shift: how much of the gain from people's labels is due to other classes, and how much to uncertainty.
 
-People's majority is not always the class an item came with. Hard training on the original classes, hard training on
-the majority and soft training make the gain two steps:
+People's majority class is not always the original label. The gain from hard training on original labels to soft
+training has two parts, with hard training on the majority in between:
 
     soft - hard = (majority - hard) + (soft - majority)
                    other classes       doubt
@@ -25,9 +25,9 @@ PARTS = ("other classes", "doubt", "both")
 
 @dataclass(frozen=True)
 class Shift:
-    """One part of a gain: the paired difference between two targets, a metric against one kind of label.
+    """One part of the gain: the paired difference between two targets, for a metric against one kind of label.
 
-    `share` is how much of the whole it is, NaN where the whole is not clear of 0 over seeds.
+    `share` is its share of the whole gain, NaN if the interval of the whole over seeds contains 0.
     """
 
     network: str
@@ -51,7 +51,7 @@ class Shift:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModeShift(Table):
-    """Three rows a network, metric, kind of label and condition: two parts and the whole."""
+    """Three rows per network, metric, kind of label and condition: two parts and the whole."""
 
     shifts: tuple[Shift, ...]
 
@@ -72,9 +72,9 @@ def mode_shift(
     soft: str = "soft",
     rng: np.random.Generator | None = None,
 ) -> ModeShift:
-    """The parts of the gain from `hard` to `soft`, by kind of label scored against (the keys of `measured`).
+    """The parts of the gain from `hard` to `soft`, per kind of label (the keys of `measured`).
 
-    All of them paired over the seeds that the three targets share, so that the parts add up.
+    Paired over the seeds that the three targets share, so that the parts add up.
     """
     rng = np.random.default_rng(0) if rng is None else rng
     shifts: list[Shift] = []
@@ -87,7 +87,7 @@ def mode_shift(
 
 
 def check_targets(found: Sequence[str], needed: Sequence[str] = ("hard", "majority", "soft")) -> None:
-    """An error unless all three targets were trained."""
+    """Raise unless all three targets were trained."""
     for target in needed:
         if target not in found:
             raise unknown("target", target, found, fix=f"a mode shift needs runs of {', '.join(needed)}")

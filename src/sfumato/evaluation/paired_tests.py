@@ -1,4 +1,4 @@
-"""Paired tests: is a difference over a few seeds more than luck, how large is it, and how often was it looked for?"""
+"""Paired tests over seeds: p values, effect sizes, intervals, and corrections for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ from sfumato.tables.bootstrap import Interval
 from sfumato.tables.settings import one_of
 
 MOST_EXACT = 200
-"""Up to so many seeds the distribution of Wilcoxon's statistic is counted out."""
+"""Up to this many seeds the distribution of Wilcoxon's statistic is exact."""
 CORRECTIONS = ("holm", "benjamini-hochberg", "none")
+ONE_SEED = "none: one seed does not show the variation between trainings"
 
 
 @dataclass(frozen=True)
 class TestResult:
-    """A p value, NaN where there is none; `note` then says why."""
+    """A p value; NaN with the reason in `note` if there is none."""
 
     p: float
     note: str = ""
 
 
 def t_interval(values: Float[np.ndarray, "seeds"], level: float) -> Interval:
-    """Student's interval for the mean over all seeds there could be (Student 1908)."""
+    """Student's t interval for the mean over seeds (Student 1908)."""
     n = len(values)
     if not np.isfinite(values).all():
         return Interval(np.nan, np.nan, "none: not finite for every seed")
     if n < 2:
-        return Interval(np.nan, np.nan, "none: one seed says nothing of another training")
+        return Interval(np.nan, np.nan, ONE_SEED)
     half = float(stdtrit(n - 1, (1 + level) / 2) * values.std(ddof=1) / np.sqrt(n))
     mean = float(values.mean())
     return Interval(mean - half, mean + half, f"another training: {100 * level:g}% t interval over {n} seeds")
 
 
 def paired_t(differences: Float[np.ndarray, "seeds"]) -> TestResult:
-    """The two-sided p of a mean difference of 0, by Student's t."""
+    """The two-sided p value of a mean difference of 0, by Student's t-test."""
     n = len(differences)
     if n < 2 or not np.isfinite(differences).all():
         return TestResult(np.nan, "one seed" if n < 2 else "not finite for every seed")
@@ -50,10 +51,10 @@ def paired_t(differences: Float[np.ndarray, "seeds"]) -> TestResult:
 
 
 def wilcoxon(differences: Float[np.ndarray, "seeds"], alpha: float) -> TestResult:
-    """The two-sided p of Wilcoxon's signed-rank test (1945), counted out, ties and all; differences of 0 are left out.
+    """The exact two-sided p value of Wilcoxon's signed-rank test (1945), with ties; differences of 0 are omitted.
 
-    Where so few seeds cannot reach `alpha` whatever they say, there is a note instead of a p: n seeds give no less
-    than 2 / 2^n, which is .0625 for five and .031 for six.
+    If `alpha` cannot be reached with so few seeds, there is a note instead: n seeds give at least 2 / 2^n, which is
+    0.0625 for five and 0.031 for six.
     """
     kept = differences[differences != 0]
     n = len(kept)
@@ -63,12 +64,12 @@ def wilcoxon(differences: Float[np.ndarray, "seeds"], alpha: float) -> TestResul
     if least > alpha:
         enough = int(np.ceil(1 - np.log2(alpha)))
         seeds = f"{n} seeds" if n == len(differences) else f"{n} seeds that differ"
-        return TestResult(np.nan, f"{seeds} cannot reach {alpha:g} (least {min(least, 1.0):.4f}); {enough} could")
+        return TestResult(np.nan, f"{seeds} cannot reach {alpha:g} (at least {min(least, 1.0):.4f}); {enough} could")
     if n > MOST_EXACT:
         from scipy.stats import wilcoxon as of_scipy
 
         return TestResult(float(of_scipy(kept, method="asymptotic").pvalue))
-    # Ranks doubled, so that those shared by ties are whole numbers too.
+    # Doubled ranks, so that the mean ranks of ties are whole numbers.
     _, own, times = np.unique(np.abs(kept), return_inverse=True, return_counts=True)
     doubled = (2 * np.cumsum(times) - times + 1)[own]
     ways = np.zeros(int(doubled.sum()) + 1)
@@ -82,9 +83,9 @@ def wilcoxon(differences: Float[np.ndarray, "seeds"], alpha: float) -> TestResul
 
 
 def d_z(differences: Float[np.ndarray, "seeds"]) -> float:
-    """Cohen's d of paired differences, mean over standard deviation, corrected for few seeds (Hedges 1981).
+    """Cohen's d of paired differences (mean / standard deviation), corrected for few seeds (Hedges 1981).
 
-    NaN under three seeds, and where every seed gives the same difference.
+    NaN with fewer than three seeds, and if every seed gives the same difference.
     """
     n = len(differences)
     if n < 3 or np.isnan(paired_t(differences).p):
@@ -97,10 +98,10 @@ def d_z(differences: Float[np.ndarray, "seeds"]) -> float:
 def probability_of_improvement(
     better: Float[np.ndarray, "seeds"], worse: Float[np.ndarray, "other_seeds"], *, high_is_better: bool
 ) -> float:
-    """How often a training of the one beats a training of the other, any seed against any; ties count half.
+    """The probability that a run of one is better than a run of the other, over all pairs of seeds; ties count half.
 
-    Mann and Whitney's U over all pairs (Agarwal et al. 2021, *Deep reinforcement learning at the edge of the
-    statistical precipice*).
+    Mann-Whitney U over all pairs (Agarwal et al. 2021, *Deep reinforcement learning at the edge of the statistical
+    precipice*).
     """
     if np.isnan(better).any() or np.isnan(worse).any():
         return float("nan")
@@ -110,7 +111,7 @@ def probability_of_improvement(
 
 
 def items_interval(drawn: Float[np.ndarray, "seeds draws"], level: float, over: str) -> Interval:
-    """The percentile interval of the mean over these seeds, for other items."""
+    """The percentile interval for other items, of the mean over these seeds."""
     values = drawn.mean(axis=0)
     return _percentiles(values, level, f"other items, these trainings: bootstrap over {over}")
 
@@ -118,17 +119,17 @@ def items_interval(drawn: Float[np.ndarray, "seeds draws"], level: float, over: 
 def both_interval(
     drawn: Float[np.ndarray, "seeds draws"], level: float, over: str, rng: np.random.Generator
 ) -> Interval:
-    """A two-way bootstrap: items are drawn anew, and seeds weighed anew, each on its own (as in Owen 2007, *The
-    pigeonhole bootstrap*).
+    """A two-way bootstrap: items are resampled and seeds reweighted independently (as in Owen 2007, *The pigeonhole
+    bootstrap*).
 
-    Drawing so few seeds gives few different means, and an interval that is too narrow: of three seeds at 90% it held
-    the truth 87% of the time. How far seeds lie from their mean is instead multiplied by normal numbers, stretched so
-    that without any luck of items this is the t interval. What seeds and items do together counts more than once, so
-    the interval is if anything too wide.
+    Resampling few seeds gives an interval that is too narrow: with three seeds the 90% interval covered the truth 87%
+    of the time. Instead the deviations of seeds from their mean are multiplied by normal variables, scaled so that
+    without variation between items this is the t interval. The interaction of seeds and items counts more than once, so
+    the interval is slightly too wide.
     """
     n, draws = drawn.shape
     if n < 2:
-        return Interval(np.nan, np.nan, "none: one seed says nothing of another training")
+        return Interval(np.nan, np.nan, ONE_SEED)
     mean = drawn.mean(axis=0)
     apart = (rng.standard_normal((n, draws)) * (drawn - mean)).mean(axis=0)
     upper = (1 + level) / 2
@@ -142,16 +143,16 @@ def _percentiles(values: Float[np.ndarray, "draws"], level: float, how: str) -> 
     if not len(defined):
         return Interval(np.nan, np.nan, "none: there are no draws of items")
     if np.ptp(defined) < 1e-12:
-        return Interval(np.nan, np.nan, "none: every resample gives the same")
+        return Interval(np.nan, np.nan, "none: every resample gives the same value")
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), f"{how}, {100 * level:g}%")
 
 
 def corrected(p: Sequence[float], how: str) -> list[float]:
-    """p values as large as they must be because there are several; those that are NaN were not looked at.
+    """p values corrected for multiple comparisons; NaN values do not count.
 
-    `holm` (Holm 1979) keeps the chance of a single false finding down; `benjamini-hochberg` (1995) the share of
-    findings that are false, which lets more through.
+    `holm` (Holm 1979) controls the probability of any false finding; `benjamini-hochberg` (1995) the share of false
+    findings, which is less strict.
     """
     one_of("correction", how, CORRECTIONS)
     values = np.asarray(p, np.float64)

@@ -1,4 +1,4 @@
-"""Paper tables: scores and comparisons as they stand in a paper, in Markdown, LaTeX or CSV."""
+"""Tables of scores and comparisons for publications, in Markdown, LaTeX or CSV."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class TableCell:
-    """A figure with the half of its interval (NaN: none), or a text."""
+    """A number with half of its interval (NaN: none), or a text."""
 
     value: float = np.nan
     half: float = np.nan
     is_best: bool = False
     mark: str = ""
-    """What stands behind the figure: `*` where a difference is shown."""
+    """Printed after the number: `*` for a significant difference."""
     text: str | None = None
     signed: bool = False
 
 
 @dataclass(frozen=True)
 class PaperTable:
-    """Rows of cells under a head; `note` says how to read it."""
+    """Rows of cells with a header; `note` explains them."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[TableCell, ...], ...]
@@ -77,7 +77,7 @@ class PaperTable:
         return "\n".join([*note, *lines]) + "\n"
 
     def csv(self) -> str:
-        """Figures unrounded, the halves of their intervals in columns of their own."""
+        """Numbers are not rounded; halves of intervals are in separate columns."""
         has_half = [any(not np.isnan(row[k].half) for row in self.rows) for k in range(len(self.head))]
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
@@ -97,7 +97,7 @@ class PaperTable:
         return out.getvalue()
 
     def write(self, path: str | Path) -> None:
-        """Write as the name says: `.md`, `.tex` or `.csv`."""
+        """Write in the format of the file name: `.md`, `.tex` or `.csv`."""
         path = Path(path)
         ways: Mapping[str, Callable[[], str]] = {".md": self.markdown, ".tex": self.latex, ".csv": self.csv}
         text = ways[check_ending(path)]()
@@ -120,7 +120,7 @@ class PaperTable:
 
 
 def check_ending(path: Path) -> str:
-    """How `path` ends, or an error unless a table for a paper can be written so."""
+    """The ending of `path`; an error if the format is not supported."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise BadFile(
@@ -133,15 +133,12 @@ def check_ending(path: Path) -> str:
     return ending
 
 
-# --- what there is to show ---
-
-
 def table_of_scores(
     scores: RunScores, metrics: Sequence[Metric], differences: Differences | None = None, *, places: int = PLACES
 ) -> PaperTable:
-    """Targets down, metrics across: the mean over seeds ± half its interval, the best of each network in bold.
+    """Targets in rows, metrics in columns: the mean over seeds ± half its interval, the best of each network in bold.
 
-    With `differences`, what is shown to be better or worse than their baseline has a star.
+    With `differences`, a star marks significant differences from the baseline.
     """
     cells = _Cells(scores.scores, metrics, differences)
     keys = list(dict.fromkeys((score.network, score.condition, score.target) for score in scores.scores))
@@ -161,7 +158,7 @@ def table_of_scores(
 
 
 def table_of_differences(differences: Differences, *, places: int = PLACES) -> PaperTable:
-    """One comparison a row: the difference ± half its interval over seeds, the p value, and the effect sizes."""
+    """One row per comparison: the difference ± half its interval over seeds, the p value, and the effect sizes."""
     head = ("target", "network", "metric", "condition", "difference", "p", "p corrected", "d_z", "P(better)", "verdict")
     rows = tuple(
         (
@@ -179,7 +176,7 @@ def table_of_differences(differences: Differences, *, places: int = PLACES) -> P
 
 
 def table_of_mode_shift(shift: ModeShift, *, places: int = PLACES) -> PaperTable:
-    """A metric and kind of label a row: the two parts of the gain and the whole, ± half their intervals."""
+    """One row per metric and kind of label: the two parts of the gain and the whole, ± half their intervals."""
     head = ("network", "metric", "against", "condition", "other classes", "doubt", "both", "share of doubt")
     rows = []
     for i in range(0, len(shift), 3):
@@ -202,7 +199,7 @@ def table_of_mode_shift(shift: ModeShift, *, places: int = PLACES) -> PaperTable
 
 
 def table_of_cross_label(cross: CrossLabel, metrics: Sequence[Metric], *, places: int = PLACES) -> PaperTable:
-    """Trained on each target (down), scored against each kind of label (across), a block a metric; best in bold."""
+    """Targets in rows, kinds of label in columns, one block per metric; best in bold."""
     better = {metric.name: metric.better for metric in metrics}
     kinds = list(dict.fromkeys(score.against for score in cross.scores))
     blocks = list(dict.fromkeys((score.metric, score.network, score.condition) for score in cross.scores))
@@ -234,7 +231,7 @@ def half_of(row: object) -> float:
 
 @dataclass(frozen=True)
 class _Cells:
-    """Scores by where they stand, and which of them is best."""
+    """Scores by cell, and which is the best."""
 
     scores: tuple[RunScore, ...]
     metrics: Sequence[Metric]
@@ -242,7 +239,7 @@ class _Cells:
 
     @cached_property
     def _together(self) -> dict[tuple[str, str, str], list[RunScore]]:
-        """Scores that stand beside each other: those of all targets."""
+        """The scores of all targets per network, metric and condition."""
         found: dict[tuple[str, str, str], list[RunScore]] = {}
         for score in self.scores:
             found.setdefault((score.network, score.metric, score.condition), []).append(score)
@@ -250,7 +247,7 @@ class _Cells:
 
     @cached_property
     def _shown(self) -> set[tuple[str, str, str, str]]:
-        """Where a difference is shown."""
+        """The cells with a significant difference."""
         differences = self.differences.differences if self.differences else ()
         return {(each.target, each.network, each.metric, each.condition) for each in differences if each.verdict}
 
@@ -274,7 +271,7 @@ def _cell_of(score: RunScore | None, best: float, mark: str = "") -> TableCell:
 
 
 def _best(values: Sequence[float], better: Better) -> float:
-    """The best of the values; NaN where there are fewer than two, or neither way is better."""
+    """The best of the values; NaN with fewer than two, or if neither direction is better."""
     found = [value for value in values if not np.isnan(value)]
     if len(found) < 2 or better is Better.NEITHER:
         return float("nan")
@@ -286,7 +283,7 @@ def _arrowed(name: str, better: Better) -> str:
 
 
 def _covered(rows: Sequence[object]) -> str:
-    """What the intervals cover, in the words of the first that has one."""
+    """The method of the first interval."""
     kinds = [str(row.covers) for row in rows]  # type: ignore[attr-defined]
     return next((kind for kind in kinds if not kind.startswith("none")), "no interval (one seed)")
 

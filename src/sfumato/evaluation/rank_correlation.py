@@ -1,10 +1,8 @@
-"""Sharing: the variance of a figure over pairs or triplets that have items in common.
+"""Spearman's rank correlation with an interval over items, also for pairs and triplets that share items.
 
-Rank correlation: Spearman's rho of two columns, and how far it would move if other items had been looked at.
-
-The interval is linearised: how much every row pulls at rho is worked out in closed form, ranks that move with it
-included (the infinitesimal jackknife, Efron 1982), rows that share an item are taken together (Aronow, Samii and
-Assenova 2015), and the sum of squares is the variance. Nothing is drawn at random.
+The interval is linearized: the influence of every row on rho is computed in closed form, including its effect on ranks
+(the infinitesimal jackknife, Efron 1982); rows that share an item are grouped (Aronow, Samii and Assenova 2015), and
+the sum of squares is the variance. Nothing is random.
 """
 
 from __future__ import annotations
@@ -22,9 +20,9 @@ from sfumato.tables.bootstrap import Interval
 def shared_variance(pull: Float[np.ndarray, "rows"], members: Int[np.ndarray, "rows shared"]) -> float:
     """The sum of `pull[p] * pull[q]` over all rows p, q that share an item, each pair of rows once.
 
-    `pull` is how much each row moves the figure, `members` the items a row is about, all different. Rows that share
-    several items would be counted for each; sums over two items at a time take that off again, and so on (Cameron,
-    Gelbach and Miller 2011; for pairs Aronow, Samii and Assenova 2015).
+    `pull` is the influence of each row, `members` the items of a row, all different. Rows that share several items are
+    counted once by inclusion and exclusion (Cameron, Gelbach and Miller 2011; for pairs Aronow, Samii and Assenova
+    2015).
     """
     ordered = np.sort(members, axis=1)
     total = 0.0
@@ -47,12 +45,12 @@ def _squared_sums(keys: Int[np.ndarray, "rows shared"], pull: Float[np.ndarray, 
 
 
 FEWEST = 4
-"""Rows under which a correlation has no interval."""
+"""With fewer rows a correlation has no interval."""
 
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """Spearman's rho over `n` rows, with its interval; NaN where either column is the same throughout."""
+    """Spearman's rho over `n` rows, with its interval; NaN if a column is constant."""
 
     rho: float
     interval: Interval
@@ -60,7 +58,7 @@ class RankCorrelation:
 
 
 def spearman(x: Float[np.ndarray, "rows"], y: Float[np.ndarray, "rows"]) -> float:
-    """The correlation of ranks, tied values sharing their mean rank; NaN where either column never changes."""
+    """The correlation of ranks, ties with their mean rank; NaN if a column is constant."""
     one, other = rankdata(x) - (len(x) + 1) / 2, rankdata(y) - (len(y) + 1) / 2
     lengths = float(np.sqrt((one @ one) * (other @ other)))
     return float(one @ other) / lengths if lengths > 0 else np.nan
@@ -75,8 +73,8 @@ def rank_correlation(
 ) -> RankCorrelation:
     """Spearman's rho with an interval over items.
 
-    `members` are the items each row is about, by number, where rows are about several (pairs, say) and so hang
-    together; without, every row is about an item of its own.
+    `members` are the item numbers of each row, if rows are about several items (for example pairs); by default every
+    row is a different item.
     """
     rho = spearman(x, y)
     if np.isnan(rho):
@@ -98,7 +96,7 @@ def rank_correlation(
 def rho_interval(
     rho: float, variance: float, *, level: float, n_units: int, how: str = "linearised over items"
 ) -> Interval:
-    """The interval around `rho` on Fisher's scale (artanh), with Student's t for `n_units` drawn."""
+    """The interval around `rho` on Fisher's artanh scale, with Student's t for `n_units` units."""
     if not variance > 0 or abs(rho) >= 1 - 1e-12:
         return _none("nothing varies")
     half = float(t.ppf((1 + level) / 2, n_units - 1)) * np.sqrt(variance) / (1 - rho**2)
@@ -107,10 +105,10 @@ def rho_interval(
 
 
 def pulls(x: Float[np.ndarray, "rows"], y: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "rows"]:
-    """How much rho changes with the weight of each row: its derivative where all weights are 1.
+    """The derivative of rho with respect to the weight of each row, at weights of 1.
 
-    With ranks R, S about their means, C = sum R S, A = sum R^2, B = sum S^2, rho = C / sqrt(A B). A row's weight counts
-    in the sums directly, and by pushing up the ranks of all rows above it (by half, where they tie).
+    With centered ranks R, S, C = sum R S, A = sum R^2, B = sum S^2, rho = C / sqrt(A B). A row's weight changes the
+    sums directly, and by increasing the ranks of all rows above it (by half for ties).
     """
     one, other = rankdata(x) - (len(x) + 1) / 2, rankdata(y) - (len(y) + 1) / 2
     a, b, c = float(one @ one), float(other @ other), float(one @ other)
@@ -121,7 +119,7 @@ def pulls(x: Float[np.ndarray, "rows"], y: Float[np.ndarray, "rows"]) -> Float[n
 
 
 def _above(x: Float[np.ndarray, "rows"], values: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "rows"]:
-    """For each row the sum of `values` over rows with a larger x, and half of it over those with the same."""
+    """For each row the sum of `values` over rows with a larger x, plus half of the sum over ties."""
     order = np.argsort(x, kind="stable")
     ends: Bool[np.ndarray, "rows"] = np.append(x[order][1:] != x[order][:-1], True)
     group = np.cumsum(ends) - ends

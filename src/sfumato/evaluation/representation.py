@@ -1,7 +1,4 @@
-"""Features: what a network, or anything else, makes of each item, as an items x dims array in an npz.
-
-Representation: does the geometry of a network's features agree with how alike people find items?
-"""
+"""Representations: agreement between a network's features (items x dims, in an npz) and human similarity judgments."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ from sfumato.tables.settings import between_0_and_1
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """One finite vector an item."""
+    """One finite vector per item."""
 
     items: tuple[str, ...]
     values: Float[np.ndarray, "items dims"]
@@ -50,34 +47,34 @@ class Features:
     def __post_init__(self) -> None:
         if len(self.items) != len(self.values) or not len(self.values) or not self.values.shape[1]:
             found = f"{len(self.items):,} ids for features of shape {self.values.shape}"
-            raise self._bad(found, "one id a row, at least one row and dimension", "wrong-shape", "save both anew")
+            raise self._bad(found, "one id per row, at least one row and dimension", "wrong-shape", "save both again")
         if len(set(self.items)) < len(self.items):
             doubled = next(item for item in self.items if self.items.count(item) > 1)
-            raise self._bad(f"the id {show(doubled)} twice", "each item once", "doubled-item", "keep one row an item")
+            raise self._bad(f"the id {show(doubled)} twice", "each item once", "doubled-item", "keep one row per item")
         bad = ~np.isfinite(self.values).all(axis=1)
         if bad.any():
             found = (
                 f"features of {show(self.items[int(np.argmax(bad))])} that are not finite ({int(bad.sum()):,} items)"
             )
-            raise self._bad(found, "finite numbers", "bad-number", "did the network diverge? leave these items out")
+            raise self._bad(found, "finite numbers", "bad-number", "remove these items; the network may have diverged")
 
     @classmethod
     def read(cls, path: str | Path) -> Features:
-        """Features from an npz with `features` and perhaps `items`; without, ids are row numbers as text."""
+        """Features from an npz with `features` and optionally `items`; by default the ids are row numbers."""
         path = Path(path)
         arrays = read_arrays(path)
         values, items = arrays.get("features"), arrays.get("items")
         if values is None or values.ndim != 2 or values.dtype.kind not in "fiu":
             found = "no array features" if values is None else f"features of type {values.dtype}, shape {values.shape}"
-            raise _bad(path, found, "numbers, items x dims, under the name features", "bad-features", "save them anew")
+            raise _bad(path, found, "numbers, items x dims, under the name features", "bad-features", "save them again")
         if items is not None and (items.ndim != 1 or items.dtype.kind not in "Uiu"):
             found = f"items of type {items.dtype} and shape {items.shape}"
-            raise _bad(path, found, "one text or whole number a row", "bad-items", "save them anew")
+            raise _bad(path, found, "one text or whole number per row", "bad-items", "save them again")
         names = map(str, range(len(values)) if items is None else items.tolist())
         return cls(tuple(names), values.astype(np.float64), path)
 
     def rows_of(self, items: Sequence[str]) -> Int[np.ndarray, "asked"]:
-        """The row of each of `items`; -1 for one that is not here."""
+        """The row of each of `items`; -1 if missing."""
         row = {name: i for i, name in enumerate(self.items)}
         return np.array([row.get(name, -1) for name in items], np.int64)
 
@@ -92,39 +89,39 @@ def _bad(path: Path | None, found: str, expected: str, code: str, fix: str) -> B
 
 FEWEST_PAIRS, FEWEST_TRIPLETS, FEWEST_ANNOTATORS = 4, 2, 3
 MOST_GROUPS = 200
-"""Annotators beyond so many are left out by the group, not one by one."""
+"""With more annotators, the jackknife leaves out groups instead of single annotators."""
 
 
 class FeatureSimilarity(StrEnum):
-    """How alike two items are by their features: the larger, the more."""
+    """Similarity of two items by their features: larger is more similar."""
 
     COSINE = "cosine"
     EUCLIDEAN = "euclidean"
-    """Minus the distance."""
+    """The negative distance."""
     DOT = "dot"
 
 
 class SamplingUnit(StrEnum):
-    """Which chance an interval is about."""
+    """What an interval generalizes to."""
 
     ITEMS = "items"
-    """Other items, judged by the same people; pairs and triplets that share an item hang together."""
+    """Other items, judged by the same annotators; pairs and triplets that share an item are correlated."""
     ANNOTATORS = "annotators"
-    """Other people, asked about the same items (a jackknife: each left out in turn)."""
+    """Other annotators of the same items (by jackknife)."""
 
 
 def alike(
     features: Float[np.ndarray, "items dims"], pairs: Int[np.ndarray, "pairs 2"], by: FeatureSimilarity
 ) -> Float[np.ndarray, "pairs"]:
-    """How alike the items of each pair are, which are rows of `features`."""
+    """The similarity of each pair of rows of `features`."""
     values = features
     if by is FeatureSimilarity.COSINE:
         lengths = np.linalg.norm(features, axis=1, keepdims=True)
         if not lengths[pairs].all():
             raise BadTable(
                 f"{int((lengths == 0).sum()):,} items whose features are all zero",
-                "vectors with a direction",
-                "compare by distance (euclidean), or leave these items out",
+                "vectors that are not zero",
+                "compare by distance (euclidean), or remove these items",
                 "zero-features",
             )
         values = features / np.where(lengths > 0, lengths, 1.0)
@@ -143,12 +140,12 @@ def represent(
     level: float = 0.95,
     rng: np.random.Generator | None = None,
 ) -> Scores:
-    """How well `features` agree with people's judgments among `annotations`, of the kinds similarity and triplet.
+    """How well `features` agree with the judgments in `annotations`, of the kinds similarity and triplet.
 
-    `similarity_spearman`: rho of how alike pairs are with their mean rating; its `floor` is the ceiling, the root of
-    the mean rating's split-half reliability. `leave_one_out_spearman`: how well a person is predicted by the others.
-    `implied_triplet_error`: share of triplets, implied by ratings, that features turn round. `triplet_error`: share of
-    people's own answers that features turn round; its `floor` is how often people differ from most others.
+    `similarity_spearman`: rho of the similarity of pairs with their mean rating; its `floor` is the noise ceiling, the
+    root of the split-half reliability. `leave_one_out_spearman`: how well an annotator is predicted by the others.
+    `implied_triplet_error`: share of triplets, implied by ratings, that features contradict. `triplet_error`: share of
+    answers that features contradict; its `floor` is how often annotators differ from the majority of the others.
     """
     between_0_and_1("level", level)
     rng = np.random.default_rng(0) if rng is None else rng
@@ -158,14 +155,14 @@ def represent(
         scores += _of_ratings(ratings, features, by=by, over=over, level=level, rng=rng)
     if has_kind(annotations, TRIPLET):
         triplets = _known_triplets(triplets_of(annotations), features)
-        refuse_few(len(triplets.members), FEWEST_TRIPLETS, "triplets", "ask people more")
+        refuse_few(len(triplets.members), FEWEST_TRIPLETS, "triplets", "collect more answers")
         floor = triplet_disagreement(triplets)
         scores.append(_triplet_score("triplet_error", triplets, features, by=by, over=over, level=level, floor=floor))
     if not scores:
         raise BadTable(
             f"answers of the kinds {listing(annotations.kind.names.to_pylist())}",
             "similarity ratings or triplets",
-            "ask people how alike items are (docs/elicit.md)",
+            "collect similarity judgments (docs/elicit.md)",
             "no-judgments",
             annotations.path,
         )
@@ -181,7 +178,7 @@ def _of_ratings(
     level: float,
     rng: np.random.Generator,
 ) -> list[Score]:
-    refuse_few(len(ratings.pairs), FEWEST_PAIRS, "rated pairs", "ask people about more pairs")
+    refuse_few(len(ratings.pairs), FEWEST_PAIRS, "rated pairs", "collect ratings of more pairs")
     rows = features.rows_of(ratings.items)
     model = alike(features.values, rows[ratings.pairs], by)
     means = ratings.means()
@@ -236,7 +233,7 @@ def _triplet_score(
         sums = np.bincount(own, weights=pull)
         variance = float(sums @ sums) * n_units / max(n_units - 1, 1)
     if variance <= 0 or n_units < FEWEST_ANNOTATORS:
-        between = Interval(np.nan, np.nan, f"none: {over} agree in everything, or are too few")
+        between = Interval(np.nan, np.nan, f"none: no variation between {over}, or too few")
     else:
         half = float(t.ppf((1 + level) / 2, n_units - 1)) * float(np.sqrt(variance))
         between = Interval(max(value - half, 0.0), min(value + half, 1.0), f"{100 * level:g}% linearised over {over}")
@@ -245,7 +242,7 @@ def _triplet_score(
 
 
 def triplet_errors(triplets: Triplets, features: Features, by: FeatureSimilarity) -> Float[np.ndarray, "answers"]:
-    """1 where the features have x closer to the other one, a half where they cannot tell, else 0."""
+    """1 if the features contradict the answer, 0.5 if both similarities are equal, else 0."""
     place = features.rows_of(triplets.items)[triplets.members]
     closer = alike(features.values, place[:, [0, 1]], by)
     farther = alike(features.values, place[:, [0, 2]], by)
@@ -262,7 +259,7 @@ def _jackknife(
     figure: Callable[[Bool[np.ndarray, "answers"]], float],
     rng: np.random.Generator,
 ) -> float:
-    """The variance of a figure over annotators: it is taken anew with each of them left out."""
+    """The jackknife variance of a value over annotators."""
     people, own = np.unique(annotator, return_inverse=True)
     n_groups = min(len(people), MOST_GROUPS)
     group = np.arange(len(people)) if n_groups == len(people) else rng.permutation(len(people)) % n_groups
@@ -271,7 +268,7 @@ def _jackknife(
 
 
 def _known_ratings(ratings: Ratings, features: Features) -> Ratings:
-    """The ratings of pairs that both have features."""
+    """The ratings of pairs in which both items have features."""
     known = _known(ratings.items, features)[ratings.pairs].all(axis=1)
     _refuse_or_say(int((~known).sum()), len(known), "rated pairs", ratings.items, features)
     kept = known[ratings.pair]
@@ -295,13 +292,13 @@ def _refuse_or_say(n_lost: int, n: int, what: str, items: tuple[str, ...], featu
     if n_lost == n:
         raise BadTable(
             f"{what} of items {listing(items, 3)}, of which none have features ({listing(features.items, 3)})",
-            "features of the items that people judged",
-            "give both the same ids",
+            "features of the judged items",
+            "use the same ids in both",
             "no-common-items",
             features.path,
         )
     if n_lost:
-        _warn(f"{n_lost:,} of {n:,} {what} are left out: an item of theirs has no features")
+        _warn(f"{n_lost:,} of {n:,} {what} are skipped: an item has no features")
 
 
 def _warn(sentence: str) -> None:

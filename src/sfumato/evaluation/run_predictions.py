@@ -1,10 +1,7 @@
-"""Conditions: what was done to the pictures that runs predict, in the order in which they are read.
+"""Predictions of training runs, read from folders and grouped by target, network, seed and condition.
 
-Run folders: what trained networks predict, found under a folder and brought together by target, network, seed and
-condition.
-
-Only files are read here: `run.json` and `predictions.parquet` as `sfumato train`, `shift` and `attack` write
-them, or one table of predictions a file.
+Reads `run.json` and `predictions.parquet` as written by `sfumato train`, `shift` and `attack`, or one table of
+predictions per file.
 """
 
 from __future__ import annotations
@@ -26,20 +23,19 @@ from sfumato.tables.settings import is_whole
 from sfumato.tables.soft_labels import SoftLabels
 
 CLEAN = "clean"
-"""Pictures as they are."""
+"""The condition of unchanged images."""
 NUMBER = re.compile(r"(\d+(?:\.\d+)?)")
 
 
 def order_of(condition: str) -> tuple[int, list[tuple[str, float]]]:
-    """What conditions are sorted by: none first, then clean, then the others by name; numbers in it (severities,
-    steps) count as numbers."""
+    """The sort key of conditions: none first, then clean, then by name with numbers (severities, steps) as numbers."""
     parts = NUMBER.split(condition)
     first = {"": 0, CLEAN: 1}.get(condition, 2)
     return first, [(text, float(number)) for text, number in zip(parts[::2], [*parts[1::2], "-1"], strict=True)]
 
 
 def joined(condition: str, stratum: str) -> str:
-    """A condition and a stratum as one: `gaussian-noise/3: people disagree`; all items are not named beside one."""
+    """A condition and a stratum as one name: `gaussian-noise/3: people disagree`, or only one for all items."""
     if not condition:
         return stratum
     return condition if stratum == ALL else f"{condition}: {stratum}"
@@ -48,15 +44,15 @@ def joined(condition: str, stratum: str) -> str:
 RUN, PREDICTIONS, MODEL = "run.json", "predictions.parquet", "model.safetensors"
 UNFINISHED = "unfinished"
 PRETRAINED = "pretrained"
-"""The target of networks that have not learnt any yet."""
+"""The target of networks that are only pretrained."""
 SEED = re.compile(r"(.+)\.seed-(\d+)")
 
 
 @dataclass(frozen=True, eq=False)
 class RunPredictions:
-    """What one training predicts: the network that learnt a target from a seed, all folds of it together.
+    """The predictions of one network, target and seed, all folds together.
 
-    `condition` is what was done to the pictures (`gaussian-noise/3`, `clean`), empty where the run says nothing of it.
+    `condition` is the change to the images (`gaussian-noise/3`, `clean`), empty if the run has none.
     """
 
     target: str
@@ -71,15 +67,15 @@ class RunPredictions:
 
 
 def read_runs(folder: str | Path) -> list[RunPredictions]:
-    """All runs under `folder` that came to an end, conditions, targets and seeds in order.
+    """All finished runs under `folder`, sorted by condition, target and seed.
 
-    Where no run folder is found, every table in `folder` itself is taken for what one target predicts:
-    `soft.parquet`, or `soft.seed-0.parquet`, `soft.seed-1.parquet` ... of several seeds.
-    A seed that diverged or lacks a fold is left out with a warning.
+    If there is no run folder, every table in `folder` is read as the predictions of one target: `soft.parquet`, or
+    `soft.seed-0.parquet`, `soft.seed-1.parquet` ... for several seeds. Seeds that diverged or lack a fold are skipped
+    with a warning.
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise _bad(folder, "no folder there", "a folder of runs", "check the path", "no-such-folder")
+        raise _bad(folder, "no such folder", "a folder of runs", "check the path", "no-such-folder")
     found = [_read(path) for path in sorted(folder.rglob(RUN)) if UNFINISHED not in path.relative_to(folder).parts]
     if not found:
         return _tables(folder)
@@ -87,7 +83,7 @@ def read_runs(folder: str | Path) -> list[RunPredictions]:
     runs = [run for run in found if run.target != PRETRAINED or run.fold is not None]
     _check_once(runs)
     trained: list[RunPredictions] = []
-    lost: list[str] = []
+    skipped: list[str] = []
     folds: dict[str, set[int | None]] = {}
     together: dict[tuple[str, str, int, str], list[_Run]] = {}
     for run in runs:
@@ -96,21 +92,21 @@ def read_runs(folder: str | Path) -> list[RunPredictions]:
     for (target, network, seed, condition), own in together.items():
         bad = _fault(own, folds[network])
         if bad:
-            lost.append(f"{_named(target, network, seed, condition)} ({bad})")
+            skipped.append(f"{_named(target, network, seed, condition)} ({bad})")
         else:
             table = _joined([run.folder / PREDICTIONS for run in own])
             trained.append(RunPredictions(target, network, seed, table, condition))
-    if lost:
-        more = f" and {len(lost) - 6:,} more" if len(lost) > 6 else ""
-        warnings.warn(f"left out: {one_line(', '.join(lost[:6]))}{more}", SfumatoWarning, stacklevel=2)
+    if skipped:
+        more = f" and {len(skipped) - 6:,} more" if len(skipped) > 6 else ""
+        warnings.warn(f"skipped: {one_line(', '.join(skipped[:6]))}{more}", SfumatoWarning, stacklevel=2)
     if not trained:
-        raise _bad(folder, "no run that came to an end", "at least one", "run the grid again", "no-runs")
+        raise _bad(folder, "no finished run", "at least one", "run the grid again", "no-runs")
     return sorted(trained, key=lambda run: (order_of(run.condition), run.network, run.target, run.seed))
 
 
 @dataclass(frozen=True)
 class _Run:
-    """What `run.json` says that matters here."""
+    """The fields of `run.json` used here."""
 
     folder: Path
     target: str
@@ -138,7 +134,7 @@ def _read(path: Path) -> _Run:
             path,
             f"no {', '.join(wrong)}",
             "a run.json as sfumato train writes it",
-            "take the run's folder away, or run the grid again",
+            "remove the run's folder, or run the grid again",
             "bad-run",
         )
     return _Run(
@@ -153,7 +149,7 @@ def _named(target: str, network: str, seed: int, condition: str) -> str:
 
 
 def _fault(runs: Sequence[_Run], folds: set[int | None]) -> str:
-    """Why a seed cannot be scored; empty where it can."""
+    """Why a seed cannot be scored; empty if it can."""
     if any(run.ended == "diverged" for run in runs):
         return "diverged"
     missing = folds - {run.fold for run in runs}
@@ -163,7 +159,7 @@ def _fault(runs: Sequence[_Run], folds: set[int | None]) -> str:
 
 
 def _warn_of_unfinished(folder: Path) -> None:
-    """Folders of runs that were cut off: their `run.json`, which is written last, is not there."""
+    """Warn of unfinished runs: folders without `run.json`, which is written last."""
     begun = [
         str(path.parent.relative_to(folder))
         for name in (MODEL, PREDICTIONS)
@@ -174,7 +170,7 @@ def _warn_of_unfinished(folder: Path) -> None:
     if begun or cut_off:
         names = sorted({*begun, *cut_off})
         warnings.warn(
-            f"left out {len(names)} trainings that are not finished: {listing(names, 4)}; run the grid again to finish",
+            f"skipped {len(names)} unfinished trainings: {listing(names, 4)}; run the grid again to finish them",
             SfumatoWarning,
             stacklevel=3,
         )
@@ -190,7 +186,7 @@ def _check_once(runs: Sequence[_Run]) -> None:
                 f"the same run in {show(seen[key].name)}: target {run.target}, network {run.network}, "
                 f"seed {run.seed}, fold {run.fold}{under}",
                 "each run once",
-                "score the folders apart, or take one of the two away",
+                "score the folders separately, or remove one of them",
                 "doubled-run",
                 run.folder,
             )
@@ -227,15 +223,15 @@ def _joined(paths: Sequence[Path]) -> SoftLabels:
 
 
 def _tables(folder: Path) -> list[RunPredictions]:
-    """One table of predictions a target and seed."""
+    """Tables of predictions, one per target and seed."""
     _warn_of_unfinished(folder)
     paths = sorted(path for path in folder.iterdir() if path.suffix in (".parquet", ".csv") and path.name != "runs.csv")
     if not paths:
         raise _bad(
             folder,
             "neither runs nor predictions",
-            "folders as sfumato train writes them, or a table of predictions a target (soft.parquet)",
-            "train with sfumato train, or name the folder the predictions stand in",
+            "folders as sfumato train writes them, or one table of predictions per target (soft.parquet)",
+            "train with sfumato train, or give the folder with the predictions",
             "no-runs",
         )
     trained = []

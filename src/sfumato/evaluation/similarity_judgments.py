@@ -1,7 +1,5 @@
-"""Judgments of similarity: how alike people find pairs of items, and which of two a third is closer to.
-
-Ceilings: how near to people's mean judgment anything can come, given how far they agree among themselves.
-"""
+"""Similarity judgments (ratings of pairs, and triplets), and their noise ceilings: the best score that is possible
+given the agreement between annotators."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ TRIPLET = next(kind for kind in PAYLOAD_KINDS if kind.name == "triplet")
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Every rating of a pair: which pair, by whom, how alike. A pair is two items by number, the smaller first."""
+    """All ratings: pair, annotator and rating. A pair is two item numbers, the smaller first."""
 
     items: tuple[str, ...]
     pairs: Int[np.ndarray, "pairs 2"]
@@ -35,7 +33,7 @@ class Ratings:
         return len(np.unique(self.annotator))
 
     def means(self, kept: Bool[np.ndarray, "answers"] | None = None) -> Float[np.ndarray, "pairs"]:
-        """The mean rating of every pair, over the answers `kept`; NaN where there is none."""
+        """The mean rating of every pair over the answers `kept`; NaN without ratings."""
         pair = self.pair if kept is None else self.pair[kept]
         rating = self.rating if kept is None else self.rating[kept]
         n = np.bincount(pair, minlength=len(self.pairs))
@@ -45,9 +43,9 @@ class Ratings:
 
 @dataclass(frozen=True, eq=False)
 class Triplets:
-    """Every answer to "is x closer to a or to b?", the closer one in the middle: x, closer, farther by number.
+    """All answers to "is x closer to a or to b?" as item numbers: x, closer, farther.
 
-    `annotator` is -1 where nobody answered this itself (triplets that ratings imply).
+    `annotator` is -1 for triplets implied by ratings.
     """
 
     items: tuple[str, ...]
@@ -90,9 +88,9 @@ def triplets_of(annotations: Annotations) -> Triplets:
 
 
 def implied_triplets(ratings: Ratings, *, margin: float = 0.0) -> Triplets:
-    """What mean ratings say of any x rated with both a and b: x is closer to the one rated more alike.
+    """The triplets implied by mean ratings: x, rated with both a and b, is closer to the one with the higher rating.
 
-    Ratings that differ by no more than `margin` say nothing.
+    Ratings that differ by at most `margin` imply nothing.
     """
     means = ratings.means()
     parts = [np.empty((0, 3), np.int64)]
@@ -109,7 +107,7 @@ def implied_triplets(ratings: Ratings, *, margin: float = 0.0) -> Triplets:
 
 
 class _Numbered:
-    """Items by number: those that answers stand under, then those that are only named in them."""
+    """Numbers of items: first the items of the answers, then those only mentioned in them."""
 
     def __init__(self, annotations: Annotations) -> None:
         self._number = {name: i for i, name in enumerate(annotations.item.names.to_pylist())}
@@ -136,19 +134,19 @@ def _check_different(annotations: Annotations, members: Int[np.ndarray, "answers
 
 
 def refuse_few(n: int, fewest: int, what: str, fix: Callable[[], str] | str) -> None:
-    """Raise where there are too few judgments to say anything."""
+    """Raise if there are too few judgments."""
     if n < fewest:
         raise BadTable(f"{n} {what}", f"at least {fewest}", fix if isinstance(fix, str) else fix(), "too-few-judgments")
 
 
 HALVES = 100
-"""How often people are split in two at random."""
+"""The number of random splits of the annotators."""
 FEWEST_PAIRS = 3
 
 
 def split_half(ratings: Ratings, *, rng: np.random.Generator, draws: int = HALVES) -> float:
     """The reliability of the mean rating: the rank correlation of two random halves of the annotators, averaged over
-    draws, brought to the length of the whole (2 r / (1 + r); Spearman 1910, Brown 1910). NaN with one annotator."""
+    draws, with the Spearman-Brown correction 2 r / (1 + r) (1910). NaN with one annotator."""
     people = np.unique(ratings.annotator)
     if len(people) < 2:
         return np.nan
@@ -166,13 +164,13 @@ def split_half(ratings: Ratings, *, rng: np.random.Generator, draws: int = HALVE
 
 
 def reliability_ceiling(reliability: float) -> float:
-    """The rank correlation with the mean rating that what people share would have: the root of its reliability."""
+    """The highest expected rank correlation with the mean rating: the root of its reliability."""
     return float(np.sqrt(reliability)) if reliability > 0 else np.nan
 
 
 def leave_one_out(ratings: Ratings) -> float:
-    """How well one annotator is predicted by the others: the rank correlation of a person's ratings with the mean of
-    everybody else's, over the pairs both have, averaged over people (Nili et al. 2014, their lower bound)."""
+    """The rank correlation of one annotator's ratings with the mean of the others over common pairs, averaged over
+    annotators (Nili et al. 2014, their lower bound)."""
     values = []
     for person in np.unique(ratings.annotator):
         own = ratings.annotator == person
@@ -185,8 +183,8 @@ def leave_one_out(ratings: Ratings) -> float:
 
 
 def triplet_disagreement(triplets: Triplets) -> float:
-    """How often an answer differs from what most other people say to the same triplet, a tie counting half; NaN where
-    no triplet was answered by two people."""
+    """The share of answers that differ from the majority of the other annotators of the triplet, ties by half; NaN if
+    no triplet has two annotators."""
     sides = np.sort(triplets.members[:, 1:], axis=1)
     said_first = (triplets.members[:, 1] == sides[:, 0]).astype(np.float64)
     _, question = np.unique(np.column_stack([triplets.members[:, 0], sides]), axis=0, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Strata: groups of items that are scored apart, each under the name that stands as its condition in Scores."""
+"""Strata: groups of items that are scored separately; the name of a stratum is its condition in Scores."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from sfumato.tables.strategies import strategy_from_name
 from sfumato.tables.text_columns import TextReader
 
 ROUNDING = 1e-9
-"""By how much all of people's mass on one class may miss 1."""
+"""Tolerance for a probability of 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stratum:
-    """Some of the items, under the name that stands as their condition in Scores."""
+    """Some of the items, with a name."""
 
     name: str
     rows: Int[np.ndarray, "some"]
-    """Their rows in what is matched."""
+    """Their rows in `MatchedLabels`."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -38,18 +38,18 @@ class Stratum:
 
 @runtime_checkable
 class Stratification(Protocol):
-    """A way to part items. A frozen dataclass whose fields are its settings."""
+    """Splits the items into strata. A frozen dataclass whose fields are its settings."""
 
     @property
     def name(self) -> str: ...
 
     def strata(self, matched: MatchedLabels) -> list[Stratum]:
-        """The groups, in the order they are read; one may be empty, and is then still named."""
+        """The strata in order, empty ones included."""
 
 
 @dataclass(frozen=True)
 class AgreementStrata:
-    """Items on which all people agree, and those on which they do not (`max q < 1`: human label variation)."""
+    """Items on which all people agree, and those on which they disagree (`max q < 1`)."""
 
     name: ClassVar[str] = "agree"
 
@@ -60,9 +60,10 @@ class AgreementStrata:
 
 @dataclass(frozen=True)
 class EntropyStrata:
-    """Items by how much people doubt them: `quantiles` groups of about as many items, from the least doubt up.
+    """Items by the entropy of people's labels, in groups of about equal size.
 
-    Items of equal entropy stay together, so groups differ in size where there are many of them, and may be empty.
+    From low to high entropy, in `quantiles` groups. Items of equal entropy stay together, so groups may differ in size
+    or be empty.
     """
 
     quantiles: int = 4
@@ -82,9 +83,9 @@ class EntropyStrata:
 
 @dataclass(frozen=True)
 class ClassStrata:
-    """Items by class: the one most people chose, or (`by="original"`) the one the item came with.
+    """Items by the class most people chose, or (`by="original"`) by original label.
 
-    Items for which people's first choice is tied stand apart.
+    Items whose most frequent class is tied form their own stratum.
     """
 
     by: str = "people"
@@ -100,8 +101,8 @@ class ClassStrata:
             if original is None:
                 raise BadSetting(
                     "strata by original class and no original labels",
-                    "the class each item came with",
-                    "give --original, or take people's classes (class:by=people)",
+                    "the original label of each item",
+                    "give --original, or use people's classes (class:by=people)",
                     "no-original",
                 )
             return [_where(f"class {name}", original == k) for k, name in enumerate(matched.classes)]
@@ -114,7 +115,7 @@ class ClassStrata:
 
 @dataclass(frozen=True, eq=False)
 class GivenStrata:
-    """Strata of your own: the stratum of each item, by name. Items without one are scored in none of them."""
+    """Your own strata: the stratum of each item. Items without one are in none of them."""
 
     stratum: Mapping[str, str]
     path: Path | None = field(default=None, compare=False)
@@ -137,7 +138,7 @@ class GivenStrata:
                 if found.setdefault(item, name) != name:
                     raise BadTable(
                         f"item {show(item)} in {show(found[item])} and in {show(name)}",
-                        "one stratum an item",
+                        "one stratum per item",
                         "keep one of them, or make two tables",
                         "doubled-item",
                         rows.where(),
@@ -148,12 +149,12 @@ class GivenStrata:
         own = [self.stratum.get(item) for item in matched.items.to_pylist()]
         n_without = own.count(None)
         if n_without:
-            _warn(f"{n_without:,} of {len(own):,} items stand in no stratum of {self.path or 'those given'}")
+            _warn(f"{n_without:,} of {len(own):,} items are in no stratum of {self.path or 'those given'}")
         codes = {name: k for k, name in enumerate(dict.fromkeys(self.stratum.values()))}
         if ALL in codes:
             raise BadTable(
                 f"a stratum called {ALL!r}",
-                "another name: it is that of all items together",
+                "another name: this one is reserved for all items",
                 "rename it",
                 "bad-stratum",
             )
@@ -162,18 +163,18 @@ class GivenStrata:
 
 
 STRATA: tuple[Any, ...] = (AgreementStrata, EntropyStrata, ClassStrata)
-"""Those that have a name on the command line; a file there is `Given`."""
+"""The strata with a name on the command line; a file becomes `GivenStrata`."""
 
 
 def stratification_from_name(name: str, settings: Mapping[str, Any] | None = None) -> Stratification:
-    """The way to part items that is called `name`, with `settings`."""
+    """The stratification called `name`, with `settings`."""
     return strategy_from_name("stratum", STRATA, name, settings or {})  # type: ignore[no-any-return]
 
 
-def strata_of(matched: MatchedLabels, asked: Iterable[Stratification | Stratum]) -> list[Stratum]:
-    """Every stratum asked for; one that is empty is named in a warning."""
+def strata_of(matched: MatchedLabels, chosen: Iterable[Stratification | Stratum]) -> list[Stratum]:
+    """All chosen strata; warns of empty ones."""
     strata: list[Stratum] = []
-    for each in asked:
+    for each in chosen:
         strata += [each] if isinstance(each, Stratum) else each.strata(matched)
     _check_names([stratum.name for stratum in strata])
     empty = [stratum.name for stratum in strata if not len(stratum)]
@@ -188,7 +189,7 @@ def _check_names(names: Sequence[str]) -> None:
         raise BadSetting(
             f"the stratum {show(doubled[0])} twice",
             "each stratum once",
-            "ask for each way to part items once, and give strata of your own other names",
+            "give each stratification once, and your own strata other names",
         )
 
 

@@ -1,7 +1,4 @@
-"""Training dynamics: how each item was predicted while a network learnt, read from a run's folder or from any table.
-
-Epoch shifts: how far predictions still move from one epoch to the next.
-"""
+"""Training dynamics: predictions of each item by epoch, read from run folders or tables, and their change per epoch."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from jaxtyping import Float, Int
 
 from sfumato.tables.columns import check_columns, numbers
 from sfumato.tables.doubt import entropy
-from sfumato.tables.errors import BadFile, BadTable, listing, show
+from sfumato.tables.errors import BadFile, BadTable, listing, no_rows, show
 from sfumato.tables.files import Rows, read_document, read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.probabilities import classes_of, probs_of
@@ -25,15 +22,14 @@ from sfumato.tables.text_columns import CodedText, TextEncoder
 
 RUN, DYNAMICS, BY_EPOCH, UNFINISHED = "run.json", "dynamics.parquet", "predictions-by-epoch.parquet", "unfinished"
 WHEN = ("end", "online")
-"""When items were predicted: at the end of each epoch, all by the same weights; or as they were met in training."""
+"""When items were predicted: at the end of each epoch with the same weights, or during training."""
 GOLD, AGREEMENT = "gold", "agreement"
-"""What is noted: the probability of the gold class, or `sum q p`, that draws from people's label and from the
-prediction agree."""
+"""The recorded value: the probability of the gold class, or `sum q p`, the agreement with people's label."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingDynamics:
-    """One network's predictions of its training items, a row an item and epoch."""
+    """One network's predictions of its training items, one row per item and epoch."""
 
     item: CodedText
     epoch: Int[np.ndarray, "rows"]
@@ -48,8 +44,8 @@ class TrainingDynamics:
 
     @classmethod
     def read(cls, path: str | Path, *, when: str | None = None, by: str = GOLD) -> TrainingDynamics:
-        """The dynamics of a run's folder, or of a table with the columns item, epoch, gold (or what `by` says) and
-        correct, and perhaps `when`."""
+        """The dynamics of a run's folder, or of a table with the columns item, epoch, gold (or `by`), correct, and
+        optionally `when`."""
         path = Path(path)
         if path.is_dir():
             path = _dynamics_of(path)
@@ -57,7 +53,7 @@ class TrainingDynamics:
 
     @classmethod
     def from_rows(cls, rows: Rows, *, when: str | None = None, by: str = GOLD) -> TrainingDynamics:
-        """`when` is "end" or "online"; without, what the table has, "end" where it has both."""
+        """`when` is "end" or "online"; by default what the table has, "end" if it has both."""
         check_columns(rows, ("item", "epoch", by, "correct"))
         item, moment = TextEncoder.of(rows, "item"), TextEncoder.of(rows, "when")
         parts: dict[str, list[np.ndarray]] = {"epoch": [], "value": [], "correct": []}
@@ -71,11 +67,11 @@ class TrainingDynamics:
             parts["correct"].append(numbers(rows, "correct", _as_numbers(chunk.column("correct")), n_rows))
             n_rows += len(chunk)
         if not n_rows:
-            raise _bad(rows, "no rows", "an item and epoch a row", "check how the file was made", "no-rows")
+            raise no_rows("one row per item and epoch", where=rows.where())
         joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
         coded, moments = item.finish(), moment.finish()
         chosen, kept = _moment(rows, moments, when)
-        # A batch that was mixed shows no item as it is: nothing was noted then.
+        # Mixed batches contain no original items, so their values are NaN.
         kept = kept & ~np.isnan(joined["value"])
         if not kept.any():
             raise _bad(rows, f"no {by} {chosen}", "predictions of items", "train without mixing", "no-dynamics")
@@ -87,7 +83,7 @@ class TrainingDynamics:
         )  # fmt: skip
 
     def last(self, n_epochs: int) -> TrainingDynamics:
-        """The last `n_epochs` alone."""
+        """Only the last `n_epochs`."""
         kept = np.isin(self.epoch, self.epochs[-n_epochs:])
         return TrainingDynamics(
             self.item.take(kept), self.epoch[kept], self.value[kept], self.correct[kept], self.when, self.path
@@ -96,7 +92,7 @@ class TrainingDynamics:
 
 @dataclass(frozen=True)
 class RunFound:
-    """A run's folder, and what it learnt; a table on its own has no target and no network."""
+    """A run's folder with its target, network and seed; a single table has no target and no network."""
 
     path: Path
     target: str = ""
@@ -104,12 +100,12 @@ class RunFound:
     seed: int = 0
 
     @property
-    def learnt(self) -> str:
+    def model(self) -> str:
         return ".".join(part for part in (self.target, self.network) if part)
 
 
 def find_runs(paths: Sequence[str | Path]) -> list[RunFound]:
-    """The finished runs in and under `paths`, each once; a path that is a table stands for itself."""
+    """The finished runs in and under `paths`, each once; a table counts as one run."""
     found: dict[Path, RunFound] = {}
     for path in map(Path, paths):
         if not path.is_dir():
@@ -119,29 +115,29 @@ def find_runs(paths: Sequence[str | Path]) -> list[RunFound]:
         if not own:
             raise BadFile(
                 "no run.json in or under it",
-                "the folder of a run, or of several",
-                "name the folder sfumato train wrote to",
+                "the folder of one or more runs",
+                "give the output folder of sfumato train",
                 "no-runs",
                 path,
             )
         for each in own:
-            said: Any = read_document(each)
-            told = said if isinstance(said, dict) else {}
-            target, network, seed = told.get("target", ""), told.get("network", ""), told.get("seed", 0)
-            if told.get("fold", 0) is not None:
+            document: Any = read_document(each)
+            metadata = document if isinstance(document, dict) else {}
+            target, network, seed = metadata.get("target", ""), metadata.get("network", ""), metadata.get("seed", 0)
+            if metadata.get("fold", 0) is not None:
                 found[each.parent] = RunFound(each.parent, str(target), str(network), int(seed))
     return list(found.values())
 
 
-def runs_that_learnt(runs: Sequence[RunFound], target: str | None = None, network: str | None = None) -> list[RunFound]:
-    """The runs of one target and network; an error where several are left, for a map is of one of them."""
+def runs_of_model(runs: Sequence[RunFound], target: str | None = None, network: str | None = None) -> list[RunFound]:
+    """The runs of one target and network; an error if there are several, because a map shows one."""
     left = [run for run in runs if target in (None, run.target) and network in (None, run.network)]
-    learnt = list(dict.fromkeys(run.learnt for run in left))
-    if len(learnt) == 1:
+    models = list(dict.fromkeys(run.model for run in left))
+    if len(models) == 1:
         return left
-    known = list(dict.fromkeys(run.learnt for run in runs))
+    known = list(dict.fromkeys(run.model for run in runs))
     raise BadTable(
-        f"runs of {listing(learnt)}" if left else f"found no run of {show('.'.join(filter(None, (target, network))))}",
+        f"runs of {listing(models)}" if left else f"found no run of {show('.'.join(filter(None, (target, network))))}",
         f"runs of one target and network{'' if left else ': ' + listing(known)}",
         "choose with --target and --network",
         "mixed-runs" if left else "no-runs",
@@ -188,8 +184,8 @@ def _bad(rows: Rows, found: str, expected: str, fix: str, code: str) -> BadTable
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EpochShifts(Table):
-    """One row an epoch from the second on: `jsd`, the mean Jensen-Shannon divergence of its predictions from those of
-    the epoch before, in nats (0 to ln 2), over `n_items` of `n_runs` runs."""
+    """One row per epoch from the second: `jsd`, the mean Jensen-Shannon divergence of its predictions from the previous
+    epoch, in nats (0 to ln 2), over `n_items` of `n_runs` runs."""
 
     epoch: Int[np.ndarray, "epochs"]
     jsd: Float[np.ndarray, "epochs"]
@@ -216,9 +212,9 @@ def jensen_shannon(
 
 
 def epoch_shifts(paths: Sequence[str | Path]) -> EpochShifts:
-    """The shifts of runs that kept their predictions of every epoch, the mean over items, then over runs.
+    """The change of predictions per epoch, a mean over items, then over runs.
 
-    A path is a run's folder, or a table with item, epoch and probs.
+    A path is a run's folder with the predictions of every epoch, or a table with item, epoch and probs.
     """
     runs = [_shifts_of(Path(path)) for path in paths]
     epochs = sorted({epoch for run in runs for epoch in run})
@@ -232,12 +228,12 @@ def epoch_shifts(paths: Sequence[str | Path]) -> EpochShifts:
 
 
 def _shifts_of(path: Path) -> dict[int, Float[np.ndarray, "items"]]:
-    """For each epoch from the second on, how far every item moved."""
+    """For each epoch from the second, the divergence of every item from the previous epoch."""
     path = path / BY_EPOCH if path.is_dir() else path
     if not path.is_file():
         raise BadFile(
             f"no {path.name}",
-            "a run that kept its predictions of every epoch",
+            "a run with the predictions of every epoch",
             "train with sfumato train --predictions-each-epoch",
             "no-predictions-by-epoch",
             path.parent,
@@ -254,11 +250,11 @@ def _shifts_of(path: Path) -> dict[int, Float[np.ndarray, "items"]]:
     codes, probs = item.finish().codes, np.concatenate([np.empty((0, len(classes))), *parts])
     epoch = np.concatenate([np.empty(0, np.int64), *epochs])
     known = np.unique(epoch)
-    # The rows of each epoch, items in one order.
+    # The rows of each epoch, items in the same order.
     place = [np.flatnonzero(epoch == each)[np.argsort(codes[epoch == each], kind="stable")] for each in known]
     if len(known) < 2 or any(not np.array_equal(codes[each], codes[place[0]]) for each in place):
         raise BadTable(
-            f"{len(known)} epochs" if len(known) < 2 else "found other items in some epochs than in the first",
+            f"{len(known)} epochs" if len(known) < 2 else "different items in some epochs than in the first",
             "at least two epochs, each with the same items",
             "train longer, or check how the file was made",
             "one-epoch" if len(known) < 2 else "other-items",

@@ -69,7 +69,7 @@ class PlausibleWeighted:
 def plausible_doubt(annotations: Annotations, beliefs: Beliefs, classes: Sequence[str] = ()) -> Doubt:
     """The uncertainty of `beliefs` made from `annotations`, with the two measures of soft-digits.
 
-    `mean_doubt`: the share of classes an annotator marked unsure, averaged over annotators. `unsure_proportion`: the
+    `mean_doubt`: the share of classes marked unsure, averaged over annotators. `unsure_proportion`: the
     share of annotators who marked any class unsure.
     """
     n_classes = len(class_list(annotations, classes))

@@ -75,7 +75,7 @@ def _largest(values: dict[str, Any]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class RuleResult:
-    """Per annotator, the number a rule computed (NaN: no data) and whether it breaks the rule."""
+    """Per annotator, the value of a rule (NaN: no data) and whether it breaks the rule."""
 
     value: Float[np.ndarray, "annotators"]
     offends: Bool[np.ndarray, "annotators"]
