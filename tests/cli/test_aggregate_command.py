@@ -45,7 +45,7 @@ def beliefs(tmp_path: Path) -> Beliefs:
 def test_the_mean_is_the_default(beliefs: Beliefs, tmp_path: Path) -> None:
     shown = sfumato("aggregate", "b.parquet", "-o", "l.parquet", cwd=tmp_path).stdout
     assert "SoftLabels of 60 items: how people judge" in shown
-    assert "by mean, from 240 answers of 8 people" in shown
+    assert "by mean, from 240 answers of 8 annotators" in shown
     labels = SoftLabels.read(tmp_path / "l.parquet")
     assert labels.estimand is Estimand.PEOPLE
     assert np.array_equal(labels.probs, Mean().aggregate(beliefs).labels.probs)

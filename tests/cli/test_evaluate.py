@@ -89,7 +89,7 @@ def test_a_grid(folder: Path) -> None:
     assert lines[0] == "brier, ffn: lower is better; 40 items"
     assert lines[1].split() == ["target", "value", "±seeds", "±items", "floor", "difference", "±seeds", "±both", "p"]
     assert [line.split()[0] for line in lines[2:5]] == ["hard", "majority", "soft"]
-    assert lines[4].split()[-2:] == ["<.001", "better"]
+    assert lines[4].split()[-2:] == ["<0.001", "better"]
     assert "±seeds: another training (95% t interval over 6 seeds)" in shown
     assert "holm over 2 comparisons" in shown
     scores = pl.read_csv("scores.csv")
@@ -146,7 +146,7 @@ def test_another_baseline_and_none(folder: Path) -> None:
     assert not Path("other.csv").exists()
     for run in Path("runs").glob("hard.*"):
         (run / "run.json").unlink()
-    with pytest.warns(SfumatoWarning, match="left out 12 trainings that are not finished"):
+    with pytest.warns(SfumatoWarning, match="skipped 12 unfinished trainings"):
         assert "difference" not in evaluate(*RUNS)
 
 
@@ -156,12 +156,12 @@ def test_five_seeds_and_one(folder: Path) -> None:
             file.unlink()
         run.rmdir()
     shown = evaluate(*RUNS)
-    assert "Wilcoxon's test would say nothing here: 5 seeds cannot reach 0.05 (least 0.0625); 6 could" in shown
+    assert "Wilcoxon's test is not possible: 5 seeds cannot reach 0.05 (at least 0.0625); 6 could" in shown
     Path("one").mkdir()
     for target in ("hard", "soft"):
         trained.trained(target, 0).predictions.write(f"one/{target}.parquet")
     shown = evaluate("--runs", "one", "--people", "people.parquet", "--metrics", "brier")
-    assert "±seeds: none; one seed says nothing of another training" in shown
+    assert "±seeds: none; one seed does not show the variation between trainings" in shown
     assert "brier: lower is better; 40 items" in shown
 
 
@@ -171,15 +171,15 @@ def test_seeds_that_do_not_pair(folder: Path) -> None:
         evaluate(*RUNS)
     texts = " ".join(str(each.message) for each in said)
     assert "hard.ffn.seed-0 (no predictions)" in texts
-    assert "seeds 0 have no counterpart" in texts
+    assert "seeds 0 are only on one side" in texts
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (("--people", "people.parquet"), "neither --predicted nor --runs"),
-        ((*ONE, "--runs", "runs"), "--predicted beside --runs"),
-        ((*ONE, "--baseline", "hard"), "--baseline beside --predicted"),
+        ((*ONE, "--runs", "runs"), "--predicted together with --runs"),
+        ((*ONE, "--baseline", "hard"), "--baseline together with --predicted"),
         ((*ONE, "--metrics", "breir"), "did you mean 'brier'"),
         ((*ONE, "--metrics", "brier:bins=3"), "unknown-setting"),
         ((*ONE, "--metrics", "brier,brier"), "found brier twice"),
@@ -198,7 +198,7 @@ def test_seeds_that_do_not_pair(folder: Path) -> None:
         ((*RUNS, "--mode-shift", "m.md"), "--mode-shift without --original"),
         ((*RUNS, "--against", "x=p.parquet"), "--against without --cross-label"),
         ((*RUNS, "--cross-label", "c.md", "--against", "people=p.parquet"), "NAME=FILE"),
-        (("--runs", "nowhere", "--people", "people.parquet"), "no folder there"),
+        (("--runs", "nowhere", "--people", "people.parquet"), "no such folder"),
         (("--runs", ".", "--people", "p.csv"), "no-such-file"),
     ],
 )
@@ -256,7 +256,7 @@ def test_in_a_process_of_its_own(folder: Path) -> None:
     arguments = [SFUMATO, "evaluate", *ONE, "--strata", "agree", "--metrics", "brier", "-o", "s.csv"]
     done = subprocess.run(arguments, capture_output=True, text=True)
     assert done.returncode == 0
-    assert done.stderr == "warning: people agree: found 10 items, which is too few for an interval to be trusted\n"
+    assert done.stderr == "warning: people agree: found 10 items, which is too few for a reliable interval\n"
     assert np.isfinite(Scores.read("s.csv").value).all()
     done = subprocess.run([*arguments, "--level", "2", "--json"], capture_output=True, text=True)
     assert done.returncode == 2

@@ -65,7 +65,7 @@ def test_a_map_of_runs() -> None:
     )  # fmt: skip
     drawn = DataMap.read("map.csv")
     assert f"map.csv: DataMap, {len(drawn):,} items of 2 runs" in shown
-    assert "confidence (end, 2 epochs a run)" in shown
+    assert "confidence (end, 2 epochs per run)" in shown
     assert all(f"{region} " in shown for region in ("easy", "ambiguous", "hard", "between"))
     assert "of the variance lies between runs" in shown
     assert "interval: 95% linearised over items" in shown
@@ -150,7 +150,7 @@ def test_features_of_a_run_beside_judgments() -> None:
     taken = ("--run", "runs/soft.simple-ffn.seed-0.fold-0", "--inputs", "x.npz", "--save-features", "f.npz")
     shown = run(represent.command, *taken, *asked)
     assert "f.npz: features, 60 items x 128" in shown
-    assert "people: what the best features could score" in shown
+    assert "people: the noise ceiling" in shown
     scores = Scores.read("scores.csv")
     assert scores.metric == (
         "similarity_spearman", "leave_one_out_spearman", "implied_triplet_error", "triplet_error",

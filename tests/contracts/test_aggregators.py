@@ -107,7 +107,7 @@ def assert_same(one: SoftLabels, other: SoftLabels, atol: float) -> None:
 def gives_one_distribution_an_item(aggregator: Aggregator) -> None:
     for data in (HARD, SOFT):
         again = np.concatenate([np.arange(len(data.item)), [0, 0, 7]])
-        with pytest.warns(SfumatoWarning, match="found 3 further answers"):
+        with pytest.warns(SfumatoWarning, match="found 3 repeated answers"):
             result = aggregator.aggregate(data.beliefs(again))
         labels = result.labels
         assert sorted(labels.items.to_pylist()) == sorted(set(data.item.tolist()))
@@ -159,7 +159,7 @@ def takes_a_sure_belief_for_a_vote(aggregator: Aggregator) -> None:
 def leaves_out_who_weighs_nothing(aggregator: Aggregator) -> None:
     for data in (HARD, SOFT):
         rest = aggregator.aggregate(data.beliefs(data.annotator != "a3")).labels
-        with pytest.warns(SfumatoWarning, match="left out 1 annotators of weight 0"):
+        with pytest.warns(SfumatoWarning, match="excluded 1 annotators of weight 0"):
             weighed = aggregator.aggregate(data.beliefs(), AggregationInputs(weights={"a3": 0.0}))
         assert_same(weighed.labels, rest, 1e-7)
         assert "a3" not in weighed.annotators.annotators.to_pylist()
@@ -513,7 +513,7 @@ class TakesVotesForAnotherThing(_Wrong):
 class IgnoresWeights(_Wrong):
     def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
         if inputs is not None and inputs.weights is not None and 0.0 in inputs.weights.values():
-            warnings.warn("left out 1 annotators of weight 0", SfumatoWarning, stacklevel=1)
+            warnings.warn("excluded 1 annotators of weight 0", SfumatoWarning, stacklevel=1)
         return self.fit(AnswerMatrix.of(beliefs))
 
 

@@ -142,7 +142,7 @@ def test_tables_that_are_no_dynamics() -> None:
 
 
 def test_odd_numbers_of_epochs_and_items_are_said() -> None:
-    with pytest.warns(SfumatoWarning, match="found 3 epochs where the last 9"):
+    with pytest.warns(SfumatoWarning, match="found 3 epochs instead of the last 9"):
         data_map([dynamics(BY_HAND)], last=9)
     with pytest.warns(SfumatoWarning, match="no item in common"):
         data_map([dynamics({"a": [0.1, 0.2]}), dynamics({"z": [0.3, 0.4]})])
@@ -153,7 +153,7 @@ def test_runs_are_found_by_what_they_learnt(tmp_path: Path) -> None:
     write_run(tmp_path / "two", BY_HAND, target="hard")
     write_run(tmp_path / "unfinished" / "three", BY_HAND)
     found = find_runs([tmp_path])
-    assert sorted(run.learnt for run in found) == ["hard.ffn", "soft.ffn"]
+    assert sorted(run.model for run in found) == ["hard.ffn", "soft.ffn"]
     assert [run.path.name for run in runs_of_model(found, "hard")] == ["two"]
     with pytest.raises(BadTable, match="--target"):
         runs_of_model(found)

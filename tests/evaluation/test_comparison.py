@@ -46,7 +46,7 @@ def test_t_as_scipy_has_it() -> None:
 
 
 def test_t_has_its_limits() -> None:
-    assert t_interval(np.array([1.0]), 0.95).kind == "none: one seed says nothing of another training"
+    assert t_interval(np.array([1.0]), 0.95).kind == "none: one seed does not show the variation between trainings"
     assert np.isnan(t_interval(np.array([1.0, np.inf]), 0.95).low)
     assert paired_t(np.array([1.0])).note == "one seed"
     assert paired_t(np.array([0.5, 0.5, 0.5])).note == "the same difference with every seed"
@@ -70,11 +70,11 @@ def test_wilcoxon_with_ties_counted_out() -> None:
 def test_wilcoxon_with_too_few_seeds() -> None:
     five = wilcoxon(np.arange(1.0, 6), 0.05)
     assert np.isnan(five.p)
-    assert five.note == "5 seeds cannot reach 0.05 (least 0.0625); 6 could"
+    assert five.note == "5 seeds cannot reach 0.05 (at least 0.0625); 6 could"
     assert wilcoxon(np.arange(1.0, 7), 0.05).p == pytest.approx(0.03125)
     assert wilcoxon(np.array([0.0, 1, 2, 3, 4, 5]), 0.05).note.startswith("5 seeds that differ")
     assert wilcoxon(np.arange(1.0, 7), 0.01).note.endswith("8 could")
-    assert wilcoxon(np.zeros(3), 0.05).note.startswith("0 seeds that differ cannot reach 0.05 (least 1.0000)")
+    assert wilcoxon(np.zeros(3), 0.05).note.startswith("0 seeds that differ cannot reach 0.05 (at least 1.0000)")
 
 
 def test_effect_sizes_by_hand() -> None:
@@ -207,7 +207,7 @@ def test_one_seed() -> None:
     measured = measure_runs(trained.grid(seeds=[3]), people=trained.people(), metrics=[Brier()])
     score = scores_over_seeds(measured).scores[0]
     assert np.isnan(score.low)
-    assert score.covers == "none: one seed says nothing of another training"
+    assert score.covers == "none: one seed does not show the variation between trainings"
     assert score.items_low < score.value < score.items_high
     (found,) = compare_runs(measured, baseline="hard").differences
     assert np.isnan([found.p, found.p_corrected, found.low, found.both_low, found.d_z]).all()
@@ -218,7 +218,7 @@ def test_one_seed() -> None:
 def test_seeds_that_do_not_pair() -> None:
     runs = [*trained.grid(["hard"], [0, 1, 2]), *trained.grid(["soft"], [1, 2, 3])]
     measured = measure_runs(runs, people=trained.people(), metrics=[Brier()])
-    with pytest.warns(SfumatoWarning, match="seeds 0, 3 have no counterpart"):
+    with pytest.warns(SfumatoWarning, match="seeds 0, 3 are only on one side"):
         (found,) = compare_runs(measured, baseline="hard").differences
     assert found.n_seeds == 2
     one, other = (measured.of(target, "ffn", "brier", "all").values for target in ("soft", "hard"))
@@ -338,5 +338,5 @@ def test_names_of_targets_and_families() -> None:
     with pytest.raises(BadSetting, match="metric, table"):
         compare_runs(measured, baseline="hard", family="all")
     alone = measure_runs(trained.grid(["soft"], [0, 1]), people=trained.people(), metrics=[Brier()])
-    with pytest.raises(BadTable, match="no target beside soft"):
+    with pytest.raises(BadTable, match="no target other than soft"):
         compare_runs(alone, baseline="soft")

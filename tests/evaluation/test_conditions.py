@@ -135,5 +135,5 @@ def test_a_baseline_that_a_condition_lacks() -> None:
     measured = measure_runs(runs, people=trained.people(), metrics=[Brier(), CrossEntropy()])
     with pytest.warns(SfumatoWarning) as said:
         found = compare_runs(measured, baseline="hard").differences
-    assert [str(each.message) for each in said] == ["ffn: soft has no hard to be compared with under jpeg/2"]
+    assert [str(each.message) for each in said] == ["ffn: soft has no hard to compare with under jpeg/2"]
     assert {each.condition for each in found} == {"clean", "jpeg/10"}

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from sfumato.evaluation import image_distance
-from sfumato.evaluation.duplicates import find_duplicates, normalised
+from sfumato.evaluation.duplicates import find_duplicates, normalized
 from sfumato.evaluation.image_distance import near_pairs
 from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.tables.inputs import Inputs
@@ -124,7 +124,7 @@ def test_texts() -> None:
         ("a", "b"), ("a", "c"), ("a", "e"),
     ]  # fmt: skip
     assert found.kind == ("normalised", "exact", "normalised")
-    assert normalised(" Straße — No.1\n") == "strasse no 1"
+    assert normalized(" Straße — No.1\n") == "strasse no 1"
 
 
 def test_sets_that_cannot_be_compared() -> None:

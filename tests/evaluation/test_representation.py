@@ -201,7 +201,7 @@ def test_files_that_hold_no_features(tmp_path: Path, arrays: dict[str, np.ndarra
 def test_judgments_that_say_nothing() -> None:
     features, said = everybody(6, 2)
     fewer = Features(features.items[:5], features.values[:5])
-    with pytest.warns(SfumatoWarning, match="5 of 15 rated pairs are left out"):
+    with pytest.warns(SfumatoWarning, match="5 of 15 rated pairs are skipped"):
         assert represent(fewer, said).rows()[0].n_items == 5
     with pytest.raises(BadTable, match="of which none have features"):
         represent(FOUR, said)

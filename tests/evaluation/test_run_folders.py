@@ -56,7 +56,7 @@ def test_half_finished_folders(tmp_path: Path) -> None:
         trained.write_run(tmp_path, run)
     (tmp_path / "soft.ffn.seed-1.fold-0" / "run.json").unlink()
     (tmp_path / "unfinished" / "stack.ffn.seed-2.fold-0.abcdefgh").mkdir(parents=True)
-    with pytest.warns(SfumatoWarning, match=r"left out 2 trainings that are not finished: soft.ffn.seed-1"):
+    with pytest.warns(SfumatoWarning, match=r"skipped 2 unfinished trainings: soft.ffn.seed-1"):
         found = read_runs(tmp_path)
     assert [run.name for run in found] == ["hard.ffn.seed-0", "hard.ffn.seed-1", "soft.ffn.seed-0"]
 
@@ -82,7 +82,7 @@ def test_one_table_a_target(tmp_path: Path) -> None:
 
 
 def test_faults(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="no folder there"):
+    with pytest.raises(BadFile, match="no such folder"):
         read_runs(tmp_path / "nowhere")
     with pytest.raises(BadFile, match="neither runs nor predictions"):
         read_runs(tmp_path)

@@ -57,7 +57,7 @@ def test_classes_of_people_and_original() -> None:
 def test_strata_of_your_own(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("item,stratum\ni0,early\ni1,late\ni2,early\ni9,never\n")
     given = GivenStrata.read(tmp_path / "s.csv")
-    with pytest.warns(SfumatoWarning, match=r"2 of 5 items stand in no stratum of .*s\.csv"):
+    with pytest.warns(SfumatoWarning, match=r"2 of 5 items are in no stratum of .*s\.csv"):
         assert rows(given.strata(labels())) == {"early": [0, 2], "late": [1], "never": []}
     (tmp_path / "s.csv").write_text("item,stratum\ni0,early\ni0,late\n")
     with pytest.raises(BadTable, match="'i0' in 'early' and in 'late'"):

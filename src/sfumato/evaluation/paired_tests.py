@@ -143,7 +143,7 @@ def _percentiles(values: Float[np.ndarray, "draws"], level: float, how: str) -> 
     if not len(defined):
         return Interval(np.nan, np.nan, "none: there are no draws of items")
     if np.ptp(defined) < 1e-12:
-        return Interval(np.nan, np.nan, "none: every resample gives the same value")
+        return Interval(np.nan, np.nan, "none: every resample gives the same")
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), f"{how}, {100 * level:g}%")
 

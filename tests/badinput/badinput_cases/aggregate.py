@@ -134,7 +134,7 @@ BESIDE = (
         FEW | {"weights.csv": b"annotator,weight\na,0\n"},
         _by("mean", *WEIGHTS),
         {"item": ["x", "y"], "probs": [[0.0, 1.0], [1.0, 0.0]]},
-        "left out 1 annotators of weight 0",
+        "excluded 1 annotators of weight 0",
     ),
     warned(
         "aggregate-weight-of-a-stranger",
