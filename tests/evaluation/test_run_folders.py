@@ -98,11 +98,11 @@ def test_faults(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="found no network, seed, ended"):
         read_runs(tmp_path / "a")
     (place / "run.json").write_text("{")
-    with pytest.raises(BadFile, match="no JSON"):
+    with pytest.raises(BadFile, match="not JSON"):
         read_runs(tmp_path / "a")
     shutil.rmtree(tmp_path / "a")
     place = trained.write_run(tmp_path / "a", run, ended="diverged")
-    with pytest.raises(BadFile, match="no run that came to an end"), pytest.warns(SfumatoWarning):
+    with pytest.raises(BadFile, match="no finished run"), pytest.warns(SfumatoWarning):
         read_runs(tmp_path / "a")
 
 
