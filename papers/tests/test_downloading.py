@@ -18,8 +18,7 @@ from made_up_sets import HOMES, made_up_sources, served
 from sfumato.importers import Cifar10HImporter, Cifar10SImporter, FashionMnistHImporter, HMixImporter
 from sfumato.tables.errors import BadFile, CannotWrite, NoReply, UnknownName
 from sfumato_papers.dataset_sources import SOURCES
-from sfumato_papers.download import download, in_order
-from sfumato_papers.http_file import Fetcher
+from sfumato_papers.download import Fetcher, download, in_order
 
 ALL = [source.name for source in SOURCES if source.upstream]
 ARCHIVE = "/~kriz/cifar-10-binary.tar.gz"

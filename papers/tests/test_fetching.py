@@ -14,7 +14,7 @@ from home import Fault, Home
 
 from sfumato.tables.errors import BadFile, NoReply, Refused
 from sfumato_papers.dataset_source import Source, Upstream
-from sfumato_papers.http_file import Fetcher
+from sfumato_papers.download import Fetcher
 
 DATA = np.random.default_rng(1).bytes(3_000_000)
 AT = "/sets/digits.bin"

@@ -15,7 +15,7 @@ import sfumato_papers
 from sfumato.tables.errors import UnknownName
 from sfumato_papers import PAPERS
 from sfumato_papers.converters import CONVERTERS
-from sfumato_papers.dataset_source import Source, digest_of, under
+from sfumato_papers.dataset_source import Source, digest_of, published_files
 from sfumato_papers.dataset_sources import NOT_PUBLIC, SOURCES, source_named
 
 PUBLIC = [source for source in SOURCES if source.upstream]
@@ -62,7 +62,7 @@ def test_a_set_that_is_not_known_is_named_with_the_nearest() -> None:
 
 
 def test_an_address_with_blanks_is_quoted_and_the_name_is_not() -> None:
-    (file,) = under("https://home.example/a", "3 00ff a file - AB.csv")
+    (file,) = published_files("https://home.example/a\n3 00ff a file - AB.csv")
     assert file.url == "https://home.example/a/a%20file%20-%20AB.csv"
     assert (file.name, file.n_bytes, file.sha256) == ("a file - AB.csv", 3, "00ff")
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from made_up_sets import HOMES, made_up_sources
 
-from sfumato_papers.download import download
-from sfumato_papers.http_file import Fetcher
+from sfumato_papers.download import Fetcher, download
 
 
 def main() -> None:

@@ -24,7 +24,6 @@ PAPERS = {
 
 
 def paper_named(name: str) -> Paper:
-    """The paper called `name`."""
     if name not in PAPERS:
         raise unknown("paper", name, list(PAPERS))
     paper: Paper = import_module(f"sfumato_papers.{name.replace('-', '_')}.paper").PAPER

@@ -120,9 +120,6 @@ def _asked(name: str, scale: str, only: Sequence[str]) -> str:
     return shlex.join([*words, *(word for part in only for word in ("--only", part))])
 
 
-# --- what is printed ---
-
-
 def _show(found: Reproduction) -> None:
     from sfumato_papers.paper_page import tally_in_words
 

@@ -29,7 +29,6 @@ def write_arrays(path: Path, **arrays: np.ndarray) -> None:
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A `.csv.gz` with a head."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -38,7 +37,6 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 
 def write_document(path: Path, document: object) -> None:
-    """A `.json.gz` without blanks."""
     path.write_bytes(gzip.compress(json.dumps(document, separators=(",", ":")).encode(), mtime=0))
 
 
@@ -85,7 +83,6 @@ def batches(archive: Path, *names: str) -> list[Batch]:
 
 
 def convert_test(files: Mapping[str, Path], place: Path, folder: Path) -> None:  # noqa: ARG001
-    """The test pictures."""
     (test,) = batches(files[ARCHIVE], TEST)
     write_arrays(folder / "images.npz", images=test.images, labels=test.labels, class_names=np.array(CIFAR_10))
 
@@ -281,7 +278,6 @@ def _pairs(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def convert_fashion_mnist_h(files: Mapping[str, Path], place: Path, folder: Path) -> None:
-    """The classes of the pictures come from Fashion-MNIST."""
     counts = np.loadtxt(files["fmh_counts.csv"], delimiter=",", dtype=np.uint8, ndmin=2)
     labels = read_arrays(place / "fashion-mnist" / "test.npz")["labels"]
     write_arrays(folder / "counts.npz", counts=counts, labels=labels, class_names=np.array(FASHION_MNIST))

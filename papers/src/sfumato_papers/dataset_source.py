@@ -51,7 +51,6 @@ class Upstream:
 
     @property
     def name(self) -> str:
-        """The file's own name."""
         return unquote(self.url.rpartition("/")[2])
 
 
@@ -91,15 +90,19 @@ class Source:
         return tuple(sorted([*(f"{file} (missing)" for file in missing), *changed]))
 
 
-def github(repository: str, commit: str, folder: str, listed: str) -> tuple[Upstream, ...]:
-    """Files in a folder of a repository as they were at `commit`; a line each: size, SHA-256, name."""
-    return under(f"https://raw.githubusercontent.com/{repository}/{commit}/{folder}", listed)
+def published_files(listed: str) -> tuple[Upstream, ...]:
+    """Files as their authors publish them: a line with the address of a folder, then a line per file of it.
 
-
-def under(address: str, listed: str) -> tuple[Upstream, ...]:
-    """Files below an address; a line each: size, SHA-256, name."""
-    lines = [line.split(maxsplit=2) for line in listed.splitlines() if line.strip()]
-    return tuple(Upstream(f"{address}/{quote(name)}", int(size), sha256) for size, sha256, name in lines)
+    The address may be `github:OWNER/NAME/COMMIT/FOLDER`; a file has its size, its SHA-256 and its name.
+    """
+    files, address = [], ""
+    for line in filter(None, map(str.strip, listed.splitlines())):
+        if line.startswith(("https://", "github:")):
+            address = line.replace("github:", "https://raw.githubusercontent.com/")
+            continue
+        size, sha256, name = line.split(maxsplit=2)
+        files.append(Upstream(f"{address}/{quote(name)}", int(size), sha256))
+    return tuple(files)
 
 
 def holding(listed: str) -> dict[str, str]:

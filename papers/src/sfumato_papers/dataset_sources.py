@@ -1,6 +1,4 @@
-"""Where the pictures come from that people judged, or that models are tried on.
-
-The data sets that the papers need: where each comes from, on what terms, and what it holds as released.
+"""The data sets that the papers need: where each comes from, its terms, and what it holds as released.
 
 The license is what the home states; `none stated` is no permission to pass the data on. Nothing of any set is part of
 this package.
@@ -11,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.tables.errors import unknown
-from sfumato_papers.dataset_source import Source, github, holding, under
+from sfumato_papers.dataset_source import Source, holding, published_files
 
-CIFAR_10_ARCHIVE = under(
-    "https://www.cs.toronto.edu/~kriz",
-    "170052171 c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd cifar-10-binary.tar.gz",
-)
+CIFAR_10_ARCHIVE = published_files("""
+    https://www.cs.toronto.edu/~kriz
+    170052171 c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd cifar-10-binary.tar.gz
+""")
 
 
 def _cifar_10(name: str, title: str, listed: str) -> Source:
-    """A part of CIFAR-10."""
     return Source(
         name=name,
         title=title,
@@ -53,26 +50,20 @@ PICTURES = (
         citation="Darlow, Crowley, Antoniou and Storkey (2018), CINIC-10 is not ImageNet or CIFAR-10",
         home="https://github.com/BayesWatch/cinic-10",
         files=holding("0495f860288349df83395afeb37f515b2514fd9a8d32c63d2295309c36b2bc44 images.npz"),
-        upstream=(
-            *github(
-                "BayesWatch/cinic-10",
-                "9e008d0fd824bf7498399e3c6199cb4fbbec7af1",
-                "images",
-                """
-                388428 f0a3c771b6829f1096f90516369162aaca05028bba3fc0f9245be5d0170cabdd cinic-airplane.png
-                468509 e8a9a9e602e560e09ce8c04c86a2c852afe6114196c3e8a140b43a65210d1d95 cinic-automobile.png
-                444551 1610e71f8bac7c4328e53a64aad1acefedc324148c69036d22a0829fe39fcd16 cinic-bird.png
-                473204 2924ccdbac437ef101710162a6ae66b0232e23364d354abacb2b11ba375cc73c cinic-cat.png
-                466973 2569dc3a4689d43002846fec827bec8da8c45f1cf2defe492b032399e6bd4812 cinic-deer.png
-                464218 607f1b300b67dc0df811af2651af7992bb6e811759f7678dbe3dce029d942439 cinic-dog.png
-                488135 add17e66609b5101341893ec51ff389314abe13f99bc0b1a2a8aa35195fa689d cinic-frog.png
-                471232 73a418d5d5fba41821a26184633af056b2b9b33c128a5e370d282a448671adad cinic-horse.png
-                428730 75fac72c23fff5d1c465fd085c96b5a01fd69992689973040aa1e26eb0414ed6 cinic-ship.png
-                465924 0ab8e4bf6d7c491a17a7c51489f4ed260fa54e6c0ad31958bbda7d9aa8328428 cinic-truck.png
-                """,
-            ),
-            *CIFAR_10_ARCHIVE,
-        ),
+        upstream=published_files("""
+            github:BayesWatch/cinic-10/9e008d0fd824bf7498399e3c6199cb4fbbec7af1/images
+            388428 f0a3c771b6829f1096f90516369162aaca05028bba3fc0f9245be5d0170cabdd cinic-airplane.png
+            468509 e8a9a9e602e560e09ce8c04c86a2c852afe6114196c3e8a140b43a65210d1d95 cinic-automobile.png
+            444551 1610e71f8bac7c4328e53a64aad1acefedc324148c69036d22a0829fe39fcd16 cinic-bird.png
+            473204 2924ccdbac437ef101710162a6ae66b0232e23364d354abacb2b11ba375cc73c cinic-cat.png
+            466973 2569dc3a4689d43002846fec827bec8da8c45f1cf2defe492b032399e6bd4812 cinic-deer.png
+            464218 607f1b300b67dc0df811af2651af7992bb6e811759f7678dbe3dce029d942439 cinic-dog.png
+            488135 add17e66609b5101341893ec51ff389314abe13f99bc0b1a2a8aa35195fa689d cinic-frog.png
+            471232 73a418d5d5fba41821a26184633af056b2b9b33c128a5e370d282a448671adad cinic-horse.png
+            428730 75fac72c23fff5d1c465fd085c96b5a01fd69992689973040aa1e26eb0414ed6 cinic-ship.png
+            465924 0ab8e4bf6d7c491a17a7c51489f4ed260fa54e6c0ad31958bbda7d9aa8328428 cinic-truck.png
+        """)
+        + CIFAR_10_ARCHIVE,
     ),
     Source(
         name="fashion-mnist",
@@ -84,17 +75,13 @@ PICTURES = (
             59d511406e09d2a4a2179247010f2be5947a499c7db97b909b778c722676835f test.npz
             de3d386ea979fa66faea5aa4b4658cf9123d5c1cae5e54baaf01133e88c13b4a train-first10000.npz
         """),
-        upstream=github(
-            "zalandoresearch/fashion-mnist",
-            "b2617bb6d3ffa2e429640350f613e3291e10b141",
-            "data/fashion",
-            """
+        upstream=published_files("""
+            github:zalandoresearch/fashion-mnist/b2617bb6d3ffa2e429640350f613e3291e10b141/data/fashion
             4422102 346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073 t10k-images-idx3-ubyte.gz
             5148 67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5 t10k-labels-idx1-ubyte.gz
             26421880 3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84 train-images-idx3-ubyte.gz
             29515 a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845 train-labels-idx1-ubyte.gz
-            """,
-        ),
+        """),
     ),
     Source(
         name="mnist",
@@ -107,15 +94,13 @@ PICTURES = (
             fb1907233f23eae5ded6e33797ba82f00de6af7c0e053d2201794f15f05be5ef train.npz
         """),
         # The copy of the Common Visual Data Foundation: the home itself often gives nothing out.
-        upstream=under(
-            "https://storage.googleapis.com/cvdf-datasets/mnist",
-            """
+        upstream=published_files("""
+            https://storage.googleapis.com/cvdf-datasets/mnist
             1648877 8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6 t10k-images-idx3-ubyte.gz
             4542 f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6 t10k-labels-idx1-ubyte.gz
             9912422 440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609 train-images-idx3-ubyte.gz
             28881 3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c train-labels-idx1-ubyte.gz
-            """,
-        ),
+        """),
     ),
 )
 
@@ -135,20 +120,12 @@ SOURCES = (
             fd1ab672c863b2e806a929078e4100dc34c20b92ed997d37af78e5c5d60f7e91 counts.npz
             8a13555f8f824fe06534f337dc107ae6755f6118ac2bc5081f96d62f8a8a5d90 annotator-level-9500-9999.csv.gz
         """),
-        upstream=(
-            *github(
-                "jcpeterson/cifar-10h",
-                "48da312b193b82e6939ec20f23d1f09cbdd849c8",
-                "data",
-                "800128 9b36b4550349af56c79083356312eb4af856cc5fd3caf1f669d40b9d0bbb69ff cifar10h-counts.npy",
-            ),
-            *github(
-                "computorg/published-202402-lefort-peerannot",
-                "18c82868c4ead4307913c7006bbed6fd7c49123e",
-                "datasets/cifar10H",
-                "277175 ab6c57cbf548732b80cb4548fb47480b35c1e274c6154863fa9ad41f439eb851 answers_valid.json",
-            ),
-        ),
+        upstream=published_files("""
+            github:jcpeterson/cifar-10h/48da312b193b82e6939ec20f23d1f09cbdd849c8/data
+            800128 9b36b4550349af56c79083356312eb4af856cc5fd3caf1f669d40b9d0bbb69ff cifar10h-counts.npy
+        github:computorg/published-202402-lefort-peerannot/18c82868c4ead4307913c7006bbed6fd7c49123e/datasets/cifar10H
+            277175 ab6c57cbf548732b80cb4548fb47480b35c1e274c6154863fa9ad41f439eb851 answers_valid.json
+        """),
         after=("cifar10-test",),
     ),
     Source(
@@ -164,27 +141,15 @@ SOURCES = (
             81af15b364832ed7606be0f6c067f8826754abd05608750846412cc6a4d62ebc test_indices.npy
             a4f0a8f09b0847e49a83d82ac1171184baeffdc1fe101dfcb57151e2f6efc797 train_indices.npy
         """),
-        upstream=(
-            *github(
-                "cambridge-mlg/cifar-10s",
-                "86b114f0257ad88e36add572db3dd69dbca0fdf7",
-                "cifar10s_data",
-                """
-                3471751 e1dd26bfd75a00cb4e9e875a4ad7a02b3f16a3bd318a165b4693c059c85d0eb0 raw_human_data.csv
-                1618452 95149462b12839e192a1389d1f91189496b621b9391831eef5461dff9cae5ca6 human_soft_labels_data.json
-                476394 ec27ee6f4cce01fcfdb511095821d0f00e2238b1f5b7074aa054c89b83b5cfb7 cifar10s_t2clamp_redist10.json
-                """,
-            ),
-            *github(
-                "cambridge-mlg/cifar-10s",
-                "86b114f0257ad88e36add572db3dd69dbca0fdf7",
-                "other_data",
-                """
-                56128 af80134e896dda7f42c7acc9386243d53b4bf54c996b219452fa6ac600c8883a train_indices.npy
-                24128 2cda098d4cc19137cde538b37f26759e8c0fbc20c470aa89a9574f4edba2bcbb test_indices.npy
-                """,
-            ),
-        ),
+        upstream=published_files("""
+            github:cambridge-mlg/cifar-10s/86b114f0257ad88e36add572db3dd69dbca0fdf7/cifar10s_data
+            3471751 e1dd26bfd75a00cb4e9e875a4ad7a02b3f16a3bd318a165b4693c059c85d0eb0 raw_human_data.csv
+            1618452 95149462b12839e192a1389d1f91189496b621b9391831eef5461dff9cae5ca6 human_soft_labels_data.json
+            476394 ec27ee6f4cce01fcfdb511095821d0f00e2238b1f5b7074aa054c89b83b5cfb7 cifar10s_t2clamp_redist10.json
+            github:cambridge-mlg/cifar-10s/86b114f0257ad88e36add572db3dd69dbca0fdf7/other_data
+            56128 af80134e896dda7f42c7acc9386243d53b4bf54c996b219452fa6ac600c8883a train_indices.npy
+            24128 2cda098d4cc19137cde538b37f26759e8c0fbc20c470aa89a9574f4edba2bcbb test_indices.npy
+        """),
     ),
     Source(
         name="fashion-mnist-h",
@@ -194,12 +159,10 @@ SOURCES = (
         "good to be true?",
         home="https://github.com/takashiishida/irreducible",
         files=holding("0ee0adccdb82b1ed15a6c16a0742ccdb0192d0a4b465565cf329521bb195728e counts.npz"),
-        upstream=github(
-            "takashiishida/irreducible",
-            "4bc347d387c103c355d2ebff0b3983e73f4a9bc2",
-            "data",
-            "216176 bec7efff5d6f901a6224758d71caadb436dbd8de1284b0be7089d193be94ddbc fmh_counts.csv",
-        ),
+        upstream=published_files("""
+            github:takashiishida/irreducible/4bc347d387c103c355d2ebff0b3983e73f4a9bc2/data
+            216176 bec7efff5d6f901a6224758d71caadb436dbd8de1284b0be7089d193be94ddbc fmh_counts.csv
+        """),
         after=("fashion-mnist",),
     ),
     Source(
@@ -215,18 +178,14 @@ SOURCES = (
             217c5d48b146fa00247ba7a3c9a441262bf4c290f12c43e1f9624bf07ca3c2a0 processed_hmix_inferences.json.gz
             1a60f6c0463927ad5c65b959d3d1419c0401ae5ec49a47c44528d46bfd6ffd01 hmix_individ_soft_labels.json.gz
         """),
-        upstream=github(
-            "cambridge-mlg/hill-mixup",
-            "5a022730a270b6785355f9e57b6d2620075bfbab",
-            "h_mix",
-            """
+        upstream=published_files("""
+            github:cambridge-mlg/hill-mixup/5a022730a270b6785355f9e57b6d2620075bfbab/h_mix
             1268629 9f8aa49c85e9879453a032ea43abf7764425fe1a452c8fdd5f3c9b7c9fd35eeb hmix_infer_mixing_factor.csv
             225751 0b07e7acadf4b3c9f62b8a61e3f4a09114ec6cf4b515936410903f2e4085f452 hmix_construct_midpoint.csv
             133879 866a1b015aad28ef00a9811c23c4d5b8b042eb4a1b12d055a84d5a503eb8a89e hmix_select_shuffled_midpoint.csv
             779101 0cec610ca92a493a8551b923dec5fdfedfcca0fe199f55aa2447db16621bcea7 processed_hmix_inferences.json
             23785 1433a745204f798c5fc3c1c029b37a8a29e2e4c558320a9443a8d1dd93b0db6b hmix_individ_soft_labels.json
-            """,
-        ),
+        """),
     ),
     Source(
         name="cifar10-model-predictions",
@@ -236,16 +195,12 @@ SOURCES = (
         "confusion matrices and calibration",
         home="https://github.com/GavinKerrigan/conf_matrix_and_calibration",
         files=holding("17040763bdc526be3834220706935616c411bf3d60b635e11ffa58ffe3ca398e probs.npz"),
-        upstream=github(
-            "GavinKerrigan/conf_matrix_and_calibration",
-            "3b9cf13df58861a87549fe5d36017c1387aceb08",
-            "cifar10h",
-            """
+        upstream=published_files("""
+            github:GavinKerrigan/conf_matrix_and_calibration/3b9cf13df58861a87549fe5d36017c1387aceb08/cifar10h
             2613317 bc832dc1ddf30b132d63b1ee778c715dad5a2561967bf35317e85f7f8946053b resnet-110.csv
             2603727 f19cdc8562e28a5706d8b746fd64c1bb543c7f82ece71398d9f7de226224f65b preresnet-110.csv
             2648941 0737e94f63a6eb266e018abbc1fc0b3fca2f539c9f3342fe934a7a8cceccdaf5 densenet-bc-L190-k40.csv
-            """,
-        ),
+        """),
     ),
     Source(
         name="digit-similarity",
@@ -257,39 +212,27 @@ SOURCES = (
             52ecdb5316c0f46173f214e5bb832a336645ae3b3faa7304848ebb26156bf42d ratings.csv.gz
             8796d7e6b96a2c319babc1ec509173a38882890a88b304a0e72668e64d835954 pairs.npz
         """),
-        upstream=(
-            *github(
-                "AMS889/CCM-ART-MNIST",
-                "e9b43a7fc980639427e224fb2c1afe367cfec895",
-                "files_for_comparison",
-                """
-                28079 e76ce467ddaaec47d903cf18a172237c562882669f498595f8e11141ae687eaa digits0.npz
-                14385 7cbf35e836e8d4dad665c10f2531f1980f66bdd558c63bebf36bfbd9c412c707 digits1.npz
-                26848 f2f838d8a022f50cb99f74b85775f85a879c27427aedfecb88654d7d40125985 digits2.npz
-                25987 bf469fcdced6a8d7c748ef886d91678b3363723615a1e9a7c88621d41fae80bc digits3.npz
-                23348 67957d59555808ba2781e1f6bf7c2e59a25758217ad5b67879f77f1fedea6b2c digits4.npz
-                25175 8919d67c0113d8bb9860a71ffd2edc5b7a5d4cd0f96358c45b205dcd190e52ca digits5.npz
-                25825 4ec6d54f929c34c289b113063f0c1b620877fd2a50f8f59010dbfc437508f005 digits6.npz
-                21875 f27db17cbec2cff61b86bc571764543321000fa71790337c92301e3d97cab4bd digits7.npz
-                27420 bdf0d4fcd80f1aebf3a8aa60311e2d8805d1e29d9ca3ccd3b0b2ee95b804d5d7 digits8.npz
-                23125 db913d2d4b60b18b92ae8be53cf880755581cd339f04310cb4ec91efac19e84e digits9.npz
-                """,
-            ),
-            *github(
-                "AMS889/CCM-ART-MNIST",
-                "e9b43a7fc980639427e224fb2c1afe367cfec895",
-                "human_ratings",
-                """
-                548 60321b61f98cc4f452d4f31feab4869ed5dcb5f35476cf8e4065f33ad0b71a29 Digit Similarity Ratings - AMS.csv
-                548 1156734c152cd1ea808c0771a0f8defdfd1c6e5da938a238bb9d3436b69a0d76 Digit Similarity Ratings - DR.csv
-                548 ab938239386ac6f71d7d2a41a238f48157e1f457ead469916fdec6a8c8376966 digit_similarity_ratings_nc.csv
-                548 447cf69c36431781b4ded9ea405cd2c2053722a755023ea8a5d805f663c8c090 digit_similarity_ratings_rh.csv
-                548 01b45b9c2e909a28bd9767ff241c09f8137f771ab46e4e4306b20eeed7e74026 digit_similarity_ratings_tp1.csv
-                548 bc28daa5abf5c538014565e408ceea45ab86cc859914a03a407263889d2adb74 digit_similarity_ratings_tp2.csv
-                548 c3aa3af4e0c0ac6c6b65077122a2ba854113808ff6be140d72e862fbfc0a2a20 digit_similarity_ratings_tp3.csv
-                """,
-            ),
-        ),
+        upstream=published_files("""
+            github:AMS889/CCM-ART-MNIST/e9b43a7fc980639427e224fb2c1afe367cfec895/files_for_comparison
+            28079 e76ce467ddaaec47d903cf18a172237c562882669f498595f8e11141ae687eaa digits0.npz
+            14385 7cbf35e836e8d4dad665c10f2531f1980f66bdd558c63bebf36bfbd9c412c707 digits1.npz
+            26848 f2f838d8a022f50cb99f74b85775f85a879c27427aedfecb88654d7d40125985 digits2.npz
+            25987 bf469fcdced6a8d7c748ef886d91678b3363723615a1e9a7c88621d41fae80bc digits3.npz
+            23348 67957d59555808ba2781e1f6bf7c2e59a25758217ad5b67879f77f1fedea6b2c digits4.npz
+            25175 8919d67c0113d8bb9860a71ffd2edc5b7a5d4cd0f96358c45b205dcd190e52ca digits5.npz
+            25825 4ec6d54f929c34c289b113063f0c1b620877fd2a50f8f59010dbfc437508f005 digits6.npz
+            21875 f27db17cbec2cff61b86bc571764543321000fa71790337c92301e3d97cab4bd digits7.npz
+            27420 bdf0d4fcd80f1aebf3a8aa60311e2d8805d1e29d9ca3ccd3b0b2ee95b804d5d7 digits8.npz
+            23125 db913d2d4b60b18b92ae8be53cf880755581cd339f04310cb4ec91efac19e84e digits9.npz
+            github:AMS889/CCM-ART-MNIST/e9b43a7fc980639427e224fb2c1afe367cfec895/human_ratings
+            548 60321b61f98cc4f452d4f31feab4869ed5dcb5f35476cf8e4065f33ad0b71a29 Digit Similarity Ratings - AMS.csv
+            548 1156734c152cd1ea808c0771a0f8defdfd1c6e5da938a238bb9d3436b69a0d76 Digit Similarity Ratings - DR.csv
+            548 ab938239386ac6f71d7d2a41a238f48157e1f457ead469916fdec6a8c8376966 digit_similarity_ratings_nc.csv
+            548 447cf69c36431781b4ded9ea405cd2c2053722a755023ea8a5d805f663c8c090 digit_similarity_ratings_rh.csv
+            548 01b45b9c2e909a28bd9767ff241c09f8137f771ab46e4e4306b20eeed7e74026 digit_similarity_ratings_tp1.csv
+            548 bc28daa5abf5c538014565e408ceea45ab86cc859914a03a407263889d2adb74 digit_similarity_ratings_tp2.csv
+            548 c3aa3af4e0c0ac6c6b65077122a2ba854113808ff6be140d72e862fbfc0a2a20 digit_similarity_ratings_tp3.csv
+        """),
     ),
     Source(
         name="soft-digits",
@@ -303,7 +246,6 @@ SOURCES = (
 
 
 def source_named(name: str, sources: Sequence[Source] = SOURCES) -> Source:
-    """The set called `name`."""
     for source in sources:
         if source.name == name:
             return source

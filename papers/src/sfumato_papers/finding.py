@@ -107,6 +107,10 @@ class Estimate:
         """Whether the interval has `value` in it, or comes within `slack` of it."""
         return bool(self.low - slack <= value <= self.high + slack)
 
+    def times(self, factor: float) -> Estimate:
+        low, high = sorted((factor * self.low, factor * self.high))
+        return Estimate(factor * self.value, low, high, self.covers)
+
     @classmethod
     def within(cls, value: float, interval: Interval) -> Estimate:
         return cls(float(value), float(interval.low), float(interval.high), interval.kind)

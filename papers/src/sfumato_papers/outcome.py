@@ -40,8 +40,6 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcomes(Table):
-    """What came of a paper."""
-
     outcomes: tuple[Outcome, ...]
 
     classes = ()

@@ -73,7 +73,6 @@ class Scale(StrEnum):
     """The published protocol, which wants a graphics card."""
 
     def of(self, values: Mapping[Scale, Value]) -> Value:
-        """The value for this scale."""
         return values[self]
 
 
@@ -141,7 +140,6 @@ class Paper:
     steps: tuple[Step, ...]
 
     def step(self, name: str) -> Step:
-        """The step called `name`: `table-1`."""
         found = next((step for step in self.steps if name_of(step) == name.lower().replace("_", "-")), None)
         if found is None:
             raise unknown("part", name, [name_of(step) for step in self.steps])

@@ -55,7 +55,6 @@ SHOWN = (Verdict.REPRODUCED, Verdict.SAME_DIRECTION, Verdict.NOT_REPRODUCED, Ver
 
 
 def page_of(reproduction: Reproduction) -> str:
-    """The whole page."""
     parts = reproduction.parts
     blocks = [
         *_head(reproduction),
@@ -75,9 +74,6 @@ def tally_in_words(tally: Mapping[Verdict, int]) -> str:
         Verdict.NEEDS_DATA: f"{{n}} need{'s' * (tally.get(Verdict.NEEDS_DATA) == 1)} data that is not public",
     }
     return ", ".join(text.format(n=tally[verdict]) for verdict, text in words.items() if tally.get(verdict))
-
-
-# --- the head ---
 
 
 def _head(reproduction: Reproduction) -> Iterator[str]:
@@ -126,9 +122,6 @@ def _named(part: Part) -> str:
 
 def _heading(part: Part) -> str:
     return f"{part.place}: {part.title}"
-
-
-# --- a part ---
 
 
 def _part(part: Part, paper: str) -> Iterator[str]:
@@ -223,9 +216,6 @@ def _said(judged: Judged) -> str:
 
 def _folded(title: str, table: str) -> str:
     return f'<details markdown="1"><summary>{title}</summary>\n\n{table}\n\n</details>'
-
-
-# --- the end ---
 
 
 def _where_from(reproduction: Reproduction) -> Iterator[str]:

@@ -18,8 +18,7 @@ from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.dataset_source import Source
 from sfumato_papers.dataset_sources import SOURCES, source_named
-from sfumato_papers.download import download
-from sfumato_papers.http_file import Fetcher, SayLine
+from sfumato_papers.download import Fetcher, SayLine, download
 
 PLACE = "SFUMATO_DATA"
 """Names the folder with the data, where the command does not."""

@@ -12,9 +12,8 @@ import pytest
 from sfumato.tables.errors import BadFile
 from sfumato_papers.collins_2022.elicitation import section_4, section_4_1, section_6
 from sfumato_papers.collins_2022.form import figure_7, section_5_1
-from sfumato_papers.collins_2022.label_construction import difference, section_4_2
+from sfumato_papers.collins_2022.label_construction import appendix_b_5, difference, section_4_2
 from sfumato_papers.collins_2022.label_properties import figure_5, figures_3_and_9, figures_4_and_8, section_4_3
-from sfumato_papers.collins_2022.simulator import appendix_b_5
 from sfumato_papers.finding import Finding
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData

@@ -9,7 +9,7 @@ import torch
 from sfumato.tables.strategies import described
 from sfumato.training.targets import DeaggregatedTarget, RandomTarget, SoftTarget, UniformTarget
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
-from sfumato_papers.collins_2022.relabeled_target import Labelled, Relabelled
+from sfumato_papers.collins_2022.label_sets import Labelled, Relabelled
 
 CLASSES = ("cat", "dog", "fox")
 

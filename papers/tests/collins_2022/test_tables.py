@@ -11,8 +11,21 @@ import pytest
 from sfumato_papers.collins_2022.efficiency import figure_6, figure_10, pools
 from sfumato_papers.collins_2022.held_out_scores import BLOCKS, METRICS
 from sfumato_papers.collins_2022.protocol import BELIEFS, VOTES
-from sfumato_papers.collins_2022.published_tables import TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5, TABLE_6, Printed
-from sfumato_papers.collins_2022.tables import table_1, table_2, table_3, table_4, table_5, table_6
+from sfumato_papers.collins_2022.tables import (
+    TABLE_1,
+    TABLE_2,
+    TABLE_3,
+    TABLE_4,
+    TABLE_5,
+    TABLE_6,
+    Printed,
+    table_1,
+    table_2,
+    table_3,
+    table_4,
+    table_5,
+    table_6,
+)
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.verdict import Verdict

@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 
 from sfumato.tables.errors import BadFile
-from sfumato_papers.collins_mixup.boundaries import figure_4_4
 from sfumato_papers.collins_mixup.categories import figure_5_1, section_5_1_2
-from sfumato_papers.collins_mixup.coefficients import figure_4_2, figure_4_3
+from sfumato_papers.collins_mixup.coefficients import figure_4_2, figure_4_3, figure_4_4
 from sfumato_papers.collins_mixup.confidence import figure_4_5
 from sfumato_papers.collins_mixup.hmix import all_collections, thesis_collection
 from sfumato_papers.collins_mixup.logistic import curves_of_class_pairs
-from sfumato_papers.collins_mixup.midpoints import perceived_midpoints
-from sfumato_papers.collins_mixup.stimuli import section_4_2_1
+from sfumato_papers.collins_mixup.midpoints import perceived_midpoints, section_4_2_1
 from sfumato_papers.finding import Finding
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData

@@ -8,9 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato_papers.collins_mixup.augmentation_tables import (
+from sfumato_papers.collins_mixup.logistic import BENT_YES, TABLE_C_1, table_c_1
+from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, CORRUPTION, FGSM, PublishedTable, Values
+from sfumato_papers.collins_mixup.training import AUGMENTING, ENT_WC, MIX_MAX_ENT, MIXUP, REGULAR, TAU, TAU_ENT_WC
+from sfumato_papers.collins_mixup.training_tables import (
     AVERAGED,
     AVERAGED_SURE,
+    GRIDS,
     LINEAR,
     RANDOM,
     REGULAR_ROW,
@@ -19,17 +23,16 @@ from sfumato_papers.collins_mixup.augmentation_tables import (
     TABLE_4_1,
     TABLE_4_2,
     TABLE_4_3,
+    TABLE_5_1,
+    TABLE_5_2,
     TARGETS,
     UNIFORM,
     table_4_1,
     table_4_2,
     table_4_3,
+    table_5_1,
+    table_5_2,
 )
-from sfumato_papers.collins_mixup.logistic import BENT_YES, TABLE_C_1, table_c_1
-from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, CORRUPTION, FGSM, Values
-from sfumato_papers.collins_mixup.softening_tables import GRIDS, TABLE_5_1, TABLE_5_2, table_5_1, table_5_2
-from sfumato_papers.collins_mixup.tables import PublishedTable
-from sfumato_papers.collins_mixup.training import AUGMENTING, ENT_WC, MIX_MAX_ENT, MIXUP, REGULAR, TAU, TAU_ENT_WC
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.verdict import Verdict

@@ -14,7 +14,6 @@ from sfumato.training.networks import PreactResNet
 from sfumato.training.optimizers import StepSchedule
 from sfumato_papers.collins_mixup import run_scores, training
 from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, CORRUPTION, FGSM, values_of
-from sfumato_papers.collins_mixup.simulated_labels import soft_endpoints
 from sfumato_papers.collins_mixup.training import (
     AUGMENTING,
     DEPTHS,
@@ -29,6 +28,7 @@ from sfumato_papers.collins_mixup.training import (
     grid,
     mixings,
     scaled_down,
+    soft_endpoints,
     split,
 )
 from sfumato_papers.paper import Rerun, Scale

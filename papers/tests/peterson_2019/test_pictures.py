@@ -11,7 +11,7 @@ import pytest
 from sfumato.tables.errors import BadFile
 from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.peterson_2019 import pictures, protocol
-from sfumato_papers.peterson_2019.fashion_runs import fashion_grid
+from sfumato_papers.peterson_2019.fashion import fashion_grid
 from sfumato_papers.published_data import PublishedData
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from sfumato_papers.peterson_2019.attacks import TABLE_2
 from sfumato_papers.peterson_2019.figure_2 import PUBLISHED
-from sfumato_papers.peterson_2019.published_table_1 import (
+from sfumato_papers.peterson_2019.table_1 import (
     CATEGORY_ROW,
     COLUMNS,
     CONTROL_ROW,

@@ -10,8 +10,8 @@ import pytest
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.paper import Part, Rerun
-from sfumato_papers.peterson_2019 import ensemble, figure_1
-from sfumato_papers.peterson_2019.released_predictions import ENSEMBLE, FILE, RELEASED, released
+from sfumato_papers.peterson_2019 import released_networks
+from sfumato_papers.peterson_2019.pictures import ENSEMBLE, FILE, RELEASED, released
 from sfumato_papers.verdict import Verdict
 
 
@@ -26,7 +26,7 @@ def test_crossentropies_as_by_hand(rerun: Rerun) -> None:
         shares = votes["counts"] / votes["counts"].sum(axis=1, keepdims=True)
         label = votes["labels"].astype(int)
     probs[ENSEMBLE] = sum(probs.values()) / 3
-    part = ensemble.section_6_3(rerun)
+    part = released_networks.section_6_3(rerun)
     found = {(each.row, each.column): each.ours.value for each in part.findings if isinstance(each, Finding)}
     for name, each in probs.items():
         logs = np.log(each / each.sum(axis=1, keepdims=True))
@@ -49,11 +49,11 @@ def test_networks_that_are_as_people_are_need_no_people(rerun: Rerun) -> None:
     people = rerun.data.cifar_10h
     probs = 0.999 * people.probs + 0.001 / 10
     own = {name: replace(people, probs=probs, n_annotators=None) for name in (*RELEASED, ENSEMBLE)}
-    part = ensemble.section_6_3(with_predictions(rerun, own))
+    part = released_networks.section_6_3(with_predictions(rerun, own))
     verdicts = by_row(part)
     assert verdicts["Ensemble"] is Verdict.NOT_REPRODUCED
     assert verdicts["No substitute"] is Verdict.NOT_REPRODUCED
-    first = figure_1.figure_1(with_predictions(rerun, own))
+    first = released_networks.figure_1(with_predictions(rerun, own))
     assert all(
         judged.verdict is Verdict.NOT_REPRODUCED
         for each, judged in zip(first.findings, first.judged, strict=True)
@@ -62,7 +62,7 @@ def test_networks_that_are_as_people_are_need_no_people(rerun: Rerun) -> None:
 
 
 def test_figure_1_is_about_images_with_the_same_first_guess(rerun: Rerun) -> None:
-    part = figure_1.figure_1(rerun)
+    part = released_networks.figure_1(rerun)
     found = {(each.row, each.column): each.ours.value for each in part.findings if isinstance(each, Finding)}
     people, predicted = rerun.data.cifar_10h.probs, released(rerun)["DenseNet"].probs
     first = people == people.max(axis=1, keepdims=True)
@@ -71,4 +71,4 @@ def test_figure_1_is_about_images_with_the_same_first_guess(rerun: Rerun) -> Non
     away = np.abs(predicted - people)[same].sum(axis=1).mean() / 2
     assert found["DenseNet", "distance from people there"] == pytest.approx(away, rel=1e-9)
     assert by_row(part)["DenseNet: systematic difference"] is Verdict.SAME_DIRECTION
-    assert part.charts[0].n_rows == figure_1.SHOWN
+    assert part.charts[0].n_rows == released_networks.SHOWN

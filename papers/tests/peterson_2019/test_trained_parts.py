@@ -14,7 +14,7 @@ from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.networks import Small
 from sfumato_papers.finding import Finding
 from sfumato_papers.paper import Part, Rerun, Scale
-from sfumato_papers.peterson_2019 import attacks, fashion, fashion_runs, figure_2, pictures, protocol, table_1
+from sfumato_papers.peterson_2019 import attacks, fashion, figure_2, pictures, protocol, table_1
 from sfumato_papers.peterson_2019.figure_3 import figure_3
 from sfumato_papers.peterson_2019.run_scores import ACROSS, ENSEMBLE, Scored
 from sfumato_papers.published_data import PublishedData
@@ -99,8 +99,8 @@ def tiny(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Rerun:
         for table, value in (
             (pictures.N_LEARNT, 200), (pictures.N_HELD_OUT, 100), (pictures.N_BEFORE, 200), (pictures.N_ELSEWHERE, 60),
             (protocol.NETWORKS, {"small": Small(width=2)}), (protocol.SEEDS, 2), (attacks.STEPS, 2),
-            (fashion_runs.N_LEARNT, 200), (fashion_runs.N_HELD_OUT, 100), (fashion_runs.EPOCHS, 1),
-            (fashion_runs.SEEDS, 2),
+            (fashion.N_LEARNT, 200), (fashion.N_HELD_OUT, 100), (fashion.EPOCHS, 1),
+            (fashion.SEEDS, 2),
         ):  # fmt: skip
             patch.setitem(table, small, value)
         for recipes in (protocol.TRAINING, protocol.PRETRAINING, protocol.TUNING):

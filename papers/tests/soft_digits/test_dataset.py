@@ -11,8 +11,7 @@ from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.soft_digits.corpus import DIGITS, appendix_a_2, drawn
 from sfumato_papers.soft_digits.dataset import appendix_b, doubts_together, facts, section_2_1, table_1, table_7
-from sfumato_papers.soft_digits.released_file import soft_digits
-from sfumato_papers.soft_digits.sets import stand_ins
+from sfumato_papers.soft_digits.sets import soft_digits, stand_ins
 from sfumato_papers.verdict import Verdict
 
 

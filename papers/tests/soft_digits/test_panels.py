@@ -12,7 +12,7 @@ from sfumato.aggregation import Mean
 from sfumato.labeling.plausible_labelers import PlausibleEqual, PlausibleWeighted
 from sfumato.tables.errors import BadTable
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.soft_digits.panels import ANNOTATIONS_PER_IMAGE, PANEL, panel_answers
+from sfumato_papers.soft_digits.sets import ANNOTATIONS_PER_IMAGE, PANEL, panel_answers
 
 CLASSES = ("a", "b", "c", "d")
 

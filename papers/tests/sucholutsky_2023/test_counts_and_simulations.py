@@ -16,15 +16,7 @@ from sfumato.planning.informativeness.triplets import hard_triplets, soft_triple
 from sfumato_papers.finding import Statement
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.sucholutsky_2023 import (
-    costs,
-    dimensions,
-    noise,
-    recovery,
-    simulated_worlds,
-    sparsity,
-    triplet_counts,
-)
+from sfumato_papers.sucholutsky_2023 import costs, dimensions, simulated_worlds, sparsity, triplets
 from sfumato_papers.verdict import Verdict
 
 
@@ -56,15 +48,15 @@ def test_the_formulas_against_triplets_written_out(n: int, k: int) -> None:
 
 
 def test_what_section_3_says_holds_but_for_uneven_classes(rerun: Rerun, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = verdicts(triplet_counts.triplet_constraints(rerun))
+    before = verdicts(triplets.triplet_constraints(rerun))
     assert before.pop("Hard labels of the worlds simulated") == Verdict.NOT_REPRODUCED
     assert set(before.values()) == {Verdict.REPRODUCED}
-    monkeypatch.setattr(triplet_counts, "soft_triplets", lambda n, k: soft_triplets(n, k) + 1)
-    assert verdicts(triplet_counts.triplet_constraints(rerun))["Soft labels"] == Verdict.NOT_REPRODUCED
+    monkeypatch.setattr(triplets, "soft_triplets", lambda n, k: soft_triplets(n, k) + 1)
+    assert verdicts(triplets.triplet_constraints(rerun))["Soft labels"] == Verdict.NOT_REPRODUCED
 
 
 def test_the_phases(rerun: Rerun) -> None:
-    part = triplet_counts.information_ratios(rerun)
+    part = triplets.information_ratios(rerun)
     statements = [row for row in part.findings if isinstance(row, Statement)]
     assert len(statements) == 8
     assert all(each.holds for each in statements)
@@ -76,23 +68,23 @@ def test_the_phases(rerun: Rerun) -> None:
 
 def test_false_triplets_are_those_that_distances_turn_round() -> None:
     world = LatentWorld.sample(9, 4, 2, rng=np.random.default_rng(1))
-    triplets = SoftLabelType().judge(world).triplets()
+    every = SoftLabelType().judge(world).triplets()
     at = world.objects
-    by_hand = [np.linalg.norm(at[a] - at[b]) > np.linalg.norm(at[a] - at[c]) for a, b, c in triplets]
-    np.testing.assert_array_equal(noise.wrong_of(world, triplets), by_hand)
+    by_hand = [np.linalg.norm(at[a] - at[b]) > np.linalg.norm(at[a] - at[c]) for a, b, c in every]
+    np.testing.assert_array_equal(triplets.wrong_of(world, every), by_hand)
     assert 0 < np.mean(by_hand) < 0.5
 
 
 def test_a_sixth_to_a_quarter_of_noise_free_triplets_about_classes_are_false() -> None:
-    for (name, _), share in noise.false_triplets(2).items():
+    for (name, _), share in triplets.false_triplets(2).items():
         assert share == 0 if name == "point-anchored" else 0.15 <= share <= 0.23
 
 
 @pytest.mark.slow
 def test_half_wrong_is_nothing_and_the_published_model_says_otherwise(rerun: Rerun) -> None:
-    part = noise.signal_and_noise(rerun)
+    part = triplets.signal_and_noise(rerun)
     found = {(row.row, row.column): row.ours for row in part.findings if not isinstance(row, Statement)}
-    assert abs(found[noise.MEASURED, "ρ at ε = 0.5"].value) < 0.15
+    assert abs(found[triplets.MEASURED, "ρ at ε = 0.5"].value) < 0.15
     assert found["(1 - ε) T, as published", "ρ at ε = 0.5"].value > 0.7
     assert verdicts(part)["Bits that are flipped"] == Verdict.NOT_REPRODUCED
 
@@ -104,7 +96,7 @@ def cell(n: int, k: int, d: int, kind: str, rho: float, ratio: float = 0.1, need
 def test_the_share_of_worlds_where_soft_labels_are_ahead() -> None:
     cells = [cell(n, 3, 5, "soft", 0.5) for n in (3, 4, 5, 6)]
     cells += [cell(n, 3, 5, "hard", rho) for n, rho in ((3, 0.4), (4, 0.5), (5, 0.6), (6, 0.1))]
-    assert recovery.share_better(cells) == 0.75
+    assert simulated_worlds.share_better(cells) == 0.75
 
 
 def test_a_gain_is_the_difference_of_two_losses() -> None:
@@ -150,7 +142,7 @@ def test_every_simulated_part_and_what_it_says(rerun: Rerun) -> None:
     parts = [
         step(rerun)
         for step in (
-            recovery.simulations,
+            simulated_worlds.simulations,
             costs.cost_benefit,
             dimensions.effective_dimensionality,
             sparsity.sparsity_curves,
@@ -167,7 +159,7 @@ def test_every_simulated_part_and_what_it_says(rerun: Rerun) -> None:
     swapped = tuple(replace(each, kind=turned.get(each.kind, each.kind)) for each in simulated_worlds.worlds(rerun))
     other = replace(rerun)
     other.once("worlds", lambda: swapped)
-    assert verdicts(recovery.simulations(other))["Soft against hard labels"] == Verdict.NOT_REPRODUCED
+    assert verdicts(simulated_worlds.simulations(other))["Soft against hard labels"] == Verdict.NOT_REPRODUCED
     assert verdicts(costs.cost_benefit(other))["Low β, linear utility"] == Verdict.NOT_REPRODUCED
 
 

@@ -16,6 +16,7 @@ from sfumato.tables.errors import BadTable
 from sfumato_papers.sucholutsky_2023 import geometry_runs
 from sfumato_papers.sucholutsky_2023.geometry_figures import (
     dimensionality_plot,
+    geometry_page,
     loss_curves,
     loss_maps,
     noise_curves,
@@ -23,7 +24,6 @@ from sfumato_papers.sucholutsky_2023.geometry_figures import (
     sparsity_curves,
     value_maps,
 )
-from sfumato_papers.sucholutsky_2023.geometry_page import geometry_page
 from sfumato_papers.sucholutsky_2023.geometry_runs import GeometryRuns, averaged, noise_runs, read_cells, sparsity_runs
 
 

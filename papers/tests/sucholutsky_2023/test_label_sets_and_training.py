@@ -14,11 +14,9 @@ from sfumato_papers.finding import Finding
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.sucholutsky_2023 import (
+    cross_label,
     label_informativeness,
-    label_properties,
     label_sets,
-    other_pictures,
-    set_comparison,
     similarity,
     small_data,
     training,
@@ -68,7 +66,7 @@ def test_label_sets_are_what_the_paper_says(rerun: Rerun) -> None:
 
 
 def test_counted_facts_and_a_verdict_that_changes_with_the_data(rerun: Rerun, tmp_path: Path) -> None:
-    part = label_properties.experimental_setup(rerun)
+    part = label_informativeness.experimental_setup(rerun)
     assert cells(part)["CIFAR-10S", "mean entropy (D.2)"].ours.value == pytest.approx(0.69341, abs=1e-5)
     assert verdict_of(part, "CIFAR-10S", "mean entropy (D.2)") == Verdict.REPRODUCED
     assert verdict_of(part, "CIFAR-10H, judgments") == Verdict.REPRODUCED
@@ -82,7 +80,7 @@ def test_counted_facts_and_a_verdict_that_changes_with_the_data(rerun: Rerun, tm
     key = next(name for name, array in arrays.items() if array.shape == (10_000, 10))
     arrays[key] = arrays[key] - (arrays[key] // 2) * (arrays[key] > 10)
     np.savez(tmp_path / "cifar10h" / "counts.npz", **arrays)
-    changed = label_properties.experimental_setup(Rerun(PublishedData(tmp_path), Scale.SMALL, tmp_path / "runs"))
+    changed = label_informativeness.experimental_setup(Rerun(PublishedData(tmp_path), Scale.SMALL, tmp_path / "runs"))
     assert verdict_of(changed, "CIFAR-10H, judgments") == Verdict.NOT_REPRODUCED
     assert verdict_of(changed, "CIFAR-10LS (Low)", "ε: mass on the nine other classes of CIFAR-10H") == (
         Verdict.NOT_REPRODUCED
@@ -90,7 +88,7 @@ def test_counted_facts_and_a_verdict_that_changes_with_the_data(rerun: Rerun, tm
 
 
 def test_table_2_to_the_last_parameter(rerun: Rerun) -> None:
-    part = label_properties.table_2(rerun)
+    part = label_informativeness.table_2(rerun)
     assert {judged.verdict for judged in part.judged} == {Verdict.REPRODUCED}
     assert len(part.findings) == 4
 
@@ -126,7 +124,7 @@ def test_the_papers_own_sentence_follows_from_its_table_1_but_for_typicality() -
 
 
 def test_the_papers_own_sentence_follows_from_its_table_3() -> None:
-    table = other_pictures.TABLE_3
+    table = cross_label.TABLE_3
     assert len(table) == 20
     # More softness does not help near, and helps far: from k = 2 to k = 4.
     for place, helps in (("CIFAR10-50k", False), ("CIFAR10.1v6", False), ("CINIC10", True), ("ImageNet-Far", True)):
@@ -151,12 +149,12 @@ def test_a_u_has_its_lowest_point_at_neither_end() -> None:
     def values(*means: float) -> dict[str, dict[int, float]]:
         return {name: {0: mean, 1: mean + 0.01, 2: mean - 0.01} for name, mean in zip("abc", means, strict=True)}
 
-    assert set_comparison.u_shape("", values(1.5, 1.2, 1.4), "abc").holds
-    assert not set_comparison.u_shape("", values(1.5, 1.2, 1.1), "abc").holds
-    assert not set_comparison.u_shape("", values(1.1, 1.2, 1.3), "abc").holds
+    assert cross_label.u_shape("", values(1.5, 1.2, 1.4), "abc").holds
+    assert not cross_label.u_shape("", values(1.5, 1.2, 1.1), "abc").holds
+    assert not cross_label.u_shape("", values(1.1, 1.2, 1.3), "abc").holds
     noisy = values(1.21, 1.2, 1.4)
     noisy["a"] = {0: 1.0, 1: 1.21, 2: 1.42}
-    assert not set_comparison.u_shape("", noisy, "abc").holds
+    assert not cross_label.u_shape("", noisy, "abc").holds
 
 
 def test_table_1_from_end_to_end(rerun: Rerun, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +202,10 @@ def test_ratings_of_digits(rerun: Rerun) -> None:
 
 def test_missing_data_is_named(tmp_path: Path) -> None:
     nothing = Rerun(PublishedData(tmp_path), Scale.SMALL, tmp_path / "runs")
-    for step, name in ((label_properties.experimental_setup, "cifar10"), (similarity.similarity_judgments, "digit-")):
+    for step, name in (
+        (label_informativeness.experimental_setup, "cifar10"),
+        (similarity.similarity_judgments, "digit-"),
+    ):
         with pytest.raises(BadFile, match=name):
             step(nothing)
 

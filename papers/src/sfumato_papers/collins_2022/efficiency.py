@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
+from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.collins_2022.form import SECONDS_A_PAGE, SECONDS_A_VOTE
-from sfumato_papers.collins_2022.held_out_scores import BLOCKS, METRICS, Figures, figures
-from sfumato_papers.collins_2022.label_comparison import better, differences
+from sfumato_papers.collins_2022.held_out_scores import BLOCKS, METRICS, Figures, better, differences, figures
 from sfumato_papers.collins_2022.protocol import BELIEFS, VOTES, scaled_down
-from sfumato_papers.collins_2022.published_tables import TABLE_2, TABLE_3
+from sfumato_papers.collins_2022.tables import TABLE_2, TABLE_3
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun, Scale
 
@@ -34,7 +34,6 @@ def pools(scale: Scale) -> list[tuple[str, int, str]]:
 
 
 def figure_6(rerun: Rerun) -> Part:
-    """By annotators."""
     found = figures(rerun)
     both = [m for m in rerun.scale.of(BELIEFS) if m in rerun.scale.of(VOTES)]
     return Part(
@@ -57,7 +56,6 @@ def figure_6(rerun: Rerun) -> Part:
 
 
 def figure_10(rerun: Rerun) -> Part:
-    """By seconds."""
     found = figures(rerun)
     price = SECONDS[SOFT_LABELS] / SECONDS[HARD_VOTES]
     rows = [_as_much_time(found, m, rerun.scale) for m in rerun.scale.of(BELIEFS)]
@@ -136,20 +134,17 @@ def _chart(name: str, found: Figures, scale: Scale, *, by: str) -> Chart:
         for labels, m, printed, row in PRINTED
     ]
     seconds = {name: SECONDS[name.removesuffix(", published")] for _, name, *_ in rows}
+    shown = [
+        (panel, labels, float(m if by == "annotators" else m * seconds[labels]), mean)
+        for panel, labels, m, mean in rows
+    ]
     x = {"annotators": "annotators an image", "seconds": "estimated seconds per image"}[by]
     return curve(
         name,
         title=f"What networks reach by {x}",
         caption="Means over trainings with 95% intervals, de-aggregated; lower is better. Published: the points that "
         "the paper prints, in Tables 2 and 3.",
-        data={
-            "figure": [panel for panel, *_ in rows],
-            "labels": [labels for _, labels, *_ in rows],
-            by: [float(m if by == "annotators" else m * seconds[labels]) for _, labels, m, _ in rows],
-            "mean": [each.value for *_, each in rows],
-            "low": [each.low for *_, each in rows],
-            "high": [each.high for *_, each in rows],
-        },
+        data=chart_columns(("figure", "labels", by, "mean"), shown),
         x=Field(by, x, log=True),
         y=Field("mean", "", ".3~g"),
         low="low",

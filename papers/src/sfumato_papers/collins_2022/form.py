@@ -10,8 +10,14 @@ from sfumato.importers import Cifar10HImporter
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, histogram
 from sfumato.tables.annotations import Annotations
-from sfumato_papers.collins_2022.answers import Cifar10sAnswers, as_released, first_pass, with_repeats
-from sfumato_papers.collins_2022.elicitation import counted, repeated
+from sfumato_papers.collins_2022.elicitation import (
+    Cifar10sAnswers,
+    as_released,
+    counted,
+    first_pass,
+    repeated,
+    with_repeats,
+)
 from sfumato_papers.collins_2022.keystroke_model import BOXES, planned_top_two
 from sfumato_papers.finding import Estimate, Finding, Published
 from sfumato_papers.paper import Part, Rerun
@@ -38,7 +44,6 @@ SHOWN = 180
 
 
 def section_5_1(rerun: Rerun) -> Part:
-    """What the paper takes a label to cost, in seconds."""
     released, first = as_released(rerun).table.seconds, first_pass(rerun).table.seconds
     page = float(np.median(released))
     return Part(
@@ -67,7 +72,6 @@ def section_5_1(rerun: Rerun) -> Part:
 
 
 def figure_7(rerun: Rerun) -> Part:
-    """How the form is filled in."""
     answers = first_pass(rerun)
     table, seconds = answers.table, answers.table.seconds
     pointed, boxes = _actions(answers)

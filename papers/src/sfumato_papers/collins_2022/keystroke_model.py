@@ -52,7 +52,6 @@ def operators(events: Iterable[Event]) -> str:
 
 
 def seconds(events: Iterable[Event]) -> float:
-    """How long `events` take by the model."""
     return sum(SECONDS[operator] for operator in operators(events))
 
 
@@ -67,7 +66,6 @@ class Hand:
     """What the last M, or the last thing without one, was about."""
 
     def moved(self, what: str, control: str, key: str) -> Iterator[str]:
-        """The operators of one event."""
         if what == "keydown":
             yield from self._to("keyboard")
             if key not in MODIFIERS:

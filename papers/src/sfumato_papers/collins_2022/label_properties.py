@@ -13,8 +13,7 @@ from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import TopTwoClamp, TopTwoUniform
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars, curve, scatter
-from sfumato_papers.collins_2022.answers import Cifar10sAnswers, as_released, first_pass
-from sfumato_papers.collins_2022.elicitation import counted
+from sfumato_papers.collins_2022.elicitation import Cifar10sAnswers, as_released, counted, first_pass
 from sfumato_papers.finding import Statement
 from sfumato_papers.paper import Part, Rerun
 
@@ -24,7 +23,6 @@ NEARLY_HARD = 0.95
 
 
 def section_4_3(rerun: Rerun) -> Part:
-    """How alike the two label sets are."""
     released, first = as_released(rerun), first_pass(rerun)
     matched = released.beside_votes()
     own = first.beside_votes()
@@ -67,7 +65,6 @@ def section_4_3(rerun: Rerun) -> Part:
 
 
 def figures_3_and_9(rerun: Rerun) -> Part:
-    """Labels that are all but hard in CIFAR-10H and soft in CIFAR-10S."""
     matched = as_released(rerun).beside_votes()
     sure = np.flatnonzero(matched.people.max(axis=1) >= NEARLY_HARD)
     softer = matched.predicted_entropy[sure] > matched.people_entropy[sure]
@@ -103,7 +100,6 @@ def figures_3_and_9(rerun: Rerun) -> Part:
 
 
 def figures_4_and_8(rerun: Rerun) -> Part:
-    """The images whose two labels differ most."""
     matched = as_released(rerun).beside_votes()
     original = as_released(rerun).original
     names = matched.items.to_pylist()
@@ -148,7 +144,6 @@ def figures_4_and_8(rerun: Rerun) -> Part:
 
 
 def figure_5(rerun: Rerun) -> Part:
-    """First percents and possible classes, next to the entropy of CIFAR-10H."""
     answers = first_pass(rerun)
     n_possible = np.array([10 - len(set(answer.impossible)) for answer in answers.each], np.float64)
     doubt = answers.entropy_of_votes
@@ -175,9 +170,6 @@ def figure_5(rerun: Rerun) -> Part:
     )
 
 
-# --- distances ---
-
-
 def wasserstein(matched: MatchedLabels) -> Float[np.ndarray, "items"]:
     """The paper's distance: between the ten probabilities of either label, taken as two samples of numbers."""
     rows = zip(matched.predicted, matched.people, strict=True)
@@ -196,9 +188,6 @@ def _spearman(matched: MatchedLabels) -> float:
     return float(spearmanr(matched.predicted_entropy, matched.people_entropy)[0])
 
 
-# --- charts ---
-
-
 def _entropies(matched: MatchedLabels) -> Chart:
     return scatter(
         "section-4-3-entropy",
@@ -215,7 +204,6 @@ def _entropies(matched: MatchedLabels) -> Chart:
 
 
 def _labels(matched: MatchedLabels, row: int, name: str, title: str) -> Chart:
-    """The two labels of one image, class by class."""
     item = matched.items[int(row)].as_py()
     return bars(
         name,

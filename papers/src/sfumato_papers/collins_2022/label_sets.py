@@ -1,20 +1,71 @@
-"""The label sets that are compared: what CIFAR-10H and CIFAR-10S say of the same items, person by person."""
+"""The label sets that are compared: what CIFAR-10H and CIFAR-10S say about the same items.
+
+`Relabelled` is the target that exchanges only the labels of these items.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import Labeler, SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
-from sfumato_papers.collins_2022.answers import original_classes
-from sfumato_papers.collins_2022.relabeled_target import Labelled
+from sfumato.training.target_labels import FixedLabels, PooledLabels
+from sfumato.training.targets import Target
+from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet, digest_of, one_hot
+from sfumato_papers.collins_2022.elicitation import original_classes
 from sfumato_papers.published_data import PublishedData
+
+
+class Labelled:
+    """What is known of the items whose labels are compared; runs keep its digest, and so know when it changes."""
+
+    def __init__(self, name: str, training_set: TrainingSet) -> None:
+        self.name, self.training_set = name, training_set
+        arrays = [training_set.people] if training_set.people is not None else []
+        arrays += [training_set.beliefs.rows, training_set.beliefs.starts] if training_set.beliefs is not None else []
+        self.digest = digest_of(training_set.items, *arrays)
+
+    def __repr__(self) -> str:
+        return f"{self.name}, {self.training_set.n_items} items, {self.digest[:16]}"
+
+
+@dataclass(frozen=True, eq=False)
+class Relabelled:
+    """What `target` makes of the items of `known`; of every other item, the class it came with.
+
+    Only what is learned about some items differs between two of these, as where Collins et al. (2022) exchange the
+    labels of 900 items among some 7,000.
+    """
+
+    target: Target
+    known: Labelled
+
+    name: ClassVar[str] = "relabelled"
+
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> PooledLabels:
+        place = {item: row for row, item in enumerate(self.known.training_set.items)}
+        own = np.array([place.get(item, -1) for item in training_set.items], np.int64)
+        made = self.target.labels(self.known.training_set, rng)
+        assert isinstance(made, FixedLabels | PooledLabels), f"{self.target.name} draws from no pool"
+        rows, starts = _pool(made)
+        sure = one_hot(training_set.need_original(self.name), training_set.n_classes)
+        parts = [sure[i : i + 1] if k < 0 else rows[starts[k] : starts[k + 1]] for i, k in enumerate(own)]
+        return PooledLabels.of(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
+
+
+def _pool(made: FixedLabels | PooledLabels) -> tuple[Float[np.ndarray, "rows classes"], Int[np.ndarray, "bounds"]]:
+    """The rows that an item's labels are drawn from, and where those of each item begin."""
+    if isinstance(made, FixedLabels):
+        probs = made.probs.cpu().numpy().astype(np.float64)
+        return probs, np.arange(len(probs) + 1)
+    return made.rows.cpu().numpy().astype(np.float64), made.starts.cpu().numpy()
+
 
 LABELERS: dict[str, Labeler] = {
     "T1, Unif": TopOneUniform(as_released=True),
@@ -58,7 +109,6 @@ def votes_pool(labels: SoftLabels, numbers: Int[np.ndarray, "items"]) -> Annotat
 
 
 def beliefs_pool(beliefs: Beliefs, items: tuple[str, ...]) -> AnnotatorBeliefs:
-    """Beliefs about `items`, item by item."""
     coded = beliefs.coded()
     place = {item: i for i, item in enumerate(items)}
     of_code = np.array([place.get(name, -1) for name in beliefs.item.names.to_pylist()], np.int64)
@@ -70,5 +120,4 @@ def beliefs_pool(beliefs: Beliefs, items: tuple[str, ...]) -> AnnotatorBeliefs:
 
 
 def mean_of(pool: AnnotatorBeliefs) -> np.ndarray:
-    """Each item's mean label."""
     return np.asarray(np.add.reduceat(pool.rows, pool.starts[:-1]) / np.diff(pool.starts)[:, None])

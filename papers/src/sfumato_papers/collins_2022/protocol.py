@@ -32,8 +32,7 @@ from sfumato.training.targets import (
     UniformTarget,
 )
 from sfumato.training.training_set import TrainingSet
-from sfumato_papers.collins_2022.label_sets import LabelSets
-from sfumato_papers.collins_2022.relabeled_target import Relabelled
+from sfumato_papers.collins_2022.label_sets import LabelSets, Relabelled
 from sfumato_papers.paper import Rerun, Scale
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 5}
@@ -54,7 +53,6 @@ BELIEFS = {Scale.SMALL: (1, 2), Scale.CPU: (1, 2, 4), Scale.FULL: (1, 2, 3, 4, 5
 
 
 def scaled_down(scale: Scale) -> str:
-    """In what the trainings are smaller than the paper's."""
     if scale == Scale.FULL:
         return ""
     n_train, tested = N_OTHERS[scale] + 900, N_TESTED[scale]
@@ -95,8 +93,6 @@ def pictures(rerun: Rerun) -> Inputs:
 
 
 def targets(sets: LabelSets, scale: Scale) -> dict[str, Target]:
-    """Everything that networks learn, by the names its runs get."""
-
     def relabelled(target: Target, of: str) -> Relabelled:
         return Relabelled(target, sets.labelled[of])
 

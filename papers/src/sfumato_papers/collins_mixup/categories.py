@@ -45,13 +45,11 @@ class Composition:
 
     @property
     def endpoints(self) -> Float[np.ndarray, "two items"]:
-        """The mass on the first and the second class."""
         rows = np.arange(len(self.items))
         return np.stack([self.probs[rows, self.first], self.probs[rows, self.second]])
 
     @property
     def elsewhere(self) -> Float[np.ndarray, "items"]:
-        """The mass on all other classes."""
         return np.asarray(1 - self.endpoints.sum(axis=0))
 
     def correlation(self) -> float:

@@ -113,7 +113,6 @@ def _groups(collection: Collection, doubt: Float[np.ndarray, "images"]) -> dict[
 
 
 def _mean(values: Float[np.ndarray, "rows"], rows: Rows, collection: Collection) -> Estimate:
-    """A mean over rows, with the interval for other annotators."""
     return _estimate(float(values[rows].mean()), _means(values, rows, collection))
 
 

@@ -37,7 +37,6 @@ class Collection:
 
     @property
     def generating(self) -> Float[np.ndarray, "rows"]:
-        """The coefficient each judged image was mixed with."""
         return np.asarray(self.judgments.generating[self.judgments.item_of_rows()])
 
     @property

@@ -7,8 +7,19 @@ import numpy as np
 from sfumato.reporting.charts import Field, heat_map
 from sfumato.training.mixing import CurveFit, PairCurve
 from sfumato_papers.collins_mixup.hmix import all_collections, thesis_collection
-from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, FGSM, values_of
-from sfumato_papers.collins_mixup.tables import PublishedTable, Row, change, findings, is_lower, mean_of, said
+from sfumato_papers.collins_mixup.run_scores import (
+    CALIBRATION,
+    CE,
+    FGSM,
+    PublishedTable,
+    Row,
+    change,
+    findings,
+    is_lower,
+    mean_of,
+    said,
+    values_of,
+)
 from sfumato_papers.collins_mixup.training import DEPTHS, ENT_WC, HARD, MIXUP, TAU, TAU_ENT_WC, network_of, scaled_down
 from sfumato_papers.finding import Estimate, Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun

@@ -1,15 +1,16 @@
-"""The trainings of chapters 4 and 5 and appendix C: seven grids that share weights, seed by seed.
-
-Every mixing is a grid of its own, for it belongs to the recipe; the luck of a seed is the same in all of them.
-"""
+"""Trainings on mixed images, with the labels they need."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
+from sfumato.aggregation import Mean
+from sfumato.labeling import ClassSimilarity, TopTwoClamp
+from sfumato.labeling.simulated_top_two import SimulatedTopTwo
+from sfumato.tables.doubt import entropy
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import Grid
@@ -23,8 +24,47 @@ from sfumato.training.targets import EntropyMatchedTarget, HardTarget, SoftTarge
 from sfumato.training.training_set import TrainingSet
 from sfumato_papers.collins_mixup.hmix import mixtures, thesis_collection
 from sfumato_papers.collins_mixup.mixture_targets import ClassPairWeighted, labelings
-from sfumato_papers.collins_mixup.simulated_labels import soft_endpoints
 from sfumato_papers.paper import Rerun, Scale
+from sfumato_papers.published_data import PublishedData
+
+N_ANNOTATORS = 6
+"""As many simulated people per item as CIFAR-10S has real ones; the thesis does not say."""
+DOUBTFUL = 0.25
+"""From this entropy on, in nats, an item's answers have the statistics of doubtful ones."""
+SEED = 2022
+
+
+def soft_endpoints(data: PublishedData) -> SoftLabels:
+    """The mean label of every CIFAR-10 test picture: of the real answers of CIFAR-10S, else of simulated ones.
+
+    The class that a simulated person names first is drawn from CIFAR-10H's votes. Which classes are alike is read from
+    CIFAR-10H's mean label of each class: the thesis took word embeddings (GloVe).
+    """
+    people = data.cifar_10h
+    rng = np.random.default_rng(SEED)
+    simulated = SimulatedTopTwo(similarity=_similarity(people))
+    doubtful = entropy(people.probs) >= DOUBTFUL
+    drawn = [simulated.soften(_voted(people, rng), doubtful, rng).probs.astype(np.float64) for _ in range(N_ANNOTATORS)]
+    probs = np.mean(drawn, axis=0)
+    elicited = Mean().aggregate(TopTwoClamp().label(data.cifar_10s, people.classes)).labels
+    probs[people.rows_of(elicited.items)] = elicited.probs
+    return SoftLabels.from_numpy(people.items.to_pylist(), probs / probs.sum(axis=1, keepdims=True), people.classes)
+
+
+def _voted(people: SoftLabels, rng: np.random.Generator) -> SoftLabels:
+    """One vote an item, drawn from those it got."""
+    chosen = (people.probs.cumsum(axis=1) < rng.random((len(people), 1))).sum(axis=1)
+    labels = [people.classes[k] for k in np.minimum(chosen, len(people.classes) - 1)]
+    return SoftLabels.one_hot(people.items.to_pylist(), labels, people.classes)
+
+
+def _similarity(people: SoftLabels) -> ClassSimilarity:
+    first = people.probs.argmax(axis=1)
+    means: Float[np.ndarray, "classes classes"] = np.stack(
+        [people.probs[first == k].mean(axis=0) for k in range(len(people.classes))]
+    )
+    return ClassSimilarity(people.classes, means + means.T, "CIFAR-10H")
+
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 5}
 EPOCHS = {Scale.SMALL: 10, Scale.CPU: 40, Scale.FULL: 200}
@@ -42,7 +82,6 @@ MIXUP, MIX_MAX_ENT, ENT_WC, TAU, TAU_ENT_WC = "mixup", "mix-max-ent", "ent-wc", 
 
 
 def scaled_down(scale: Scale, depth: int) -> str:
-    """In what the trainings are smaller than the thesis'."""
     if scale == Scale.FULL:
         return ""
     n_train, n, width = N_LEARNT[scale], N_MIXTURES[scale], WIDTHS[scale]
@@ -57,9 +96,6 @@ def scaled_down(scale: Scale, depth: int) -> str:
     if N_TESTED[scale] < N_TESTED[Scale.FULL]:
         parts.append(f"{N_TESTED[scale]:,} for 3,000 items to predict")
     return "; ".join(parts)
-
-
-# --- how ---
 
 
 def network_of(scale: Scale, depth: int) -> tuple[str, Network]:
@@ -105,9 +141,6 @@ def mixings(rerun: Rerun) -> dict[str, Mixing]:
     }
 
 
-# --- from what ---
-
-
 def pictures(rerun: Rerun) -> Inputs:
     classes = rerun.data.cifar_10h.classes
     return rerun.once("pictures", lambda: rerun.data.pictures("cifar10-test", "images.npz", classes=classes))
@@ -121,7 +154,6 @@ def split(rerun: Rerun) -> tuple[Int[np.ndarray, "train"], Int[np.ndarray, "test
 
 
 def tested(rerun: Rerun) -> Inputs:
-    """The pictures that are predicted, with their class."""
     return rerun.once("tested", lambda: pictures(rerun).take(split(rerun)[1]))
 
 
@@ -159,9 +191,6 @@ def _augmented_data(rerun: Rerun) -> tuple[TrainingSet, Fold]:
 def _mixtures(rerun: Rerun) -> HumanMixtures:
     mixed = mixtures(rerun)
     return mixed.take(mixed.items[: rerun.scale.of(N_MIXTURES)])
-
-
-# --- trained ---
 
 
 def augmented(rerun: Rerun) -> Path:

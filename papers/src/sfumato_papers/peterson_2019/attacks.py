@@ -8,6 +8,7 @@ from sfumato.reporting.charts import Field, curve
 from sfumato.training.attacks import Attack, attack_named
 from sfumato.training.robustness_runs import AttackExperiment, run_missing
 from sfumato.training.trained_runs import CLEAN, TrainedRuns
+from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Cells, Estimate, Finding, Published, Reference, Statement, published_cells
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.peterson_2019.pictures import judged, original
@@ -68,7 +69,6 @@ VGG, and what is judged is how human labels differ from the control. The two con
 
 
 def table_2(rerun: Rerun) -> Part:
-    """What is left of accuracy after one step, and how far crossentropy is driven up."""
     found, condition = _under(rerun, "fgsm", attack_named("fgsm", {"eps": EPS}))
     findings: list[Finding | Statement] = []
     for network in rerun.scale.of(NETWORKS):
@@ -134,7 +134,6 @@ def _statements(found: Scored, condition: str, network: str) -> list[Statement]:
 
 
 def figure_4(rerun: Rerun) -> Part:
-    """Crossentropy as a function of the iteration of PGD."""
     steps = rerun.scale.of(STEPS)
     found, last = _under(rerun, "pgd", attack_named("pgd", {"eps": EPS, "alpha": 1 / 255, "steps": steps}))
     findings: list[Finding | Statement] = []
@@ -155,7 +154,7 @@ def figure_4(rerun: Rerun) -> Part:
         for target in ATTACKED:
             for step, name in enumerate(found.sets):
                 over = Estimate.over_seeds(list(found.of(name, each, target, "cross_entropy").values()))
-                rows.append((BESIDE[each], COLUMN[target], step, over.value, over.low, over.high))
+                rows.append((BESIDE[each], COLUMN[target], step, over))
     return Part(
         "Figure 4",
         "Crossentropy as a function of PGD iteration",
@@ -168,14 +167,7 @@ def figure_4(rerun: Rerun) -> Part:
                 "figure-4",
                 title="Crossentropy by PGD iteration",
                 caption="Crossentropy to the original class by iteration of PGD; bands: 95% for another training.",
-                data={
-                    "network": [row[0] for row in rows],
-                    "labels": [row[1] for row in rows],
-                    "iteration": [row[2] for row in rows],
-                    "crossentropy": [row[3] for row in rows],
-                    "low": [row[4] for row in rows],
-                    "high": [row[5] for row in rows],
-                },
+                data=chart_columns(("network", "labels", "iteration", "crossentropy"), rows),
                 x=Field("iteration", "PGD iteration", "d"),
                 y=Field("crossentropy", "crossentropy, nats", ".3~g", zero=True),
                 low="low",

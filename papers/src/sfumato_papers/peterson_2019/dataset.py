@@ -21,7 +21,6 @@ answers that can be had, on 500 of the 10,000 images.
 
 
 def dataset(rerun: Rerun) -> Part:
-    """How many people judged what, and how much they doubt."""
     people = rerun.data.cifar_10h
     assert people.n_annotators is not None
     n = people.n_annotators
@@ -88,7 +87,6 @@ def dataset(rerun: Rerun) -> Part:
 
 
 def concentration(rerun: Rerun) -> Part:
-    """How much of all doubt lies in how many images."""
     doubt = np.sort(entropy(rerun.data.cifar_10h.probs))[::-1]
     share = np.cumsum(doubt) / doubt.sum()
     within = float(share[round(BULK * len(doubt)) - 1])

@@ -13,6 +13,7 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars
 from sfumato.training.robustness_runs import ShiftExperiment, run_missing
 from sfumato.training.trained_runs import TrainedRuns
+from sfumato_papers.chart_data import interval_chart
 from sfumato_papers.finding import Change, Estimate, Finding, Published, Reference, Statement, published_cells
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.peterson_2019.pictures import NEEDS, elsewhere, judged, original
@@ -37,24 +38,9 @@ def pairs_of_bars(
 
     Lines are the 95% interval for another training. `value` names the column `value`.
     """
-    over = [Estimate.over_seeds(list(values.values())) for _, _, values in shown]
-    return bars(
-        name,
-        title=title,
-        caption=f"{caption} Lines: 95% for another training.",
-        data={
-            "of": [group for group, _, _ in shown],
-            "labels": [labels for _, labels, _ in shown],
-            "value": [each.value for each in over],
-            "low": [each.low for each in over],
-            "high": [each.high for each in over],
-        },
-        of="of",
-        value=value,
-        low="low",
-        high="high",
-        series="labels",
-    )
+    rows = [(group, labels, Estimate.over_seeds(list(values.values()))) for group, labels, values in shown]
+    caption = f"{caption} Lines: 95% for another training."
+    return interval_chart(bars, name, title, caption, rows, ("of", "labels"), value)
 
 
 HELD_OUT = "CIFAR10H held out"
@@ -89,7 +75,6 @@ each picture's own entropy and no idea between which categories people hesitate.
 
 
 def figure_2(rerun: Rerun) -> Part:
-    """Accuracy, crossentropy and second-best accuracy of hard and human labels, by test set."""
     found = generalization(rerun)
     findings: list[Finding | Statement] = [*_cells(found)]
     findings += [

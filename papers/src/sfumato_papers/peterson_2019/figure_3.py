@@ -38,7 +38,6 @@ numbers in its text; (B) is here three distances of all predictions from people'
 
 
 def figure_3(rerun: Rerun) -> Part:
-    """Confidence when right and wrong, and the fit to people."""
     found = _fit(rerun)
     cells = [
         Finding.over_seeds(LABELS[target], column, None, found.of("people", ACROSS, target, metric))

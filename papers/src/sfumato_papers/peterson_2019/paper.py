@@ -5,11 +5,10 @@ from __future__ import annotations
 from sfumato_papers.paper import Paper
 from sfumato_papers.peterson_2019.attacks import figure_4, table_2
 from sfumato_papers.peterson_2019.dataset import concentration, dataset
-from sfumato_papers.peterson_2019.ensemble import section_6_3
 from sfumato_papers.peterson_2019.fashion import fashion, fashion_attacked
-from sfumato_papers.peterson_2019.figure_1 import figure_1
 from sfumato_papers.peterson_2019.figure_2 import figure_2
 from sfumato_papers.peterson_2019.figure_3 import figure_3
+from sfumato_papers.peterson_2019.released_networks import figure_1, section_6_3
 from sfumato_papers.peterson_2019.table_1 import table_1
 
 PAPER = Paper(
@@ -29,16 +28,7 @@ PAPER = Paper(
         "fashion-mnist-h",
     ),
     steps=(
-        figure_1,
-        dataset,
-        figure_2,
-        figure_3,
-        table_1,
-        section_6_3,
-        table_2,
-        figure_4,
-        concentration,
-        fashion,
+        figure_1, dataset, figure_2, figure_3, table_1, section_6_3, table_2, figure_4, concentration, fashion,
         fashion_attacked,
     ),
-)
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""The pictures of Peterson et al. (2019): those people judged, those to pretrain on, and test sets from elsewhere."""
+"""Pictures and splits of Peterson et al. (2019), and the predictions of three large networks for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,37 @@ from sfumato.training.item_join import join_items
 from sfumato.training.splits import Fold, KFold
 from sfumato.training.training_set import TrainingSet
 from sfumato_papers.paper import Rerun, Scale
-from sfumato_papers.peterson_2019.released_predictions import teachers
+
+FILE = ("cifar10-model-predictions", "probs.npz")
+RELEASED = {"ResNet": "resnet_110", "ResNet preact": "preresnet_110", "DenseNet": "densenet_bc_L190_k40"}
+"""By the paper's name of the architecture (Kerrigan, Smyth and Steyvers 2021). ResNet-110 is the paper's own form; it
+has the other two as a bottleneck ResNet of 164 layers and a DenseNet of depth 100 and growth 12."""
+ENSEMBLE = "Ensemble"
+NOT_THE_PAPERS = "three networks that others trained for eight of the paper's, each once; two of them of another depth"
+"""Why no figure of theirs can be expected to be the paper's own."""
+
+
+def released(rerun: Rerun) -> dict[str, SoftLabels]:
+    def read() -> dict[str, SoftLabels]:
+        people = rerun.data.cifar_10h
+        items = people.items.to_pylist()
+        with np.load(rerun.data.path(*FILE)) as file:
+            probs = {name: _normalised(file[key]) for name, key in RELEASED.items()}
+        probs[ENSEMBLE] = np.mean(list(probs.values()), axis=0)
+        return {name: SoftLabels.from_numpy(items, each, people.classes, 0) for name, each in probs.items()}
+
+    return rerun.once("released", read)
+
+
+def teachers(rerun: Rerun) -> list[SoftLabels]:
+    """Those whose mean is distilled."""
+    return [released(rerun)[name] for name in RELEASED]
+
+
+def _normalised(probs: np.ndarray) -> np.ndarray:
+    exact = probs.astype(np.float64)
+    return np.asarray(exact / exact.sum(axis=1, keepdims=True))
+
 
 N_LEARNT = {Scale.SMALL: 2000, Scale.CPU: 7000}
 N_HELD_OUT = {Scale.SMALL: 1000, Scale.CPU: 3000}
@@ -85,7 +115,6 @@ def elsewhere(rerun: Rerun, *, with_training_set: bool) -> dict[str, Inputs]:
 
 
 def original(inputs: Inputs) -> SoftLabels:
-    """The class each picture came with, as one-hot labels."""
     assert inputs.labels is not None
     assert inputs.classes is not None
     return SoftLabels.one_hot(inputs.items, inputs.labels, inputs.classes)

@@ -103,12 +103,10 @@ def seeds(scale: Scale) -> tuple[int, ...]:
 
 
 def scratch_grid(scale: Scale, device: str = "cpu") -> Grid:
-    """What Section 5 trains."""
     return Grid(FROM_SCRATCH, scale.of(NETWORKS), seeds(scale), scale.of(TRAINING), device=device)
 
 
 def tuning_grid(scale: Scale, device: str = "cpu") -> Grid:
-    """What Section 6 trains, mixup apart."""
     return Grid(FINE_TUNED, scale.of(NETWORKS), seeds(scale), scale.of(TUNING), scale.of(PRETRAINING), device)
 
 
@@ -119,7 +117,6 @@ def mixup_grid(scale: Scale, device: str = "cpu") -> Grid:
 
 
 def from_scratch(rerun: Rerun) -> Path:
-    """The runs of Section 5."""
     data = cifar_10h(rerun)
     return rerun.train("scratch", data=data, folds=folds(rerun), grid=scratch_grid(rerun.scale, rerun.device))
 

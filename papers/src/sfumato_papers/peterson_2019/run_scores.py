@@ -98,7 +98,6 @@ def signed(found: Estimate, places: int = 3) -> str:
 
 
 def is_below(found: Estimate) -> bool:
-    """Whether a difference is shown to be below 0."""
     return found.leaves_out_0 and found.value < 0
 
 

@@ -7,10 +7,11 @@ import numpy as np
 from sfumato.evaluation.doubt_correlation import AXES, HumanDoubt, doubt_correlations
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars
+from sfumato_papers.chart_data import interval_chart
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun
-from sfumato_papers.soft_digits.dynamics_runs import maps
-from sfumato_papers.soft_digits.published_comparison import audited_sets, smaller
+from sfumato_papers.soft_digits.maps import maps
+from sfumato_papers.soft_digits.run_scores import audited_sets, smaller
 from sfumato_papers.soft_digits.sets import Audited
 from sfumato_papers.soft_digits.training import MAJORITY, ORIGINAL, SYNTHETIC, WEIGHTED, watched_networks
 
@@ -19,12 +20,10 @@ CONFIDENCE, VARIABILITY = AXES
 
 
 def table_4(rerun: Rerun) -> Part:
-    """Rank correlations of mean uncertainty with confidence and variability."""
     return _part(rerun, "Table 4", "mean_doubt", with_chart=True)
 
 
 def appendix_f_4(rerun: Rerun) -> Part:
-    """The same with the share of people who were unsure of anything."""
     return _part(rerun, "Appendix F.4", "unsure_proportion", with_chart=False)
 
 
@@ -108,26 +107,18 @@ def _statements(audited: Audited, found: dict[tuple[str, str, str], Estimate], n
 
 def _chart(found: dict[str, dict[tuple[str, str, str], Estimate]]) -> Chart:
     rows = [
-        (f"{name}, {network}", target, -rho.value, -rho.high, -rho.low)
+        (f"{name}, {network}", target, rho.times(-1))
         for name, own in found.items()
         for (network, target, axis), rho in own.items()
         if axis == CONFIDENCE
     ]
-    return bars(
+    return interval_chart(
+        bars,
         "table-4",
-        title="How far networks doubt what people doubt",
-        caption="Spearman's correlation of people's mean uncertainty with a lack of confidence (its sign turned), with "
+        "How far networks doubt what people doubt",
+        "Spearman's correlation of people's mean uncertainty with a lack of confidence (its sign turned), with "
         "95% intervals over items.",
-        data={
-            "where": [row[0] for row in rows],
-            "target": [row[1] for row in rows],
-            "rho": [row[2] for row in rows],
-            "low": [row[3] for row in rows],
-            "high": [row[4] for row in rows],
-        },
-        of="where",
-        value=Field("rho", "correlation of doubts", ".2f"),
-        low="low",
-        high="high",
-        series="target",
+        rows,
+        ("where", "target"),
+        Field("rho", "correlation of doubts", ".2f"),
     )

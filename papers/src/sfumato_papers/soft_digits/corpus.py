@@ -14,6 +14,7 @@ from sfumato.reporting.charts import Field, curve
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Published, Statement, published_cells
 from sfumato_papers.paper import Part, Rerun, Scale
 
@@ -39,7 +40,6 @@ LEFT = {"ARDIS": ("126", "7,474"), "Ambiguous-MNIST (Mukhoti)": ("1,392", "10,60
 
 
 def table_5(rerun: Rerun) -> Part:
-    """LeNet's accuracy on MNIST by how many pictures of each digit it learns from."""
     accuracy = {size: _accuracy(rerun, size) for size in rerun.scale.of(SIZES)}
     findings: list[Finding | Statement] = []
     for size, values in accuracy.items():
@@ -65,11 +65,7 @@ def table_5(rerun: Rerun) -> Part:
         "table-5",
         title="How many pictures of a digit LeNet needs",
         caption="Accuracy on the 10,000 test pictures of MNIST, the mean of the repeats.",
-        data={
-            "from": [row[0] for row in rows],
-            "pictures": [row[1] for row in rows],
-            "accuracy": [row[2] for row in rows],
-        },
+        data=chart_columns(("from", "pictures", "accuracy"), rows),
         x=Field("pictures", "pictures a digit", ",d", log=True),
         y=Field("accuracy", "accuracy, %", ".1f"),
         series="from",
@@ -89,7 +85,6 @@ def table_5(rerun: Rerun) -> Part:
 
 
 def appendix_a_2(rerun: Rerun) -> Part:
-    """Duplicates."""
     splits = _mnist(rerun)
     found = find_duplicates(splits, near=False)
     n_pictures = sum(len(each) for each in splits.values())
@@ -122,7 +117,6 @@ def drawn(labels: tuple[str, ...], size: int, rng: np.random.Generator) -> np.nd
 
 
 def _accuracy(rerun: Rerun, size: int) -> dict[int, float]:
-    """The test accuracy of every repeat."""
     from sfumato.training.item_join import join_items
     from sfumato.training.splits import Fold
 
@@ -156,7 +150,6 @@ def _accuracy(rerun: Rerun, size: int) -> dict[int, float]:
 
 
 def size_grid(repeat: int, device: str = "cpu") -> Any:
-    """One LeNet, by the paper's settings."""
     from sfumato.training.grid import Grid
     from sfumato.training.networks import network_named
     from sfumato.training.optimizers import Adam

@@ -13,10 +13,8 @@ from sfumato.reporting.charts import Field, bars
 from sfumato.tables.doubt import entropy
 from sfumato_papers.finding import Estimate, Finding, Published, Statement, published_cells
 from sfumato_papers.paper import Part, Rerun
-from sfumato_papers.soft_digits.panels import ANNOTATIONS_PER_IMAGE
 from sfumato_papers.soft_digits.published_tables import MNIST, MUKHOTI
-from sfumato_papers.soft_digits.released_file import NEEDS, soft_digits
-from sfumato_papers.soft_digits.sets import Audited, stand_ins
+from sfumato_papers.soft_digits.sets import ANNOTATIONS_PER_IMAGE, NEEDS, Audited, soft_digits, stand_ins
 
 RAW = "the raw answers of soft-digits"
 N_REGIONS = 3
@@ -52,7 +50,6 @@ TABLE_7 = {
 
 
 def section_2_1(rerun: Rerun) -> Part:
-    """How many pictures there are."""
     found = {each.name: each for each in soft_digits(rerun)}
     findings: list[Finding | Statement] = []
     for (name, split), published in SIZES.items():
@@ -78,7 +75,6 @@ def section_2_1(rerun: Rerun) -> Part:
 
 
 def table_1(rerun: Rerun) -> Part:
-    """Human label variation, and how often people choose another class."""
     found = {each.name: each for each in soft_digits(rerun)}
     findings: list[Finding | Statement] = []
     for (name, column), published in TABLE_1.items():
@@ -134,7 +130,6 @@ def table_1(rerun: Rerun) -> Part:
 
 
 def facts(audited: Audited) -> dict[str, float]:
-    """The row of Table 1 about a set."""
     hlv = 100 * audited.share_of_hlv()
     assert audited.doubt.mean_doubt is not None
     assert audited.doubt.unsure_proportion is not None
@@ -150,7 +145,6 @@ def facts(audited: Audited) -> dict[str, float]:
 
 
 def appendix_b(rerun: Rerun) -> Part:  # noqa: ARG001
-    """Table 6, and what follows from it."""
     n_images, n_answers = sum(ANNOTATIONS_PER_IMAGE.values()), sum(k * n for k, n in ANNOTATIONS_PER_IMAGE.items())
     findings: list[Finding | Statement] = [
         Finding(f"pictures with {k} answers (Table 6)", "value", Published(f"{n:,}"), needs=RAW)
@@ -178,7 +172,6 @@ def appendix_b(rerun: Rerun) -> Part:  # noqa: ARG001
 
 
 def table_7(rerun: Rerun) -> Part:
-    """How the measures of people's doubt go together."""
     found = {each.name: each for each in soft_digits(rerun)}
     findings: list[Finding | Statement] = []
     for name, cells in TABLE_7.items():

@@ -9,14 +9,13 @@ from sfumato.evaluation.metrics import KLDivergence
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.soft_digits.dataset import TABLE_1
-from sfumato_papers.soft_digits.panels import ANNOTATIONS_PER_IMAGE
-from sfumato_papers.soft_digits.published_comparison import instead
 from sfumato_papers.soft_digits.published_tables import MUKHOTI
-from sfumato_papers.soft_digits.run_scores import KLD, by_seed, paired
-from sfumato_papers.soft_digits.sets import HLV, SEED, Audited, stand_ins
+from sfumato_papers.soft_digits.run_scores import KLD, by_seed, instead, paired
+from sfumato_papers.soft_digits.sets import ANNOTATIONS_PER_IMAGE, HLV, SEED, Audited, stand_ins
 from sfumato_papers.soft_digits.training import MAJORITY, SEEDS, best_recipe, over_classes, performance
 
 SIX, EVERY = "six votes", "all votes"
@@ -24,7 +23,6 @@ NETWORK = "LeNet"
 
 
 def section_4(rerun: Rerun) -> Part:
-    """How much of what all votes gain over their majority a few of them gain."""
     _, fashion = stand_ins(rerun)
     votes = rerun.data.fashion_mnist_h
     everyone = over_classes(fashion, votes.probs[votes.rows_of(list(fashion.inputs.items))], votes.classes)
@@ -55,12 +53,7 @@ def section_4(rerun: Rerun) -> Part:
         title="How many votes per picture are enough",
         caption="KL divergence of LeNet's predictions from all votes on Fashion-MNIST-H, where people disagree; 95% "
         "intervals over seeds.",
-        data={
-            "taught by": list(shown),
-            "kld": [each.value for each in shown.values()],
-            "low": [each.low for each in shown.values()],
-            "high": [each.high for each in shown.values()],
-        },
+        data=chart_columns(("taught by", "kld"), shown.items()),
         of="taught by",
         value=Field("kld", "KL divergence, nats", ".2f"),
         low="low",

@@ -1,22 +1,133 @@
-"""Figure 2 and Appendix F.3: data maps of what was learned how, and how far predictions still move."""
+"""Figure 2 and Appendix F.3: data maps of items, and how much predictions change from epoch to epoch.
+
+Both come from trainings of a fixed length that kept the predictions of every epoch."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool
+import pyarrow as pa
+from jaxtyping import Bool, Float
 
-from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
+from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion, data_map
+from sfumato.evaluation.training_dynamics import BY_EPOCH, TrainingDynamics, find_runs, jensen_shannon
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, shaded_scatter
+from sfumato.tables.files import read_rows
+from sfumato.tables.probabilities import classes_of, probs_of
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.text_columns import CodedText
+from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun
-from sfumato_papers.soft_digits.dynamics_runs import LAST, Watched, maps, watched
-from sfumato_papers.soft_digits.published_comparison import audited_sets, smaller
-from sfumato_papers.soft_digits.run_scores import differences, in_words, is_below
+from sfumato_papers.soft_digits.run_scores import audited_sets, differences, in_words, is_below, smaller
 from sfumato_papers.soft_digits.sets import HLV, NO_HLV, Audited
-from sfumato_papers.soft_digits.training import MAJORITY, ORIGINAL, SYNTHETIC, WEIGHTED, watched_networks
+from sfumato_papers.soft_digits.training import (
+    MAJORITY,
+    NETWORKS,
+    ORIGINAL,
+    SYNTHETIC,
+    WEIGHTED,
+    dynamics,
+    watched_networks,
+    with_synthetic,
+)
+
+LAST = 5
+"""Epochs that a data map is drawn from, of every seed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """Predictions of one network, seed and target for the items it learned from, after every epoch."""
+
+    items: tuple[str, ...]
+    probs: Float[np.ndarray, "epochs items classes"]
+
+    def shifts(self) -> Float[np.ndarray, "steps items"]:
+        """The Jensen-Shannon divergence of every epoch's predictions from those of the one before."""
+        return np.stack(
+            [jensen_shannon(one, other) for one, other in zip(self.probs[:-1], self.probs[1:], strict=True)]
+        )
+
+
+def watched(rerun: Rerun, audited: Audited) -> Mapping[tuple[str, str], Mapping[int, Watched]]:
+    def found() -> Mapping[tuple[str, str], Mapping[int, Watched]]:
+        named = {ours: name for name, ours in NETWORKS.items()}
+        runs: dict[tuple[str, str], dict[int, Watched]] = {}
+        for run in find_runs([dynamics(rerun, audited)]):
+            runs.setdefault((named[run.network], run.target), {})[run.seed] = _read(run.path)
+        return runs
+
+    return rerun.once(f"watched on {audited.name}", found)
+
+
+def maps(rerun: Rerun, audited: Audited) -> Mapping[tuple[str, str], DataMap]:
+    """The data map of every network and target: its last epochs of all seeds together.
+
+    Confidence is the probability of the class that the target itself puts first.
+    """
+
+    def found() -> Mapping[tuple[str, str], DataMap]:
+        gold = {target: _first(labels) for target, labels in labels_of(rerun, audited).items()}
+        return {
+            (network, target): data_map([_dynamics(run, gold[target]) for run in runs.values()])
+            for (network, target), runs in watched(rerun, audited).items()
+        }
+
+    return rerun.once(f"maps of {audited.name}", found)
+
+
+def labels_of(rerun: Rerun, audited: Audited) -> Mapping[str, SoftLabels]:
+    """What each target of these trainings teaches."""
+    labels = {ORIGINAL: audited.original, MAJORITY: audited.weighted, WEIGHTED: audited.weighted}
+    if audited.is_synthetic:
+        assert audited.synthetic is not None
+        return {**labels, ORIGINAL: audited.synthetic}
+    if any(target == SYNTHETIC for _, target in watched(rerun, audited)):
+        made = with_synthetic(rerun, audited).synthetic
+        assert made is not None
+        return {**labels, SYNTHETIC: made}
+    return labels
+
+
+def _first(labels: SoftLabels) -> dict[str, int]:
+    return dict(zip(labels.items.to_pylist(), labels.probs.argmax(axis=1).tolist(), strict=True))
+
+
+def _dynamics(run: Watched, gold: Mapping[str, int]) -> TrainingDynamics:
+    last = run.probs[-LAST:]
+    right = np.array([gold[item] for item in run.items])
+    n_epochs, n_items, _ = last.shape
+    item = CodedText(np.tile(np.arange(n_items, dtype=np.int32), n_epochs), pa.array(run.items, pa.string()))
+    return TrainingDynamics(
+        item,
+        np.repeat(np.arange(len(run.probs) - n_epochs + 1, len(run.probs) + 1), n_items),
+        last[:, np.arange(n_items), right].ravel(),
+        (last.argmax(axis=2) == right).ravel().astype(np.float64),
+        "end",
+    )
+
+
+def _read(folder: Path) -> Watched:
+    rows = read_rows(folder / BY_EPOCH)
+    classes = classes_of(rows)
+    items: list[str] = []
+    epochs: list[int] = []
+    parts, n_rows = [], 0
+    for chunk in rows.chunks:
+        items += chunk.column("item").to_pylist()
+        epochs += chunk.column("epoch").to_pylist()
+        parts.append(probs_of(rows, chunk, classes, n_rows))
+        n_rows += len(chunk)
+    n_items = epochs.count(epochs[0])
+    probs = np.concatenate(parts).reshape(-1, n_items, len(classes))
+    assert items == items[:n_items] * len(probs), "epochs follow each other, each with the items in one order"
+    return Watched(tuple(items[:n_items]), probs)
+
 
 DRAWN = "LeNet"
 """The network of the maps drawn; the paper has the others in its appendix."""
@@ -25,7 +136,6 @@ NEAR_0 = 0.01
 
 
 def figure_2(rerun: Rerun) -> Part:
-    """Where items lie by how they were learned."""
     findings: list[Finding | Statement] = []
     charts = []
     for audited in audited_sets(rerun):
@@ -55,7 +165,6 @@ def figure_2(rerun: Rerun) -> Part:
 
 
 def appendix_f_3(rerun: Rerun) -> Part:
-    """How far predictions move from epoch to epoch."""
     findings: list[Finding | Statement] = []
     rows: list[tuple[str, str, int, float]] = []
     networks = list(watched_networks(rerun.scale))
@@ -87,12 +196,7 @@ def appendix_f_3(rerun: Rerun) -> Part:
         title="How far predictions still move",
         caption=f"{DRAWN}: Jensen-Shannon divergence between the predictions of an epoch and of the one before, the "
         "mean over items and seeds, in nats (at most ln 2).",
-        data={
-            "where": [row[0] for row in rows],
-            "target": [row[1] for row in rows],
-            "epoch": [row[2] for row in rows],
-            "jsd": [row[3] for row in rows],
-        },
+        data=chart_columns(("where", "target", "epoch", "jsd"), rows),
         x=Field("epoch", "epoch", "d"),
         y=Field("jsd", "JSD, nats", ".3f", zero=True),
         series="target",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sfumato.evaluation.mode_shift import PARTS, Shift, mode_shift
 from sfumato.reporting.charts import Field, dots
+from sfumato_papers.chart_data import interval_chart
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun
-from sfumato_papers.soft_digits.published_comparison import audited_sets, smaller
 from sfumato_papers.soft_digits.published_tables import ON_PEOPLE
-from sfumato_papers.soft_digits.run_scores import ACCURACY, BRIER, KLD, measured
+from sfumato_papers.soft_digits.run_scores import ACCURACY, BRIER, KLD, audited_sets, measured, smaller
 from sfumato_papers.soft_digits.sets import HLV, Audited
 from sfumato_papers.soft_digits.training import MAJORITY, NETWORKS, ORIGINAL, WEIGHTED
 
@@ -17,7 +17,6 @@ OTHER_CLASSES, DOUBT, BOTH = PARTS
 
 
 def section_3_3_mode_shift(rerun: Rerun) -> Part:
-    """The two parts of the gain, on people's labels where people disagree."""
     findings: list[Finding | Statement] = []
     rows = []
     for audited in audited_sets(rerun):
@@ -30,25 +29,17 @@ def section_3_3_mode_shift(rerun: Rerun) -> Part:
                     ours = Estimate(each.difference, each.low, each.high, each.covers)
                     findings.append(Finding(row, part, None, ours))
                     if part != BOTH and metric != BRIER:
-                        rows.append((f"{row}, {part}", part, words, ours))
+                        rows.append((f"{row}, {part}", part, ours))
         findings += _statements(audited, found)
-    chart = dots(
+    chart = interval_chart(
+        dots,
         "mode-shift",
-        title="What of the gain is other classes, and what is doubt",
-        caption="From original to majority to soft targets, scored on people's labels where people disagree; paired by "
+        "What of the gain is other classes, and what is doubt",
+        "From original to majority to soft targets, scored on people's labels where people disagree; paired by "
         "seed, with 95% intervals over seeds. Accuracy gains to the right, KL divergence (nats) to the left.",
-        data={
-            "step": [row[0] for row in rows],
-            "part": [row[1] for row in rows],
-            "difference": [row[3].value for row in rows],
-            "low": [row[3].low for row in rows],
-            "high": [row[3].high for row in rows],
-        },
-        of="step",
-        value=Field("difference", "difference", "+.2f"),
-        low="low",
-        high="high",
-        series="part",
+        rows,
+        ("step", "part"),
+        Field("difference", "difference", "+.2f"),
     )
     return Part(
         "Section 3.3, mode shift",

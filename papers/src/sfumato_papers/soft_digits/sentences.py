@@ -29,7 +29,6 @@ N_TESTED = {MNIST: (268, 189), MUKHOTI: (80, 293)}
 
 
 def section_3_3(rerun: Rerun) -> Part:  # noqa: ARG001
-    """Sentences about Tables 2, 3 and 9."""
     return Part(
         "Section 3.3",
         "Its sentences next to its own tables",

@@ -1,23 +1,82 @@
-"""Audited sets: pictures with every label the paper compares; here two substitutes, made from published votes."""
+"""Audited sets: pictures with every label the paper compares.
+
+The two parts of soft-digits where its file is given; otherwise two substitutes from published votes, whose votes are
+read three at a time as the answers of one person."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from jaxtyping import Int
 
 from sfumato.aggregation import Mean
 from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
+from sfumato.importers.soft_digits import DIGITS, SoftDigitsImporter
 from sfumato.labeling.plausible_labelers import PlausibleEqual, PlausibleWeighted, plausible_doubt
+from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import Doubt
+from sfumato.tables.errors import BadTable, ErrorLocation
+from sfumato.tables.files import NUMPY, kind_of, read_arrays, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.paper import Rerun, Scale
-from sfumato_papers.soft_digits.panels import panel_answers
+from sfumato_papers.soft_digits.published_tables import MNIST, MUKHOTI
+
+PANEL = 3
+"""Votes that represent one person."""
+ANNOTATIONS_PER_IMAGE = {3: 26, 4: 341, 5: 849, 6: 2620, 7: 1399, 8: 271, 9: 14, 10: 10}
+"""How many pictures of soft-digits have this number of answers (Table 6)."""
+KIND = "plausible/1"
+
+
+def panel_answers(votes: SoftLabels, items: tuple[str, ...], rng: np.random.Generator) -> Annotations:
+    """Answers as soft-digits asked for them, made of the votes on `items`, none of which is used twice.
+
+    Three votes are one person. The class that two or three of them name is a yes; a class named once is unsure, and so
+    are all three where they differ; the rest is no. With unsure counting half, a panel's label is then the share of its
+    votes (2 to 1 is 1 to 1/2), and so `weighted` is the share of all votes drawn; `equal` forgets which of a panel's
+    classes was named twice. Each item has as many panels as a random picture of soft-digits has answers.
+    """
+    counts = _counts(votes, items)
+    sizes = np.repeat(list(ANNOTATIONS_PER_IMAGE), list(ANNOTATIONS_PER_IMAGE.values()))
+    n_panels = np.minimum(rng.choice(sizes, len(items)), counts.sum(axis=1) // PANEL)
+    rows: dict[str, list[str]] = {"item": [], "annotator": [], "payload": []}
+    for item, own, n in zip(items, counts, n_panels.tolist(), strict=True):
+        drawn = rng.permutation(np.repeat(np.arange(len(own)), own))[: n * PANEL].reshape(n, PANEL)
+        rows["item"] += [item] * n
+        rows["annotator"] += [str(k) for k in range(n)]
+        rows["payload"] += [_payload(panel, votes.classes) for panel in drawn]
+    rows["kind"] = [KIND] * len(rows["item"])
+    return Annotations.from_arrow(pa.table(rows), votes.classes)
+
+
+def _payload(panel: Int[np.ndarray, "votes"], classes: tuple[str, ...]) -> str:
+    times = np.bincount(panel, minlength=len(classes))
+    return json.dumps(
+        {name: "yes" if n > 1 else "unsure" if n else "no" for name, n in zip(classes, times, strict=True)}
+    )
+
+
+def _counts(votes: SoftLabels, items: tuple[str, ...]) -> Int[np.ndarray, "items classes"]:
+    if votes.n_annotators is None:
+        raise BadTable(
+            "found labels without the number of votes behind them",
+            expected="votes that can be counted",
+            fix="give the published counts",
+            code="no-counts",
+        )
+    rows = votes.rows_of(items)
+    return np.asarray(np.rint(votes.probs[rows] * votes.n_annotators[rows, None]), np.int64)
+
 
 N_LEARNT = {Scale.SMALL: 700, Scale.CPU: 2131, Scale.FULL: 2131}
 N_VALIDATION = {Scale.SMALL: 150, Scale.CPU: 457, Scale.FULL: 457}
@@ -114,3 +173,91 @@ def _stand_in(
         n_validation,
         items[n_learnt:],
     )
+
+
+FOLDER = "soft-digits"
+NEEDS = "the soft-digits file"
+SIDE = 28
+SOURCES = {MNIST: "mnist", MUKHOTI: "mukhoti"}
+"""The paper's names of the two parts, and the file's."""
+
+
+def soft_digits(rerun: Rerun) -> tuple[Audited, ...]:
+    """The MNIST and the Mukhoti part, where the data has a folder `soft-digits` with the file; nothing where not."""
+    return rerun.once("soft-digits file", lambda: _read(rerun.data.folder / FOLDER))
+
+
+def _read(folder: Path) -> tuple[Audited, ...]:
+    found = sorted(path for ending in ("*.parquet", "*.npz") for path in folder.glob(ending))
+    return tuple(_part(found[0], name, source) for name, source in SOURCES.items()) if found else ()
+
+
+def _part(path: Path, name: str, source: str) -> Audited:
+    imported = SoftDigitsImporter(source=source).read(path)
+    weighted, original = imported.table, imported.original
+    assert isinstance(weighted, SoftLabels)
+    assert imported.doubt is not None
+    if original is None:
+        raise BadTable(
+            "found no original_labels",
+            expected="the label each picture came with",
+            fix="is this the published file?",
+            code="missing-column",
+            where=ErrorLocation(str(path)),
+        )
+    items = tuple(weighted.items.to_pylist())
+    pictures, sources, splits = (_column(path, column) for column in ("images", "source", "split"))
+    own = np.flatnonzero(np.array([str(each) for each in sources]) == source)
+    images = np.stack([_picture(path, int(row), pictures[row]) for row in own])
+    split = [str(splits[row]) for row in own]
+    first = original.probs.argmax(axis=1)
+    is_synthetic = bool((original.probs.max(axis=1) < 1).any())
+    by_split = {each: tuple(items[k] for k, s in enumerate(split) if s == each) for each in ("train", "val", "test")}
+    equal = SoftDigitsImporter(column="soft_label_yes_unc_equal", source=source).read(path).table
+    assert isinstance(equal, SoftLabels)
+    return Audited(
+        name,
+        Inputs(items, images, labels=tuple(DIGITS[k] for k in first)),
+        weighted,
+        equal,
+        imported.doubt,
+        original if is_synthetic else None,
+        (*by_split["train"], *by_split["val"]),
+        len(by_split["val"]),
+        by_split["test"],
+        is_synthetic,
+    )
+
+
+def _column(path: Path, name: str) -> Any:
+    if kind_of(path) is NUMPY:
+        arrays = read_arrays(path)
+        if name in arrays:
+            return arrays[name]
+    else:
+        rows = read_rows(path, guarded=False)
+        if name in rows.schema.names:
+            return [value for chunk in rows.chunks for value in chunk.column(name).to_pylist()]
+    raise BadTable(
+        f"found no {name}",
+        expected="the published columns",
+        fix="is this the published file?",
+        code="missing-column",
+        where=ErrorLocation(str(path)),
+    )
+
+
+def _picture(path: Path, row: int, value: Any) -> np.ndarray:
+    """28 x 28 gray values: an array of them, or their bytes; fractions up to 1 are taken for shares of 255."""
+    flat = np.frombuffer(value, np.uint8) if isinstance(value, bytes) else np.asarray(value).reshape(-1)
+    if flat.size != SIDE * SIDE or flat.dtype.kind not in "iuf" or not ((flat >= 0) & (flat <= 255)).all():
+        raise BadTable(
+            f"found a picture of {flat.size} values",
+            expected=f"{SIDE} x {SIDE} gray values from 0 to 255",
+            fix="give pictures as arrays, or as their bytes",
+            code="wrong-shape",
+            where=ErrorLocation(str(path), row=row, column="images"),
+        )
+    if flat.dtype.kind == "f" and flat.max() <= 1:
+        flat = np.rint(flat * 255)
+    return flat.reshape(SIDE, SIDE).astype(np.uint8)

@@ -62,7 +62,6 @@ def watched_of(audited: Audited) -> tuple[str, ...]:
 
 
 def watched_networks(scale: Scale) -> Mapping[str, str]:
-    """The networks that are trained for a fixed number of epochs, by the paper's names."""
     return {name: NETWORKS[name] for name in scale.of(WATCHED_NETWORKS)}
 
 
@@ -97,7 +96,6 @@ def fixed_recipe(scale: Scale) -> Any:
 
 
 def targets_of(audited: Audited) -> Mapping[str, Any]:
-    """Every target by the name it has here."""
     from sfumato.training.targets import (
         DeaggregatedTarget,
         DistilledTarget,
@@ -173,9 +171,6 @@ def _prepared(rerun: Rerun, audited: Audited) -> Any:
     return rerun.once(f"prepared {audited.name}", found)
 
 
-# --- labels that a model makes ---
-
-
 def _model_made(rerun: Rerun, audited: Audited) -> SoftLabels:
     """What a network that saw other pictures says of these: the stand-in for synthetic labels."""
     return _of_resnet(rerun, audited) if audited.name == CIFAR_10H else _of_lenet(rerun, audited)
@@ -223,12 +218,10 @@ def _of_lenet(rerun: Rerun, audited: Audited) -> SoftLabels:
 
 
 def over_classes(audited: Audited, probs: np.ndarray, classes: tuple[str, ...]) -> SoftLabels:
-    """Rows over the classes of people's labels."""
     rows = np.zeros((len(probs), len(audited.weighted.classes)))
     rows[:, [audited.weighted.classes.index(name) for name in classes]] = probs
     return SoftLabels.from_numpy(audited.inputs.items, rows, audited.weighted.classes)
 
 
 def with_synthetic(rerun: Rerun, audited: Audited) -> Audited:
-    """The same set, with its model-made labels."""
     return audited if audited.synthetic is not None else replace(audited, synthetic=_model_made(rerun, audited))

@@ -10,6 +10,7 @@ from sfumato.planning.goals import UTILITIES, Utility, subjective_loss
 from sfumato.planning.informativeness.simulation import GridCell
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, heat_map
+from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.sucholutsky_2023 import simulated_worlds
@@ -27,7 +28,6 @@ Gains = Mapping[tuple[str, float], Mapping[tuple[int, int], float]]
 
 
 def cost_benefit(rerun: Rerun) -> Part:
-    """Loss of hard minus loss of soft labels, over points and classes, by utility and price."""
     cells = simulated_worlds.worlds(rerun)
     gains = gains_of(cells)
     findings: list[Finding | Statement] = [*_low(gains), *_high_beta(gains), *_low_beta(gains)]
@@ -131,7 +131,6 @@ def _low_beta(gains: Gains) -> list[Statement]:
 
 
 def _at(gains: Mapping[tuple[int, int], float], which: Callable[[Iterable[tuple[int, int]]], tuple[int, int]]) -> float:
-    """The gain of the smallest size, or of the largest."""
     return gains[which(gains)]
 
 
@@ -145,7 +144,7 @@ def _maps(gains: Gains) -> Chart:
         title="Whether soft labels are worth their price depends on the price and on what recovery is worth",
         caption="Loss of hard minus loss of soft labels, relative to the largest of each map: blue where soft labels "
         "are preferred. A soft label is taken to cost as many hard ones as there are classes, as in the paper.",
-        data=dict(zip(("case", "n", "k", "gain", "relative"), zip(*rows, strict=True), strict=True)),
+        data=chart_columns(("case", "n", "k", "gain", "relative"), rows),
         x=Field("n", "points (n)", ",d"),
         y=Field("k", "classes (k)", ",d"),
         value=Field("relative", "advantage of soft labels, relative", "+.2f", domain=(-1.0, 1.0)),

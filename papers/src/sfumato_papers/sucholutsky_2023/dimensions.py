@@ -14,6 +14,7 @@ from sfumato.planning.informativeness.simulation import GridCell
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, heat_map, scatter
 from sfumato.tables.bootstrap import Interval
+from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.sucholutsky_2023 import simulated_worlds
@@ -26,7 +27,6 @@ EXAMPLE_DIMENSIONS = 25
 
 
 def effective_dimensionality(rerun: Rerun) -> Part:
-    """The effective dimensionality of soft labels, and the information ratio."""
     cells = of_kind(simulated_worlds.worlds(rerun), "soft")
     findings: list[Finding | Statement] = [
         Finding(
@@ -69,7 +69,6 @@ def effective_dimensionality(rerun: Rerun) -> Part:
 
 
 def correlated(cells: Sequence[GridCell]) -> Estimate:
-    """Pearson's r over worlds."""
     found = pearsonr(*_columns(cells))
     interval = found.confidence_interval(0.95)
     return Estimate.within(
@@ -114,7 +113,7 @@ def _curves() -> Chart:
         title="Where the curve of components crosses the soft labels' line is their effective dimensionality",
         caption=f"Recovery by the number of principal components retained, three worlds in {EXAMPLE_DIMENSIONS} "
         "dimensions.",
-        data=dict(zip(("case", "kept", "labels", "rho"), zip(*rows, strict=True), strict=True)),
+        data=chart_columns(("case", "kept", "labels", "rho"), rows),
         x=Field("kept", "components retained", ",d"),
         y=Field("rho", "rank correlation with the truth (ρ)", ".2f"),
         series="labels",

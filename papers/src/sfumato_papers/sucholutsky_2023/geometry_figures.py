@@ -1,4 +1,4 @@
-"""Figures of label geometry: what labels say about which items are alike, after Sucholutsky et al. (2023)."""
+"""The figures and the page of label geometry, after Sucholutsky et al. (2023): which items are alike."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import numpy as np
 from sfumato.planning.goals import UTILITIES, Utility, subjective_loss
 from sfumato.planning.informativeness.simulation import GridCell
 from sfumato.planning.label_comparison import BETA, MapCell
-from sfumato.reporting.blocks import Columns, DataSource, n_rows
+from sfumato.reporting.blocks import Columns, DataSource, Prose, n_rows
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, heat_map, scatter
 from sfumato.reporting.charts.scatter import correlation
+from sfumato.reporting.page import Page, Section
+from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.sucholutsky_2023.geometry_runs import (
     NOISY_SEEDS,
     NOISY_SIZE,
@@ -170,7 +172,7 @@ def loss_maps(runs: GeometryRuns, source: DataSource, *, beta: float = BETA) -> 
         caption=f"Loss of hard minus loss of soft labels, {beta:g} times the cost minus the utility, in {d} "
         "dimensions, relative to the largest of each utility: blue where soft labels are preferred. A soft label is "
         "taken to cost as many hard ones as there are classes, as in the paper; measured times say less.",
-        data=dict(zip(("utility", "n", "k", "gain", "relative"), zip(*rows, strict=True), strict=True)),
+        data=chart_columns(("utility", "n", "k", "gain", "relative"), rows),
         x=ITEMS,
         y=CLASSES,
         value=Field("relative", "advantage of soft labels, relative", "+.2f", domain=(-1.0, 1.0)),
@@ -201,7 +203,7 @@ def loss_curves(runs: GeometryRuns, source: DataSource, *, beta: float = BETA) -
         title="The best number of classes to ask about",
         caption=f"{LOSS_SIZE}: loss, {beta:g} times the classes asked about minus the utility; lower is better. "
         f"Lowest: {', '.join(said)}.",
-        data=dict(zip(("utility", "kept", "kind", "loss"), zip(*rows, strict=True), strict=True)),
+        data=chart_columns(("utility", "kept", "kind", "loss"), rows),
         x=Field("kept", "classes kept", ",d", log=True),
         y=Field("loss", "loss"),
         own_y=True,
@@ -261,3 +263,41 @@ def _size(cell: MeanCell | MapCell) -> tuple[int, int]:
 
 def _rows(columns: Columns, *names: str) -> list[tuple[Any, ...]]:
     return [tuple(columns[name][i] for name in names) for i in range(n_rows(columns))]
+
+
+PAPER = "Sucholutsky et al. (2023), On the informativeness of supervision signals, UAI"
+
+COARSE = "A coarse grid, simulated when the command runs; draw the full one with `--cells`."
+
+
+def geometry_page(runs: GeometryRuns, *, command: str = "", cells: str = "") -> Page:
+    """The page, your own data first; `command` made it, `cells` is the file of its grid, where that was given."""
+    source = DataSource(command, "", "Simulated when the command runs; the same seed gives the same numbers.")
+    grid = DataSource(command, cells, COARSE if not cells else "The cells of a grid that was run before.")
+    n, k = runs.size
+    return Page(
+        title="What labels say about which items are alike",
+        lead=f"The figures of {PAPER}, drawn again from our own simulation, and where your {n:,} items of {k} classes "
+        "are among them.",
+        sections=(
+            Section("Your data on the map", (value_maps(runs, source),)),
+            Section(
+                "What is recovered",
+                (
+                    Prose((
+                        "Points lie about the centres of classes in a space of 5, 25 or 125 dimensions. A soft label "
+                        "says how near a point is to every center, a hard label only which is nearest. From such "
+                        "labels the points are placed again, and the similarities of that placement are ranked against "
+                        "the true ones: 1 is perfect, 0 is chance.",
+                    )),
+                    recovery_maps(runs, grid),
+                    noise_curves(runs, source),
+                ),
+            ),
+            Section("How much a label says", (dimensionality_plot(runs, grid), dimensionality_maps(runs, grid))),
+            Section("Fewer classes", (sparsity_curves(runs, source), loss_curves(runs, source))),
+            Section("What it is worth", (loss_maps(runs, grid),)),
+        ),
+        kind="sfumato · plan · figures",
+        made=f"Made with sfumato{f': `{command}`' if command else ''}.",
+    )  # fmt: skip

@@ -171,7 +171,6 @@ def _bad_cells(found: str, path: str | Path) -> BadTable:
 
 
 def _mean(values: list[float]) -> tuple[float, float, float]:
-    """The mean over worlds and its 95% interval, by Student's t."""
     mean = float(np.mean(values))
     half = float(stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1)) / len(values) ** 0.5
     return mean, mean - half, mean + half

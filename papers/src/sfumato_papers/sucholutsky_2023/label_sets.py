@@ -82,7 +82,6 @@ def _label_sets(data: PublishedData) -> dict[str, SoftLabels]:
 
 
 def original_labels(data: PublishedData) -> SoftLabels:
-    """The class each picture came with."""
     pictures = data.pictures("cifar10-test", "images.npz", classes=CIFAR_10)
     assert pictures.labels is not None
     return SoftLabels.one_hot(pictures.items, pictures.labels, CIFAR_10)

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from sfumato_papers.paper import Paper
 from sfumato_papers.sucholutsky_2023.costs import cost_benefit
-from sfumato_papers.sucholutsky_2023.cross_label import cross_label
+from sfumato_papers.sucholutsky_2023.cross_label import cross_label, generalization, table_3
 from sfumato_papers.sucholutsky_2023.dimensions import effective_dimensionality
-from sfumato_papers.sucholutsky_2023.label_informativeness import label_informativeness
-from sfumato_papers.sucholutsky_2023.label_properties import experimental_setup, table_2
-from sfumato_papers.sucholutsky_2023.noise import signal_and_noise
-from sfumato_papers.sucholutsky_2023.other_pictures import generalization, table_3
-from sfumato_papers.sucholutsky_2023.predicted_entropy import predicted_entropy
-from sfumato_papers.sucholutsky_2023.recovery import simulations
+from sfumato_papers.sucholutsky_2023.label_informativeness import experimental_setup, label_informativeness, table_2
 from sfumato_papers.sucholutsky_2023.similarity import similarity_judgments
-from sfumato_papers.sucholutsky_2023.small_data import table_1
+from sfumato_papers.sucholutsky_2023.simulated_worlds import simulations
+from sfumato_papers.sucholutsky_2023.small_data import predicted_entropy, table_1
 from sfumato_papers.sucholutsky_2023.sparsity import label_optimization, sparsity_curves
-from sfumato_papers.sucholutsky_2023.triplet_counts import information_ratios, triplet_constraints
+from sfumato_papers.sucholutsky_2023.triplets import information_ratios, signal_and_noise, triplet_constraints
 
 PAPER = Paper(
     name="sucholutsky-2023",
@@ -33,22 +29,8 @@ PAPER = Paper(
         "mnist",
     ),
     steps=(
-        triplet_constraints,
-        information_ratios,
-        signal_and_noise,
-        simulations,
-        cost_benefit,
-        effective_dimensionality,
-        sparsity_curves,
-        label_optimization,
-        experimental_setup,
-        label_informativeness,
-        cross_label,
-        generalization,
-        table_1,
-        predicted_entropy,
-        similarity_judgments,
-        table_2,
-        table_3,
+        triplet_constraints, information_ratios, signal_and_noise, simulations, cost_benefit, effective_dimensionality,
+        sparsity_curves, label_optimization, experimental_setup, label_informativeness, cross_label, generalization,
+        table_1, predicted_entropy, similarity_judgments, table_2, table_3,
     ),
-)
+)  # fmt: skip

@@ -24,7 +24,7 @@ def command(n_items: int, n_classes: int, cells: Path | None, seed: int, output:
     """
     from sfumato.planning.label_comparison import check_size
     from sfumato.tables.files import check_place
-    from sfumato_papers.sucholutsky_2023.geometry_page import geometry_page
+    from sfumato_papers.sucholutsky_2023.geometry_figures import geometry_page
     from sfumato_papers.sucholutsky_2023.geometry_runs import geometry_runs, read_cells
 
     check_not_negative("seed", seed)

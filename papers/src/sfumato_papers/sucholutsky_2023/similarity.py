@@ -17,6 +17,7 @@ from sfumato.evaluation.representation import FeatureSimilarity, alike
 from sfumato.evaluation.similarity_judgments import Ratings, leave_one_out
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.inputs import Inputs
+from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.sucholutsky_2023.label_informativeness import JUDGMENTS
@@ -35,7 +36,6 @@ PAIRS_A_DIGIT = 30
 
 
 def similarity_judgments(rerun: Rerun) -> Part:
-    """Rank correlation of cosines between images with people's ratings, by network and label."""
     ratings, shown = rated(rerun)
     assert shown.images is not None
     means = ratings.means()
@@ -72,7 +72,7 @@ def similarity_judgments(rerun: Rerun) -> Part:
         title="How far networks find digits alike that people find alike",
         caption="Rank correlation of cosines in the last layer but one with mean ratings of 90 pairs of digits, which "
         "replace the paper's judgments over CIFAR-10 images.",
-        data=dict(zip(("what", "labels", "rho"), zip(*rows, strict=True), strict=True)),
+        data=chart_columns(("what", "labels", "rho"), rows),
         of="what",
         value=Field("rho", "rank correlation with ratings (ρ)", ".2f", zero=True),
         series="labels",

@@ -44,7 +44,6 @@ class Recovered:
 
 
 def sparsity_curves(rerun: Rerun) -> Part:
-    """Sparse labels next to top-class labels and principal components."""
     rows = recovered(rerun)
     findings: list[Finding | Statement] = []
     for way, how in ((ZEROS, "set to 0, as the paper does"), (TOP, "treated as not asked about")):
@@ -92,7 +91,6 @@ def sparsity_curves(rerun: Rerun) -> Part:
 
 
 def label_optimization(rerun: Rerun) -> Part:
-    """Loss by the number of classes that are asked about."""
     rows = recovered(rerun)
     losses = loss_curves(rows)
     findings: list[Finding | Statement] = []

@@ -47,7 +47,6 @@ N_TESTED = {Scale.SMALL: 500, Scale.CPU: 2000, Scale.FULL: 9000}
 
 
 def scaled_down(scale: Scale) -> str:
-    """In what the trainings on many pictures are smaller than the paper's."""
     if scale == Scale.FULL:
         return ""
     n = scale.of(N_PICTURES)
@@ -60,7 +59,6 @@ def scaled_down(scale: Scale) -> str:
 
 
 def few_scaled_down(scale: Scale) -> str:
-    """The same of trainings on few pictures."""
     if scale == Scale.FULL:
         return ""
     return (
@@ -90,7 +88,6 @@ def trained(rerun: Rerun) -> list[Path]:
 
 
 def predictions(rerun: Rerun) -> list[RunPredictions]:
-    """What they predict for the pictures they did not learn from."""
     return rerun.once("predictions", lambda: [run for folder in trained(rerun) for run in read_runs(folder)])
 
 
