@@ -67,9 +67,9 @@ def test_a_map_of_runs() -> None:
     assert f"map.csv: DataMap, {len(drawn):,} items of 2 runs" in shown
     assert "confidence (end, 2 epochs per run)" in shown
     assert all(f"{region} " in shown for region in ("easy", "ambiguous", "hard", "between"))
-    assert "of the variance lies between runs" in shown
+    assert "of the variance is between runs" in shown
     assert "interval: 95% linearised over items" in shown
-    assert "mean JSD from the epoch before (nats)" in shown
+    assert "mean JSD from the previous epoch (nats)" in shown
     frames = [
         pl.read_parquet(f"runs/soft.simple-ffn.seed-{seed}.fold-0/dynamics.parquet").filter(
             (pl.col("when") == "end") & (pl.col("epoch") > 1)
