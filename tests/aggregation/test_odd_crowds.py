@@ -160,7 +160,7 @@ def test_nobody_counts(aggregator: Aggregator) -> None:
 @over_all
 def test_an_item_of_people_who_do_not_count_is_told(aggregator: Aggregator) -> None:
     beliefs = votes([("x", "a", 0), ("y", "b", 1), ("x", "c", 0), ("z", "c", 1)])
-    with pytest.warns(SfumatoWarning, match="with them 1 items that nobody else answered"):
+    with pytest.warns(SfumatoWarning, match="and 1 items that nobody else answered"):
         rows = checked(aggregator, beliefs, AggregationInputs(weights={"b": 0.0}))
     assert sorted(rows) == ["x", "z"]
 

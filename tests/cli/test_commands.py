@@ -51,7 +51,7 @@ def test_transform_and_doubt(tmp_path: Path) -> None:
     beliefs = Beliefs.from_numpy(["a", "a"], ["x", "y"], [[1, 0], [0, 1]], ["cat", "dog"])
     beliefs.write(tmp_path / "b.parquet")
     shown = sfumato("doubt", "b.parquet", "-o", "d.csv", cwd=tmp_path).stdout
-    assert "0.693 nats = 0.000 within people + 0.693 between them" in shown
+    assert "0.693 nats = 0.000 within annotators + 0.693 between annotators" in shown
     assert pl.read_csv(tmp_path / "d.csv")["between"].to_list() == pytest.approx([np.log(2)])
 
 
@@ -118,7 +118,7 @@ def test_screening_says_what_it_could_not_look_at(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text("item,annotator,label\n1,a,cat\n1,b,dog\n")
     sfumato("import", "crowd", "v.csv", "-o", "a.parquet", cwd=tmp_path)
     shown = sfumato("screen", "a.parquet", "-o", "s.csv", cwd=tmp_path).stdout
-    assert "nothing to go by for checks_passed, repeats_changed, median_seconds, longest_run" in shown
+    assert "no data for checks_passed, repeats_changed, median_seconds, longest_run" in shown
 
 
 def test_bad_percents_can_be_left_out(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_bad_percents_can_be_left_out(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("\n".join(["item,annotator,kind,payload", *rows]) + "\n")
     command = ("label", "a.csv", "--by", "top-two-clamp", "--classes", "cat,dog", "-o", "b.csv")
     assert "--skip-bad-percents" in sfumato(*command, cwd=tmp_path, code=2).stderr
-    assert "2 of 3 answers not labelled" in sfumato(*command, "--skip-bad-percents", cwd=tmp_path).stdout
+    assert "2 of 3 answers not labeled" in sfumato(*command, "--skip-bad-percents", cwd=tmp_path).stdout
     assert pl.read_csv(tmp_path / "b.csv")["p:cat"].to_list() == [0.8]
 
 

@@ -89,7 +89,7 @@ def test_so_many_items_go_into_the_plan() -> None:
 
 def test_by_how_models_learnt_them() -> None:
     given = ("--runs", "run0.csv", "--runs", "run1.csv", "--labels", "labels.parquet")
-    with pytest.warns(SfumatoWarning, match="took what is there"):
+    with pytest.warns(SfumatoWarning, match="used all available items"):
         shown = run(*given, "--quota", "ambiguous=all,hard=all,easy=2", "--fill", "-o", "items.csv")
     table = pl.read_csv("items.csv", schema_overrides={"item": pl.String})
     doubtful = table.filter(pl.col("region").is_in(["ambiguous", "hard"]))

@@ -26,7 +26,7 @@ NOUNS = (
     "trials?|values?|votes|words?"
 )
 RULES: tuple[tuple[str, str], ...] = (
-    (rf"\bone [a-z-]+(?: [a-z-]+)? an? (?:{PER})\b", "one X per Y"),
+    (rf"\bone [a-z-]+(?: (?!(?:of|in|on|after|from|for|to|with|by|at)\b)[a-z-]+)? an? (?:{PER})\b", "one X per Y"),
     (rf"\b(?:{NOUNS}) an? (?:{PER})\b(?! (?:is|has|was|can|may|gave|of))", "X per Y"),
     (r"\btold\b", "reported, said, given, known"),
     (r"\bbesides?\b", "next to, with, compared with, in addition"),
@@ -47,7 +47,7 @@ RULES: tuple[tuple[str, str], ...] = (
     (r"\b(?:colour|behaviour|neighbour|favour|honour)\w*", "-or"),
     (r"\b(?:optim|normal|organ|recogn|summar|initial|general|minim|maxim|extrem)is(?:e|ed|es|ing|ation)\b", "-iz-"),
     (r"\bgrey\b|\bcentre\b|\blicence\b|\bprogramme\b|\bwhilst\b|\bamongst\b", "American spelling"),
-    (r"(?<![\w.)\]/*:,+>{-])-?\.\d+\b(?!%|~| ?\w*\()", "0.14, not .14"),
+    (r"(?<![\w.)\]/*:,+>{\"\\-])-?\.\d+\b(?!%|~| ?\w*\()", "0.14, not .14"),
 )  # fmt: skip
 COMPILED = tuple((re.compile(pattern, re.MULTILINE), instead) for pattern, instead in RULES)
 

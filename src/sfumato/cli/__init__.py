@@ -1,4 +1,4 @@
-"""The command line: one file a step, each command reads, makes one library call, and shows.
+"""The command line: one file per command. A command reads, makes one library call, and shows the result.
 
 Commands load when they are called, so that `sfumato --help` stays quick.
 """
@@ -103,7 +103,7 @@ def _end(error: SfumatoError, as_json: bool) -> NoReturn:
     with contextlib.suppress(OSError):
         sys.stdout.flush()
     # At once, and not by way of the interpreter's end: what a full or closed output left over would raise again there,
-    # and threads of libraries that are still at work would end the program their way, with another exit code.
+    # and threads of libraries that are still running would end the program their way, with another exit code.
     os._exit(2)
 
 

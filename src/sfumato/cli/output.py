@@ -41,8 +41,8 @@ def bar(parts: Sequence[tuple[float, str]], width: int = BAR) -> str:
 
 @contextmanager
 def drawing() -> Iterator[Callable[[float, str], None]]:
-    """A function that takes the share done and a line of text: draws a bar on a terminal, or writes the line to a log
-    from time to time. Shows nothing for work of less than two seconds.
+    """A function that takes the share done and a line of text: draws progress on a terminal, or writes the line to
+    a log from time to time. Shows nothing for work of less than two seconds.
     """
     started_at = shown_at = time.monotonic()
     is_terminal = sys.stderr.isatty()

@@ -211,7 +211,10 @@ def _payloads(rows: Rows, column: pa.ChunkedArray, start: int) -> pa.ChunkedArra
             check_objects(texts)
         except PayloadFault as fault:
             row = int(np.argmax(inverse == fault.index))
-            found, fix = f"{show(texts[fault.index])} ({fault.found})", "write the answer as a JSON object"
+            found, fix = (
+                f"{show(texts[fault.index])} ({fault.found})",
+                "write the answer as a JSON object, with double quotes",
+            )
             where = rows.where(start + row, "payload")
             raise InvalidAnswer(found, fault.expected, fix, "bad-payload", where) from fault
         start += len(chunk)

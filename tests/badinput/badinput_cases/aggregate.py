@@ -29,7 +29,7 @@ ODD = (
         _votes("x a c", "x a c", "x b d"),
         _by("mean"),
         {"item": ["x"], "probs": [[2 / 3, 1 / 3]], "n_annotators": [2]},
-        "1 further answers",
+        "1 repeated answers",
         "--average-repeats",
     ),
     accepted(

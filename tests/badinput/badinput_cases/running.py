@@ -67,6 +67,9 @@ def run(case: Case, tmp_path: Path, *, options: tuple[str, ...] = (), limits: Li
         output.write_bytes(OLD_OUTPUT)
     before = _contents(tmp_path / "outer")
     out, err = tmp_path / "stdout", tmp_path / "stderr"
+    # A process that is killed at once may not have made them.
+    out.touch()
+    err.touch()
     seconds = (limits or Limits()).killed_after_seconds
     request = {
         "folder": str(folder), "out": str(out), "err": str(err), "seconds": seconds,
