@@ -230,7 +230,7 @@ def test_names_that_are_none_are_refused() -> None:
         network_named("resnet-21")
     assert caught.value.code == "unknown-network"
     assert "simple-ffn" in caught.value.expected
-    with pytest.raises(BadSetting, match="the name says them all"):
+    with pytest.raises(BadSetting, match="the name determines them"):
         network_named("resnet-20", {"depth": 8})
 
 

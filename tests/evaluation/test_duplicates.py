@@ -129,7 +129,7 @@ def test_texts() -> None:
 
 def test_sets_that_cannot_be_compared() -> None:
     small, large = inputs(pictures(3)), inputs(pictures(3, size=20))
-    with pytest.raises(BadTable, match="images of 20 x 20 pixels in 3 colours in test") as caught:
+    with pytest.raises(BadTable, match="images of 20 x 20 pixels in 3 colors in test") as caught:
         find_duplicates({"train": small, "test": large})
     assert caught.value.code == "wrong-shape"
     with pytest.raises(BadTable, match="found texts in test"):

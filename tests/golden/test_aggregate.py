@@ -233,7 +233,7 @@ def test_dawid_and_skene_1979(published: Path) -> None:
     """
     frame = pl.read_csv(published / "crowd" / "anesthesia.csv.gz")
     votes = Beliefs.from_votes(item=frame["item"], annotator=frame["worker"], label=frame["label"])
-    with pytest.warns(SfumatoWarning, match="found 90 further answers of a person"):
+    with pytest.warns(SfumatoWarning, match="found 90 repeated answers of an annotator"):
         found = DawidSkene(prior=0.0, iterations=1000, tolerance=1e-12).aggregate(votes)
     assert found.converged
     assert found.labels.probs.mean(axis=0).round(2).tolist() == [0.40, 0.42, 0.11, 0.07]

@@ -218,7 +218,7 @@ class Pilot:
         """The researcher's page, once everybody has finished: who is flagged, what is disputed; then pause."""
         page = self._opened()
         page.goto(re.findall(r"works once: (\S+)", server.log.read_text())[-1])
-        expect(page.locator("#state-text")).to_have_text("All answers are in", timeout=PATIENT_MS)
+        expect(page.locator("#state-text")).to_have_text("All answers collected", timeout=PATIENT_MS)
         expect(page.locator("#figures")).to_contain_text("5 finished", timeout=PATIENT_MS)
         careless = page.locator("#people tbody tr", has_text="hasty, same answer in a row")
         expect(careless).to_contain_text("1 of 2", timeout=PATIENT_MS)
