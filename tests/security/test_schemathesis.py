@@ -199,7 +199,7 @@ def test_nothing_of_the_researchers_without_a_session(fuzzed: Fuzzed, line: str)
 def test_a_server_that_accepts_anything_is_found_out(fuzzed: Fuzzed, monkeypatch: pytest.MonkeyPatch) -> None:
     from sfumato.server import answer_api
 
-    monkeypatch.setattr(answer_api, "decoded", lambda *_: answer_api.Choices(["yes", "2"]))
+    monkeypatch.setattr(answer_api, "decode", lambda *_: answer_api.Choices(["yes", "2"]))
     with pytest.raises((Exception, BaseExceptionGroup), match=r"[Aa]ccepted|[Nn]egative|schema"):
         run(fuzzed, "POST /s/{token}/api/comprehension", 30, [negative_data_rejection])
 

@@ -268,7 +268,7 @@ def test_the_command_starts_a_server_and_says_how_it_went(monkeypatch: pytest.Mo
         said = typed(monkeypatch, stub, folder, "--annotators", 20, "--seed", 2)
     assert "20 annotators in " in said
     assert ": 20 finished\n240 answers stored, " in said
-    assert f"{folder}/store/answers.sqlite: the answers are here" in said.replace("\n", "")
+    assert f"{folder}/store/answers.sqlite: the answers" in said.replace("\n", "")
     assert len(stub.stored) == 240
     # A quarter are CIFAR-10S annotators, slower by far than the rest.
     slow = Counter(token for (token, _), sent in stub.stored.items() if sent["record"]["elapsed_ms"] > 25_000)

@@ -122,11 +122,11 @@ def test_arms_are_one_entry_in_the_study_file(tmp_path: Path) -> None:
         ('[[arms]]\nkind = "choice"', "out-of-range", "one arm"),
         ('[[arms]]\nkind = "choice"\n[[arms]]\nkind = "choice"', "doubled-arm", "twice"),
         ('[[arms]]\nname = "x"\n[[arms]]\nkind = "tokens"', "missing-key", "no kind"),
-        (f'[question]\nkind = "choice"\n{TWO}', "two-forms", "[question] beside"),
+        (f'[question]\nkind = "choice"\n{TWO}', "two-forms", "[question] together with"),
         (f'[people]\nassignment = "adaptive"\n{TWO}', "two-forms", "adaptive"),
         (f'{TWO}[[arms]]\nkind = "triplets"', "unknown-kind", "triplets"),
         (f"{TWO.replace('tokens = 10', 'token = 10')}", "unknown-key", "'token'"),
-        (f'{TWO}[[arms]]\nkind = "typicality"', "other-stimuli", "different things"),
+        (f'{TWO}[[arms]]\nkind = "typicality"', "other-stimuli", "different items"),
     ],
 )
 def test_wrong_arms_are_named_with_their_line(tmp_path: Path, more: str, code: str, words: str) -> None:
