@@ -7,13 +7,13 @@ from collections import Counter
 
 import pytest
 
-from sfumato.elicitation.secure_random import AT_ONCE, SecureRandom
+from sfumato.elicitation.secure_random import BLOCK_BYTES, SecureRandom
 
 
 def test_no_byte_is_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     system = iter(range(10**6))
     monkeypatch.setattr(os, "urandom", lambda n: b"".join(next(system).to_bytes(1, "big") for _ in range(n)))
-    monkeypatch.setattr("sfumato.elicitation.secure_random.AT_ONCE", 10)
+    monkeypatch.setattr("sfumato.elicitation.secure_random.BLOCK_BYTES", 10)
     chance = SecureRandom()
     assert b"".join(chance.randbytes(n) for n in (3, 4, 3, 10, 12)) == bytes(range(32))
 
@@ -30,6 +30,6 @@ def test_numbers_are_even() -> None:
 
 def test_handles_are_unlike_and_fit_an_address() -> None:
     chance = SecureRandom()
-    handles = {chance.handle() for _ in range(3 * AT_ONCE // 12)}
-    assert len(handles) == 3 * AT_ONCE // 12
+    handles = {chance.handle() for _ in range(3 * BLOCK_BYTES // 12)}
+    assert len(handles) == 3 * BLOCK_BYTES // 12
     assert all(len(handle) == 16 and handle.replace("-", "").replace("_", "").isalnum() for handle in handles)

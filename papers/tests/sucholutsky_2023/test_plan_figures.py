@@ -40,7 +40,7 @@ def test_a_page_of_figures_with_your_own_data_marked(folder: Path, monkeypatch: 
     [
         (["-o", "figures.pdf"], "a name that ends in .html"),
         (["-o", "nowhere/figures.html"], "no folder 'nowhere'"),
-        (["--items", "3", "-o", "f.html"], "an item for each class, or more"),
+        (["--items", "3", "-o", "f.html"], "at least one item per class"),
         (["--classes", "1", "-o", "f.html"], "two classes or more"),
         (["--seed", "-1", "-o", "f.html"], "0 or more"),
         (["--cells", "other.csv", "-o", "f.html"], "a column 'n'"),
