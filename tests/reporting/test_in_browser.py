@@ -79,10 +79,11 @@ def test_the_dark_needs_no_redrawing(visitor: Visitor, folder: Path) -> None:
     tab.locator("#bars svg").evaluate("(svg) => (svg.dataset.same = 'yes')")
     tab.emulate_media(color_scheme="dark")
     assert tab.evaluate(FILLS) == ["rgb(36, 140, 223)", "rgb(215, 111, 42)", "rgb(36, 140, 223)"]
+    # Before the page is laid out for print, which may draw charts again at another width.
+    assert tab.locator("#bars svg[data-same]").count() == 1
     tab.emulate_media(color_scheme="dark", media="print")
     assert tab.evaluate(FILLS) == ["rgb(4, 82, 142)", "rgb(165, 76, 4)", "rgb(4, 82, 142)"]
     assert tab.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
-    assert tab.locator("#bars svg[data-same]").count() == 1
 
 
 def test_charts_are_as_wide_as_there_is_room(visitor: Visitor, folder: Path) -> None:
