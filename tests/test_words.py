@@ -32,8 +32,8 @@ NAMES = {
 NAMED_IN = {
     "colour": (".css", ".js", ".html", "color.py", "robustness_runs.py"),
     "told": (
-        ".css", ".js", ".html", "extending.md", "platforms.md", "bonus_rules.py", "reconciliation.py", "site.py",
-        "request_guard.py", "v0001_first_tables.py", "queries.py", "schema.py",
+        ".css", ".js", ".html", "extending.md", "platforms.md", "reconciliation.py", "site.py",
+        "v0001_first_tables.py", "queries.py", "schema.py",
     ),
 }  # fmt: skip
 

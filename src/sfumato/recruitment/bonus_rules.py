@@ -82,8 +82,8 @@ class BonusRule(Protocol):
 
     name: ClassVar[str]
     said: ClassVar[str]
-    """The rule in one sentence, which people are told before they begin: in English here, and in the catalogue of every
-    language (`web/texts`)."""
+    """The rule in one sentence, which people read before they begin: in English here, and for every language in
+    `server/locale`."""
 
     def scores(self, answers: PeerAnswers) -> Float[np.ndarray, "annotators"]:
         """A score from 0 to 1 for each annotator; NaN without comparable answers."""

@@ -39,7 +39,7 @@ OnDenial = Callable[[Scope, str], Awaitable[None]]
 
 class RequestGuard:
     """Middleware around `app`. `hosts` are the names of this server (empty: any). The origins `framed_by` may show a
-    study in a frame and receive its form at the end. With `https`, browsers are told to use https only."""
+    study in a frame and receive its form at the end. With `https`, browsers must use https only."""
 
     def __init__(
         self,

@@ -230,7 +230,7 @@ def _annotators_by_item(collection: Collection) -> list[list[int]]:
 
 
 def _all_participants(rerun: Rerun) -> list[str]:
-    """Whoever answered in one of the three tasks, whose ids are shared."""
+    """The people who answered in any of the three tasks, which share their ids."""
     return [
         *all_collections(rerun).annotations.annotator.names.to_pylist(),
         *(who for task in TASKS for who in answers(rerun, task).annotators),
