@@ -29,7 +29,7 @@ DECODED = """images => Promise.all(images.map(async (image) => {
 }))"""
 NOTE_WHAT_IS_SHOWN = """addEventListener('pageshow', (event) => {
   const figures = document.querySelector('#answers') ? ' figures' : '';
-  localStorage.shown = `${localStorage.shown ?? ''}${event.persisted ? 'kept' : 'loaded'}${figures};`;
+  sessionStorage.shown = `${sessionStorage.shown ?? ''}${event.persisted ? 'kept' : 'loaded'}${figures};`;
 })"""
 expect.set_options(timeout=PATIENT_MS)
 
@@ -224,17 +224,18 @@ def test_a_page_that_the_browser_keeps_shows_nothing_after_logging_out(
         page.goto(f"{server.url}/static/style.css")
         page.goto(f"{server.url}/")
         page.evaluate("history.back()")
-        page.wait_for_function("localStorage.shown.endsWith('kept;')")
+        page.wait_for_function("sessionStorage.shown.endsWith('kept;')")
         come_in(page, server)
-        assert page.evaluate("localStorage.shown").endswith("loaded figures;")
+        assert page.evaluate("sessionStorage.shown").endswith("loaded figures;")
         page.goto(f"{server.url}/")
         other.goto(f"{server.url}/studio")
         other.locator("#logout").click()
         expect(other.locator("main")).to_contain_text("Open the link that the server printed")
-        other.evaluate("localStorage.shown = ''")
+        page.evaluate("sessionStorage.shown = ''")
         page.evaluate("history.back()")
         expect(page.locator("main")).to_contain_text("Open the link that the server printed")
-        assert page.evaluate("localStorage.shown") == "loaded;"
+        page.wait_for_function("sessionStorage.shown")
+        assert page.evaluate("sessionStorage.shown") == "loaded;"
 
 
 def test_by_password(visitor: Callable[..., Page], tmp_path: Path) -> None:
