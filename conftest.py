@@ -40,7 +40,7 @@ install_import_hook(
         "sfumato.tables.doubt",
         "sfumato.evaluation",
         "sfumato.labeling",
-        "sfumato.tables.probabilities",
+        "sfumato.tables.columns",
         "sfumato.tables.bootstrap",
         "sfumato.tables.scores",
         "sfumato.tables.soft_labels",

@@ -11,14 +11,15 @@ import numpy as np
 from pages import markdown
 from published_runs import TARGETS, Published, published_runs
 from sfumato.evaluation import read_runs
-from sfumato.evaluation.comparison import Difference, compare_runs, scores_over_seeds
+from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
 from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, kinds_of_labels, measure_against
 from sfumato.evaluation.metrics import Accuracy, Brier, CrossEntropy, KLDivergence
 from sfumato.evaluation.mode_shift import mode_shift
-from sfumato.evaluation.run_scores import RunMeasurements, measure_runs
+from sfumato.evaluation.run_measurements import RunMeasurements
+from sfumato.evaluation.run_scores import measure_runs
 from sfumato.evaluation.strata import AgreementStrata, EntropyStrata
 from sfumato.tables.inputs import Inputs
-from sfumato.tables.scores import ALL
+from sfumato.tables.scores import ALL, Difference
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.attacks import Fgsm
 from sfumato.training.robustness_runs import AttackExperiment, run_missing

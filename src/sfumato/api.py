@@ -22,13 +22,13 @@ from sfumato.tables.strategies import StrategyText, settings_for, strategy_from_
 if TYPE_CHECKING:
     import numpy as np
 
-    from sfumato.aggregation import Aggregator
-    from sfumato.evaluation import Metric
-    from sfumato.evaluation.comparison import Differences
-    from sfumato.labeling.agreement import AgreementMeasure, AgreementTable
+    from sfumato.aggregation.aggregation import Aggregator
+    from sfumato.evaluation.metric import Metric
+    from sfumato.labeling.agreement.measure import AgreementMeasure, AgreementTable
     from sfumato.planning.costs import CostModel
     from sfumato.planning.plan_file import Plan
     from sfumato.reporting.report import Report
+    from sfumato.tables.scores import Differences
 
 Votes = Annotations | Beliefs
 
@@ -102,7 +102,7 @@ def evaluate(
     rng: np.random.Generator | None = None,
 ) -> Scores:
     """Score predictions against people's labels; without `metrics`, all that apply."""
-    from sfumato.evaluation import score
+    from sfumato.evaluation.metric_scores import score
 
     return score(predicted=predicted, people=people, original=original, metrics=_metrics(metrics), rng=rng)
 
@@ -117,7 +117,9 @@ def compare(
     rng: np.random.Generator | None = None,
 ) -> Differences:
     """Paired differences between models on the same items: each against `baseline`, by default the first."""
-    from sfumato.evaluation import RunPredictions, compare_runs, measure_runs
+    from sfumato.evaluation.comparison import compare_runs
+    from sfumato.evaluation.run_predictions import RunPredictions
+    from sfumato.evaluation.run_scores import measure_runs
 
     runs = [RunPredictions(name, "model", 0, table) for name, table in predicted.items()]
     measured = measure_runs(runs, people=people, original=original, metrics=_metrics(metrics), rng=rng)
@@ -163,7 +165,7 @@ def report(folder: str | Path, title: str = "") -> Report:
 
 
 def _metrics(metrics: Sequence[str | Metric]) -> list[Metric]:
-    from sfumato.evaluation import METRICS
+    from sfumato.evaluation.metrics import METRICS
 
     return [_strategy("metric", METRICS, each) for each in metrics]
 

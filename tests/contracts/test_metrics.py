@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.evaluation import METRICS, Better, Estimate, MatchedLabels, Metric
-from sfumato.evaluation.metric import mean_over_items
-from sfumato.evaluation.metric_scores import missing_input
+from sfumato.evaluation.metric import mean_over_items, missing_input
 from sfumato.tables.bootstrap import Bootstrap, Interval
 
 CLASSES = ("cat", "dog", "fox", "owl")

@@ -318,7 +318,7 @@ def test_intervals_over_items_of_one_seed_are_the_metrics_own() -> None:
 
 
 def test_left_out_groups_move_a_mean_as_its_draws_do() -> None:
-    from sfumato.evaluation.matched_labels import match_runs
+    from sfumato.evaluation.run_predictions import match_runs
     from sfumato.evaluation.run_scores import _jackknifed
     from sfumato.tables.bootstrap import Bootstrap
 

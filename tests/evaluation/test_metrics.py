@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.evaluation import Estimate, MatchedLabels, metric_from_name
-from sfumato.evaluation.metric_scores import missing_input
+from sfumato.evaluation.metric import missing_input
 from sfumato.evaluation.metrics import (
     AURC,
     ECE,
@@ -27,8 +27,8 @@ from sfumato.evaluation.metrics import (
     Wasserstein,
 )
 from sfumato.evaluation.metrics.calibration_bins import on_grid, smoothed, trapezoid
-from sfumato.evaluation.metrics.entropy import Ranked
 from sfumato.evaluation.metrics.smooth_ece import FINE
+from sfumato.evaluation.rank_correlation import Ranked
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.errors import BadSetting
 

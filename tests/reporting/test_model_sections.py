@@ -19,7 +19,6 @@ from sfumato.cli import evaluate
 from sfumato.cli import map as map_command
 from sfumato.cli import train as train_command
 from sfumato.evaluation import RunPredictions, match_labels
-from sfumato.evaluation.comparison import Differences
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting import Chart, Points, Prose, ReportTable, Section
 from sfumato.reporting.model_scores import ModelScores, score_models
@@ -32,7 +31,7 @@ from sfumato.reporting.sections.plan import plan_section
 from sfumato.reporting.sections.robustness import robustness_section
 from sfumato.reporting.sections.targets import single_scores_section, targets_section
 from sfumato.reporting.sections.training_dynamics import stability, training_dynamics_section
-from sfumato.tables.scores import RunScores, Score, Scores
+from sfumato.tables.scores import Differences, RunScores, Score, Scores
 from sfumato.tables.soft_labels import SoftLabels
 
 FEW = "ignore:people agree. found:sfumato.tables.errors.SfumatoWarning"

@@ -14,9 +14,9 @@ from jaxtyping import Bool, Float, Int
 from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix, warn_of_repeats
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.columns import numbers
 from sfumato.tables.errors import BadSetting, BadTable, show
-from sfumato.tables.files import read_rows
+from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.soft_labels import Estimand, SoftLabels
 from sfumato.tables.table import Table

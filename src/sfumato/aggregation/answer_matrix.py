@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.aggregation.engine import Engine, LocalEngine, Progress, quiet
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, listing, show
+from sfumato.tables.errors import BadSetting, BadTable, listing, show, warn
 from sfumato.tables.growable_array import freeze, is_sorted, occurrences
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -301,11 +300,9 @@ class AnswerMatrix:
 
 def warn_of_repeats(n_repeats: int) -> None:
     """Warn that annotators answered an item again."""
-    warnings.warn(
+    warn(
         f"found {n_repeats:,} repeated answers of an annotator to an item; each counts as a separate answer"
-        " (use --average-repeats to count each annotator once)",
-        SfumatoWarning,
-        stacklevel=4,
+        " (use --average-repeats to count each annotator once)"
     )
 
 
@@ -365,7 +362,7 @@ def _without_weightless(beliefs: Beliefs, weights: Mapping[str, float]) -> Belie
     known = set(names)
     without = [name for name in weights if name not in known]
     if without:
-        warnings.warn(f"found weights for annotators without answers: {listing(without)}", SfumatoWarning, stacklevel=4)
+        warn(f"found weights for annotators without answers: {listing(without)}")
     counts = np.array([weights.get(name, 1.0) > 0 for name in names])
     if counts.all():
         return beliefs
@@ -378,11 +375,9 @@ def _without_weightless(beliefs: Beliefs, weights: Mapping[str, float]) -> Belie
             "bad-weight",
         )
     lost = len(beliefs.item.names) - len(kept.item.names)
-    warnings.warn(
+    warn(
         f"excluded {int((~counts).sum()):,} annotators of weight 0"
-        + (f", and {lost:,} items that nobody else answered" if lost else ""),
-        SfumatoWarning,
-        stacklevel=4,
+        + (f", and {lost:,} items that nobody else answered" if lost else "")
     )
     return kept
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
@@ -11,7 +10,7 @@ from jaxtyping import Float
 
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.engine import Pass, Sums
-from sfumato.tables.errors import SfumatoWarning
+from sfumato.tables.errors import warn
 from sfumato.tables.settings import at_least, not_negative
 
 Model = TypeVar("Model")
@@ -89,11 +88,9 @@ def run_em(
 def warn_unless_converged(name: str, converged: bool, iterations: int, tolerance: float) -> None:
     """Warn if a method reached its last iteration, unless tolerance 0 requested a fixed number."""
     if not converged and tolerance > 0:
-        warnings.warn(
+        warn(
             f"{name} has not converged after {iterations} iterations; allow more with --iterations, or set a larger"
-            " --tolerance",
-            SfumatoWarning,
-            stacklevel=5,
+            " --tolerance"
         )
 
 

@@ -12,7 +12,8 @@ from sfumato.cli.options import PATH, check_outputs, given, output_option
 from sfumato.cli.output import progress_bar, say_written
 
 if TYPE_CHECKING:
-    from sfumato.aggregation import Aggregation, Engine
+    from sfumato.aggregation.aggregation import Aggregation
+    from sfumato.aggregation.engine import Engine
 
 ENGINES = ("local", "ray")
 ON_A_CLUSTER = ("mean", "majority", "dawid-skene", "one-coin", "mace")
@@ -83,9 +84,11 @@ def command(
     workers: int | None,
     **settings: Any,
 ) -> None:
-    from sfumato.aggregation import AggregationInputs, AnswerMatrix, aggregator_from_name, intervals
-    from sfumato.aggregation import calibrate as calibrated
+    from sfumato.aggregation import aggregator_from_name
     from sfumato.aggregation.aggregation import read_weights
+    from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
+    from sfumato.aggregation.label_intervals import intervals
+    from sfumato.aggregation.posterior_calibration import calibrate as calibrated
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.settings import between_0_and_1
@@ -130,7 +133,7 @@ def _engine(name: str, workers: int | None, aggregator: str) -> Engine:
     from sfumato.tables.errors import BadSetting, unknown
 
     if name == "local":
-        from sfumato.aggregation import LocalEngine
+        from sfumato.aggregation.engine import LocalEngine
 
         return LocalEngine(workers or 0)
     if name == "ray":

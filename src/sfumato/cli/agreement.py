@@ -12,7 +12,7 @@ from sfumato.cli.options import PATH, check_not_negative, check_outputs, refuse_
 from sfumato.cli.output import say_written
 
 if TYPE_CHECKING:
-    from sfumato.labeling.agreement import AgreementTable
+    from sfumato.labeling.agreement.measure import AgreementTable
 
 
 def _measures() -> dict[str, list[Member]]:

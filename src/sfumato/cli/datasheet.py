@@ -37,8 +37,10 @@ def command(
 
     Run it again at any time: your text between the comment lines is kept.
     """
-    from sfumato.reporting.share.datasheet import DatasheetSources, datasheet, words_in, write_markdown
-    from sfumato.tables.files import check_place
+    from sfumato.reporting.share.datasheet import datasheet
+    from sfumato.reporting.share.datasheet.datasheet import words_in, write_markdown
+    from sfumato.reporting.share.datasheet.datasheet_sources import DatasheetSources
+    from sfumato.tables.files.atomic_write import check_place
 
     _check_ending(output, ".md", "-o", "choose another name; the HTML page goes to --html")
     check_place(output)

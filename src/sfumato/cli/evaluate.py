@@ -22,7 +22,9 @@ from sfumato.cli.options import PATH, output_option
 from sfumato.cli.output import drawing, printable, say_written
 
 if TYPE_CHECKING:
-    from sfumato.evaluation import Metric, RunPredictions, Stratification
+    from sfumato.evaluation.metric import Metric
+    from sfumato.evaluation.run_predictions import RunPredictions
+    from sfumato.evaluation.strata import Stratification
     from sfumato.tables.soft_labels import SoftLabels
 
 SHOWN = ("accuracy", "cross_entropy", "kl_divergence", "brier", "ece", "entropy_spearman")
@@ -107,7 +109,7 @@ def _evaluate_one(
 ) -> None:
     import numpy as np
 
-    from sfumato.evaluation import score
+    from sfumato.evaluation.metric_scores import score
 
     scores = score(
         predicted=predicted, people=people, original=original, metrics=metrics, strata=strata, common=options.common,
@@ -130,9 +132,11 @@ def _evaluate_runs(
 ) -> None:
     import numpy as np
 
-    from sfumato.evaluation import compare_runs, measure_runs, read_runs, scores_over_seeds
+    from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
     from sfumato.evaluation.mode_shift import check_targets
     from sfumato.evaluation.publication_tables import table_of_scores
+    from sfumato.evaluation.run_predictions import read_runs
+    from sfumato.evaluation.run_scores import measure_runs
     from sfumato.tables.errors import unknown
     from sfumato.tables.soft_labels import SoftLabels
 
@@ -191,8 +195,9 @@ def _write_across(
         return
     import numpy as np
 
-    from sfumato.evaluation import METRICS, cross_label, kinds_of_labels, measure_against, mode_shift
-    from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE
+    from sfumato.evaluation import cross_label, mode_shift
+    from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, kinds_of_labels, measure_against
+    from sfumato.evaluation.metrics import METRICS
     from sfumato.evaluation.publication_tables import table_of_cross_label, table_of_mode_shift
 
     chosen = list(metrics) or [member() for member in METRICS if member.name in ACROSS]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sfumato.cli.options import check_not_negative, check_outputs
 
 if TYPE_CHECKING:
-    from sfumato.evaluation import Metric, Stratification
+    from sfumato.evaluation.metric import Metric
+    from sfumato.evaluation.strata import Stratification
     from sfumato.tables.soft_labels import SoftLabels
 
 
@@ -68,7 +69,8 @@ class EvaluateOptions:
 
 def metrics_from_text(names: str | None) -> list[Metric]:
     """The metrics of `ece:bins=10,brier`."""
-    from sfumato.evaluation import METRICS, metric_from_name
+    from sfumato.evaluation.metric_scores import metric_from_name
+    from sfumato.evaluation.metrics import METRICS
     from sfumato.tables.strategies import StrategyText, split_choices
 
     chosen = []
@@ -81,7 +83,7 @@ def metrics_from_text(names: str | None) -> list[Metric]:
 
 def strata_from_text(names: str | None) -> list[Stratification]:
     """The strata of `agree,entropy:quantiles=4,mine.csv`."""
-    from sfumato.evaluation import STRATA, GivenStrata, stratification_from_name
+    from sfumato.evaluation.strata import STRATA, GivenStrata, stratification_from_name
     from sfumato.tables.strategies import StrategyText, split_choices
 
     chosen: list[Stratification] = []
@@ -132,7 +134,7 @@ def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked
     """Raise unless every output can be written to a file that is neither an input nor another output."""
     from sfumato.evaluation.publication_tables import check_ending
     from sfumato.tables.errors import BadSetting, show
-    from sfumato.tables.files import check_place
+    from sfumato.tables.files.atomic_write import check_place
 
     for source in sources:
         check_outputs(source, output=output, differences=asked.differences)

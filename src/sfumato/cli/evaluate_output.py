@@ -12,9 +12,8 @@ from sfumato.cli.output import printable
 from sfumato.tables.errors import one_line
 
 if TYPE_CHECKING:
-    from sfumato.evaluation.comparison import Difference, Differences
-    from sfumato.evaluation.run_scores import RunMeasurements, SeedValues
-    from sfumato.tables.scores import RunScore, RunScores, Scores
+    from sfumato.evaluation.run_measurements import RunMeasurements, SeedValues
+    from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
 
 WIDTH = 100
 NAME_WIDTH = 19

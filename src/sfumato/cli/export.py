@@ -29,8 +29,8 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
         raise missing_extra(error) from error
     from sfumato.elicitation.codebook import codebook
     from sfumato.elicitation.kinds import kinds_of
-    from sfumato.study import read_study
     from sfumato.study.study import ABOUT_ONE_ITEM
+    from sfumato.study.study_file import read_study
     from sfumato.tables.files.atomic_write import atomic_write
 
     found = read_study(study)

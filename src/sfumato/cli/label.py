@@ -62,7 +62,9 @@ def command(
     ignore_impossible: bool,
     **settings: Any,
 ) -> None:
-    from sfumato.labeling import ClassSimilarity, labeler_from_name, plausible_doubt
+    from sfumato.labeling import labeler_from_name
+    from sfumato.labeling.class_similarity import ClassSimilarity
+    from sfumato.labeling.plausible_labelers import plausible_doubt
     from sfumato.labeling.screening import read_excluded
     from sfumato.labeling.top_two_arrays import has_bad_percents
     from sfumato.tables.annotations import Annotations

@@ -49,8 +49,8 @@ def check_outputs(source: Path, **outputs: Path | None) -> None:
     for option, path in outputs.items():
         if path is None:
             continue
-        from sfumato.tables.files import check_place, kind_of
-        from sfumato.tables.files.file_type import TABLE_KINDS
+        from sfumato.tables.files.atomic_write import check_place
+        from sfumato.tables.files.file_type import TABLE_KINDS, kind_of
 
         kind_of(path, TABLE_KINDS)
         place = check_place(path).absolute()
@@ -79,7 +79,7 @@ def refuse_empty(table: Any, path: Path) -> None:
 def check_folder(output: Path) -> None:
     """An error unless runs can be written to the folder, which is created with the first run."""
     from sfumato.tables.errors import CannotWrite
-    from sfumato.tables.files import check_place
+    from sfumato.tables.files.atomic_write import check_place
 
     check_place(output)
     if output.exists() and not output.is_dir():

@@ -213,7 +213,8 @@ def _number(n_items: int | None) -> int:
 
 
 def _check_places(output: Path | None, page: Path | None) -> None:
-    from sfumato.tables.files import JSON, check_place, kind_of
+    from sfumato.tables.files.atomic_write import check_place
+    from sfumato.tables.files.file_type import JSON, kind_of
 
     if output is not None:
         kind_of(output, (JSON,))

@@ -84,7 +84,7 @@ def read_answers(path: Path, classes: Sequence[str] = ()) -> Any:
     from sfumato.cli.options import refuse_empty
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
-    from sfumato.tables.files import read_rows
+    from sfumato.tables.files.table_file import read_rows
     from sfumato.tables.soft_labels import SoftLabels
 
     columns = read_rows(path).schema.names
@@ -165,7 +165,7 @@ def deeper_items_of(path: Path | None) -> DeeperItems | None:
     import polars as pl
 
     from sfumato.planning.decision import DeeperItems
-    from sfumato.tables.files import read_rows
+    from sfumato.tables.files.table_file import read_rows
 
     columns = read_rows(path).schema.names
     if "item" not in columns or "form" not in columns:

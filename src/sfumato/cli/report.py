@@ -113,7 +113,7 @@ def _holds_runs(folder: Path) -> bool:
 
 def _check_output(output: Path, named: dict[str, Any]) -> None:
     from sfumato.tables.errors import BadSetting, ErrorLocation, show
-    from sfumato.tables.files import check_place
+    from sfumato.tables.files.atomic_write import check_place
 
     if output.suffix.lower() not in (".html", ".htm"):
         raise BadSetting(

@@ -45,7 +45,7 @@ def command(
     from sfumato.labeling.checks import check_results
     from sfumato.labeling.screening import screen
     from sfumato.labeling.screening_rules import rules_of
-    from sfumato.study import read_study
+    from sfumato.study.study_file import read_study
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.soft_labels import SoftLabels
 

@@ -39,7 +39,8 @@ def command(
     licence: str | None,
     title: str | None,
 ) -> None:
-    from sfumato.reporting.share import Release, Splits, format_named
+    from sfumato.reporting.share import format_named
+    from sfumato.reporting.share.release import Release, Splits
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.errors import BadSetting

@@ -115,7 +115,7 @@ def _check_options(inputs: Path | None, kinds: tuple[str, ...] | None, extra: tu
 
 def _severities(text: str) -> list[int]:
     from sfumato.tables.errors import unknown
-    from sfumato.training.corruptions import SEVERITIES
+    from sfumato.training.corruptions.corruption import SEVERITIES
 
     known = [str(each) for each in SEVERITIES]
     for part in text.split(","):

@@ -111,7 +111,7 @@ def _fitted(study: Study, truth: Truth, items: Sequence[Item]) -> SimulatedTopTw
     # The model covers no other form.
     if any(question.kind != TopTwoKind.name for question in study.questions):
         return None
-    from sfumato.labeling import ClassSimilarity
+    from sfumato.labeling.class_similarity import ClassSimilarity
     from sfumato.labeling.simulated_top_two import SimulatedTopTwo
 
     alike = truth.alikeness(item.id for item in items[:ITEMS_LOOKED_AT])

@@ -31,7 +31,7 @@ def command(
     """
     import numpy as np
 
-    from sfumato.labeling import ClassSimilarity
+    from sfumato.labeling.class_similarity import ClassSimilarity
     from sfumato.labeling.simulated_top_two import SimulatedTopTwo
     from sfumato.tables.doubt import entropy
     from sfumato.tables.soft_labels import SoftLabels

@@ -130,7 +130,7 @@ def links(study: Path, number: int, address: str, store: str | None) -> None:
         from sfumato.elicitation.registration import new_links
     except ImportError as error:
         raise missing_extra(error) from error
-    from sfumato.study import read_study
+    from sfumato.study.study_file import read_study
 
     for token in new_links(read_study(study), number, store):
         click.echo(f"{address.rstrip('/')}/s/{token}")

@@ -37,7 +37,7 @@ def entry(study: Path, address: str, store: str | None) -> None:
         from sfumato.recruitment.arrival import entry_address
     except ImportError as error:
         raise missing_extra(error) from error
-    from sfumato.study import read_study
+    from sfumato.study.study_file import read_study
 
     click.echo(entry_address(read_study(study), address, store))
 
@@ -60,7 +60,7 @@ def forget(study: Path, annotator: str | None, platform_id: str | None, answers:
         from sfumato.server.server import open_site
     except ImportError as error:
         raise missing_extra(error) from error
-    from sfumato.study import read_study
+    from sfumato.study.study_file import read_study
 
     with open_site(read_study(study), store) as site:
         who = site.writer.run(
@@ -157,7 +157,7 @@ def pay(
 
 
 def _read(path: Path, output: Path | None) -> Study:
-    from sfumato.study import read_study
+    from sfumato.study.study_file import read_study
 
     study = read_study(path)
     if study.path is not None:

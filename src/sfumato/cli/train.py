@@ -213,8 +213,10 @@ def _show_scores(experiment: Experiment) -> None:
     """Means over seeds, for seeds whose folds are all finished; against people's labels, else the original ones."""
     import numpy as np
 
-    from sfumato.evaluation import RunPredictions, measure_runs
-    from sfumato.evaluation.metrics import Accuracy, CrossEntropy
+    from sfumato.evaluation.metrics.accuracy import Accuracy
+    from sfumato.evaluation.metrics.divergence import CrossEntropy
+    from sfumato.evaluation.run_predictions import RunPredictions
+    from sfumato.evaluation.run_scores import measure_runs
     from sfumato.tables.errors import SfumatoWarning
     from sfumato.tables.soft_labels import SoftLabels
 

@@ -33,7 +33,7 @@ def _transforms() -> dict[str, list[Member]]:
 def command(table: Path, name: str, output: Path, original: Path | None, filling: Path | None, **settings: Any) -> None:
     from sfumato.labeling.transforms import transform_from_name
     from sfumato.tables.beliefs import Beliefs
-    from sfumato.tables.files import read_rows
+    from sfumato.tables.files.table_file import read_rows
     from sfumato.tables.soft_labels import SoftLabels
 
     check_outputs(table, output=output)

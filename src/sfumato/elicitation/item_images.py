@@ -207,7 +207,7 @@ def _encoded(image: Image, *, as_jpeg: bool) -> Picture:
 @lru_cache(maxsize=1)
 def _images(path: Path, modified_ns: int) -> np.ndarray:  # noqa: ARG001
     """The images of an npz, cached as long as the file is unchanged."""
-    from sfumato.tables.files import read_arrays
+    from sfumato.tables.files.npz import read_arrays
 
     return read_arrays(path)["images"]
 

@@ -23,7 +23,7 @@ from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, show
 def read_item_arrays(path: Path) -> list[Item]:
     """The items of the npz `path`, one image or text per row; without `items` the ids are row numbers."""
     # Imported here: the server loads NumPy only for a study that needs it.
-    from sfumato.tables.files import read_arrays
+    from sfumato.tables.files.npz import read_arrays
 
     arrays = read_arrays(path)
     contents = [name for name in ("images", "texts") if name in arrays]

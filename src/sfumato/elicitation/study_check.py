@@ -13,9 +13,9 @@ from typing import Any
 from sfumato.elicitation.item_images import check_picture
 from sfumato.elicitation.items import read_items
 from sfumato.elicitation.kind import Kind
-from sfumato.study import Draft, read_draft
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import ABOUT_ONE_ITEM, Entry, Question, Study
+from sfumato.study.study_file import Draft, read_draft
 from sfumato.study.toml_mistakes import KeyPath, Mistakes, written
 from sfumato.tables.errors import BadFile, BadSetting, BadStudy, SfumatoError, UnknownName, listing, nearest, show
 

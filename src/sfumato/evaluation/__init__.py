@@ -13,8 +13,9 @@ from sfumato.evaluation.metric import Better, Estimate, ItemMetric, Metric, mean
 from sfumato.evaluation.metric_scores import metric_from_name, score
 from sfumato.evaluation.metrics import METRICS
 from sfumato.evaluation.mode_shift import mode_shift
+from sfumato.evaluation.run_measurements import RunMeasurements
 from sfumato.evaluation.run_predictions import RunPredictions, read_runs
-from sfumato.evaluation.run_scores import RunMeasurements, measure_runs
+from sfumato.evaluation.run_scores import measure_runs
 from sfumato.evaluation.strata import STRATA, GivenStrata, Stratification, Stratum, stratification_from_name
 
 __all__ = [

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 
 from sfumato.evaluation.metric import Better
 from sfumato.evaluation.paired_tests import (
@@ -20,68 +18,14 @@ from sfumato.evaluation.paired_tests import (
     t_interval,
     wilcoxon,
 )
-from sfumato.evaluation.run_scores import RunMeasurements, SeedValues
+from sfumato.evaluation.run_measurements import RunMeasurements, SeedValues
 from sfumato.tables.bootstrap import Interval
-from sfumato.tables.errors import BadTable, SfumatoWarning, listing, unknown
-from sfumato.tables.scores import RunScore, RunScores
+from sfumato.tables.errors import BadTable, listing, unknown, warn
+from sfumato.tables.scores import Difference, Differences, RunScore, RunScores
 from sfumato.tables.settings import one_of
-from sfumato.tables.table import Table, columns_of
 
 FAMILIES = ("metric", "table")
 """The comparisons that are corrected together: those of one metric, or all."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One metric under one condition: `target` minus `baseline`, the mean over common seeds.
-
-    `low` and `high` cover another training (t interval over seeds), `items_*` other items, `both_*` both. `p` is from
-    the paired t-test, `p_corrected` is corrected for multiple comparisons. `p_wilcoxon` is NaN if the level cannot be
-    reached with so few seeds (reason in `wilcoxon`). `verdict` is better, worse, differs, or empty if not significant.
-    """
-
-    target: str
-    baseline: str
-    network: str
-    n_seeds: int
-    metric: str
-    condition: str
-    value: float
-    baseline_value: float
-    difference: float
-    low: float
-    high: float
-    n_items: int
-    covers: str
-    items_low: float
-    items_high: float
-    items_covers: str
-    both_low: float
-    both_high: float
-    both_covers: str
-    p: float
-    p_corrected: float
-    correction: str
-    p_wilcoxon: float
-    wilcoxon: str
-    d_z: float
-    probability_of_improvement: float
-    verdict: str
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Differences(Table):
-    """One row per target, network, metric and condition."""
-
-    differences: tuple[Difference, ...]
-
-    classes = ()
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.differences[start:stop], Difference)
-
-    def __len__(self) -> int:
-        return len(self.differences)
 
 
 def scores_over_seeds(measured: RunMeasurements) -> RunScores:
@@ -162,7 +106,7 @@ def compare_runs(
         else:
             pairs.append((figures, other))
     for sentence in alone:
-        _warn(sentence)
+        warn(sentence)
     _warn_of_unpaired(pairs)
     rng = np.random.default_rng(0) if rng is None else rng
     found = [difference_of(one, other, level=measured.level, over=measured.over, rng=rng) for one, other in pairs]
@@ -265,11 +209,7 @@ def _warn_of_unpaired(pairs: Sequence[tuple[SeedValues, SeedValues]]) -> None:
         key = (one.target, one.network, *odd)
         if odd and key not in warned and set(one.seeds) & set(other.seeds):
             warned.add(key)
-            _warn(
+            warn(
                 f"{one.target} and {other.target} ({one.network or 'no network named'}): "
                 f"seeds {listing([str(seed) for seed in odd])} are only on one side and not compared"
             )
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, SfumatoWarning, stacklevel=3)

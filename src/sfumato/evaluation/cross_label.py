@@ -12,8 +12,9 @@ from jaxtyping import Float
 
 from sfumato.evaluation.comparison import scores_over_seeds
 from sfumato.evaluation.metric import Metric
+from sfumato.evaluation.run_measurements import RunMeasurements
 from sfumato.evaluation.run_predictions import RunPredictions
-from sfumato.evaluation.run_scores import Progress, RunMeasurements, measure_runs
+from sfumato.evaluation.run_scores import Progress, measure_runs
 from sfumato.labeling.transforms import ClassMeans
 from sfumato.tables.errors import unknown
 from sfumato.tables.scores import RunScore

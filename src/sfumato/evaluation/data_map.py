@@ -3,7 +3,6 @@ easy, ambiguous and hard items, by thresholds or by shares."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,9 +15,9 @@ import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
 from sfumato.evaluation.training_dynamics import TrainingDynamics
-from sfumato.tables.columns import check_columns, numbers
-from sfumato.tables.errors import BadTable, SfumatoWarning, unknown
-from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.columns import numbers
+from sfumato.tables.errors import BadTable, unknown, warn
+from sfumato.tables.files.table_file import Rows, check_columns, read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import at_least, between_0_and_1, share
 from sfumato.tables.table import Table
@@ -218,7 +217,7 @@ def data_map(
 def _last(run: TrainingDynamics, n_epochs: int) -> TrainingDynamics:
     at_least("last", n_epochs, 1)
     if len(run.epochs) < n_epochs:
-        _warn(f"{run.path}: found {len(run.epochs)} epochs instead of the last {n_epochs}; all are used")
+        warn(f"{run.path}: found {len(run.epochs)} epochs instead of the last {n_epochs}; all are used")
     return run.last(n_epochs)
 
 
@@ -239,17 +238,13 @@ def _check_related(runs: Sequence[TrainingDynamics]) -> None:
         others = pa.concat_arrays([other.item.names for other in runs if other is not run])
         if not pc.any(pc.is_in(run.item.names, value_set=others)).as_py():
             if len(runs) == 2:
-                _warn("found two runs with no item in common: treated as two folds of one set")
+                warn("found two runs with no item in common: treated as two folds of one set")
                 return
             first = run.item.names[0].as_py()
             raise _bad(
                 f"items that no other run was trained on, the first {first!r}", "runs over the same items",
                 "map runs over other items separately", "other-items", run.path,
             )  # fmt: skip
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, SfumatoWarning, stacklevel=4)
 
 
 def _bad(found: str, expected: str, fix: str, code: str, path: Path | None) -> BadTable:

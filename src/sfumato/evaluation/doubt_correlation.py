@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,10 @@ from jaxtyping import Float
 
 from sfumato.evaluation.data_map import DataMap
 from sfumato.evaluation.rank_correlation import rank_correlation
-from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.columns import numbers
 from sfumato.tables.doubt import Doubt, entropy
-from sfumato.tables.errors import BadTable, SfumatoWarning, listing
-from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.errors import BadTable, listing, warn
+from sfumato.tables.files.table_file import Rows, check_columns, read_rows
 from sfumato.tables.scores import ALL, Score, Scores
 from sfumato.tables.settings import between_0_and_1
 from sfumato.tables.soft_labels import SoftLabels
@@ -106,7 +105,7 @@ def doubt_correlations(drawn: DataMap, doubts: Sequence[HumanDoubt], *, level: f
                 doubt.path,
             )
         if len(here) < len(drawn):
-            _warn(f"{len(drawn) - len(here):,} of {len(drawn):,} items on the map have no human uncertainty; skipped")
+            warn(f"{len(drawn) - len(here):,} of {len(drawn):,} items on the map have no human uncertainty; skipped")
         for name, values in doubt.signals.items():
             for axis in AXES:
                 placed = np.asarray(getattr(drawn, axis))[here]
@@ -117,14 +116,10 @@ def doubt_correlations(drawn: DataMap, doubts: Sequence[HumanDoubt], *, level: f
 def _score(metric: str, placed: Float[np.ndarray, "items"], doubt: Float[np.ndarray, "items"], level: float) -> Score:
     known = ~np.isnan(doubt)
     if known.sum() < 2:
-        _warn(f"{metric} cannot be computed: fewer than two items with this measure")
+        warn(f"{metric} cannot be computed: fewer than two items with this measure")
         return Score(metric, ALL, np.nan, np.nan, np.nan, int(known.sum()), np.nan, "none: too few items")
     found = rank_correlation(placed[known], doubt[known], level=level)
     if np.isnan(found.rho):
-        _warn(f"{metric} is undefined: one of the two is the same for every item")
+        warn(f"{metric} is undefined: one of the two is the same for every item")
     between = found.interval
     return Score(metric, ALL, found.rho, between.low, between.high, found.n, np.nan, between.kind)
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, SfumatoWarning, stacklevel=4)

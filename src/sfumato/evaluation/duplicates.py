@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from sfumato.evaluation.image_distance import near_pairs
 from sfumato.tables.errors import BadTable
-from sfumato.tables.files import write_rows
+from sfumato.tables.files.table_file import write_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.settings import at_least, share

@@ -7,7 +7,6 @@ and test: 215 per class.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ import pyarrow as pa
 from jaxtyping import Int
 
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
-from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, listing
+from sfumato.tables.errors import BadSetting, BadTable, listing, warn
 from sfumato.tables.settings import at_least
 from sfumato.tables.table import Table
 
@@ -92,7 +91,7 @@ def select(
             "quota",
         )
     if short:
-        warnings.warn(f"used all available items: {listing(short, 6)}", SfumatoWarning, stacklevel=2)
+        warn(f"used all available items: {listing(short, 6)}")
     rows = np.sort(np.concatenate([np.empty(0, np.int64), *chosen]))
     return ItemSelection(
         tuple(items[row] for row in rows), tuple(label[rows].tolist()), tuple(REGIONS[k] for k in drawn.region[rows])

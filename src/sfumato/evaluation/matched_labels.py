@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -12,9 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
-from sfumato.evaluation.run_predictions import RunPredictions
 from sfumato.tables.doubt import entropy
-from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, listing, show
+from sfumato.tables.errors import BadTable, ErrorLocation, listing, show
 from sfumato.tables.soft_labels import SoftLabels
 
 ROWS_AT_ONCE = 2**16
@@ -258,54 +255,3 @@ def _original_of(original: SoftLabels, items: pa.StringArray, classes: tuple[str
 def _bad(table: SoftLabels, found: str, expected: str, code: str, fix: str) -> BadTable:
     where = ErrorLocation(str(table.path) if table.path else None)
     return BadTable(f"{found}", expected, fix, code, where)
-
-
-def match_runs(
-    runs: Sequence[RunPredictions], *, people: SoftLabels, original: SoftLabels | None = None, common: bool = False
-) -> list[MatchedLabels]:
-    """Match every run with people's labels: the same items and classes for all runs, in the same order."""
-    check_some(runs)
-    kept = runs[0].predictions.items
-    n_most = max(len(run.predictions) for run in runs)
-    for run in runs[1:]:
-        kept = kept.filter(pc.is_in(kept, value_set=run.predictions.items))
-    if not len(kept):
-        other = next(run for run in runs if not pc.any(pc.is_in(run.predictions.items, runs[0].predictions.items)))
-        raise BadTable(
-            f"no item that all runs predict: {runs[0].name} and {other.name} have none in common",
-            "runs that predict the same items",
-            "score runs of different splits separately",
-            "no-common-items",
-            _where(other),
-        )
-    if len(kept) < n_most:
-        _warn(f"the runs predict different items: only the {len(kept):,} that all of them predict are scored")
-    first = match_labels(predicted=_only(runs[0], kept), people=people, original=original, common=common)
-    matched = [first]
-    for run in runs[1:]:
-        own = match_labels(predicted=run.predictions, people=people, common=True)
-        rows = pc.index_in(first.items, value_set=own.items).to_numpy().astype(np.int64)
-        columns = [own.classes.index(name) for name in first.classes]
-        matched.append(replace(first, predicted=np.ascontiguousarray(own.predicted[rows][:, columns])))
-    return matched
-
-
-def _only(run: RunPredictions, items: pa.StringArray) -> SoftLabels:
-    table = run.predictions
-    if len(items) == len(table):
-        return table
-    return replace(table, items=items, probs=table.probs[table.rows_of(items)], n_annotators=None)
-
-
-def check_some(runs: Sequence[RunPredictions]) -> None:
-    """Raise if there are no runs."""
-    if not runs:
-        raise BadTable("no runs", "at least one", "train some with sfumato train first", "no-runs")
-
-
-def _where(run: RunPredictions) -> ErrorLocation:
-    return ErrorLocation(str(run.predictions.path) if run.predictions.path else None)
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, SfumatoWarning, stacklevel=4)

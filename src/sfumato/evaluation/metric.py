@@ -234,3 +234,24 @@ def _expected(
     logs = log_factorial[n] - log_factorial[drawn] - log_factorial[n - drawn]
     logs = logs + drawn * np.log(p) + (n - drawn) * np.log1p(-p)
     return float(np.exp(logs) @ terms(drawn / n, p))
+
+
+FEW_ITEMS = 30
+"""With fewer items bootstrap intervals are unreliable."""
+
+
+NEEDS = {
+    "original": "needs the original labels",
+    "class_order": "needs classes that have an order: say so with the setting ordered",
+}
+"""Additional inputs that a metric may need: an attribute of `MatchedLabels`, and the message if it is missing."""
+
+
+def missing_input(metric: Metric, matched: MatchedLabels) -> str:
+    """Why `metric` cannot be computed; empty if it can."""
+    needs = getattr(metric, "needs", ())
+    return next((NEEDS[need] for need in needs if getattr(matched, need, None) is None), "")
+
+
+def few_items_warning(condition: str, n_items: int) -> str:
+    return f"{condition}: found {n_items} items, which is too few for a reliable interval"

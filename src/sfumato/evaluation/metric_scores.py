@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
-from sfumato.evaluation.metric import Metric, clipped_estimate
-from sfumato.evaluation.metrics import METRICS
+from sfumato.evaluation.metric import FEW_ITEMS, Metric, clipped_estimate, few_items_warning, missing_input
+from sfumato.evaluation.metrics import METRICS, chosen_metrics
 from sfumato.evaluation.strata import Stratification, Stratum, strata_of
 from sfumato.tables.bootstrap import Bootstrap, check_resampling
-from sfumato.tables.errors import BadSetting, SfumatoWarning
+from sfumato.tables.errors import warn
 from sfumato.tables.scores import ALL, Score, Scores
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import strategy_from_name
-
-FEW_ITEMS = 30
-"""With fewer items bootstrap intervals are unreliable."""
-NEEDS = {
-    "original": "needs the original labels",
-    "class_order": "needs classes that have an order: say so with the setting ordered",
-}
-"""Additional inputs that a metric may need: an attribute of `MatchedLabels`, and the message if it is missing."""
 
 
 def score(
@@ -69,29 +60,6 @@ def score_matched(
     return Scores.of(scores)
 
 
-def missing_input(metric: Metric, matched: MatchedLabels) -> str:
-    """Why `metric` cannot be computed; empty if it can."""
-    needs = getattr(metric, "needs", ())
-    return next((NEEDS[need] for need in needs if getattr(matched, need, None) is None), "")
-
-
-def chosen_metrics(matched: MatchedLabels, metrics: Sequence[Metric]) -> list[Metric]:
-    """The requested metrics; without any, all whose inputs are there."""
-    names = [each.name for each in metrics]
-    doubled = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if doubled:
-        raise BadSetting(
-            f"{doubled[0]} twice",
-            "each metric once: rows of Scores are identified by the metric's name",
-            "score the other settings in another call",
-        )
-    return list(metrics) or [each for each in (member() for member in METRICS) if not missing_input(each, matched)]
-
-
-def few_items_warning(condition: str, n_items: int) -> str:
-    return f"{condition}: found {n_items} items, which is too few for a reliable interval"
-
-
 def _condition_scores(
     condition: str,
     matched: MatchedLabels,
@@ -103,14 +71,14 @@ def _condition_scores(
 ) -> list[Score]:
     """The scores of one condition, all from the same draws of its items."""
     if 0 < len(matched) < FEW_ITEMS:
-        _warn(few_items_warning(condition, len(matched)))
+        warn(few_items_warning(condition, len(matched)))
     bootstrap = Bootstrap.of(len(matched), level=level, draws=resamples, rng=rng) if len(matched) else None
     scores = []
     for metric in metrics:
         missing = "no items" if bootstrap is None else missing_input(metric, matched)
         if missing or bootstrap is None:
             if bootstrap is not None:
-                _warn(f"{condition}: {metric.name} cannot be computed: {missing}")
+                warn(f"{condition}: {metric.name} cannot be computed: {missing}")
             scores.append(Score(metric.name, condition, np.nan, np.nan, np.nan, 0, np.nan, f"none: {missing}"))
             continue
         found = clipped_estimate(metric, matched, bootstrap)
@@ -133,7 +101,3 @@ def _condition_scores(
 def metric_from_name(name: str, settings: dict[str, object] | None = None) -> Metric:
     """The metric called `name`, with `settings`."""
     return strategy_from_name("metric", METRICS, name, settings or {})  # type: ignore[no-any-return]
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, SfumatoWarning, stacklevel=5)

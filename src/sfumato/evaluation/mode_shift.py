@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from sfumato.evaluation.comparison import Difference, difference_of
-from sfumato.evaluation.run_scores import RunMeasurements, SeedValues
+from sfumato.evaluation.comparison import difference_of
+from sfumato.evaluation.run_measurements import RunMeasurements, SeedValues
 from sfumato.tables.errors import BadTable, unknown
+from sfumato.tables.scores import Difference
 from sfumato.tables.table import Table, columns_of
 
 PARTS = ("other classes", "doubt", "both")

@@ -11,14 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.evaluation.comparison import Differences
 from sfumato.evaluation.cross_label import CrossLabel
 from sfumato.evaluation.metric import Better, Metric
 from sfumato.evaluation.mode_shift import ModeShift
 from sfumato.tables.errors import BadFile, one_line
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.csv import guard_formula
-from sfumato.tables.scores import RunScore, RunScores
+from sfumato.tables.scores import Differences, RunScore, RunScores
 
 PLACES = 3
 ENDINGS = (".md", ".tex", ".csv")

@@ -132,3 +132,34 @@ def _above(x: Float[np.ndarray, "rows"], values: Float[np.ndarray, "rows"]) -> F
 
 def _none(why: str) -> Interval:
     return Interval(np.nan, np.nan, f"none: {why}")
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Ranks of values: the share of smaller values, ties by half, minus one half."""
+
+    rank: Float[np.ndarray, "items"]
+    order: Int[np.ndarray, "items"]
+    group: Int[np.ndarray, "items"]
+    """The number of each group of ties, increasing with the value; in `order`."""
+    ends: Int[np.ndarray, "groups"]
+    """The number of items up to the end of each group."""
+
+    @classmethod
+    def of(cls, values: Float[np.ndarray, "items"]) -> Ranked:
+        n = len(values)
+        order = np.argsort(values)
+        group = np.cumsum(np.concatenate([[False], np.diff(values[order]) > 0]))
+        ends = np.cumsum(np.bincount(group))
+        middle = (ends + np.concatenate([[0], ends[:-1]])) / 2
+        rank = np.empty(n)
+        rank[order] = (middle / n - 0.5)[group]
+        return cls(rank, order, group, ends)
+
+    def above(self, others: Float[np.ndarray, "items"]) -> Float[np.ndarray, "items"]:
+        """For each item the sum of `others` over items of higher rank, ties by half, divided by the number of items."""
+        sums = np.bincount(self.group, others[self.order])
+        after = sums.sum() - np.cumsum(sums) + sums / 2
+        found = np.empty(len(others))
+        found[self.order] = after[self.group] / len(others)
+        return found

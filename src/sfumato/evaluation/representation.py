@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,8 +29,8 @@ from sfumato.evaluation.similarity_judgments import (
 )
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.bootstrap import Interval
-from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, listing, show
-from sfumato.tables.files import read_arrays
+from sfumato.tables.errors import BadTable, ErrorLocation, listing, show, warn
+from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.scores import ALL, Score, Scores
 from sfumato.tables.settings import between_0_and_1
 
@@ -186,7 +185,7 @@ def _of_ratings(
     found = rank_correlation(model, means, level=level, members=ratings.pairs)
     between, n_people = found.interval, ratings.n_annotators
     if np.isnan(found.rho):
-        _warn("similarity_spearman is undefined: ratings or features are the same for every pair")
+        warn("similarity_spearman is undefined: ratings or features are the same for every pair")
     elif over is SamplingUnit.ANNOTATORS and n_people < FEWEST_ANNOTATORS:
         between = Interval(np.nan, np.nan, f"none: only {n_people} annotators")
     elif over is SamplingUnit.ANNOTATORS:
@@ -298,8 +297,4 @@ def _refuse_or_say(n_lost: int, n: int, what: str, items: tuple[str, ...], featu
             features.path,
         )
     if n_lost:
-        _warn(f"{n_lost:,} of {n:,} {what} are skipped: an item has no features")
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, SfumatoWarning, stacklevel=4)
+        warn(f"{n_lost:,} of {n:,} {what} are skipped: an item has no features")

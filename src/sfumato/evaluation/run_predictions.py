@@ -7,7 +7,6 @@ predictions per file.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,9 +14,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from sfumato.tables.errors import BadFile, BadTable, SfumatoWarning, listing, one_line, show
-from sfumato.tables.files import read_document
+from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, listing, one_line, show, warn
+from sfumato.tables.files.json import read_document
 from sfumato.tables.scores import ALL
 from sfumato.tables.settings import is_whole
 from sfumato.tables.soft_labels import SoftLabels
@@ -98,7 +99,7 @@ def read_runs(folder: str | Path) -> list[RunPredictions]:
             trained.append(RunPredictions(target, network, seed, table, condition))
     if skipped:
         more = f" and {len(skipped) - 6:,} more" if len(skipped) > 6 else ""
-        warnings.warn(f"skipped: {one_line(', '.join(skipped[:6]))}{more}", SfumatoWarning, stacklevel=2)
+        warn(f"skipped: {one_line(', '.join(skipped[:6]))}{more}")
     if not trained:
         raise _bad(folder, "no finished run", "at least one", "run the grid again", "no-runs")
     return sorted(trained, key=lambda run: (order_of(run.condition), run.network, run.target, run.seed))
@@ -169,11 +170,7 @@ def _warn_of_unfinished(folder: Path) -> None:
     cut_off = [path.name for path in folder.rglob(f"{UNFINISHED}/*") if path.is_dir()]
     if begun or cut_off:
         names = sorted({*begun, *cut_off})
-        warnings.warn(
-            f"skipped {len(names)} unfinished trainings: {listing(names, 4)}; run the grid again to finish them",
-            SfumatoWarning,
-            stacklevel=3,
-        )
+        warn(f"skipped {len(names)} unfinished trainings: {listing(names, 4)}; run the grid again to finish them")
 
 
 def _check_once(runs: Sequence[_Run]) -> None:
@@ -244,3 +241,50 @@ def _tables(folder: Path) -> list[RunPredictions]:
 
 def _bad(path: Path, found: str, expected: str, fix: str, code: str) -> BadFile:
     return BadFile(f"{found}", expected, fix, code, path)
+
+
+def match_runs(
+    runs: Sequence[RunPredictions], *, people: SoftLabels, original: SoftLabels | None = None, common: bool = False
+) -> list[MatchedLabels]:
+    """Match every run with people's labels: the same items and classes for all runs, in the same order."""
+    check_some(runs)
+    kept = runs[0].predictions.items
+    n_most = max(len(run.predictions) for run in runs)
+    for run in runs[1:]:
+        kept = kept.filter(pc.is_in(kept, value_set=run.predictions.items))
+    if not len(kept):
+        other = next(run for run in runs if not pc.any(pc.is_in(run.predictions.items, runs[0].predictions.items)))
+        raise BadTable(
+            f"no item that all runs predict: {runs[0].name} and {other.name} have none in common",
+            "runs that predict the same items",
+            "score runs of different splits separately",
+            "no-common-items",
+            _where(other),
+        )
+    if len(kept) < n_most:
+        warn(f"the runs predict different items: only the {len(kept):,} that all of them predict are scored")
+    first = match_labels(predicted=_only(runs[0], kept), people=people, original=original, common=common)
+    matched = [first]
+    for run in runs[1:]:
+        own = match_labels(predicted=run.predictions, people=people, common=True)
+        rows = pc.index_in(first.items, value_set=own.items).to_numpy().astype(np.int64)
+        columns = [own.classes.index(name) for name in first.classes]
+        matched.append(replace(first, predicted=np.ascontiguousarray(own.predicted[rows][:, columns])))
+    return matched
+
+
+def _only(run: RunPredictions, items: pa.StringArray) -> SoftLabels:
+    table = run.predictions
+    if len(items) == len(table):
+        return table
+    return replace(table, items=items, probs=table.probs[table.rows_of(items)], n_annotators=None)
+
+
+def check_some(runs: Sequence[RunPredictions]) -> None:
+    """Raise if there are no runs."""
+    if not runs:
+        raise BadTable("no runs", "at least one", "train some with sfumato train first", "no-runs")
+
+
+def _where(run: RunPredictions) -> ErrorLocation:
+    return ErrorLocation(str(run.predictions.path) if run.predictions.path else None)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.matched_labels import MatchedLabels, check_some, match_runs
-from sfumato.evaluation.metric import Estimate, Metric, clipped_estimate, undefined
-from sfumato.evaluation.metric_scores import FEW_ITEMS, chosen_metrics, few_items_warning, missing_input
-from sfumato.evaluation.run_predictions import RunPredictions, joined
+from sfumato.evaluation.matched_labels import MatchedLabels
+from sfumato.evaluation.metric import (
+    FEW_ITEMS,
+    Estimate,
+    Metric,
+    clipped_estimate,
+    few_items_warning,
+    missing_input,
+    undefined,
+)
+from sfumato.evaluation.metrics import chosen_metrics
+from sfumato.evaluation.run_measurements import RunMeasurements, SeedValues
+from sfumato.evaluation.run_predictions import RunPredictions, check_some, match_runs
 from sfumato.evaluation.strata import Stratification, Stratum, strata_of
-from sfumato.tables.bootstrap import Bootstrap, Interval, check_resampling
-from sfumato.tables.errors import SfumatoWarning
+from sfumato.tables.bootstrap import Bootstrap, check_resampling
+from sfumato.tables.errors import warn
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -25,66 +32,6 @@ GROUPS = 50
 """Groups of items left out in turn, for a metric that is not a function of sums."""
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, eq=False)
-class SeedValues:
-    """One metric under one shift and in one stratum, for every seed of one target and network."""
-
-    target: str
-    network: str
-    metric: Metric
-    shift: str
-    """The condition of the runs, empty if they have none."""
-    stratum: str
-    seeds: tuple[int, ...]
-    values: Float[np.ndarray, "seeds"]
-    drawn: Float[np.ndarray, "seeds draws"]
-    """The value in every draw of items, NaN if the metric has no draws; the same draws for all seeds, targets and
-    networks."""
-    intervals: tuple[Interval, ...]
-    """The metric's own interval of each seed."""
-    is_exact: bool
-    """Whether the draws are of the value itself, not only of its linear part."""
-    n_items: int
-    floor: float
-    missing: str = ""
-    """Why there are no values, if there are none."""
-
-    @property
-    def condition(self) -> str:
-        """Shift and stratum, as in a table of scores."""
-        return joined(self.shift, self.stratum)
-
-
-@dataclass(frozen=True, eq=False)
-class RunMeasurements:
-    """All values, in the order of shifts, strata, networks, targets and metrics."""
-
-    figures: tuple[SeedValues, ...]
-    level: float
-    over: str
-    """What was resampled, in words."""
-
-    def of(self, target: str, network: str, metric: str, condition: str) -> SeedValues | None:
-        """The values of one cell, if it was measured."""
-        return self._by_cell.get((target, network, metric, condition))
-
-    @cached_property
-    def _by_cell(self) -> dict[tuple[str, str, str, str], SeedValues]:
-        return {(each.target, each.network, each.metric.name, each.condition): each for each in self.figures}
-
-    @property
-    def targets(self) -> list[str]:
-        return list(dict.fromkeys(figure.target for figure in self.figures))
-
-    @property
-    def networks(self) -> list[str]:
-        return list(dict.fromkeys(figure.network for figure in self.figures))
-
-    @property
-    def shifts(self) -> list[str]:
-        return list(dict.fromkeys(figure.shift for figure in self.figures))
 
 
 def measure_runs(
@@ -182,10 +129,10 @@ class _Settings:
 def _warn_of(stratum: Stratum, missing: Mapping[str, str]) -> None:
     """Warn of few items and missing inputs in a stratum; `strata_of` has already warned of empty ones."""
     if 0 < len(stratum) < FEW_ITEMS:
-        _warn(few_items_warning(stratum.name, len(stratum)))
+        warn(few_items_warning(stratum.name, len(stratum)))
     for name, why in missing.items():
         if why and len(stratum):
-            _warn(f"{stratum.name}: {name} cannot be computed: {why}")
+            warn(f"{stratum.name}: {name} cannot be computed: {why}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +196,3 @@ def _figures(
         floor=float(np.mean([each.estimate.floor for each in found])),
         missing=missing,
     )
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, SfumatoWarning, stacklevel=4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,9 +11,8 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.tables.columns import check_columns
-from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, listing, show
-from sfumato.tables.files import read_rows
+from sfumato.tables.errors import BadSetting, BadTable, listing, show, warn
+from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.scores import ALL
 from sfumato.tables.settings import at_least, one_of
 from sfumato.tables.strategies import strategy_from_name
@@ -149,7 +147,7 @@ class GivenStrata:
         own = [self.stratum.get(item) for item in matched.items.to_pylist()]
         n_without = own.count(None)
         if n_without:
-            _warn(f"{n_without:,} of {len(own):,} items are in no stratum of {self.path or 'those given'}")
+            warn(f"{n_without:,} of {len(own):,} items are in no stratum of {self.path or 'those given'}")
         codes = {name: k for k, name in enumerate(dict.fromkeys(self.stratum.values()))}
         if ALL in codes:
             raise BadTable(
@@ -179,7 +177,7 @@ def strata_of(matched: MatchedLabels, chosen: Iterable[Stratification | Stratum]
     _check_names([stratum.name for stratum in strata])
     empty = [stratum.name for stratum in strata if not len(stratum)]
     if empty:
-        _warn(f"found no items in {listing(empty)}: there is nothing to score")
+        warn(f"found no items in {listing(empty)}: there is nothing to score")
     return strata
 
 
@@ -195,7 +193,3 @@ def _check_names(names: Sequence[str]) -> None:
 
 def _where(name: str, mask: Bool[np.ndarray, "items"]) -> Stratum:
     return Stratum(name, np.flatnonzero(mask))
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, SfumatoWarning, stacklevel=4)

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.columns import classes_of, numbers, probs_of
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadFile, BadTable, listing, no_rows, show
-from sfumato.tables.files import Rows, read_document, read_rows
+from sfumato.tables.files.json import read_document
+from sfumato.tables.files.table_file import Rows, check_columns, read_rows
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.probabilities import classes_of, probs_of
 from sfumato.tables.table import Table
 from sfumato.tables.text_columns import CodedText, TextEncoder
 

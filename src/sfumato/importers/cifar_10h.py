@@ -19,7 +19,7 @@ from sfumato.importers.source_columns import (
     coded_columns,
     number_column,
 )
-from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
 

@@ -23,7 +23,7 @@ from sfumato.importers.source_columns import (
     purposes,
 )
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
 

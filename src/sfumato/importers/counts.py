@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.importers.importer import PUBLISHED, ImportResult
-from sfumato.tables.columns import check_columns, numbers
-from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, doubled_item, listing, show
-from sfumato.tables.files import NUMPY, class_names, kind_of, read_arrays, read_rows
-from sfumato.tables.probabilities import check_classes
+from sfumato.tables.columns import check_classes, numbers
+from sfumato.tables.errors import BadTable, ErrorLocation, doubled_item, listing, show, warn
+from sfumato.tables.files.file_type import NUMPY, kind_of
+from sfumato.tables.files.npz import read_arrays
+from sfumato.tables.files.table_file import check_columns, class_names, read_rows
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import TextEncoder
 
@@ -133,7 +133,7 @@ class CountsImporter:
         for k, name in enumerate(classes):
             if len(classes) > 2 and np.array_equal(2 * counts[:, k], counts.sum(axis=1)):
                 message = f"column {name!r} is the sum of the others: is it a total? name the classes with --classes"
-                warnings.warn(message, SfumatoWarning, stacklevel=2)
+                warn(message)
         unread = [name for name in rows.schema.names if name not in (key, *classes)]
         return ImportResult(
             labels, (*counts_notes(labels), *([f"columns not read: {listing(unread)}"] if unread else []))

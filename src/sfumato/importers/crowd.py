@@ -20,7 +20,7 @@ from sfumato.importers.source_columns import (
     second_answers,
 )
 from sfumato.tables.errors import BadTable, listing, missing_column, no_rows, show
-from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
 

@@ -11,8 +11,9 @@ import numpy as np
 from sfumato.importers.counts import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
 from sfumato.importers.importer import ImportResult, find_file
 from sfumato.tables.columns import numbers
-from sfumato.tables.files import NUMPY, kind_of, read_rows
 from sfumato.tables.files.csv import first_record
+from sfumato.tables.files.file_type import NUMPY, kind_of
+from sfumato.tables.files.table_file import read_rows
 
 FASHION_MNIST = (
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",

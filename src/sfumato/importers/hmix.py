@@ -23,7 +23,8 @@ from sfumato.importers.source_columns import (
 )
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadProbabilities, BadTable, ErrorLocation, listing, show, unknown
-from sfumato.tables.files import Rows, read_document, read_rows
+from sfumato.tables.files.json import read_document
+from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.text_columns import CodedText
 
 MIXING_FILES = ("infer_mixing_factor.csv.gz", "hmix_infer_mixing_factor.csv")

@@ -15,7 +15,7 @@ from sfumato.importers.importer import ImportResult, summary
 from sfumato.importers.source_columns import annotations_of, purposes
 from sfumato.tables.columns import is_time
 from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing, show, unknown
-from sfumato.tables.files import read_document
+from sfumato.tables.files.json import read_document
 
 READ = ("choices", "rating", "number")
 

@@ -12,7 +12,9 @@ import pyarrow as pa
 from sfumato.importers.importer import PUBLISHED, ImportResult, located_in
 from sfumato.tables.doubt import Doubt, entropy
 from sfumato.tables.errors import BadTable, ErrorLocation, bad_number, listing, missing_column, no_rows, unknown
-from sfumato.tables.files import NUMPY, kind_of, read_arrays, read_rows
+from sfumato.tables.files.file_type import NUMPY, kind_of
+from sfumato.tables.files.npz import read_arrays
+from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.soft_labels import SoftLabels
 
 DIGITS = (*(str(d) for d in range(10)), "not a digit")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,10 +15,9 @@ from jaxtyping import Float, Int
 
 from sfumato.importers.importer import PUBLISHED
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.columns import NUMBER, check_columns
-from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, bad_number, show, unknown
-from sfumato.tables.files import Rows, class_names
-from sfumato.tables.probabilities import check_classes
+from sfumato.tables.columns import NUMBER, check_classes
+from sfumato.tables.errors import BadTable, ErrorLocation, bad_number, show, unknown, warn
+from sfumato.tables.files.table_file import Rows, check_columns, class_names
 from sfumato.tables.text_columns import CodedText, TextEncoder
 
 
@@ -85,7 +83,7 @@ def ordered_classes(label: CodedText, given: Sequence[str], rows: Rows, column: 
         if alike := [name for name in found if folded[name.strip().casefold()] > 1]:
             names = ", ".join(repr(name) for name in sorted(alike)[:6])
             message = f"classes that differ only in case or spaces are treated as different: {names}"
-            warnings.warn(message, SfumatoWarning, stacklevel=3)
+            warn(message)
         return tuple(sorted(found, key=_by_value))
     for code, name in enumerate(found):
         if name not in given:

@@ -18,7 +18,7 @@ from sfumato.importers.source_columns import (
     ordered_classes,
 )
 from sfumato.tables.errors import BadTable, doubled_item, listing, no_rows, show, unknown
-from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.text_columns import CodedText
 
 

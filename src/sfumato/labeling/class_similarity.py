@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.columns import numbers
 from sfumato.tables.errors import BadTable, ErrorLocation, listing, unknown
-from sfumato.tables.files import read_rows
+from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.text_columns import TextEncoder
 
 

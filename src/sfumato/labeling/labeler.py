@@ -16,10 +16,10 @@ from jaxtyping import Float, Int
 
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs, HardVotes
+from sfumato.tables.columns import SUM_TOLERANCE, check_classes
 from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, InvalidAnswer, listing, nearest, show
-from sfumato.tables.files import class_names
+from sfumato.tables.files.table_file import class_names
 from sfumato.tables.payloads import PAYLOAD_KINDS, PayloadKind
-from sfumato.tables.probabilities import SUM_TOLERANCE, check_classes
 
 
 @runtime_checkable

@@ -3,7 +3,6 @@ a threshold. Called by `sfumato plan annotators` and by `criterion.py`."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -16,7 +15,7 @@ from sfumato.aggregation.engine import Progress, quiet
 from sfumato.planning.answer_simulation import simulate_answers
 from sfumato.planning.pilot import Pilot, Population
 from sfumato.planning.precision import ErrorMeasure, TotalVariationError
-from sfumato.tables.errors import BadSetting, SfumatoWarning
+from sfumato.tables.errors import BadSetting, warn
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import above_0, at_least, between_0_and_1
 from sfumato.tables.table import Table
@@ -243,9 +242,7 @@ def _warn_if_small(pilot: Pilot, plan: AnnotatorPlan) -> None:
         moves = (
             f"with other items the result would be {low} to {'more than ' + str(len(plan)) if high is None else high}"
         )
-    warnings.warn(
+    warn(
         f"the pilot is small: {', '.join(faults)}; {moves}; "
-        f"better: {FEW_ITEMS} items or more with {FEW_ANSWERS} answers or more each",
-        SfumatoWarning,
-        stacklevel=3,
+        f"better: {FEW_ITEMS} items or more with {FEW_ANSWERS} answers or more each"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.planning.goals import Goal
-from sfumato.tables.files import read_rows
+from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.settings import not_negative, share
 from sfumato.tables.table import RecordTable, rows_of
 

@@ -3,7 +3,6 @@ from models trained on few and on many answers."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +15,9 @@ from scipy.special import stdtr
 from sfumato.planning.exchange_estimates import votes_worth
 from sfumato.planning.exchange_rates import ExchangeRate, ExchangeRates
 from sfumato.planning.goals import Goal
-from sfumato.tables.columns import check_columns, numbers
-from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, listing
-from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.columns import numbers
+from sfumato.tables.errors import BadSetting, BadTable, listing, warn
+from sfumato.tables.files.table_file import Rows, check_columns, read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import above_0, between_0_and_1
 
@@ -88,11 +87,9 @@ class LearningCurve:
                 "too-far",
             )
         if reach > FAR:
-            warnings.warn(
+            warn(
                 f"{n_answers:g} answers are {reach:.1f} times the most of any run: the interval is valid only if the "
-                "curve keeps its shape",
-                SfumatoWarning,
-                stacklevel=2,
+                "curve keeps its shape"
             )
         row = np.stack([np.ones(len(self.exponents)), n_answers**-self.exponents], axis=1)
         mean = (row * self.coefficients).sum(axis=1)

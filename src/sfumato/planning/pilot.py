@@ -3,7 +3,6 @@ Used by all planning functions."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +16,7 @@ from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess,
 from sfumato.labeling.default_labeler import as_votes
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, show
+from sfumato.tables.errors import BadSetting, BadTable, show, warn
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import at_least
 from sfumato.tables.soft_labels import Estimand, SoftLabels
@@ -124,11 +123,9 @@ def _counts_of_labels(labels: SoftLabels) -> Float[np.ndarray, "items classes"]:
     whole = np.round(counts)
     if np.abs(counts - whole).max() < 1e-3:
         return np.asarray(whole)
-    warnings.warn(
+    warn(
         "the labels are not shares of whole answers and are read as fractions of votes; if they were smoothed, "
-        "disagreement is underestimated: give the beliefs instead",
-        SfumatoWarning,
-        stacklevel=4,
+        "disagreement is underestimated: give the beliefs instead"
     )
     return np.asarray(counts)
 

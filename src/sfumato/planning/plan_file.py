@@ -15,8 +15,9 @@ import msgspec
 from sfumato.planning.acquisition_index import INDICES
 from sfumato.planning.goals import Goal
 from sfumato.tables.errors import BadFile, ErrorLocation, UnknownName, listing, show, unknown
-from sfumato.tables.files import JSON, kind_of, read_document
 from sfumato.tables.files.atomic_write import atomic_write
+from sfumato.tables.files.file_type import JSON, kind_of
+from sfumato.tables.files.json import read_document
 from sfumato.tables.payloads import PAYLOAD_KINDS
 
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]

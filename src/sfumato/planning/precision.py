@@ -17,8 +17,8 @@ from scipy.special import betainc, gammaln, xlogy
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.answer_simulation import SimulatedPosterior, simulate_answers
 from sfumato.planning.pilot import Population
+from sfumato.tables.columns import check_probs
 from sfumato.tables.errors import BadSetting, unknown
-from sfumato.tables.probabilities import check_probs
 from sfumato.tables.settings import at_least
 
 NUMBERS_AT_ONCE = 2**20

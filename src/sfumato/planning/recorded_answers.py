@@ -10,13 +10,13 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import xlogy
 
-from sfumato.labeling import OneHot
+from sfumato.labeling.kind_labelers import OneHot
 from sfumato.planning.acquisition_index import ItemPosteriors
 from sfumato.planning.pilot import check_counts, fit_prior
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable, ErrorLocation, listing
-from sfumato.tables.files import read_rows
+from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.soft_labels import SoftLabels
 
 FEWEST = 2

@@ -29,9 +29,8 @@ from sfumato.store.export import export
 from sfumato.store.location import StoreLocation
 from sfumato.study.study import ABOUT_ONE_ITEM, Study
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.columns import check_columns
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.files import read_rows
+from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.text_columns import CodedText
 
 

@@ -145,7 +145,7 @@ def status_in(found: str, words: Mapping[str, str]) -> str:
 def read_export(path: Path) -> list[dict[str, str]]:
     """Every row of a platform's CSV, all columns as text."""
     # Imported here: a server does not load Arrow.
-    from sfumato.tables.files import read_rows
+    from sfumato.tables.files.table_file import read_rows
 
     rows = read_rows(path, guarded=False)
     return [

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.compute as pc
 
-from sfumato.evaluation.comparison import Difference
 from sfumato.evaluation.strata import ROUNDING
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.phrases import difference_text, excludes_zero, mean_of, metric_title, number_text, share_of
 from sfumato.reporting.plan_page import decision
 from sfumato.reporting.report_inputs import ReportInputs
+from sfumato.tables.scores import Difference
 from sfumato.tables.soft_labels import SoftLabels
 
 MAX_FINDINGS = 6

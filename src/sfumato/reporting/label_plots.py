@@ -15,7 +15,8 @@ from typing import overload
 
 from sfumato.planning.form_comparison import TOTAL_VARIATION, FormScores
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve
+from sfumato.reporting.charts import curve
+from sfumato.reporting.charts.field import Field
 from sfumato.reporting.gallery import Gallery
 from sfumato.reporting.page import Section
 from sfumato.reporting.report_inputs import ReportInputs

@@ -13,29 +13,24 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.evaluation.comparison import Difference, compare_runs, scores_over_seeds
-from sfumato.evaluation.matched_labels import MatchedLabels, match_runs
+from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
+from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import Metric
-from sfumato.evaluation.metrics import (
-    AURC,
-    ECE,
-    Accuracy,
-    AccuracyOriginal,
-    Brier,
-    CrossEntropy,
-    EntropyPearson,
-    KLDivergence,
-    RMSCalibration,
-    SecondBestAccuracy,
-)
-from sfumato.evaluation.run_predictions import CLEAN, RUN, RunPredictions, read_runs
-from sfumato.evaluation.run_scores import RunMeasurements, measure_runs
+from sfumato.evaluation.metrics.accuracy import Accuracy, AccuracyOriginal, SecondBestAccuracy
+from sfumato.evaluation.metrics.brier import Brier
+from sfumato.evaluation.metrics.calibration_error import ECE, RMSCalibration
+from sfumato.evaluation.metrics.divergence import CrossEntropy, KLDivergence
+from sfumato.evaluation.metrics.entropy import EntropyPearson
+from sfumato.evaluation.metrics.selective import AURC
+from sfumato.evaluation.run_measurements import RunMeasurements
+from sfumato.evaluation.run_predictions import CLEAN, RUN, RunPredictions, match_runs, read_runs
+from sfumato.evaluation.run_scores import measure_runs
 from sfumato.evaluation.strata import AgreementStrata
 from sfumato.evaluation.training_dynamics import RunFound, find_runs
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.bootstrap import FEWEST_DRAWS
 from sfumato.tables.errors import BadTable, SfumatoWarning
-from sfumato.tables.scores import ALL, RunScore, RunScores
+from sfumato.tables.scores import ALL, Difference, RunScore, RunScores
 from sfumato.tables.soft_labels import SoftLabels
 
 CONTROL, SOFT = "hard", "soft"

@@ -12,10 +12,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import binom
 
-from sfumato.evaluation.comparison import Difference
 from sfumato.reporting.blocks import DataSource
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.tables.scores import RunScores
+from sfumato.tables.scores import Difference, RunScores
 
 WORDS = {
     "accuracy": "accuracy",

@@ -9,7 +9,10 @@ from sfumato.planning.goals import Goal
 from sfumato.planning.plan_file import Plan, PlanAdaptive
 from sfumato.reporting.blocks import Block, Column, Commands, DataSource, Fact, Facts, Points, Prose, ReportTable
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, Marked, curve, dots
+from sfumato.reporting.charts import curve
+from sfumato.reporting.charts.comparison import dots
+from sfumato.reporting.charts.curve import Marked
+from sfumato.reporting.charts.field import Field
 from sfumato.reporting.page import Page, Section
 
 MEASURES = {

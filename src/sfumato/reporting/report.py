@@ -26,7 +26,7 @@ from sfumato.reporting.sections.plan import plan_section
 from sfumato.reporting.sections.robustness import robustness_section
 from sfumato.reporting.sections.targets import single_scores_section, targets_section
 from sfumato.reporting.sections.training_dynamics import training_dynamics_section
-from sfumato.tables.files import read_document
+from sfumato.tables.files.json import read_document
 
 SUMMARY, SOURCES = "Summary", "Sources"
 PACKAGES = ("sfumato", "numpy", "scipy", "pyarrow", "altair", "vl-convert-python")

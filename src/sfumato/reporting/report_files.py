@@ -11,19 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.evaluation.comparison import Difference, Differences
 from sfumato.labeling.screening import read_excluded
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Columns
 from sfumato.reporting.report_inputs import Origin, ReportInputs, Screened
-from sfumato.study import read_study, study_path
+from sfumato.study.study_file import read_study, study_path
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.columns import numbers
 from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, listing, show
-from sfumato.tables.files import read_rows
+from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.inputs import Inputs
-from sfumato.tables.scores import RunScore, RunScores, Scores
+from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
 from sfumato.tables.soft_labels import Estimand, SoftLabels
 from sfumato.training.item_join import read_original
 

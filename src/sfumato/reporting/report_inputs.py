@@ -9,14 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.evaluation.comparison import Differences
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Columns, DataSource
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.inputs import Inputs
-from sfumato.tables.scores import RunScores, Scores
+from sfumato.tables.scores import Differences, RunScores, Scores
 from sfumato.tables.soft_labels import SoftLabels
 
 

@@ -21,7 +21,7 @@ from sfumato.store.location import StoreLocation
 from sfumato.study.study import Study
 from sfumato.tables.annotations import PURPOSES, SCHEMA, Annotations
 from sfumato.tables.errors import BadSetting, BadTable, listing
-from sfumato.tables.files import classes_metadata, write_rows
+from sfumato.tables.files.table_file import classes_metadata, write_rows
 
 RECORDS = pa.schema(
     [

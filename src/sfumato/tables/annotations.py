@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,12 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
-from sfumato.tables.columns import check_columns, numbers, times, whole_numbers
-from sfumato.tables.errors import BadTable, ErrorLocation, InvalidAnswer, SfumatoWarning, listing, show, unknown
-from sfumato.tables.files import Rows, class_names, read_rows
+from sfumato.tables.columns import check_classes, numbers, times, whole_numbers
+from sfumato.tables.errors import BadTable, ErrorLocation, InvalidAnswer, listing, show, unknown, warn
+from sfumato.tables.files.table_file import Rows, check_columns, class_names, read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.payloads import PAYLOAD_KINDS, PayloadFault, PayloadKind, check_objects, decode
-from sfumato.tables.probabilities import check_classes
 from sfumato.tables.table import Table
 from sfumato.tables.text_columns import CodedText, TextEncoder, TextReader
 
@@ -80,7 +78,7 @@ class Annotations(Table):
         check_columns(rows, REQUIRED)
         if extra := [name for name in rows.schema.names if name not in SCHEMA.names]:
             message = f"columns that are not part of Annotations are ignored: {listing(extra)}"
-            warnings.warn(message, SfumatoWarning, stacklevel=3)
+            warn(message)
         text = {name: TextEncoder.of(rows, name) for name in ("item", "annotator", "kind", "purpose")}
         parts: dict[str, list[pa.ChunkedArray]] = {
             name: [] for name in ("payload", "trial", "started_at", "submitted_at")

@@ -24,7 +24,9 @@ Every error has four parts: what was found, what was expected, where, and how to
 from __future__ import annotations
 
 import difflib
+import sys
 import unicodedata
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -218,6 +220,14 @@ class SfumatoWarning(UserWarning):
     """Something accepted that the user should know about."""
 
 
+def warn(sentence: str) -> None:
+    """Warn with `SfumatoWarning`, at the line of the first caller outside this package."""
+    caller, level = sys._getframe(1), 2
+    while caller.f_back is not None and caller.f_globals.get("__name__", "").startswith("sfumato"):
+        caller, level = caller.f_back, level + 1
+    warnings.warn(sentence, SfumatoWarning, stacklevel=level)
+
+
 def one_line(text: str) -> str:
     """Text as it may go to a terminal or a log: control characters, line breaks and lone surrogates escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -328,3 +338,16 @@ def damaged_file(what: str, reason: object, path: Path, fix: str = "copy or save
 def wrong_ending(path: Path, endings: Iterable[str], fix: str = "choose another name") -> BadFile:
     """A file name whose ending is not supported."""
     return BadFile(f"a file named {path.name!r}", f"a name ending in {', '.join(endings)}", fix, "file-kind", path)
+
+
+MAX_EXPANSION = 500
+"""A compressed file may expand this many times ..."""
+
+
+FREE_EXPANSION_BYTES = 16 * 2**20
+"""... or to this many bytes; beyond both it is a decompression bomb."""
+
+
+def decompression_bomb(path: Path, found: str, limit: str, otherwise: str = "decompress it first") -> UnsafeFile:
+    """The error for a file whose content is too large for its size; `otherwise` is what to do with a trusted file."""
+    return UnsafeFile(found, f"at most {limit}", f"if you trust the file, {otherwise}", "bomb", path)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from sfumato.tables.errors import BadTable, ErrorLocation, show
-from sfumato.tables.files import read_arrays
+from sfumato.tables.files.npz import read_arrays
 
 Images = UInt8[np.ndarray, "items height width *channels"]
 

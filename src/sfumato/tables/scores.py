@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
-from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.columns import numbers
 from sfumato.tables.errors import BadTable
-from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.files.table_file import Rows, check_columns, read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.table import Table, columns_of
 
@@ -181,3 +181,56 @@ def _numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> Floa
     where = pa.array([each is not None for each in infinite])
     finite = numbers(rows, name, pc.if_else(where, pa.scalar(None, pa.string()), spelled), start, optional=True)
     return np.array([read if each is None else each for each, read in zip(infinite, finite.tolist(), strict=True)])
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One metric under one condition: `target` minus `baseline`, the mean over common seeds.
+
+    `low` and `high` cover another training (t interval over seeds), `items_*` other items, `both_*` both. `p` is from
+    the paired t-test, `p_corrected` is corrected for multiple comparisons. `p_wilcoxon` is NaN if the level cannot be
+    reached with so few seeds (reason in `wilcoxon`). `verdict` is better, worse, differs, or empty if not significant.
+    """
+
+    target: str
+    baseline: str
+    network: str
+    n_seeds: int
+    metric: str
+    condition: str
+    value: float
+    baseline_value: float
+    difference: float
+    low: float
+    high: float
+    n_items: int
+    covers: str
+    items_low: float
+    items_high: float
+    items_covers: str
+    both_low: float
+    both_high: float
+    both_covers: str
+    p: float
+    p_corrected: float
+    correction: str
+    p_wilcoxon: float
+    wilcoxon: str
+    d_z: float
+    probability_of_improvement: float
+    verdict: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Differences(Table):
+    """One row per target, network, metric and condition."""
+
+    differences: tuple[Difference, ...]
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        return columns_of(self.differences[start:stop], Difference)
+
+    def __len__(self) -> int:
+        return len(self.differences)

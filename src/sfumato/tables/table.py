@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 import numpy as np
 import pyarrow as pa
 
-from sfumato.tables.columns import check_columns
 from sfumato.tables.errors import MissingExtra, bad_number
-from sfumato.tables.files import CSV, ROW_GROUP, Rows, classes_metadata, kind_of, write_rows
+from sfumato.tables.files.file_type import CSV, kind_of
+from sfumato.tables.files.table_file import ROW_GROUP, Rows, check_columns, classes_metadata, write_rows
 
 if TYPE_CHECKING:
     import pandas as pd

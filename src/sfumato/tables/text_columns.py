@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from jaxtyping import Int, Shaped
 
 from sfumato.tables.errors import BadTable, show
-from sfumato.tables.files import Rows
+from sfumato.tables.files.table_file import Rows
 from sfumato.tables.growable_array import GrowableArray, freeze, occurrences
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
+from sfumato.tables.columns import check_probs
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.probabilities import check_probs
 from sfumato.tables.settings import above_0, at_least, one_of
 from sfumato.tables.strategies import strategy_from_name
 from sfumato.training.run_folder import normalized

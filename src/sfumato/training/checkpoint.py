@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import os
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as safetensors_of
 from torch import Tensor
 
-from sfumato.tables.errors import BadFile, CannotWrite, SfumatoWarning
+from sfumato.tables.errors import BadFile, CannotWrite, warn
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.run_group import RunState
@@ -134,11 +133,9 @@ class Checkpoints:
             self.fingerprint.check(read.fingerprint, file=str(path), allow_drift=self.allow_drift)
             checkpoint = Checkpoint.from_tensors(read.text, read.tensors)
             if damaged:
-                warnings.warn(
+                warn(
                     f"found {', '.join(damaged)} damaged in {self.folder}; training resumes from epoch "
-                    f"{checkpoint.epoch}, the checkpoint before",
-                    SfumatoWarning,
-                    stacklevel=3,
+                    f"{checkpoint.epoch}, the checkpoint before"
                 )
             self.epoch = checkpoint.epoch
             return checkpoint

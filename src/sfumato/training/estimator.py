@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int, Shaped
 
+from sfumato.tables.columns import check_probs
 from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError, listing, show
-from sfumato.tables.probabilities import check_probs
 from sfumato.training.target_labels import SampledLabels, TargetLabels
 
 

@@ -7,7 +7,6 @@ import glob
 import hashlib
 import json
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from sfumato.tables.errors import BadSetting, SfumatoWarning, show
+from sfumato.tables.errors import BadSetting, show, warn
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.checkpoint import delete_checkpoints
@@ -28,7 +27,7 @@ from sfumato.training.resumable_run import train_group
 from sfumato.training.run_folder import RUN, PixelScale, Run, shape_of, write_run
 from sfumato.training.run_group import RunGroup, RunState
 from sfumato.training.splits import Fold, names_of
-from sfumato.training.targets import HardTarget
+from sfumato.training.targets.hard import HardTarget
 from sfumato.training.training_set import TrainingSet, digest_of
 
 UNFINISHED = "unfinished"
@@ -262,7 +261,7 @@ class Experiment:
                 "drift",
                 run.folder,
             )
-        warnings.warn(f"{found}; it is kept ({run.folder})", SfumatoWarning, stacklevel=2)
+        warn(f"{found}; it is kept ({run.folder})")
         return True
 
     def _unfinished(self, key: RunGroupKey) -> Path:

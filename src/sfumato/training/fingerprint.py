@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import torch
 
 import sfumato
-from sfumato.tables.errors import BadSetting, ErrorLocation, SfumatoWarning, show
+from sfumato.tables.errors import BadSetting, ErrorLocation, show, warn
 
 
 @dataclass(frozen=True)
@@ -60,11 +59,7 @@ class Fingerprint:
             return
         found = f"found a training with other settings, data or versions: {'; '.join(differences)}"
         if allow_drift:
-            warnings.warn(
-                f"{found}; it continues, but the result will differ ({file})",
-                SfumatoWarning,
-                stacklevel=4,
-            )
+            warn(f"{found}; it continues, but the result will differ ({file})")
             return
         raise BadSetting(
             found,

@@ -11,11 +11,11 @@ import pyarrow as pa
 import torch
 
 from sfumato.tables.errors import BadSetting, BadTable, show
-from sfumato.tables.files import write_rows
+from sfumato.tables.files.table_file import write_rows
 from sfumato.tables.strategies import described
-from sfumato.training.networks import Network
+from sfumato.training.networks.network import Network
 from sfumato.training.recipe import Recipe
-from sfumato.training.targets import Target
+from sfumato.training.targets.target import Target
 
 PRETRAINED = "pretrained"
 

@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.columns import check_columns
 from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, doubled_item, listing, no_rows, show, unknown
-from sfumato.tables.files import read_rows
+from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import TextReader

@@ -19,12 +19,14 @@ from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import described
 from sfumato.training.attacks import ATTACKED_AT_ONCE, Attack, attacked
-from sfumato.training.corruptions import CORRUPTIONS, SEVERITIES, Corruption, check_severity
+from sfumato.training.corruptions import CORRUPTIONS
+from sfumato.training.corruptions.corruption import SEVERITIES, Corruption, check_severity
 from sfumato.training.item_join import Original, join_items
-from sfumato.training.networks import Network
+from sfumato.training.networks.network import Network
 from sfumato.training.random_streams import generator_of
 from sfumato.training.run_folder import Run, normalized, shape_of
-from sfumato.training.targets import HardTarget, MajorityTarget, SoftTarget
+from sfumato.training.targets.hard import HardTarget, MajorityTarget
+from sfumato.training.targets.soft import SoftTarget
 from sfumato.training.trained_runs import (
     CLEAN,
     Condition,

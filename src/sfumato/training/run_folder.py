@@ -24,14 +24,16 @@ from safetensors.torch import save as safetensors_of
 from torch import Tensor, nn
 
 import sfumato
+from sfumato.tables.columns import probs_array
 from sfumato.tables.errors import BadFile, BadTable
-from sfumato.tables.files import classes_metadata, read_document, read_rows, write_rows
 from sfumato.tables.files.atomic_write import atomic_write
+from sfumato.tables.files.json import read_document
+from sfumato.tables.files.table_file import classes_metadata, read_rows, write_rows
 from sfumato.tables.inputs import Inputs
-from sfumato.tables.probabilities import probs_array
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.group_optimizer import SeparateNetworks
-from sfumato.training.networks import Network, network_named
+from sfumato.training.networks import network_named
+from sfumato.training.networks.network import Network
 from sfumato.training.run_group import RunGroup, RunState
 from sfumato.training.training_loop import EVALUATED_AT_ONCE
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from sfumato.tables.errors import BadFile, BadTable, listing, show
-from sfumato.tables.files import read_document
+from sfumato.tables.files.json import read_document
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 

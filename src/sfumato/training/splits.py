@@ -12,7 +12,8 @@ from jaxtyping import Int
 
 from sfumato.study.text_file import read_text
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing, show
-from sfumato.tables.files import read_arrays, read_rows
+from sfumato.tables.files.npz import read_arrays
+from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.text_columns import TextReader
 from sfumato.training.training_set import TrainingSet

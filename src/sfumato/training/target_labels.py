@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sfumato.tables.probabilities import check_probs
+from sfumato.tables.columns import check_probs
 
 
 @runtime_checkable

@@ -22,10 +22,10 @@ from sfumato.training.splits import SPLITS, Split
 
 if TYPE_CHECKING:
     from sfumato.training.experiment import Experiment
-    from sfumato.training.networks import Network
+    from sfumato.training.networks.network import Network
     from sfumato.training.recipe import Recipe
     from sfumato.training.run_folder import Run
-    from sfumato.training.targets import Target
+    from sfumato.training.targets.target import Target
 
 SOURCES = ("people", "original", "beliefs", "teacher")
 

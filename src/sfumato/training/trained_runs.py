@@ -19,11 +19,11 @@ from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing, show
-from sfumato.tables.files import read_document
 from sfumato.tables.files.atomic_write import atomic_write
+from sfumato.tables.files.json import read_document
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.networks import Network
+from sfumato.training.networks.network import Network
 from sfumato.training.run_folder import (
     MODEL,
     PREDICTIONS,

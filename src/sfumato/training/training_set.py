@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
+from sfumato.tables.columns import check_classes, check_probs
 from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, ErrorLocation, show
-from sfumato.tables.probabilities import check_classes, check_probs
 
 
 @dataclass(frozen=True, eq=False)

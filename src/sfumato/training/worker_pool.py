@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.jobs import JobList, check_engine, n_cores, run_jobs
-from sfumato.tables.errors import NotNow, SfumatoError, SfumatoWarning
+from sfumato.tables.errors import NotNow, SfumatoError, warn
 from sfumato.training.experiment import UNFINISHED, Experiment
 from sfumato.training.grid import RunGroupKey
 from sfumato.training.ranks import Ranks, process_group
@@ -237,7 +237,7 @@ class _WorkerPool:
         if isinstance(message, _Epoch):
             self._counter.epoch(worker.key, message.number, message.n_epochs)
         elif isinstance(message, _Warning):
-            warnings.warn(message.text, SfumatoWarning, stacklevel=2)
+            warn(message.text)
         elif isinstance(message, _Failed):
             if isinstance(message.error, RuntimeError):
                 message.error.add_note(message.text)
@@ -259,11 +259,7 @@ class _WorkerPool:
                 "there may be too little memory: use fewer --processes; run the command again to continue",
                 "worker-died",
             )
-        warnings.warn(
-            f"the process training {key.runs[0].name} died (exit code {exit_code}); another process continues",
-            SfumatoWarning,
-            stacklevel=2,
-        )
+        warn(f"the process training {key.runs[0].name} died (exit code {exit_code}); another process continues")
         self._waiting.appendleft(key)
         self._send_experiment(self._new_worker())
 

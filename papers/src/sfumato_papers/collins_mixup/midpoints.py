@@ -11,8 +11,9 @@ from jaxtyping import Bool, Float
 from sfumato.evaluation.paired_tests import t_interval
 from sfumato.reporting.charts import Field, bars
 from sfumato.tables.bootstrap import Interval
-from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.columns import numbers
 from sfumato.tables.files import read_rows
+from sfumato.tables.files.table_file import check_columns
 from sfumato.tables.text_columns import TextEncoder
 from sfumato.training.mixing import CurveFit, blends_of
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection

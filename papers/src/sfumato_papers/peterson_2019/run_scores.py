@@ -14,8 +14,9 @@ import numpy as np
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
+from sfumato.evaluation.run_measurements import RunMeasurements
 from sfumato.evaluation.run_predictions import RunPredictions
-from sfumato.evaluation.run_scores import RunMeasurements, measure_runs
+from sfumato.evaluation.run_scores import measure_runs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import PRETRAINED, RunKey

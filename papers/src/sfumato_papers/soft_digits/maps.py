@@ -16,8 +16,8 @@ from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion, data_map
 from sfumato.evaluation.training_dynamics import BY_EPOCH, TrainingDynamics, find_runs, jensen_shannon
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, shaded_scatter
+from sfumato.tables.columns import classes_of, probs_of
 from sfumato.tables.files import read_rows
-from sfumato.tables.probabilities import classes_of, probs_of
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
 from sfumato_papers.chart_data import chart_columns

@@ -24,7 +24,7 @@ from sfumato.cli.demo.demo_digits import SEED
 from sfumato.elicitation.secure_random import SecureRandom
 from sfumato.elicitation.simulated_annotator import PresentedQuestion, Response, Truth
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.files import read_arrays
+from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.settings import at_least
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def answer_study(folder: Path, n_people: int) -> Summary:
     """
     from sfumato.server.simulated_visits import simulate, stimuli_in
     from sfumato.store.location import default_location
-    from sfumato.study import read_study
+    from sfumato.study.study_file import read_study
 
     at_least("people", n_people, 1)
     study = read_study(folder)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from sfumato.evaluation.matched_labels import MatchedLabels
+from sfumato.evaluation.metric import Metric, missing_input
 from sfumato.evaluation.metrics.accuracy import (
     Accuracy,
     AccuracyOriginal,
@@ -25,6 +28,7 @@ from sfumato.evaluation.metrics.divergence import (
 from sfumato.evaluation.metrics.entropy import EntropyDifference, EntropyPearson, EntropySpearman
 from sfumato.evaluation.metrics.selective import AURC, ExcessAURC, FailureAUROC
 from sfumato.evaluation.metrics.smooth_ece import SmoothECE
+from sfumato.tables.errors import BadSetting
 
 METRICS: tuple[Any, ...] = (
     Accuracy,
@@ -84,3 +88,16 @@ __all__ = [
     "TotalVariation",
     "Wasserstein",
 ]
+
+
+def chosen_metrics(matched: MatchedLabels, metrics: Sequence[Metric]) -> list[Metric]:
+    """The requested metrics; without any, all whose inputs are there."""
+    names = [each.name for each in metrics]
+    doubled = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if doubled:
+        raise BadSetting(
+            f"{doubled[0]} twice",
+            "each metric once: rows of Scores are identified by the metric's name",
+            "score the other settings in another call",
+        )
+    return list(metrics) or [each for each in (member() for member in METRICS) if not missing_input(each, matched)]

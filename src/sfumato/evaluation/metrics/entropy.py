@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import (
@@ -17,6 +17,7 @@ from sfumato.evaluation.metric import (
     from_sums,
     undefined,
 )
+from sfumato.evaluation.rank_correlation import Ranked
 from sfumato.tables.bootstrap import Bootstrap, Interval
 
 
@@ -101,34 +102,3 @@ class EntropySpearman:
         low, high = (float(np.tanh(each)) for each in (between.low, between.high))
         drawn = None if found.drawn is None else BootstrapDraws(rho, np.tanh(found.drawn.draws), is_linear=True)
         return replace(found, value=rho, interval=Interval(low, high, between.kind), drawn=drawn)
-
-
-@dataclass(frozen=True, eq=False)
-class Ranked:
-    """Ranks of values: the share of smaller values, ties by half, minus one half."""
-
-    rank: Float[np.ndarray, "items"]
-    order: Int[np.ndarray, "items"]
-    group: Int[np.ndarray, "items"]
-    """The number of each group of ties, increasing with the value; in `order`."""
-    ends: Int[np.ndarray, "groups"]
-    """The number of items up to the end of each group."""
-
-    @classmethod
-    def of(cls, values: Float[np.ndarray, "items"]) -> Ranked:
-        n = len(values)
-        order = np.argsort(values)
-        group = np.cumsum(np.concatenate([[False], np.diff(values[order]) > 0]))
-        ends = np.cumsum(np.bincount(group))
-        middle = (ends + np.concatenate([[0], ends[:-1]])) / 2
-        rank = np.empty(n)
-        rank[order] = (middle / n - 0.5)[group]
-        return cls(rank, order, group, ends)
-
-    def above(self, others: Float[np.ndarray, "items"]) -> Float[np.ndarray, "items"]:
-        """For each item the sum of `others` over items of higher rank, ties by half, divided by the number of items."""
-        sums = np.bincount(self.group, others[self.order])
-        after = sums.sum() - np.cumsum(sums) + sums / 2
-        found = np.empty(len(others))
-        found[self.order] = after[self.group] / len(others)
-        return found

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import SHARE, Better, Estimate, from_influence, undefined
-from sfumato.evaluation.metrics.entropy import Ranked
+from sfumato.evaluation.rank_correlation import Ranked
 from sfumato.tables.bootstrap import Bootstrap
 
 

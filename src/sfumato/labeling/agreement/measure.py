@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -13,7 +12,7 @@ from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.tables.bootstrap import Bootstrap, Interval, check_resampling
-from sfumato.tables.errors import SfumatoWarning
+from sfumato.tables.errors import warn
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.table import Table
 
@@ -129,7 +128,7 @@ def agreement_of(
         each for each in members if kind in each.default_for and getattr(answers, each.compares).n_items
     ]
     if not chosen:
-        _warn("found nothing to compare: no item has two answers; give several people the same items")
+        warn("found nothing to compare: no item has two answers; give several people the same items")
     # One seed for all: on the same items every measure has the same resamples, independent of the other measures.
     seed = int(rng.integers(2**62))
     figures = [
@@ -153,18 +152,14 @@ def _figure(
     used = getattr(answers, measure.compares)
     n_items = used.n_items
     if not n_items:
-        _warn(f"{measure.name} cannot be computed: {MISSING[measure.compares]}")
+        warn(f"{measure.name} cannot be computed: {MISSING[measure.compares]}")
         return AgreementFigure(measure.name, np.nan, Interval(np.nan, np.nan, "none: nothing to compare"), 0, 0)
     bootstrap = Bootstrap.of(n_items, level=level, draws=resamples, rng=rng, n_sums=measure.n_sums(answers))
     sums = measure.sums(answers, bootstrap.block, bootstrap.n_blocks)
     value = float(measure.value(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(value):
-        _warn(f"{measure.name} is undefined: {measure.undefined}")
+        warn(f"{measure.name} is undefined: {measure.undefined}")
         interval = Interval(np.nan, np.nan, "none: undefined")
     else:
         interval = bootstrap.interval(sums, measure.value)
     return AgreementFigure(measure.name, value, interval, n_items, len(used.item))
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, SfumatoWarning, stacklevel=5)

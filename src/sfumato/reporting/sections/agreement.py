@@ -7,12 +7,13 @@ import warnings
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.labeling.agreement import AgreementTable
 from sfumato.labeling.agreement import agreement as measure_agreement
 from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.labeling.agreement.krippendorff_alpha import disagreeing_pairs
+from sfumato.labeling.agreement.measure import AgreementTable
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
-from sfumato.reporting.charts import Field, dots
+from sfumato.reporting.charts.comparison import dots
+from sfumato.reporting.charts.field import Field
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import mean_of, short_names, shorten
 from sfumato.reporting.report_inputs import ReportInputs

@@ -12,7 +12,9 @@ from sfumato.evaluation.calibration_curves import reliability as table_of
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve, reliability
+from sfumato.reporting.charts import curve
+from sfumato.reporting.charts.curve import reliability
+from sfumato.reporting.charts.field import Field
 from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import number_text

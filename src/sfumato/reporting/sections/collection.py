@@ -7,7 +7,9 @@ from jaxtyping import Bool, Float
 
 from sfumato.reporting.blocks import Block, Column, DataSource, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve, histogram
+from sfumato.reporting.charts import curve
+from sfumato.reporting.charts.distribution import histogram
+from sfumato.reporting.charts.field import Field
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import DisplayedEstimate, mean_of, median_of, short_names
 from sfumato.reporting.report_inputs import ReportInputs

@@ -11,7 +11,8 @@ from scipy.stats import rankdata, spearmanr
 
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import confusion, point_map
+from sfumato.reporting.charts import point_map
+from sfumato.reporting.charts.heat_map import confusion
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import DisplayedEstimate, mean_of, short_names, shorten
 from sfumato.reporting.report_inputs import ReportInputs

@@ -9,9 +9,10 @@ import numpy as np
 
 from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, CrossScore, cross_label, kinds_of_labels, measure_against
 from sfumato.evaluation.mode_shift import Shift, mode_shift
-from sfumato.evaluation.run_scores import RunMeasurements
+from sfumato.evaluation.run_measurements import RunMeasurements
 from sfumato.reporting.blocks import Block, Column, DataSource, Prose, ReportTable
-from sfumato.reporting.charts import Field, heat_map
+from sfumato.reporting.charts import heat_map
+from sfumato.reporting.charts.field import Field
 from sfumato.reporting.model_scores import STRATUM_METRICS, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import evaluation_source, interval_text, metric_title, number_text

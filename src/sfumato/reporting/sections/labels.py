@@ -8,7 +8,9 @@ import numpy as np
 
 from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, bars, histogram
+from sfumato.reporting.charts.comparison import bars
+from sfumato.reporting.charts.distribution import histogram
+from sfumato.reporting.charts.field import Field
 from sfumato.reporting.gallery import Gallery
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import mean_of, median_of, share_of

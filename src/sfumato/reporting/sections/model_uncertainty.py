@@ -6,7 +6,8 @@ import numpy as np
 
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, scatter
+from sfumato.reporting.charts import scatter
+from sfumato.reporting.charts.field import Field
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import interval_text, number_text

@@ -7,7 +7,9 @@ from dataclasses import replace
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Block, DataSource, Points, Prose, ReportTable
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, Marked, curve
+from sfumato.reporting.charts import curve
+from sfumato.reporting.charts.curve import Marked
+from sfumato.reporting.charts.field import Field
 from sfumato.reporting.page import Section
 from sfumato.reporting.plan_page import MEASURES, THE_PLAN, decision, plan_page
 from sfumato.reporting.report_inputs import ReportInputs

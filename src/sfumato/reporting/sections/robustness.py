@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.evaluation.comparison import Difference
 from sfumato.evaluation.run_predictions import CLEAN, order_of
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve
+from sfumato.reporting.charts import curve
+from sfumato.reporting.charts.field import Field
 from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import evaluation_source, interval_text, metric_title, number_text
 from sfumato.reporting.sections.targets import comparison_sentence
-from sfumato.tables.scores import RunScore
+from sfumato.tables.scores import Difference, RunScore
 
 TITLE = "Robustness"
 SEVERITY = re.compile(r"(?P<kind>[\w-]+)/(?P<severity>\d+)")

@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from sfumato.labeling.agreement import AgreementTable
 from sfumato.labeling.agreement.item_answers import ItemAnswers
+from sfumato.labeling.agreement.measure import AgreementTable
 from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import share_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.evaluation.comparison import Difference
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, intervals
+from sfumato.reporting.charts.comparison import intervals
+from sfumato.reporting.charts.field import Field
 from sfumato.reporting.model_scores import AGREE, DISAGREE, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import (
@@ -21,7 +21,7 @@ from sfumato.reporting.phrases import (
     widest_interval,
 )
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.tables.scores import ALL, RunScore, Scores
+from sfumato.tables.scores import ALL, Difference, RunScore, Scores
 
 TITLE = "Comparison of training targets"
 RIGHT = ("accuracy", "second_best_accuracy", "accuracy_original")

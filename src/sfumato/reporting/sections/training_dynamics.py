@@ -14,7 +14,9 @@ from sfumato.evaluation.paired_tests import t_interval
 from sfumato.evaluation.training_dynamics import BY_EPOCH, DYNAMICS, TrainingDynamics, epoch_shifts
 from sfumato.reporting.blocks import Block, Column, DataSource, Points, Prose, ReportTable
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve, shaded_scatter
+from sfumato.reporting.charts import curve
+from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.scatter import shaded_scatter
 from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import interval_text, number_text

@@ -6,7 +6,9 @@ import numpy as np
 
 from sfumato.reporting.blocks import Block, Fact, Facts, Prose
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, scatter, stacked_bars
+from sfumato.reporting.charts import scatter
+from sfumato.reporting.charts.distribution import stacked_bars
+from sfumato.reporting.charts.field import Field
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import mean_of, short_names, shorten
 from sfumato.reporting.report_inputs import ReportInputs

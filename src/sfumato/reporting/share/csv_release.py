@@ -20,9 +20,9 @@ from sfumato.reporting.share.release_columns import (
     label_columns,
     summary,
 )
-from sfumato.tables.files import ROW_GROUP, write_rows
 from sfumato.tables.files.atomic_write import atomic_folder, check_vacant, files_in
 from sfumato.tables.files.png import png_bytes
+from sfumato.tables.files.table_file import ROW_GROUP, write_rows
 
 IMAGES_PER_FOLDER = 1000
 

@@ -14,9 +14,8 @@ from jaxtyping import Int
 
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.columns import check_columns
 from sfumato.tables.errors import BadTable, bad_classes, doubled_item, listing, no_rows, show
-from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.files.table_file import Rows, check_columns, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText, TextReader

@@ -10,8 +10,8 @@ import pyarrow as pa
 from jaxtyping import Int
 
 from sfumato.reporting.share.release import Release, most_probable, texts_of
+from sfumato.tables.columns import WIDE_PREFIX
 from sfumato.tables.doubt import entropy
-from sfumato.tables.probabilities import WIDE_PREFIX
 from sfumato.tables.soft_labels import Estimand
 
 MEANINGS: Mapping[str, str] = {

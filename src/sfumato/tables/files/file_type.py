@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.tables.errors import BadFile, UnsafeFile, wrong_ending
-
-MAX_EXPANSION = 500
-"""A compressed file may expand this many times ..."""
-FREE_EXPANSION_BYTES = 16 * 2**20
-"""... or to this many bytes; beyond both it is a decompression bomb."""
+from sfumato.tables.errors import BadFile, wrong_ending
 
 
 @dataclass(frozen=True)
@@ -106,8 +101,3 @@ def check_content(path: Path, kind: FileKind) -> None:
     found = f"{content or 'other'} content in a file with a {kind.name} name"
     code = "not-utf8" if is_text else "wrong-content"
     raise BadFile(found, f"{expected or 'plain UTF-8'} content", fix, code, path)
-
-
-def decompression_bomb(path: Path, found: str, limit: str, otherwise: str = "decompress it first") -> UnsafeFile:
-    """The error for a file whose content is too large for its size; `otherwise` is what to do with a trusted file."""
-    return UnsafeFile(found, f"at most {limit}", f"if you trust the file, {otherwise}", "bomb", path)

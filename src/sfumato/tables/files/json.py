@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from sfumato.tables.errors import BadFile, ErrorLocation
-from sfumato.tables.files.file_type import JSON, check_content, decompression_bomb
+from sfumato.tables.errors import BadFile, ErrorLocation, decompression_bomb
+from sfumato.tables.files.file_type import JSON, check_content
 from sfumato.tables.files.text_bytes import CheckedBytes, not_utf8
 from sfumato.tables.payloads import DoubledKey, unique_keys
 

@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from sfumato.tables.errors import UnsafeFile, damaged_file
-from sfumato.tables.files.file_type import FREE_EXPANSION_BYTES, MAX_EXPANSION, NUMPY, check_content, decompression_bomb
+from sfumato.tables.errors import FREE_EXPANSION_BYTES, MAX_EXPANSION, UnsafeFile, damaged_file, decompression_bomb
+from sfumato.tables.files.file_type import NUMPY, check_content
 
 # All errors of NumPy, zipfile and zlib on damaged files, found by changing every byte of one.
 DAMAGE = (

@@ -12,19 +12,22 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.tables.errors import BadTable, ErrorLocation, bad_classes, damaged_file, listing, show
-from sfumato.tables.files import csv as csv_files
-from sfumato.tables.files.atomic_write import atomic_write
-from sfumato.tables.files.file_type import (
-    CSV,
+from sfumato.tables.errors import (
     FREE_EXPANSION_BYTES,
     MAX_EXPANSION,
-    PARQUET,
-    TABLE_KINDS,
-    check_content,
+    BadTable,
+    ErrorLocation,
+    bad_classes,
+    damaged_file,
     decompression_bomb,
-    kind_of,
+    listing,
+    missing_column,
+    nearest,
+    show,
 )
+from sfumato.tables.files import csv as csv_files
+from sfumato.tables.files.atomic_write import atomic_write
+from sfumato.tables.files.file_type import CSV, PARQUET, TABLE_KINDS, check_content, kind_of
 
 CLASSES_KEY = b"sfumato.classes"
 ROW_GROUP = 2**18
@@ -196,3 +199,34 @@ def check_not_bomb(path: Path, n_bytes: int, times: int = MAX_EXPANSION) -> None
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+OUR_COLUMNS = ("item", "annotator", "kind", "payload")
+
+
+def other_table(names: list[str]) -> str:
+    """A fix for a sfumato table that belongs to another step."""
+    has_probs = "probs" in names or any(name.startswith("p:") for name in names)
+    if {"item", "annotator", "kind", "payload"} <= set(names):
+        return "these are Annotations: convert them to Beliefs with `sfumato label` first"
+    if {"item", "annotator"} <= set(names) and has_probs:
+        return "these are Beliefs: this step needs the answers (Annotations)"
+    if "item" in names and has_probs:
+        return "these are SoftLabels, one row per item: this step needs one row per answer (Annotations or Beliefs)"
+    if {"item", "annotator", "label"} <= set(names):
+        return "these look like votes: import them with `sfumato import crowd` first"
+    return ""
+
+
+def check_columns(rows: Rows, required: tuple[str, ...]) -> None:
+    """Raise unless every required column exists, and each column once."""
+    names = rows.schema.names
+    for name in names:
+        if names.count(name) > 1:
+            found = f"column {show(name)} more than once"
+            raise BadTable(found, "each column once", "rename or remove one of them", "doubled-column", rows.where())
+    for name in required:
+        if name not in names:
+            fix = other_table(names) if name in OUR_COLUMNS else ""
+            fix = fix or f"{nearest(name, names)}rename or add the column"
+            raise missing_column(names, f"a column {name!r}", fix, rows.where())

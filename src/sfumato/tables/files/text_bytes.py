@@ -10,8 +10,14 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from sfumato.tables.errors import BadFile, ErrorLocation, damaged_file
-from sfumato.tables.files.file_type import FREE_EXPANSION_BYTES, MAX_EXPANSION, decompression_bomb
+from sfumato.tables.errors import (
+    FREE_EXPANSION_BYTES,
+    MAX_EXPANSION,
+    BadFile,
+    ErrorLocation,
+    damaged_file,
+    decompression_bomb,
+)
 
 QUOTE = ord('"')
 BETWEEN_FIELDS = np.zeros(256, dtype=bool)

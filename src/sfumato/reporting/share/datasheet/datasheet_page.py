@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.reporting import Commands, Fact, Facts, Page, Points, Prose, Section
-from sfumato.reporting.blocks import Block, Column, ReportTable
+from sfumato.reporting.blocks import Block, Column, Commands, Fact, Facts, Points, Prose, ReportTable
+from sfumato.reporting.page import Page, Section
 from sfumato.reporting.share.datasheet.datasheet import Answered, Datasheet
 from sfumato.reporting.share.datasheet.questions import PARTS
 

@@ -12,17 +12,16 @@ import numpy as np
 from jaxtyping import Shaped
 
 from sfumato.evaluation.duplicates import Duplicates, find_duplicates
-from sfumato.labeling.agreement import AgreementTable, agreement
+from sfumato.labeling.agreement import agreement
+from sfumato.labeling.agreement.measure import AgreementTable
 from sfumato.labeling.screening import read_excluded
-from sfumato.study import read_study
 from sfumato.study.study import Study
-from sfumato.study.study_file import study_path
+from sfumato.study.study_file import read_study, study_path
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.columns import check_columns
 from sfumato.tables.errors import no_rows
-from sfumato.tables.files import read_rows
 from sfumato.tables.files.atomic_write import sha256_of
+from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import Scores
 from sfumato.tables.soft_labels import SoftLabels
