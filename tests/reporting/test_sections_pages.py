@@ -19,7 +19,7 @@ from playwright.sync_api import Page as Tab
 from sfumato import Annotations, Beliefs, SoftLabels
 from sfumato.aggregation import Mean
 from sfumato.labeling import TopTwoClamp
-from sfumato.labeling.top_two_arrays import has_bad_percents
+from sfumato.labeling.top_two_labelers import has_bad_percents
 from sfumato.reporting import Page
 from sfumato.reporting.charts.point_map import sides_of
 from sfumato.reporting.gallery import Gallery

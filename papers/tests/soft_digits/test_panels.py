@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.aggregation import Mean
-from sfumato.labeling.plausible_labelers import PlausibleEqual, PlausibleWeighted
+from sfumato.labeling.kind_labelers import PlausibleEqual, PlausibleWeighted
 from sfumato.tables.errors import BadTable
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.soft_digits.sets import ANNOTATIONS_PER_IMAGE, PANEL, panel_answers

@@ -64,9 +64,9 @@ def command(
 ) -> None:
     from sfumato.labeling import labeler_from_name
     from sfumato.labeling.class_similarity import ClassSimilarity
-    from sfumato.labeling.plausible_labelers import plausible_doubt
+    from sfumato.labeling.kind_labelers import plausible_doubt
     from sfumato.labeling.screening import read_excluded
-    from sfumato.labeling.top_two_arrays import has_bad_percents
+    from sfumato.labeling.top_two_labelers import has_bad_percents
     from sfumato.tables.annotations import Annotations
 
     check_outputs(annotations, output=output, doubt=doubt)

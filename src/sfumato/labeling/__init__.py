@@ -6,9 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.labeling.class_similarity import ClassSimilarity
-from sfumato.labeling.kind_labelers import MixtureLabeler, OneHot, SlidersLabeler, TokensLabeler, TypicalityLabeler
+from sfumato.labeling.kind_labelers import (
+    MixtureLabeler,
+    OneHot,
+    PlausibleEqual,
+    PlausibleWeighted,
+    SlidersLabeler,
+    TokensLabeler,
+    TypicalityLabeler,
+    plausible_doubt,
+)
 from sfumato.labeling.labeler import Labeler
-from sfumato.labeling.plausible_labelers import PlausibleEqual, PlausibleWeighted, plausible_doubt
 from sfumato.labeling.top_two_labelers import (
     SelectTopTwo,
     TopOneClamp,

@@ -11,11 +11,16 @@ import pyarrow as pa
 from jaxtyping import Float
 
 from sfumato.elicitation.kind import Kind, label_of
-from sfumato.labeling.kind_labelers import MixtureLabeler, OneHot, SlidersLabeler, TokensLabeler, TypicalityLabeler
+from sfumato.labeling.kind_labelers import (
+    MixtureLabeler,
+    OneHot,
+    PlausibleWeighted,
+    SlidersLabeler,
+    TokensLabeler,
+    TypicalityLabeler,
+)
 from sfumato.labeling.labeler import Labeler
-from sfumato.labeling.plausible_labelers import PlausibleWeighted
-from sfumato.labeling.top_two_arrays import has_bad_percents
-from sfumato.labeling.top_two_labelers import TopTwoClamp
+from sfumato.labeling.top_two_labelers import TopTwoClamp, has_bad_percents
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable, ErrorLocation, listing

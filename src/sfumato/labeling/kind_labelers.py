@@ -1,25 +1,32 @@
-"""Labelers of the question types choice, sliders, tokens, typicality and mixture."""
+"""Labelers of the question types choice, plausible, sliders, tokens, typicality and mixture."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 
-from sfumato.labeling.labeler import AnswerFault, beliefs_from, class_codes, unknown_class
-from sfumato.labeling.plausible_labelers import check_every_class
-from sfumato.labeling.top_two_arrays import spread_leftover
+from sfumato.labeling.labeler import (
+    AnswerFault,
+    Probs,
+    ProbsOf,
+    beliefs_from,
+    class_codes,
+    class_list,
+    per_answer,
+    spread_leftover,
+    unknown_class,
+)
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadSetting
-from sfumato.tables.payloads import MixturePayload as MixturePayload
-from sfumato.tables.payloads import Sliders as SlidersPayload
-from sfumato.tables.payloads import TokensPayload as TokensPayload
-from sfumato.tables.payloads import TypicalityPayload as TypicalityPayload
-from sfumato.tables.settings import share
+from sfumato.tables.doubt import Doubt
+from sfumato.tables.errors import listing
+from sfumato.tables.payloads import MixturePayload, Plausible, Sliders, TokensPayload, TypicalityPayload
+from sfumato.tables.settings import bad_setting, share
+
+NONE_OF_THESE = "none of these"
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class OneHot:
         return beliefs_from(annotations, classes, self.kinds, _probs)
 
 
-def _probs(answers: list[Any], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+def _probs(answers: list[Any], index: dict[str, int]) -> Probs:
     chosen = [answer.chosen if hasattr(answer, "chosen") else answer.first for answer in answers]
     return np.asarray(np.eye(len(index))[class_codes(chosen, index)])
 
@@ -58,12 +65,8 @@ class SlidersLabeler:
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
         return beliefs_from(annotations, classes, self.kinds, self._probs)
 
-    def _probs(self, answers: list[SlidersPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
-        for i, answer in enumerate(answers):
-            check_every_class(i, answer, index)
-        values = np.array([[answer[name] for name in index] for answer in answers], dtype=np.float64).reshape(
-            -1, len(index)
-        )
+    def _probs(self, answers: list[Sliders], index: dict[str, int]) -> Probs:
+        values = np.array(_values_by_class(answers, index), dtype=np.float64).reshape(-1, len(index))
         total = values.sum(axis=1, keepdims=True)
         empty = total[:, 0] == 0
         if empty.any() and not self.zero_is_uniform:
@@ -96,7 +99,7 @@ class TokensLabeler:
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
         return beliefs_from(annotations, classes, self.kinds, self._probs)
 
-    def _probs(self, answers: list[TokensPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+    def _probs(self, answers: list[TokensPayload], index: dict[str, int]) -> Probs:
         placed = np.zeros((len(answers), len(index)))
         for i, answer in enumerate(answers):
             for name, n in answer.tokens.items():
@@ -105,13 +108,8 @@ class TokensLabeler:
                 placed[i, index[name]] = n
         total = placed.sum(axis=1, keepdims=True)
         if (total == 0).any():
-            raise AnswerFault(
-                int(np.argmax(total == 0)),
-                "no token placed",
-                "at least one token",
-                "remove the answer",
-                "all-zero",
-            )
+            empty = int(np.argmax(total == 0))
+            raise AnswerFault(empty, "no token placed", "at least one token", "remove the answer", "all-zero")
         others = np.array([answer.others for answer in answers], dtype=np.float64).reshape(-1, 1)
         return spread_leftover(placed / total, np.broadcast_to(others, placed.shape), self.gamma)
 
@@ -131,7 +129,7 @@ class TypicalityLabeler:
         return beliefs_from(annotations, classes, self.kinds, _typicality_probs)
 
 
-def _typicality_probs(answers: list[TypicalityPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+def _typicality_probs(answers: list[TypicalityPayload], index: dict[str, int]) -> Probs:
     rating = np.array([answer.typicality for answer in answers], dtype=np.float64)
     probs = np.repeat((1 - rating)[:, None] / (len(index) - 1), len(index), axis=1)
     probs[np.arange(len(answers)), class_codes([answer.given for answer in answers], index)] = rating
@@ -154,12 +152,12 @@ class MixtureLabeler:
 
     def __post_init__(self) -> None:
         if not 0 < self.gamma < 1:
-            raise BadSetting(f"gamma = {self.gamma}", "a value between 0 and 1", "choose another gamma")
+            raise bad_setting("gamma", self.gamma, "a value between 0 and 1")
 
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
         return beliefs_from(annotations, classes, self.kinds, self._probs)
 
-    def _probs(self, answers: list[MixturePayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+    def _probs(self, answers: list[MixturePayload], index: dict[str, int]) -> Probs:
         rows = np.arange(len(answers))
         lam = np.array([answer.share for answer in answers], dtype=np.float64)
         two_hot = np.zeros((len(answers), len(index)))
@@ -168,3 +166,86 @@ class MixtureLabeler:
         s = self.gamma ** np.array([answer.confidence for answer in answers], dtype=np.float64)
         s = (s - self.gamma) / (1 - self.gamma) if self.rescaled else s
         return (1 - s[:, None]) * two_hot + s[:, None] / len(index)
+
+
+@dataclass(frozen=True)
+class PlausibleEqual:
+    """Equal mass on every class marked yes or unsure.
+
+    If all are "no", all mass is on an extra last class. The equally-weighted label of soft-digits, where the extra
+    class is "not a digit".
+    """
+
+    none_class: str = NONE_OF_THESE
+
+    name: ClassVar[str] = "plausible-equal"
+    kinds: ClassVar[tuple[str, ...]] = ("plausible",)
+
+    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
+        return beliefs_from(annotations, classes, self.kinds, _plausible_probs(1.0), (self.none_class,))
+
+
+@dataclass(frozen=True)
+class PlausibleWeighted:
+    """As plausible-equal, but an unsure counts half or as set.
+
+    A class marked unsure has `unsure` times the weight of a yes. The uncertainty-weighted label of soft-digits (there
+    0.5), which its authors train on.
+    """
+
+    unsure: float = 0.5
+    none_class: str = NONE_OF_THESE
+
+    name: ClassVar[str] = "plausible-weighted"
+    kinds: ClassVar[tuple[str, ...]] = ("plausible",)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.unsure <= 1:
+            raise bad_setting("unsure", self.unsure, "a weight above 0, at most 1", "choose another weight")
+
+    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
+        return beliefs_from(annotations, classes, self.kinds, _plausible_probs(self.unsure), (self.none_class,))
+
+
+def plausible_doubt(annotations: Annotations, beliefs: Beliefs, classes: Sequence[str] = ()) -> Doubt:
+    """The uncertainty of `beliefs` made from `annotations`, with the two measures of soft-digits.
+
+    `mean_doubt`: the share of classes marked unsure, averaged over annotators. `unsure_proportion`: the
+    share of annotators who marked any class unsure.
+    """
+    n_classes = len(class_list(annotations, classes))
+    n_unsure = per_answer(annotations, "plausible", lambda answer: list(answer.values()).count("unsure"), np.int64)
+    item, n_items = beliefs.item.codes, len(beliefs.item.names)
+    n_answers = np.bincount(item, minlength=n_items)
+    return replace(
+        beliefs.doubt(),
+        mean_doubt=np.bincount(item, weights=n_unsure / n_classes, minlength=n_items) / n_answers,
+        unsure_proportion=np.bincount(item, weights=n_unsure > 0, minlength=n_items) / n_answers,
+    )
+
+
+def _plausible_probs(unsure: float) -> ProbsOf:
+    """Distributions with weight 1 for yes and `unsure` for unsure; the last column is the extra class."""
+    weight = {"yes": 1.0, "unsure": unsure, "no": 0.0}
+
+    def probs(answers: list[Plausible], index: dict[str, int]) -> Probs:
+        marks = _values_by_class(answers, index)
+        weights = np.array([[weight[mark] for mark in row] for row in marks]).reshape(len(answers), len(index))
+        none = (weights.sum(axis=1, keepdims=True) == 0).astype(np.float64)
+        weights = np.concatenate([weights, none], axis=1)
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+    return probs
+
+
+def _values_by_class(answers: Sequence[Mapping[str, Any]], index: dict[str, int]) -> list[list[Any]]:
+    """The values of each answer in class order; an error unless it has one for every class and for nothing else."""
+    for i, answer in enumerate(answers):
+        for name in answer:
+            if name not in index:
+                raise unknown_class(name, index, i)
+        if len(answer) < len(index):
+            found = f"no value for {listing([name for name in index if name not in answer])}"
+            fix = "complete or remove the answer"
+            raise AnswerFault(i, found, "a value for every class", fix, "missing-class")
+    return [[answer[name] for name in index] for answer in answers]

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs, HardVotes
@@ -48,7 +48,8 @@ class AnswerFault(Exception):
     code: str = "bad-answer"
 
 
-ProbsOf = Callable[[list[Any], dict[str, int]], Float[np.ndarray, "answers classes"]]
+Probs = Float[np.ndarray, "answers classes"]
+ProbsOf = Callable[[list[Any], dict[str, int]], Probs]
 
 
 def beliefs_from(
@@ -67,11 +68,8 @@ def beliefs_from(
     index = {name: k for k, name in enumerate(names)}
     for name in extra_classes:
         if name in names:
-            raise BadSetting(
-                f"a class called {show(name)} already",
-                "an extra class with a different name",
-                "choose another with --none-class",
-            )
+            expected, fix = "an extra class with a different name", "choose another with --none-class"
+            raise BadSetting(f"a class called {show(name)} already", expected, fix)
     all_classes = check_classes((*names, *extra_classes))
     votes = HardVotes(len(all_classes))
     for answers, inverse, row in annotations.decoded(kind):
@@ -79,14 +77,14 @@ def beliefs_from(
             probs = probs_of(answers, index)
             _check_rows(probs)
         except AnswerFault as fault:
-            raise fault_at(
-                annotations, row + int(np.argmax(inverse == fault.index)), answers[fault.index], fault
-            ) from fault
+            found = f"{fault.found} in {msgspec.json.encode(answers[fault.index]).decode()[:160]}"
+            where = annotations.where(row + int(np.argmax(inverse == fault.index)))
+            raise InvalidAnswer(found, fault.expected, fault.fix, fault.code, where) from fault
         votes.append(probs[inverse])
     return votes.beliefs(annotations.item, annotations.annotator, all_classes)
 
 
-def _check_rows(probs: Float[np.ndarray, "answers classes"]) -> None:
+def _check_rows(probs: Probs) -> None:
     """Raise if a row is not a distribution, which is possible only in rules that repeat published errors."""
     with np.errstate(all="ignore"):
         wrong = ~(np.abs(probs.sum(axis=1) - 1) <= SUM_TOLERANCE) | (probs < 0).any(axis=1)
@@ -131,15 +129,15 @@ def only_kind(annotations: Annotations, kinds: tuple[str, ...]) -> PayloadKind:
     )
 
 
-def fault_at(annotations: Annotations, row: int, answer: Any, fault: AnswerFault) -> InvalidAnswer:
-    """The error for `fault`, with its annotator and item."""
-    return InvalidAnswer(
-        f"found {fault.found} in {msgspec.json.encode(answer).decode()[:160]}",
-        expected=fault.expected,
-        fix=fault.fix,
-        code=fault.code,
-        where=annotations.where(row),
-    )
+def per_answer(
+    annotations: Annotations, kind: str, value_of: Callable[[Any], Any], dtype: Any
+) -> Shaped[np.ndarray, "rows"]:
+    """`value_of` of every answer, all of one `kind`, computed once for each distinct answer."""
+    parts = [
+        np.array([value_of(answer) for answer in answers], dtype)[inverse]
+        for answers, inverse, _ in annotations.decoded(only_kind(annotations, (kind,)))
+    ]
+    return np.concatenate(parts) if parts else np.empty(0, dtype)
 
 
 def class_codes(
@@ -162,3 +160,21 @@ def unknown_class(name: str, index: dict[str, int], answer: int) -> AnswerFault:
         f"{nearest(name, index)}check the class names and their order".strip(),
         "unknown-class",
     )
+
+
+ROUNDING = 1e-9
+
+
+def spread_leftover(mass: Probs, room: Probs, gamma: float) -> Probs:
+    """Distributions: the rest of the named `mass` (1 - its sum, or `gamma` of it if the sum is 1 or more) goes to the
+    classes with `room`, in proportion. Without room the mass is normalized."""
+    total = mass.sum(axis=1)
+    room = np.where(mass > 0, 0.0, room)
+    capacity = room.sum(axis=1)
+    fits = capacity > 0
+    # Shares that add up to 1 may miss it by rounding: 0.1 + 0.2 + 0.7 is 0.9999999999999999.
+    below = total < 1 - ROUNDING
+    leftover = np.where(below, 1 - total, gamma)
+    kept = np.where(below, 1.0, (1 - gamma) / np.maximum(total, 1 - ROUNDING))
+    each = np.divide(leftover, capacity, out=np.zeros(len(mass)), where=fits)
+    return np.asarray(np.where(fits[:, None], mass * kept[:, None], mass / total[:, None]) + room * each[:, None])

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from sfumato.labeling.labeler import only_kind
+from sfumato.labeling.labeler import per_answer
 from sfumato.labeling.screening import Rule, RuleResult, ScreeningData
+from sfumato.labeling.top_two_labelers import bad_percents
 from sfumato.tables.errors import unknown
 from sfumato.tables.payloads import TopTwoPayload
 from sfumato.tables.settings import at_least, not_negative
@@ -97,7 +98,7 @@ class Contradictions:
         check_share("accuracy", self.accuracy)
 
     def find(self, data: ScreeningData) -> RuleResult:
-        offending = contradictory(data)
+        offending = per_answer(data.annotations, "top_two", _contradicts, bool)
         count = data.per_annotator(offending)
         offends = count >= self.remove_at
         unclear = (count > 0) & ~offends
@@ -109,22 +110,8 @@ class Contradictions:
         return RuleResult(count.astype(np.float64), offends)
 
 
-def contradictory(data: ScreeningData) -> Bool[np.ndarray, "rows"]:
-    """Which top-two answers are contradictory."""
-    kind = only_kind(data.annotations, ("top_two",))
-    parts = [
-        np.array([_contradicts(answer) for answer in answers], dtype=bool)[inverse]
-        for answers, inverse, _ in data.annotations.decoded(kind)
-    ]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
-
-
-def _contradicts(answer: object) -> bool:
-    assert isinstance(answer, TopTwoPayload)
-    named = {answer.first, answer.second} - {None}
-    percents = [answer.first_percent, answer.second_percent if answer.second is not None else None]
-    out_of_range = any(p is not None and not 0 <= p <= 100 for p in percents)
-    return answer.first_percent is None or out_of_range or bool(named & set(answer.impossible))
+def _contradicts(answer: TopTwoPayload) -> bool:
+    return bad_percents(answer) or bool({answer.first, answer.second} & set(answer.impossible))
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
 from sfumato.labeling.class_similarity import ClassSimilarity
-from sfumato.labeling.top_two_arrays import TopTwoArrays
-from sfumato.labeling.top_two_labelers import clamp
+from sfumato.labeling.top_two_labelers import TopTwoArrays, clamp
 from sfumato.tables.beliefs import Beliefs, HardVotes
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import share

@@ -1,24 +1,22 @@
-"""Labelers of the question type top_two: six ways to convert one answer into a distribution."""
+"""Labelers of the question type top_two: six ways to convert one answer into a distribution.
+
+An annotator gives percents for one or two classes and marks others impossible. `spread_leftover` is our rule for the
+remaining mass; `as_released` repeats the CIFAR-10S code (Collins, Bhatt and Weller 2022) exactly, to reproduce the
+published labels.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from sfumato.labeling.class_similarity import ClassSimilarity
-from sfumato.labeling.labeler import beliefs_from, class_codes
-from sfumato.labeling.top_two_arrays import (
-    TopTwoArrays,
-    as_released,
-    named_mass,
-    possible,
-    read_top_two,
-    spread_leftover,
-)
+from sfumato.labeling.labeler import AnswerFault, Probs, beliefs_from, class_codes, per_answer, spread_leftover
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting
@@ -26,21 +24,112 @@ from sfumato.tables.payloads import TopTwoPayload
 from sfumato.tables.settings import share
 
 
-class TopTwoLabeler:
-    """Base of the top-two labelers: a subclass converts the answers in `probs`."""
+@dataclass(frozen=True)
+class TopTwoArrays:
+    """Top-two answers as columns; `second` is -1 and `second_percent` NaN if not given."""
 
-    kinds: ClassVar[tuple[str, ...]] = ("top_two",)
+    first: Int[np.ndarray, "answers"]
+    first_percent: Float[np.ndarray, "answers"]
+    second: Int[np.ndarray, "answers"]
+    second_percent: Float[np.ndarray, "answers"]
+    impossible: Bool[np.ndarray, "answers classes"]
+    n_impossible: Int[np.ndarray, "answers"]
 
-    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, self.probs)
+    def only_first(self) -> TopTwoArrays:
+        """The same answers without the second class."""
+        n = len(self.first)
+        return replace(self, second=np.full(n, -1), second_percent=np.full(n, np.nan))
 
-    def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
-        """One distribution per answer; `index` is the number of each class."""
-        raise NotImplementedError
+
+def read_top_two(answers: list[TopTwoPayload], index: dict[str, int]) -> TopTwoArrays:
+    """Answers as arrays, as in CIFAR-10S: a first percent of 0 means 100; a second percent without a second class is
+    ignored. Percents that are missing or outside 0..100 are an error; screening lists them."""
+    marks = [a.impossible for a in answers]
+    lengths = np.fromiter(map(len, marks), np.int64, len(answers))
+    owner = np.repeat(np.arange(len(answers)), lengths)
+    marked = class_codes(list(chain.from_iterable(marks)), index, owner)
+    impossible = np.zeros((len(answers), len(index)), dtype=bool)
+    impossible[owner, marked] = True
+    first_percent = np.array([a.first_percent for a in answers], dtype=np.float64)
+    named = [i for i, a in enumerate(answers) if a.second is not None]
+    second = np.full(len(answers), -1)
+    second[named] = class_codes([str(answers[i].second) for i in named], index, named)
+    second_percent = np.array([a.second_percent for a in answers], dtype=np.float64)
+    second_percent[second < 0] = np.nan
+    for i, answer in enumerate(answers):
+        if bad_percents(answer):
+            found = "no first percent" if answer.first_percent is None else "a percent outside 0..100"
+            expected = "percents from 0 to 100, the first always given"
+            fix = "skip such answers with --skip-bad-percents; `sfumato screen --by cifar-10s` lists their annotators"
+            raise AnswerFault(i, found, expected, fix, "bad-percent")
+    first_percent[first_percent == 0] = 100
+    first = class_codes([a.first for a in answers], index)
+    return TopTwoArrays(first, first_percent, second, second_percent, impossible, lengths)
+
+
+def has_bad_percents(annotations: Annotations) -> Bool[np.ndarray, "rows"]:
+    """Which top-two answers have no first percent, or a percent outside 0..100."""
+    return per_answer(annotations, "top_two", bad_percents, bool)
+
+
+def bad_percents(answer: TopTwoPayload) -> bool:
+    """Whether the answer has no first percent, or a percent outside 0..100."""
+    second = None if answer.second is None else answer.second_percent
+    given = [percent for percent in (answer.first_percent, second) if percent is not None]
+    return answer.first_percent is None or not all(0 <= percent <= 100 for percent in given)
+
+
+def named_mass(answers: TopTwoArrays) -> Probs:
+    """The mass on the named classes, as shares; if one class is named twice, the first percent counts."""
+    rows = np.arange(len(answers.first))
+    mass = np.zeros(answers.impossible.shape)
+    given = (answers.second >= 0) & ~np.isnan(answers.second_percent)
+    mass[rows[given], answers.second[given]] = answers.second_percent[given] / 100
+    mass[rows, answers.first] = answers.first_percent / 100
+    return mass
+
+
+def possible(answers: TopTwoArrays) -> Bool[np.ndarray, "answers classes"]:
+    """The possible classes: those not marked impossible, and the named ones."""
+    rows = np.arange(len(answers.first))
+    result = ~answers.impossible
+    result[rows, answers.first] = True
+    has_second = answers.second >= 0
+    result[rows[has_second], answers.second[has_second]] = True
+    return result
+
+
+def as_released(answers: TopTwoArrays, gamma: float, *, clamp: bool) -> Probs:
+    """The labels of the published code, errors included: classes are counted instead of kept as sets, so a class that
+    is both named and marked impossible counts twice, and a class named twice keeps only its second percent."""
+    rows = np.arange(len(answers.first))
+    p = np.zeros(answers.impossible.shape)
+    p[rows, answers.first] = answers.first_percent
+    given = (answers.second >= 0) & ~np.isnan(answers.second_percent)
+    p[rows[given], answers.second[given]] = answers.second_percent[given]
+    p /= 100
+    total = p.sum(axis=1)
+    below = total < 1
+    p /= np.where(below, 1.0, total)[:, None]
+    zero = p == 0
+    if clamp:
+        n_free = answers.impossible.shape[1] - answers.n_impossible - (~zero).sum(axis=1)
+        takes = zero & ~answers.impossible
+        held_back = np.where(n_free != 0, gamma, 0.0)
+    else:
+        n_free = zero.sum(axis=1)
+        takes = zero
+        held_back = np.zeros(len(p))
+    spread = np.where(below, 1 - total, held_back)
+    shrink = np.where(below, 1.0, 1 - held_back)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(n_free != 0, spread / n_free, 0.0)
+    p = np.where(takes, each[:, None], p * shrink[:, None])
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True)
-class TopTwoClamp(TopTwoLabeler):
+class TopTwoClamp:
     """Both named classes as given, the rest on the classes not marked impossible.
 
     Percents that reach 100 are normalized, and `gamma` of the mass goes to these classes. Uses the whole answer: the
@@ -53,15 +142,19 @@ class TopTwoClamp(TopTwoLabeler):
     as_released: bool = False
 
     name: ClassVar[str] = "top-two-clamp"
+    kinds: ClassVar[tuple[str, ...]] = ("top_two",)
 
     def __post_init__(self) -> None:
         share("gamma", self.gamma)
 
-    def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
+        return beliefs_from(annotations, classes, self.kinds, self.probs)
+
+    def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Probs:
         return clamp(read_top_two(answers, index), self.gamma, released=self.as_released)
 
 
-def clamp(answers: TopTwoArrays, gamma: float, *, released: bool = False) -> Float[np.ndarray, "answers classes"]:
+def clamp(answers: TopTwoArrays, gamma: float, *, released: bool = False) -> Probs:
     """The clamp rule on answers as arrays."""
     if released:
         return as_released(answers, gamma, clamp=True)
@@ -69,7 +162,7 @@ def clamp(answers: TopTwoArrays, gamma: float, *, released: bool = False) -> Flo
 
 
 @dataclass(frozen=True)
-class TopTwoUniform(TopTwoLabeler):
+class TopTwoUniform:
     """Both named classes as given, the rest equally on all others.
 
     The classes marked impossible are ignored ("T2, Unif" in Collins, Bhatt and Weller 2022). In the published rule
@@ -80,15 +173,19 @@ class TopTwoUniform(TopTwoLabeler):
     as_released: bool = False
 
     name: ClassVar[str] = "top-two-uniform"
+    kinds: ClassVar[tuple[str, ...]] = ("top_two",)
 
     def __post_init__(self) -> None:
         check_gamma(self.gamma, self.as_released)
 
-    def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
+        return beliefs_from(annotations, classes, self.kinds, self.probs)
+
+    def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Probs:
         return uniform(read_top_two(answers, index), self.gamma, released=self.as_released)
 
 
-def uniform(answers: TopTwoArrays, gamma: float, *, released: bool = False) -> Float[np.ndarray, "answers classes"]:
+def uniform(answers: TopTwoArrays, gamma: float, *, released: bool = False) -> Probs:
     """The uniform rule on answers as arrays."""
     if released:
         return as_released(answers, 0.0, clamp=False)
@@ -99,15 +196,12 @@ def check_gamma(gamma: float, released: bool) -> None:
     """Raise unless `gamma` is a share, and 0 with `as_released` where the published rule has none."""
     share("gamma", gamma)
     if released and gamma:
-        raise BadSetting(
-            f"gamma = {gamma} together with as_released",
-            "no gamma: the published rule has none here",
-            "omit one of the two",
-        )
+        expected = "no gamma: the published rule has none here"
+        raise BadSetting(f"gamma = {gamma} together with as_released", expected, "omit one of the two")
 
 
 @dataclass(frozen=True)
-class TopTwoSimilar(TopTwoLabeler):
+class TopTwoSimilar:
     """Both named classes as given, the rest by similarity to the first.
 
     As `TopTwoClamp`, but the rest is spread over the possible classes in proportion to their similarity to the first
@@ -121,11 +215,15 @@ class TopTwoSimilar(TopTwoLabeler):
     only_first: bool = False
 
     name: ClassVar[str] = "top-two-similar"
+    kinds: ClassVar[tuple[str, ...]] = ("top_two",)
 
     def __post_init__(self) -> None:
         share("gamma", self.gamma)
 
-    def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
+        return beliefs_from(annotations, classes, self.kinds, self.probs)
+
+    def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Probs:
         arrays = read_top_two(answers, index)
         arrays = arrays.only_first() if self.only_first else arrays
         mass = named_mass(arrays)
@@ -136,7 +234,7 @@ class TopTwoSimilar(TopTwoLabeler):
 
 
 @dataclass(frozen=True)
-class TopOneClamp(TopTwoLabeler):
+class TopOneClamp:
     """Only the first class as given, the rest on the classes not marked impossible.
 
     The clamp rule without the second class ("T1, Clamp" in Collins, Bhatt and Weller 2022), to measure the value of
@@ -147,16 +245,20 @@ class TopOneClamp(TopTwoLabeler):
     as_released: bool = False
 
     name: ClassVar[str] = "top-one-clamp"
+    kinds: ClassVar[tuple[str, ...]] = ("top_two",)
 
     def __post_init__(self) -> None:
         share("gamma", self.gamma)
 
-    def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
+        return beliefs_from(annotations, classes, self.kinds, self.probs)
+
+    def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Probs:
         return clamp(read_top_two(answers, index).only_first(), self.gamma, released=self.as_released)
 
 
 @dataclass(frozen=True)
-class TopOneUniform(TopTwoLabeler):
+class TopOneUniform:
     """Only the first class as given, the rest equally on all others.
 
     "T1, Unif" in Collins, Bhatt and Weller (2022): label smoothing with the annotator's own confidence.
@@ -166,16 +268,20 @@ class TopOneUniform(TopTwoLabeler):
     as_released: bool = False
 
     name: ClassVar[str] = "top-one-uniform"
+    kinds: ClassVar[tuple[str, ...]] = ("top_two",)
 
     def __post_init__(self) -> None:
         check_gamma(self.gamma, self.as_released)
 
-    def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
+        return beliefs_from(annotations, classes, self.kinds, self.probs)
+
+    def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Probs:
         return uniform(read_top_two(answers, index).only_first(), self.gamma, released=self.as_released)
 
 
 @dataclass(frozen=True)
-class SelectTopTwo(TopTwoLabeler):
+class SelectTopTwo:
     """Half on each named class, without percents.
 
     All mass on the first if there is no second, or if both are the same class. The label of a form without percents
@@ -188,11 +294,15 @@ class SelectTopTwo(TopTwoLabeler):
     as_released: bool = False
 
     name: ClassVar[str] = "select-top-two"
+    kinds: ClassVar[tuple[str, ...]] = ("top_two",)
 
     def __post_init__(self) -> None:
         check_gamma(self.gamma, self.as_released)
 
-    def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
+        return beliefs_from(annotations, classes, self.kinds, self.probs)
+
+    def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Probs:
         named = np.zeros((len(answers), len(index)))
         rows = np.arange(len(answers))
         named[rows, class_codes([a.first for a in answers], index)] = 1

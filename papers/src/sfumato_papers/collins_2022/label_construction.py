@@ -11,8 +11,7 @@ from jaxtyping import Bool, Float
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import ClassSimilarity, SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
 from sfumato.labeling.simulated_top_two import AnswerStatistics, SimulatedTopTwo
-from sfumato.labeling.top_two_arrays import TopTwoArrays, read_top_two
-from sfumato.labeling.top_two_labelers import clamp
+from sfumato.labeling.top_two_labelers import TopTwoArrays, clamp, read_top_two
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars, heat_map
 from sfumato.tables.doubt import entropy

@@ -20,7 +20,7 @@ from sfumato.aggregation import Mean
 from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
 from sfumato.importers.soft_digits import DIGITS, SoftDigitsImporter
-from sfumato.labeling.plausible_labelers import PlausibleEqual, PlausibleWeighted, plausible_doubt
+from sfumato.labeling.kind_labelers import PlausibleEqual, PlausibleWeighted, plausible_doubt
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import Doubt
