@@ -14,7 +14,7 @@ from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.errors import MissingExtra
 from sfumato_papers.converters import CONVERTERS
-from sfumato_papers.dataset_sources import source_named
+from sfumato_papers.dataset_source import source_named
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from made_up_sets import HOMES, made_up_sources, served
 
 from sfumato.importers import Cifar10HImporter, Cifar10SImporter, FashionMnistHImporter, HMixImporter
 from sfumato.tables.errors import BadFile, CannotWrite, NoReply, UnknownName
-from sfumato_papers.dataset_sources import SOURCES
+from sfumato_papers.dataset_source import SOURCES
 from sfumato_papers.download import Fetcher, download, in_order
 
 ALL = [source.name for source in SOURCES if source.upstream]

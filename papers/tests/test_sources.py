@@ -15,8 +15,7 @@ import sfumato_papers
 from sfumato.tables.errors import UnknownName
 from sfumato_papers import PAPERS
 from sfumato_papers.converters import CONVERTERS
-from sfumato_papers.dataset_source import Source, digest_of, published_files
-from sfumato_papers.dataset_sources import NOT_PUBLIC, SOURCES, source_named
+from sfumato_papers.dataset_source import SOURCES, Source, digest_of, published_files, source_named
 
 PUBLIC = [source for source in SOURCES if source.upstream]
 
@@ -53,7 +52,7 @@ def test_every_set_that_a_paper_needs_is_listed(name: str) -> None:
 def test_what_may_not_be_used_commercially_says_so() -> None:
     assert "non-commercial" in source_named("cifar10h").terms
     assert "non-commercial" in source_named("cinic10-sample").terms
-    assert source_named("soft-digits").home == NOT_PUBLIC
+    assert source_named("soft-digits").home == "not public"
 
 
 def test_a_set_that_is_not_known_is_named_with_the_nearest() -> None:

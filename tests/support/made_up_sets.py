@@ -15,8 +15,7 @@ import numpy as np
 
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.files.png import png_bytes
-from sfumato_papers.dataset_source import Source, Upstream
-from sfumato_papers.dataset_sources import SOURCES
+from sfumato_papers.dataset_source import SOURCES, Source, Upstream
 
 HOMES = ("https://raw.githubusercontent.com", "https://www.cs.toronto.edu", "https://storage.googleapis.com")
 

@@ -1,7 +1,7 @@
 """Converters from the files that authors publish to the folders that are read here, one per data set.
 
 A converter gets the paths of the published files (by name), the folder of the other sets, and an empty folder to
-fill. It writes the same content every time. To add a set: a `Source` in `dataset_sources.py` and a converter here."""
+fill. It writes the same content every time. To add a set: an entry in `dataset_sources.toml` and a converter here."""
 
 from __future__ import annotations
 

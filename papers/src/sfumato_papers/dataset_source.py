@@ -1,18 +1,22 @@
-"""Source: where a data set comes from, its terms, and the SHA-256 of the content of every file."""
+"""Source: where a data set comes from, its terms, and the SHA-256 of the content of every file.
+
+All of them are written down in `dataset_sources.toml`. Nothing of any set is part of this package.
+"""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import tomllib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 import numpy as np
 
-from sfumato.tables.errors import BadFile
+from sfumato.tables.errors import BadFile, unknown
 from sfumato.tables.files import read_arrays
 
 PIECE_BYTES = 1 << 20
@@ -90,11 +94,15 @@ class Source:
         return tuple(sorted([*(f"{file} (missing)" for file in missing), *changed]))
 
 
-def published_files(listed: str) -> tuple[Upstream, ...]:
-    """Files as their authors publish them: a line with the address of a folder, then a line per file of it.
+def _holds(path: Path, digest: str) -> bool:
+    try:
+        return digest_of(path) == digest
+    except DAMAGE:
+        return False
 
-    The address may be `github:OWNER/NAME/COMMIT/FOLDER`; a file has its size, its SHA-256 and its name.
-    """
+
+def published_files(listed: str) -> tuple[Upstream, ...]:
+    """Files as their authors publish them: a line with the address of a folder, then a line per file of it."""
     files, address = [], ""
     for line in filter(None, map(str.strip, listed.splitlines())):
         if line.startswith(("https://", "github:")):
@@ -105,14 +113,20 @@ def published_files(listed: str) -> tuple[Upstream, ...]:
     return tuple(files)
 
 
-def holding(listed: str) -> dict[str, str]:
-    """The files of a folder; a line each: the SHA-256 of the content, the name."""
-    lines = [line.split() for line in listed.splitlines() if line.strip()]
-    return {name: digest for digest, name in lines}
+def _read_sources(path: Path) -> tuple[Source, ...]:
+    found = []
+    for name, entry in tomllib.loads(path.read_text("utf-8")).items():
+        files = dict(reversed(line.split()) for line in entry.pop("files", "").splitlines())
+        upstream, after = published_files(entry.pop("upstream", "")), tuple(entry.pop("after", ()))
+        found.append(Source(name, **entry, files=files, upstream=upstream, after=after))
+    return tuple(found)
 
 
-def _holds(path: Path, digest: str) -> bool:
-    try:
-        return digest_of(path) == digest
-    except DAMAGE:
-        return False
+SOURCES = _read_sources(Path(__file__).with_name("dataset_sources.toml"))
+
+
+def source_named(name: str, sources: Sequence[Source] = SOURCES) -> Source:
+    for source in sources:
+        if source.name == name:
+            return source
+    raise unknown("data set", name, [source.name for source in sources])

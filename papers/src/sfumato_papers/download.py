@@ -19,8 +19,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from sfumato.tables.errors import BadFile, CannotWrite, ErrorLocation, NoReply, Refused, SfumatoError
-from sfumato_papers.dataset_source import PIECE_BYTES, Source, Upstream
-from sfumato_papers.dataset_sources import source_named
+from sfumato_papers.dataset_source import PIECE_BYTES, Source, Upstream, source_named
 
 TIMEOUT_SECONDS = 30.0
 TRIES = 5

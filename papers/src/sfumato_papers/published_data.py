@@ -16,8 +16,7 @@ from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadFile, ErrorLocation
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.dataset_source import Source
-from sfumato_papers.dataset_sources import SOURCES, source_named
+from sfumato_papers.dataset_source import SOURCES, Source, source_named
 from sfumato_papers.download import Fetcher, SayLine, download
 
 PLACE = "SFUMATO_DATA"
