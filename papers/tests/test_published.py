@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato_papers.finding import Published, published_cells
+from sfumato_papers.finding import Published
+from sfumato_papers.published_table import PublishedTable
 
 
 @pytest.mark.parametrize(
@@ -36,14 +37,14 @@ def test_a_difference_is_as_precise_as_the_less_precise_figure() -> None:
 
 
 def test_a_table_as_text() -> None:
-    cells = published_cells(
+    table = PublishedTable.of(
         """
                       c10H    hold out
           VGG, soft   0.35    0.12
           control     0.62    -
         """
     )
-    assert cells == {
+    assert table.cells == {
         ("VGG, soft", "c10H"): Published("0.35"),
         ("VGG, soft", "hold out"): Published("0.12"),
         ("control", "c10H"): Published("0.62"),
@@ -53,4 +54,4 @@ def test_a_table_as_text() -> None:
 @pytest.mark.parametrize(("row", "fault"), [("a  1", "cells"), ("a  1  2\na  3  4", "twice")])
 def test_a_table_with_a_fault_is_refused(row: str, fault: str) -> None:
     with pytest.raises(AssertionError, match=fault):
-        published_cells(f"x  y\n{row}")
+        PublishedTable.of(f"x  y\n{row}")

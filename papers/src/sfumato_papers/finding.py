@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
 from sfumato.evaluation.paired_tests import t_interval
 from sfumato.tables.bootstrap import Interval
-
-NONE = "-"
-"""Stands in a table where the paper gives no figure."""
-
-Cells: TypeAlias = "Mapping[tuple[str, str], Published]"
-"""Published figures by row and column."""
 
 
 @dataclass(frozen=True)
@@ -49,29 +42,7 @@ class Published:
         return f"{self.text}{self.unit}"
 
 
-def published_cells(text: str, *, unit: str = "") -> dict[tuple[str, str], Published]:
-    """The figures of a table written as text: a head, then a row per line; two or more spaces part the columns.
-
-    The first column names the rows and has no head. `-` stands where there is no figure.
-    """
-    lines = [line for line in text.splitlines() if line.strip()]
-    head = _parted(lines[0])
-    found: dict[tuple[str, str], Published] = {}
-    for line in lines[1:]:
-        name, *cells = _parted(line)
-        assert len(cells) == len(head), f"row {name!r} has {len(cells)} cells under {len(head)} heads"
-        assert (name, head[0]) not in found, f"row {name!r} stands twice"
-        found |= {
-            (name, column): Published(cell, unit) for column, cell in zip(head, cells, strict=True) if cell != NONE
-        }
-    return found
-
-
 _NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d+)?(e[+-]?\d+)?", re.IGNORECASE)
-
-
-def _parted(line: str) -> list[str]:
-    return re.split(r"\s{2,}", line.strip())
 
 
 def _places(text: str) -> int:
@@ -103,6 +74,14 @@ class Estimate:
         """Whether it is shown to differ from 0."""
         return self.value != 0 if self.is_exact else bool(self.low > 0 or self.high < 0)
 
+    @property
+    def is_below_0(self) -> bool:
+        return self.leaves_out_0 and self.value < 0
+
+    @property
+    def is_above_0(self) -> bool:
+        return self.leaves_out_0 and self.value > 0
+
     def holds(self, value: float, slack: float = 0.0) -> bool:
         """Whether the interval has `value` in it, or comes within `slack` of it."""
         return bool(self.low - slack <= value <= self.high + slack)
@@ -111,15 +90,24 @@ class Estimate:
         low, high = sorted((factor * self.low, factor * self.high))
         return Estimate(factor * self.value, low, high, self.covers)
 
+    def signed(self, places: int = 3) -> str:
+        """`-0.223 (-0.250 to -0.196)`."""
+        return f"{self.value:+.{places}f} ({self.low:+.{places}f} to {self.high:+.{places}f})"
+
     @classmethod
     def within(cls, value: float, interval: Interval) -> Estimate:
         return cls(float(value), float(interval.low), float(interval.high), interval.kind)
 
     @classmethod
-    def over_seeds(cls, values: Sequence[float], *, level: float = LEVEL) -> Estimate:
+    def over_seeds(cls, values: Iterable[float]) -> Estimate:
         """The mean over trainings, with the t interval for another one."""
-        found = np.asarray(values, np.float64)
-        return cls.within(float(found.mean()), t_interval(found, level))
+        found = np.asarray(list(values), np.float64)
+        return cls.within(float(found.mean()), t_interval(found, LEVEL))
+
+    @classmethod
+    def paired(cls, one: Mapping[int, float], other: Mapping[int, float]) -> Estimate:
+        """The mean of `one` less `other` over the seeds that both have, with the t interval for another training."""
+        return cls.over_seeds(one[seed] - other[seed] for seed in sorted(one.keys() & other.keys()))
 
 
 @dataclass(frozen=True)
@@ -173,10 +161,9 @@ class Finding:
         """The mean over trainings, by seed; its change from a reference that was trained with the same seeds."""
         change = None
         if reference is not None and published is not None and reference.published is not None:
-            both = sorted(values.keys() & reference.values.keys())
-            ours = Estimate.over_seeds([values[seed] - reference.values[seed] for seed in both])
+            ours = Estimate.paired(values, reference.values)
             change = Change(reference.name, published.less(reference.published), ours, reference.published)
-        return cls(row, column, published, Estimate.over_seeds(list(values.values())), change, how, places=places)
+        return cls(row, column, published, Estimate.over_seeds(values.values()), change, how, places=places)
 
 
 @dataclass(frozen=True)

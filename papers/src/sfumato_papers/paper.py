@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from sfumato.reporting.chart import Chart
 from sfumato.tables.errors import unknown
@@ -60,6 +60,7 @@ class Part:
 
 
 Value = TypeVar("Value")
+Arguments = ParamSpec("Arguments")
 
 
 class Scale(StrEnum):
@@ -94,19 +95,13 @@ class Rerun:
     processes: int = 0
     """How many trainings at once; 0 is one a core."""
     say: Say = silent
-    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    known: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False)
+    """What functions that are run `once` have returned, by function and arguments."""
 
     @property
     def folder(self) -> Path:
         """Where what is made at this scale is kept."""
         return self.runs / str(self.scale)
-
-    def once(self, name: str, found: Callable[[], Value]) -> Value:
-        """What `found` returns; kept under `name`, for parts that read the same."""
-        if name not in self._known:
-            self._known[name] = found()
-        value: Value = self._known[name]
-        return value
 
     def train(
         self, name: str, *, data: TrainingSet, folds: Sequence[Fold], grid: Grid, before: TrainingSet | None = None
@@ -120,6 +115,22 @@ class Rerun:
         experiment = Experiment(grid, data, tuple(folds), folder, before)
         run_experiment(experiment, processes=self.processes)
         return folder
+
+
+def once(
+    function: Callable[Concatenate[Rerun, Arguments], Value],
+) -> Callable[Concatenate[Rerun, Arguments], Value]:
+    """A function of a rerun that is run once with the same arguments, for parts that read the same."""
+
+    @wraps(function)
+    def kept(rerun: Rerun, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Value:
+        key = (kept, *arguments, *named.items())
+        if key not in rerun.known:
+            rerun.known[key] = function(rerun, *arguments, **named)
+        value: Value = rerun.known[key]
+        return value
+
+    return kept
 
 
 Step = Callable[[Rerun], Part]

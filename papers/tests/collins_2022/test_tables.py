@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato_papers.collins_2022.efficiency import figure_6, figure_10, pools
-from sfumato_papers.collins_2022.held_out_scores import BLOCKS, METRICS
+from sfumato_papers.collins_2022.held_out_scores import BLOCKS, METRICS, figures
 from sfumato_papers.collins_2022.protocol import BELIEFS, VOTES
 from sfumato_papers.collins_2022.tables import (
     TABLE_1,
@@ -18,7 +18,8 @@ from sfumato_papers.collins_2022.tables import (
     TABLE_4,
     TABLE_5,
     TABLE_6,
-    Printed,
+    is_shown,
+    shown,
     table_1,
     table_2,
     table_3,
@@ -28,6 +29,7 @@ from sfumato_papers.collins_2022.tables import (
 )
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData
+from sfumato_papers.published_table import PublishedTable
 from sfumato_papers.verdict import Verdict
 
 PRINTED = {
@@ -60,7 +62,7 @@ def rerun_with(tmp_path: Path, value: Callable[[float], float], scale: Scale = S
     """A rerun whose trainings came out as `value` of what is printed, a little different from seed to seed."""
     rerun = Rerun(PublishedData(tmp_path), scale, tmp_path)
     noise = np.random.default_rng(0).normal(0, 1e-4, (6, 3))
-    rerun._known["figures"] = {
+    rerun.known[figures,] = {
         (name, block, metric): {
             seed: value(printed.cells[f"{block}: {row}", metric].value) + noise[k, seed] * (1 + place / 10)
             for seed in range(3)
@@ -85,7 +87,7 @@ def tally(part: Part, of: Callable[[str], bool] = lambda row: True) -> set[Verdi
         (TABLE_4, "T2, Unif", TABLE_5, "Top 2 With Prob (Unif)"),
     ],
 )
-def test_rows_that_two_tables_share(one: Printed, row: str, other: Printed, other_row: str) -> None:
+def test_rows_that_two_tables_share(one: PublishedTable, row: str, other: PublishedTable, other_row: str) -> None:
     for block in BLOCKS:
         for metric in METRICS:
             for part in ("cells", "spreads"):
@@ -107,7 +109,7 @@ def test_every_cell_is_there() -> None:
 def test_what_the_paper_says_of_its_tables() -> None:
     """Ours win every cell of Table 2 but one, and every cell of Table 3 but calibration on 10S with M = 2."""
 
-    def lost(printed: Printed, ours: str, theirs: str) -> list[tuple[str, str]]:
+    def lost(printed: PublishedTable, ours: str, theirs: str) -> list[tuple[str, str]]:
         table = printed.cells
         cells = [(block, metric) for block in BLOCKS for metric in METRICS]
         return [
@@ -133,17 +135,17 @@ def changes(part: Part) -> set[Verdict]:
 def test_what_the_printed_intervals_show() -> None:
     """By hand: 10H CE of Table 2 moves by 0.012 with ±0.08 and ±0.06; of M = 1 in Table 3 by 0.59 with ±0.11 and
     ±0.08."""
-    assert not TABLE_2.is_shown("10H: Ours (T2, Clamp)", "10H: CIFAR-10H", "CE")
-    assert TABLE_3.is_shown("10H: Ours, M=1", "10H: 10H, M=1", "CE")
-    assert TABLE_2.shown("CIFAR-10H") == "0 of the 6 changes from CIFAR-10H"
-    two = Printed.of("""
+    assert not is_shown(TABLE_2, "10H: Ours (T2, Clamp)", "10H: CIFAR-10H", "CE")
+    assert is_shown(TABLE_3, "10H: Ours, M=1", "10H: 10H, M=1", "CE")
+    assert shown(TABLE_2, "CIFAR-10H").endswith(" show 0 of the 6 changes from CIFAR-10H.")
+    two = PublishedTable.of("""
              CE
     10H: a   1.0±0.3
     10H: b   1.6±0.4
     10S: a   1.0±0.3
     10S: b   1.4±0.4
     """)
-    assert two.shown("a") == "1 of the 2 changes from a"
+    assert shown(two, "a").endswith(" show 1 of the 2 changes from a.")
 
 
 def test_figures_as_printed_are_reproduced(tmp_path: Path) -> None:

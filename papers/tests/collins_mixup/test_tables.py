@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato_papers.collins_mixup.logistic import BENT_YES, TABLE_C_1, table_c_1
-from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, CORRUPTION, FGSM, PublishedTable, Values
+from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, CORRUPTION, FGSM, Values, values_of
 from sfumato_papers.collins_mixup.training import AUGMENTING, ENT_WC, MIX_MAX_ENT, MIXUP, REGULAR, TAU, TAU_ENT_WC
 from sfumato_papers.collins_mixup.training_tables import (
     AVERAGED,
@@ -20,11 +20,6 @@ from sfumato_papers.collins_mixup.training_tables import (
     REGULAR_ROW,
     SEPARATE,
     SEPARATE_SURE,
-    TABLE_4_1,
-    TABLE_4_2,
-    TABLE_4_3,
-    TABLE_5_1,
-    TABLE_5_2,
     TARGETS,
     UNIFORM,
     table_4_1,
@@ -33,13 +28,18 @@ from sfumato_papers.collins_mixup.training_tables import (
     table_5_1,
     table_5_2,
 )
+from sfumato_papers.collins_mixup.training_tables import (
+    TABLES as PRINTED,
+)
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData
+from sfumato_papers.published_table import PublishedTable
 from sfumato_papers.verdict import Verdict
 
 SEEDS = range(3)
 MEASURES = (CE, CALIBRATION, FGSM, CORRUPTION)
 NETWORK = "small-8"
+TABLE_4_1, TABLE_4_2, TABLE_4_3, TABLE_5_1, TABLE_5_2, _ = PRINTED.values()
 
 
 def test_tables_agree_where_they_print_the_same_row() -> None:
@@ -115,7 +115,7 @@ def as_printed(factor: float = 1.0) -> dict[str, Values]:
 def rerun_with(values: Mapping[str, Values], tmp_path: Path) -> Rerun:
     rerun = Rerun(PublishedData(tmp_path), Scale.SMALL, tmp_path)
     for name, each in values.items():
-        rerun.once(f"values-{name}", lambda each=each: each)
+        rerun.known[values_of, name] = each
     return rerun
 
 

@@ -41,7 +41,7 @@ def test_crossentropies_as_by_hand(rerun: Rerun) -> None:
 def with_predictions(rerun: Rerun, found: dict[str, SoftLabels]) -> Rerun:
     """The same data, with other predictions in the place of the released ones."""
     other = Rerun(rerun.data, rerun.scale, rerun.runs)
-    other.once("released", lambda: found)
+    other.known[released,] = found
     return other
 
 

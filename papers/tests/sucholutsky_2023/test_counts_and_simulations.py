@@ -158,7 +158,7 @@ def test_every_simulated_part_and_what_it_says(rerun: Rerun) -> None:
     turned = {"soft": "hard", "hard": "soft"}
     swapped = tuple(replace(each, kind=turned.get(each.kind, each.kind)) for each in simulated_worlds.worlds(rerun))
     other = replace(rerun)
-    other.once("worlds", lambda: swapped)
+    other.known[simulated_worlds.worlds,] = swapped
     assert verdicts(simulated_worlds.simulations(other))["Soft against hard labels"] == Verdict.NOT_REPRODUCED
     assert verdicts(costs.cost_benefit(other))["Low β, linear utility"] == Verdict.NOT_REPRODUCED
 

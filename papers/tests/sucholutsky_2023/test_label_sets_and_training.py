@@ -11,7 +11,7 @@ import pytest
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadFile
 from sfumato_papers.finding import Finding
-from sfumato_papers.paper import Part, Rerun, Scale
+from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.sucholutsky_2023 import (
     cross_label,
@@ -103,8 +103,7 @@ def test_a_sweet_spot_of_softness_in_released_labels(rerun: Rerun) -> None:
     assert found[label_informativeness.HALF, "ρ with held-out votes"].ours.value > hard + 0.3
 
 
-def label_sets_part(rerun: Rerun) -> Part:
-    return rerun.once("tested part", lambda: label_informativeness.label_informativeness(rerun))
+label_sets_part = once(label_informativeness.label_informativeness)
 
 
 def test_halves_of_the_votes_are_all_of_them(rerun: Rerun) -> None:

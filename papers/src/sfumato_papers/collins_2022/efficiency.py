@@ -89,8 +89,7 @@ def _as_much_time(found: Figures, m: int, scale: Scale) -> Statement | None:
     n = max(cheaper)
     votes = "10h" if n == ALL[HARD_VOTES] else f"10h m={n}"
     each = {(b, metric): differences(found, f"10s m={m}", votes, b, metric) for b in BLOCKS for metric in METRICS}
-    n_better = sum(d.leaves_out_0 and d.value < 0 for d in each.values())
-    n_worse = sum(d.leaves_out_0 and d.value > 0 for d in each.values())
+    n_better, n_worse = sum(d.is_below_0 for d in each.values()), sum(d.is_above_0 for d in each.values())
     words = [f"{block} {metric} {d.value:+.3f}" for (block, metric), d in each.items()]
     return Statement(
         f"{m} soft label{'s' * (m > 1)} against {n} votes",
@@ -115,14 +114,14 @@ def _worth(found: Figures, scale: Scale) -> str:
 
 
 def _mean(found: Figures, runs: str, block: str, metric: str) -> float:
-    return Estimate.over_seeds(list(found[runs, block, metric].values())).value
+    return Estimate.over_seeds(found[runs, block, metric].values()).value
 
 
 def _chart(name: str, found: Figures, scale: Scale, *, by: str) -> Chart:
     # Ours first, and so in blue, as in the paper.
     sets = sorted(pools(scale), key=lambda pool: pool[0] == HARD_VOTES)
     rows = [
-        (f"{metric}, on {block}", labels, m, Estimate.over_seeds(list(found[runs, block, metric].values())))
+        (f"{metric}, on {block}", labels, m, Estimate.over_seeds(found[runs, block, metric].values()))
         for block in BLOCKS
         for metric in METRICS
         for labels, m, runs in sets

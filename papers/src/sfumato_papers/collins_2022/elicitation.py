@@ -24,7 +24,7 @@ from sfumato.tables.files import read_rows
 from sfumato.tables.payloads import TopTwoPayload, decode, payload_kind
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Estimate, Finding, Published, Statement
-from sfumato_papers.paper import Part, Rerun
+from sfumato_papers.paper import Part, Rerun, once
 from sfumato_papers.published_data import PublishedData
 
 HIGH, LOW = 0.25, 0.1
@@ -70,21 +70,22 @@ class Cifar10sAnswers:
         return match_labels(predicted=labels, people=self.votes, common=True)
 
 
+@once
 def first_pass(rerun: Rerun) -> Cifar10sAnswers:
     """The 6,200 first-pass answers."""
-    return rerun.once("first pass", lambda: _answers(rerun.data, rerun.data.cifar_10s))
+    return _answers(rerun.data, Cifar10SImporter())
 
 
+@once
 def as_released(rerun: Rerun) -> Cifar10sAnswers:
     """The 6,723 rows behind the released labels: repeats and one upload sent twice are among them."""
-    return rerun.once(
-        "as released", lambda: _answers(rerun.data, _read(rerun.data, Cifar10SImporter(as_released=True)))
-    )
+    return _answers(rerun.data, Cifar10SImporter(as_released=True))
 
 
+@once
 def with_repeats(rerun: Rerun) -> Cifar10sAnswers:
     """First passes, and the pictures that people were shown a second time."""
-    return rerun.once("with repeats", lambda: _answers(rerun.data, _read(rerun.data, Cifar10SImporter(repeats=True))))
+    return _answers(rerun.data, Cifar10SImporter(repeats=True))
 
 
 def mean_labels(beliefs: Beliefs) -> SoftLabels:
@@ -100,13 +101,9 @@ def original_classes(data: PublishedData) -> Int[np.ndarray, "items"]:
         return np.asarray(file["labels"].astype(np.int64))
 
 
-def _read(data: PublishedData, reader: Cifar10SImporter) -> Annotations:
-    table = reader.read(data.path("cifar10s")).table
+def _answers(data: PublishedData, importer: Cifar10SImporter) -> Cifar10sAnswers:
+    table = importer.read(data.path("cifar10s")).table
     assert isinstance(table, Annotations)
-    return table
-
-
-def _answers(data: PublishedData, table: Annotations) -> Cifar10sAnswers:
     return Cifar10sAnswers(table, data.cifar_10h, original_classes(data))
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.metrics import CrossEntropy, RMSCalibration
@@ -22,7 +20,7 @@ from sfumato_papers.collins_2022.elicitation import mean_labels, original_classe
 from sfumato_papers.collins_2022.label_sets import LABELERS
 from sfumato_papers.collins_2022.protocol import N_HELD_OUT, items_of, pictures, trained
 from sfumato_papers.finding import Estimate, Statement
-from sfumato_papers.paper import Rerun
+from sfumato_papers.paper import Rerun, once
 
 CE, CALIBRATION, FGSM = "CE", "Calibration", "FGSM Loss"
 METRICS = (CE, CALIBRATION, FGSM)
@@ -61,22 +59,20 @@ def held_out(rerun: Rerun) -> HeldOut:
     return HeldOut(people, {"10H": hard, "10S": people["10S"]})
 
 
+@once
 def figures(rerun: Rerun) -> Figures:
-    def found() -> Figures:
-        clean: list[RunPredictions] = []
-        attacked: list[RunPredictions] = []
-        for folder in trained(rerun):
-            clean += read_runs(folder)
-            attacked += read_runs(_attacked(rerun, folder))
-        labels = held_out(rerun)
-        values: dict[tuple[str, str, str], dict[int, float]] = {}
-        for block in BLOCKS:
-            metrics: list[Metric] = [CrossEntropy(), RMSCalibration(size=BIN_SIZES[block], form="published")]
-            _add(values, clean, labels.people[block], block, dict(zip((CE, CALIBRATION), metrics, strict=True)))
-            _add(values, attacked, labels.attacked[block], block, {FGSM: CrossEntropy()})
-        return values
-
-    return rerun.once("figures", found)
+    clean: list[RunPredictions] = []
+    attacked: list[RunPredictions] = []
+    for folder in trained(rerun):
+        clean += read_runs(folder)
+        attacked += read_runs(_attacked(rerun, folder))
+    labels = held_out(rerun)
+    values: dict[tuple[str, str, str], dict[int, float]] = {}
+    for block in BLOCKS:
+        calibration = RMSCalibration(size=BIN_SIZES[block], form="published")
+        _add(values, clean, labels.people[block], block, {CE: CrossEntropy(), CALIBRATION: calibration})
+        _add(values, attacked, labels.attacked[block], block, {FGSM: CrossEntropy()})
+    return values
 
 
 def _attacked(rerun: Rerun, folder: Path) -> Path:
@@ -105,14 +101,9 @@ def _add(
         cell |= {numbers[each.network] + seed: float(v) for seed, v in zip(each.seeds, each.values, strict=True)}
 
 
-def mean_of(values: Mapping[int, float]) -> float:
-    return float(np.mean(list(values.values())))
-
-
 def differences(found: Figures, one: str, other: str, block: str, metric: str) -> Estimate:
     """How much higher `one` is than `other`, paired by training."""
-    mine, theirs = found[one, block, metric], found[other, block, metric]
-    return Estimate.over_seeds([mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())])
+    return Estimate.paired(found[one, block, metric], found[other, block, metric])
 
 
 def better(
@@ -122,16 +113,9 @@ def better(
     statements = []
     for block in blocks:
         each = {m: differences(found, one, other, block, m) for m in METRICS if m not in skip}
-        n_better = sum(d.leaves_out_0 and d.value < 0 for d in each.values())
-        words = [f"{m} {d.value:+.3f} ({d.low:+.3f} to {d.high:+.3f})" for m, d in each.items()]
-        statements.append(
-            Statement(
-                f"{block}: {says}",
-                f"{says}, evaluated on {block}",
-                holds=n_better > len(each) / 2,
-                ours=f"{n_better} of {len(each)} metrics shown better: {'; '.join(words)}",
-            )
-        )
+        n_better = sum(d.is_below_0 for d in each.values())
+        counted, holds = f"{n_better} of {len(each)} metrics shown better", n_better > len(each) / 2
+        statements.append(_statement(block, says, each, counted, holds))
     return statements
 
 
@@ -141,13 +125,11 @@ def alike(found: Figures, says: str, one: str, other: str) -> list[Statement]:
     for block in BLOCKS:
         each = {m: differences(found, one, other, block, m) for m in METRICS}
         n_apart = sum(d.leaves_out_0 for d in each.values())
-        words = [f"{m} {d.value:+.3f} ({d.low:+.3f} to {d.high:+.3f})" for m, d in each.items()]
-        statements.append(
-            Statement(
-                f"{block}: {says}",
-                f"{says}, evaluated on {block}",
-                holds=n_apart <= len(each) / 2,
-                ours=f"{n_apart} of {len(each)} metrics shown to differ: {'; '.join(words)}",
-            )
-        )
+        counted, holds = f"{n_apart} of {len(each)} metrics shown to differ", n_apart <= len(each) / 2
+        statements.append(_statement(block, says, each, counted, holds))
     return statements
+
+
+def _statement(block: str, says: str, each: Mapping[str, Estimate], counted: str, holds: bool) -> Statement:
+    ours = f"{counted}: {'; '.join(f'{metric} {d.signed()}' for metric, d in each.items())}"
+    return Statement(f"{block}: {says}", f"{says}, evaluated on {block}", holds, ours)

@@ -6,7 +6,7 @@ the same batches.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,7 @@ from sfumato.training.targets import (
 )
 from sfumato.training.training_set import TrainingSet
 from sfumato_papers.collins_2022.label_sets import LabelSets, Relabelled
-from sfumato_papers.paper import Rerun, Scale
+from sfumato_papers.paper import Rerun, Scale, once
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 5}
 EPOCHS = {Scale.SMALL: 5, Scale.CPU: 30, Scale.FULL: 65}
@@ -88,8 +88,9 @@ def items_of(rerun: Rerun) -> Items:
     return Items(np.sort(compared), np.sort(others), np.sort(held_out), np.sort(tested))
 
 
+@once
 def pictures(rerun: Rerun) -> Inputs:
-    return rerun.once("pictures", lambda: rerun.data.pictures("cifar10-test", "images.npz", classes=CIFAR_10))
+    return rerun.data.pictures("cifar10-test", "images.npz", classes=CIFAR_10)
 
 
 def targets(sets: LabelSets, scale: Scale) -> dict[str, Target]:
@@ -120,19 +121,10 @@ def targets(sets: LabelSets, scale: Scale) -> dict[str, Target]:
 def recipe(scale: Scale, network: str) -> Recipe:
     """As Uma et al. (2020) and Collins et al. (2022) train; in one short cycle at smaller scales."""
     optimiser = Sgd(rate=RATES[network], momentum=0.9, weight_decay=1e-4)
+    plain = Recipe(epochs=EPOCHS[scale], optimiser=optimiser, clip=1.0, dynamics="none")
     if scale == Scale.FULL:
-        return Recipe(
-            epochs=EPOCHS[scale],
-            batch_size=32,
-            optimiser=optimiser,
-            schedule=StepSchedule((50, 55), 0.1),
-            augmentation=CropAndFlip(),
-            clip=1.0,
-            dynamics="none",
-        )
-    return Recipe(
-        epochs=EPOCHS[scale], batch_size=64, optimiser=optimiser, schedule=OneCycle(), clip=1.0, dynamics="none"
-    )
+        return replace(plain, batch_size=32, schedule=StepSchedule((50, 55), 0.1), augmentation=CropAndFlip())
+    return replace(plain, batch_size=64, schedule=OneCycle())
 
 
 def grid(sets: LabelSets, scale: Scale, network: str, device: str = "cpu") -> Grid:
@@ -153,18 +145,11 @@ def training_data(rerun: Rerun, items: Items) -> tuple[TrainingSet, Fold]:
     return data, Fold(0, np.flatnonzero(n_train), np.flatnonzero(~n_train))
 
 
+@once
 def trained(rerun: Rerun) -> list[Path]:
     """The folders with the runs, one a network."""
-
-    def found() -> list[Path]:
-        items = items_of(rerun)
-        data, fold = training_data(rerun, items)
-        sets = LabelSets.of(rerun.data, items.compared)
-        return [
-            rerun.train(
-                f"cifar-10s-{network}", data=data, folds=[fold], grid=grid(sets, rerun.scale, network, rerun.device)
-            )
-            for network in rerun.scale.of(NETWORKS)
-        ]
-
-    return rerun.once("trained", found)
+    items = items_of(rerun)
+    data, fold = training_data(rerun, items)
+    sets = LabelSets.of(rerun.data, items.compared)
+    grids = {network: grid(sets, rerun.scale, network, rerun.device) for network in rerun.scale.of(NETWORKS)}
+    return [rerun.train(f"cifar-10s-{name}", data=data, folds=[fold], grid=each) for name, each in grids.items()]

@@ -59,18 +59,15 @@ def figure_4_5(rerun: Rerun) -> Part:
         Statement(
             "confidence",
             "is markedly lower where both endpoints are of high entropy",
-            bool(sure.leaves_out_0 and sure.value < 0),
-            f"high less low: {sure.value:+.3f} ({sure.low:+.3f} to {sure.high:+.3f}); all of H-Mix "
-            f"{estimates[COLUMNS[1]][0].value:+.3f}",
+            sure.is_below_0,
+            f"high less low: {sure.signed()}; all of H-Mix {estimates[COLUMNS[1]][0].value:+.3f}",
             how="95% bootstrap over annotators, the thesis' collection",
         ),
         Statement(
             "amount of relabeling",
             "is not significantly affected by the endpoints' entropy",
             not moved.leaves_out_0,
-            f"high less low: {moved.value:+.3f} ({moved.low:+.3f} to {moved.high:+.3f}); all of H-Mix "
-            f"{estimates[COLUMNS[1]][1].value:+.3f} ({estimates[COLUMNS[1]][1].low:+.3f} to "
-            f"{estimates[COLUMNS[1]][1].high:+.3f})",
+            f"high less low: {moved.signed()}; all of H-Mix {estimates[COLUMNS[1]][1].signed()}",
             how="95% bootstrap over annotators, the thesis' collection",
         ),
         Statement(

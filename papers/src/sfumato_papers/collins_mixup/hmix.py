@@ -11,7 +11,7 @@ from sfumato.importers import HMixImporter
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.training.mixing import HumanMixtures, Judgments, blends_of
-from sfumato_papers.paper import Rerun
+from sfumato_papers.paper import Rerun, once
 
 PAGES = (59, 60)
 """How many images a participant of the thesis' collection judged; those asked later judged 62."""
@@ -49,32 +49,28 @@ class Collection:
         return np.asarray(np.abs(self.judgments.share - self.generating))
 
 
+@once
 def all_collections(rerun: Rerun) -> Collection:
     """Everything released, from the 81 participants of two collections."""
-    return rerun.once("hmix", lambda: Collection.of(_read(rerun)))
+    table = HMixImporter().read(rerun.data.path("hmix")).table
+    assert isinstance(table, Annotations)
+    return Collection.of(table)
 
 
+@once
 def thesis_collection(rerun: Rerun) -> Collection:
     """The judgments that there were when the thesis was written: of participants who saw 59 or 60 images."""
-
-    def found() -> Collection:
-        annotations = _read(rerun)
-        n_pages = np.bincount(annotations.annotator.codes)
-        seen = np.isin(n_pages[annotations.annotator.codes], PAGES)
-        return Collection.of(annotations.take(seen))
-
-    return rerun.once("hmix-thesis", found)
+    annotations = all_collections(rerun).annotations
+    n_pages = np.bincount(annotations.annotator.codes)
+    return Collection.of(annotations.take(np.isin(n_pages[annotations.annotator.codes], PAGES)))
 
 
+@once
 def mixtures(rerun: Rerun) -> HumanMixtures:
     """The 810 mixed images of the thesis, with what its participants saw in them."""
-
-    def found() -> HumanMixtures:
-        images = rerun.data.pictures("cifar10-test", "images.npz", classes=rerun.data.cifar_10h.classes).images
-        assert images is not None
-        return HumanMixtures.of(thesis_collection(rerun).annotations, images)
-
-    return rerun.once("mixtures", found)
+    images = rerun.data.pictures("cifar10-test", "images.npz", classes=rerun.data.cifar_10h.classes).images
+    assert images is not None
+    return HumanMixtures.of(thesis_collection(rerun).annotations, images)
 
 
 def soft_labels(rerun: Rerun) -> Beliefs:
@@ -82,12 +78,3 @@ def soft_labels(rerun: Rerun) -> Beliefs:
     table = HMixImporter(part="soft-labels").read(rerun.data.path("hmix")).table
     assert isinstance(table, Beliefs)
     return table
-
-
-def _read(rerun: Rerun) -> Annotations:
-    def found() -> Annotations:
-        table = HMixImporter().read(rerun.data.path("hmix")).table
-        assert isinstance(table, Annotations)
-        return table
-
-    return rerun.once("hmix-annotations", found)

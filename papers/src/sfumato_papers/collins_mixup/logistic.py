@@ -11,31 +11,23 @@ from sfumato_papers.collins_mixup.run_scores import (
     CALIBRATION,
     CE,
     FGSM,
-    PublishedTable,
     Row,
     change,
     findings,
-    is_lower,
     mean_of,
-    said,
     values_of,
 )
 from sfumato_papers.collins_mixup.training import DEPTHS, ENT_WC, HARD, MIXUP, TAU, TAU_ENT_WC, network_of, scaled_down
 from sfumato_papers.finding import Estimate, Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
+from sfumato_papers.published_table import published_tables
 
 COLUMNS = (CE, FGSM, CALIBRATION)
 LINEAR, BENT, LINEAR_YES, BENT_YES = "mixup, no Ent-WC", "τ mixing, no Ent-WC", "mixup, Ent-WC", "τ mixing, Ent-WC"
 GRIDS = {LINEAR: MIXUP, BENT: TAU, LINEAR_YES: ENT_WC, BENT_YES: TAU_ENT_WC}
 REFERENCES = {LINEAR: "", BENT: LINEAR, LINEAR_YES: LINEAR, BENT_YES: LINEAR_YES}
 
-TABLE_C_1 = PublishedTable.of("""
-                        CE          FGSM Loss    Calibration
-mixup, no Ent-WC        1.252±0.02  10.547±0.26  0.087±0.01
-τ mixing, no Ent-WC     1.28±0.04   6.502±1.61   0.172±0.11
-mixup, Ent-WC           1.054±0.01  3.314±0.05   0.102±0.0
-τ mixing, Ent-WC        1.039±0.02  4.171±0.06   0.109±0.01
-""")
+TABLE_C_1 = published_tables("collins_mixup")["Table C.1"]
 
 
 def curves_of_class_pairs(rerun: Rerun) -> Part:
@@ -118,8 +110,8 @@ def table_c_1(rerun: Rerun) -> Part:
             Statement(
                 "τ mixing without Ent-WC",
                 "is worse than linear mixup",
-                is_lower(bent),
-                f"mixup less τ mixing in CE: {said(bent)}",
+                bent.is_below_0,
+                f"mixup less τ mixing in CE: {bent.signed()}",
             ),
         ),
         about="Every pair's curve is fitted to the judgments of the thesis' 33 participants, none drawn towards the "

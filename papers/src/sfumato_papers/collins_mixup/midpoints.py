@@ -18,7 +18,7 @@ from sfumato.tables.text_columns import TextEncoder
 from sfumato.training.mixing import CurveFit, blends_of
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
 from sfumato_papers.finding import LEVEL, Estimate, Finding, Published, Statement
-from sfumato_papers.paper import Part, Rerun
+from sfumato_papers.paper import Part, Rerun, once
 
 
 @dataclass(frozen=True)
@@ -54,34 +54,32 @@ class MidpointAnswers:
         return np.asarray(sums / np.bincount(self.annotator[first], minlength=len(self.annotators)))
 
 
+@once
 def answers(rerun: Rerun, task: MidpointTask) -> MidpointAnswers:
-    def found() -> MidpointAnswers:
-        rows = read_rows(rerun.data.path("hmix", task.file), guarded=False)
-        names = ("annotator", "task", "index1", "index2")
-        check_columns(rows, (*names, task.column))
-        coded = {name: TextEncoder.of(rows, name) for name in names}
-        wanted = [task.column, *(["start_value"] if "start_value" in rows.schema.names else [])]
-        values: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
-        n_rows = 0
-        for chunk in rows.chunks:
-            for name, column in coded.items():
-                column.append(chunk.column(name))
-            for name in wanted:
-                values[name].append(numbers(rows, name, chunk.column(name), n_rows))
-            n_rows += len(chunk)
-        done = {name: column.finish() for name, column in coded.items()}
-        first, second = (done[name].text().to_pylist() for name in ("index1", "index2"))
-        tasks = np.array(done["task"].names.to_pylist(), object)[done["task"].codes]
-        return MidpointAnswers(
-            tuple(done["annotator"].names.to_pylist()),
-            done["annotator"].codes,
-            tuple(f"{a}+{b}" for a, b in zip(first, second, strict=True)),
-            np.concatenate(values[task.column]),
-            np.concatenate(values["start_value"]) if "start_value" in values else None,
-            np.array([name.startswith("rerun") for name in tasks]),
-        )
-
-    return rerun.once(f"midpoints-{task.name}", found)
+    rows = read_rows(rerun.data.path("hmix", task.file), guarded=False)
+    names = ("annotator", "task", "index1", "index2")
+    check_columns(rows, (*names, task.column))
+    coded = {name: TextEncoder.of(rows, name) for name in names}
+    wanted = [task.column, *(["start_value"] if "start_value" in rows.schema.names else [])]
+    values: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
+    n_rows = 0
+    for chunk in rows.chunks:
+        for name, column in coded.items():
+            column.append(chunk.column(name))
+        for name in wanted:
+            values[name].append(numbers(rows, name, chunk.column(name), n_rows))
+        n_rows += len(chunk)
+    done = {name: column.finish() for name, column in coded.items()}
+    first, second = (done[name].text().to_pylist() for name in ("index1", "index2"))
+    tasks = np.array(done["task"].names.to_pylist(), object)[done["task"].codes]
+    return MidpointAnswers(
+        tuple(done["annotator"].names.to_pylist()),
+        done["annotator"].codes,
+        tuple(f"{a}+{b}" for a, b in zip(first, second, strict=True)),
+        np.concatenate(values[task.column]),
+        np.concatenate(values["start_value"]) if "start_value" in values else None,
+        np.array([name.startswith("rerun") for name in tasks]),
+    )
 
 
 def perceived_midpoints(rerun: Rerun) -> Part:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,8 +37,9 @@ from sfumato_papers.collins_mixup.training import (
     mixed,
     tested,
 )
-from sfumato_papers.finding import Estimate, Finding, Published, Reference, published_cells
-from sfumato_papers.paper import Rerun, Scale
+from sfumato_papers.finding import Estimate, Finding, Reference
+from sfumato_papers.paper import Rerun, Scale, once
+from sfumato_papers.published_table import PublishedTable
 
 CE, CALIBRATION, FGSM, CORRUPTION = "CE", "Calibration", "FGSM Loss", "Corruption CE"
 SEVERITY = 3
@@ -62,11 +62,9 @@ HOW = {
 }
 
 
+@once
 def values_of(rerun: Rerun, name: str) -> Values:
-    return rerun.once(f"values-{name}", lambda: _values(rerun, name))
-
-
-def _values(rerun: Rerun, name: str) -> Values:
+    """What came out of the runs of a grid."""
     (grids,) = [each for each in CHAPTERS if name in each]
     places = {each: _Places.of(rerun, each) for each in grids}
     work = Together(tuple(each for place in places.values() for each in place.work(rerun)))
@@ -136,27 +134,6 @@ class Together:
         self.works[job[0]].run(job[1])
 
 
-SPREAD = re.compile(r"±([\d.]+)")
-
-
-@dataclass(frozen=True)
-class PublishedTable:
-    """Figures by row and column, and the spread each is printed with (95% over seeds)."""
-
-    cells: Mapping[tuple[str, str], Published]
-    spreads: Mapping[tuple[str, str], Published]
-
-    @classmethod
-    def of(cls, text: str) -> PublishedTable:
-        """From a table written as text, cells as `2.25±0.04`."""
-        return cls(published_cells(SPREAD.sub("", text)), published_cells(re.sub(r"[\d.]+±", "", text)))
-
-    def best(self, column: str) -> str:
-        """The row with the lowest figure: lower is better in every column of these tables."""
-        rows = [row for row, name in self.cells if name == column]
-        return min(rows, key=lambda row: self.cells[row, column].value)
-
-
 @dataclass(frozen=True)
 class Row:
     """A row of a table of trainings: by column what came out of every seed, and the row it is measured from."""
@@ -187,18 +164,8 @@ def findings(table: PublishedTable, rows: Sequence[Row], columns: Sequence[str])
 
 def change(row: Row, other: Row, column: str) -> Estimate:
     """How much a row is above another, seed by seed."""
-    one, two = row.values[column], other.values[column]
-    return Estimate.over_seeds([one[seed] - two[seed] for seed in sorted(one.keys() & two.keys())])
-
-
-def said(estimate: Estimate) -> str:
-    """`+0.123 (+0.100 to +0.146)`."""
-    return f"{estimate.value:+.3f} ({estimate.low:+.3f} to {estimate.high:+.3f})"
-
-
-def is_lower(estimate: Estimate) -> bool:
-    return estimate.leaves_out_0 and estimate.value < 0
+    return Estimate.paired(row.values[column], other.values[column])
 
 
 def mean_of(row: Row, column: str) -> float:
-    return Estimate.over_seeds(list(row.values[column].values())).value
+    return Estimate.over_seeds(row.values[column].values()).value

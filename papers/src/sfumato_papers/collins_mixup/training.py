@@ -24,7 +24,7 @@ from sfumato.training.targets import EntropyMatchedTarget, HardTarget, SoftTarge
 from sfumato.training.training_set import TrainingSet
 from sfumato_papers.collins_mixup.hmix import mixtures, thesis_collection
 from sfumato_papers.collins_mixup.mixture_targets import ClassPairWeighted, labelings
-from sfumato_papers.paper import Rerun, Scale
+from sfumato_papers.paper import Rerun, Scale, once
 from sfumato_papers.published_data import PublishedData
 
 N_ANNOTATORS = 6
@@ -127,6 +127,7 @@ def grid(rerun: Rerun, targets: dict[str, Target], mixing: Mixing, depths: tuple
     )
 
 
+@once
 def mixings(rerun: Rerun) -> dict[str, Mixing]:
     """Every mixing of a batch that is compared, by the name of its grid."""
     # The published way: every pair by itself, with nothing to draw it towards the others.
@@ -141,9 +142,9 @@ def mixings(rerun: Rerun) -> dict[str, Mixing]:
     }
 
 
+@once
 def pictures(rerun: Rerun) -> Inputs:
-    classes = rerun.data.cifar_10h.classes
-    return rerun.once("pictures", lambda: rerun.data.pictures("cifar10-test", "images.npz", classes=classes))
+    return rerun.data.pictures("cifar10-test", "images.npz", classes=rerun.data.cifar_10h.classes)
 
 
 def split(rerun: Rerun) -> tuple[Int[np.ndarray, "train"], Int[np.ndarray, "test"]]:
@@ -153,10 +154,12 @@ def split(rerun: Rerun) -> tuple[Int[np.ndarray, "train"], Int[np.ndarray, "test
     return np.sort(train[: rerun.scale.of(N_LEARNT)]), np.sort(test[: rerun.scale.of(N_TESTED)])
 
 
+@once
 def tested(rerun: Rerun) -> Inputs:
-    return rerun.once("tested", lambda: pictures(rerun).take(split(rerun)[1]))
+    return pictures(rerun).take(split(rerun)[1])
 
 
+@once
 def _plain_data(rerun: Rerun) -> tuple[TrainingSet, Fold]:
     """The items themselves; people's labels of those learned from are CIFAR-10S's, elicited or simulated."""
     train, test = split(rerun)
@@ -193,29 +196,22 @@ def _mixtures(rerun: Rerun) -> HumanMixtures:
     return mixed.take(mixed.items[: rerun.scale.of(N_MIXTURES)])
 
 
+@once
 def augmented(rerun: Rerun) -> Path:
     """The runs of tables 4.1 to 4.3: one labeling of the mixed images a target, no mixing of batches."""
-
-    def found() -> Path:
-        data, fold = _augmented_data(rerun)
-        asked = grid(rerun, labelings(_mixtures(rerun)), Plain(), DEPTHS[:1])
-        return rerun.train(AUGMENTING, data=data, folds=[fold], grid=asked)
-
-    return rerun.once(AUGMENTING, found)
+    data, fold = _augmented_data(rerun)
+    asked = grid(rerun, labelings(_mixtures(rerun)), Plain(), DEPTHS[:1])
+    return rerun.train(AUGMENTING, data=data, folds=[fold], grid=asked)
 
 
+@once
 def mixed(rerun: Rerun, name: str) -> Path:
     """The runs of one mixing, with hard and soft endpoints; class-pair mixing is about hard ones alone."""
-
-    def found() -> Path:
-        data, fold = rerun.once("plain-data", lambda: _plain_data(rerun))
-        targets: dict[str, Target] = {HARD: HardTarget()}
-        if name not in (TAU, TAU_ENT_WC):
-            targets[SOFT] = SoftTarget()
-        if name not in (REGULAR, TAU, TAU_ENT_WC):
-            targets[MATCHED] = EntropyMatchedTarget()
-        depths = DEPTHS if name == REGULAR else DEPTHS[1:]
-        mixing = rerun.once("mixings", lambda: mixings(rerun))[name]
-        return rerun.train(name, data=data, folds=[fold], grid=grid(rerun, targets, mixing, depths))
-
-    return rerun.once(name, found)
+    data, fold = _plain_data(rerun)
+    targets: dict[str, Target] = {HARD: HardTarget()}
+    if name not in (TAU, TAU_ENT_WC):
+        targets[SOFT] = SoftTarget()
+    if name not in (REGULAR, TAU, TAU_ENT_WC):
+        targets[MATCHED] = EntropyMatchedTarget()
+    depths = DEPTHS if name == REGULAR else DEPTHS[1:]
+    return rerun.train(name, data=data, folds=[fold], grid=grid(rerun, targets, mixings(rerun)[name], depths))

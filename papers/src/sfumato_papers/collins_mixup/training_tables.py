@@ -10,13 +10,10 @@ from sfumato_papers.collins_mixup.run_scores import (
     FGSM,
     N_CORRUPTIONS,
     SEVERITY,
-    PublishedTable,
     Row,
     change,
     findings,
-    is_lower,
     mean_of,
-    said,
     values_of,
 )
 from sfumato_papers.collins_mixup.training import (
@@ -34,6 +31,7 @@ from sfumato_papers.collins_mixup.training import (
 )
 from sfumato_papers.finding import Statement
 from sfumato_papers.paper import Part, Rerun, Scale
+from sfumato_papers.published_table import published_tables
 
 AUGMENTED_COLUMNS = (CE, CALIBRATION, FGSM)
 REGULAR_ROW, UNIFORM, RANDOM, LINEAR = "Regular (No Aug)", "+ Uniform Labels", "+ Random Labels", "mixup Labels"
@@ -53,29 +51,7 @@ TARGETS = {
 }
 """The target behind every row but that without mixed images."""
 
-TABLE_4_1 = PublishedTable.of("""
-                    CE         Calibration  FGSM Loss
-Regular (No Aug)    2.25±0.04  0.29±0.01    14.53±0.22
-+ Uniform Labels    2.56±0.05  0.29±0.01    18.54±0.31
-+ Random Labels     2.66±0.05  0.3±0.01     19.75±0.31
-mixup Labels        2.19±0.04  0.28±0.01    14.35±0.21
-Ours (Agg, λ̄_h)     2.27±0.04  0.28±0.01    15.07±0.22
-""")
-# The thesis prints the spread of the last CE as 0.0'3 here, and as 0.03 in table 4.3.
-TABLE_4_2 = PublishedTable.of("""
-                     CE         Calibration  FGSM Loss
-mixup Labels         2.19±0.04  0.28±0.01    14.35±0.21
-Ours (Agg, λ̄_h)      2.27±0.04  0.28±0.01    15.07±0.22
-Ours (Sep, λ_h^m)    2.01±0.03  0.27±0.01    13.33±0.19
-""")
-TABLE_4_3 = PublishedTable.of("""
-                              CE         Calibration  FGSM Loss
-mixup Labels                  2.19±0.04  0.28±0.01    14.35±0.21
-Ours (Agg, λ̄_h)               2.27±0.04  0.28±0.01    15.07±0.22
-Ours (Sep, λ_h^m)             2.01±0.03  0.27±0.01    13.33±0.19
-Ours (Agg, λ̄_h with ω̄)        2.09±0.04  0.27±0.01    14.01±0.22
-Ours (Sep, λ_h^m with ω_m)    1.83±0.03  0.24±0.01    11.81±0.19
-""")
+TABLES = published_tables("collins_mixup")
 
 ABOUT_AUGMENTED = """\
 Networks learn CIFAR-10 test pictures with their hard labels, and next to them the mixed images that the 33 participants
@@ -95,19 +71,19 @@ def table_4_1(rerun: Rerun) -> Part:
     if mean_of(uniform, CE) < mean_of(linear, CE):
         after = (
             "Uniform labels, which are worse than mixup's in the published table, are better here: trained to be "
-            "unsure about all "
-            "mixed images, a small network that has learned its few items by heart is less sure of everything else."
+            "unsure about all mixed images, a small network that has learned its few items by heart is less sure of "
+            "everything else."
         )
     return Part(
         "Table 4.1",
         "Averaged human labels against mixup's, over the augmenting set",
         (
-            *findings(TABLE_4_1, (linear, regular, uniform, random, ours), AUGMENTED_COLUMNS),
+            *findings(TABLES["Table 4.1"], (linear, regular, uniform, random, ours), AUGMENTED_COLUMNS),
             Statement(
                 "averaged human labels and mixup's",
                 "are comparable in calibration and FGSM loss",
                 not any(apart[column].leaves_out_0 for column in (CALIBRATION, FGSM)),
-                f"calibration {said(apart[CALIBRATION])}, FGSM loss {said(apart[FGSM])}",
+                f"calibration {apart[CALIBRATION].signed()}, FGSM loss {apart[FGSM].signed()}",
             ),
             Statement(
                 "either mixing policy",
@@ -131,12 +107,12 @@ def table_4_2(rerun: Rerun) -> Part:
         "Table 4.2",
         "One annotator's coefficient an access against their mean",
         (
-            *findings(TABLE_4_2, (linear, ours, separate), AUGMENTED_COLUMNS),
+            *findings(TABLES["Table 4.2"], (linear, ours, separate), AUGMENTED_COLUMNS),
             Statement(
                 "separate against averaged",
                 "keeping annotators apart is better in every measure",
-                all(is_lower(each) for each in gained.values()),
-                ", ".join(f"{column} {said(each)}" for column, each in gained.items()),
+                all(each.is_below_0 for each in gained.values()),
+                ", ".join(f"{column} {each.signed()}" for column, each in gained.items()),
             ),
         ),
         about=ABOUT_AUGMENTED,
@@ -158,12 +134,12 @@ def table_4_3(rerun: Rerun) -> Part:
         "Table 4.3",
         "Labels smoothed by how sure people were",
         (
-            *findings(TABLE_4_3, shown, AUGMENTED_COLUMNS),
+            *findings(TABLES["Table 4.3"], shown, AUGMENTED_COLUMNS),
             Statement(
                 "separate with confidence against mixup's labels",
                 "leads to substantial gains in generalization, calibration and robustness",
-                all(is_lower(each) for each in gained.values()),
-                ", ".join(f"{column} {said(each)}" for column, each in gained.items()),
+                all(each.is_below_0 for each in gained.values()),
+                ", ".join(f"{column} {each.signed()}" for column, each in gained.items()),
             ),
             Statement(
                 "the best labeling",
@@ -178,9 +154,9 @@ def table_4_3(rerun: Rerun) -> Part:
         "drawn from all others.",
         scaled_down=scaled_down(rerun.scale, DEPTHS[0]),
         after="Against mixup labels that are all smoothed alike, the separate labeling with confidence differs by "
-        + ", ".join(f"{said(each)} in {column}" for column, each in controlled.items())
+        + ", ".join(f"{each.signed()} in {column}" for column, each in controlled.items())
         + "; against itself with the confidence of other judgments by "
-        + ", ".join(f"{said(each)} in {column}" for column, each in others.items())
+        + ", ".join(f"{each.signed()} in {column}" for column, each in others.items())
         + ". Below 0 is better. The first says what people add to smoothing as such, the second whether it matters "
         "*which* images they were unsure about.",
     )
@@ -200,22 +176,6 @@ COLUMNS = (CE, FGSM, CALIBRATION, CORRUPTION)
 PLAIN_MIXUP, MAX_ENT, OURS_ENT_WC, NO_MIXING = "mixup", "Mix-MaxEnt", "Ours (Ent-WC)", "no mixing"
 GRIDS = {PLAIN_MIXUP: MIXUP, MAX_ENT: MIX_MAX_ENT, OURS_ENT_WC: ENT_WC, NO_MIXING: REGULAR}
 
-TABLE_5_1 = PublishedTable.of("""
-                 CE          FGSM Loss    Calibration  Corruption CE
-mixup            1.252±0.02  10.547±0.26  0.087±0.01   1.606±0.03
-Mix-MaxEnt       1.070±0.04  6.436±0.59   0.065±0.01   1.340±0.03
-Ours (Ent-WC)    1.054±0.01  3.314±0.05   0.102±0.0    1.346±0.03
-""")
-TABLE_5_2 = PublishedTable.of("""
-                              CE          FGSM Loss    Calibration  Corruption CE
-mixup, Hard                   1.252±0.02  10.547±0.26  0.087±0.01   1.606±0.03
-mixup, Ours (Soft)            1.18±0.02   8.893±0.24   0.131±0.01   1.48±0.03
-Mix-MaxEnt, Hard              1.07±0.04   6.436±0.59   0.065±0.01   1.34±0.03
-Mix-MaxEnt, Ours (Soft)       1.019±0.02  6.013±0.59   0.054±0.01   1.252±0.02
-Ours (Ent-WC), Hard           1.054±0.01  3.314±0.05   0.102±0.0    1.346±0.03
-Ours (Ent-WC), Ours (Soft)    1.027±0.02  3.399±0.06   0.107±0.01   1.30±0.02
-""")
-
 ABOUT_MIXED = f"""\
 Every batch is mixed again. mixup draws its coefficient from Beta(1, 1), the default of its code, because the thesis
 names no other; Mix-MaxEnt from Beta(10, 10), with weight 1; Ent-WC from Beta(0.2, 0.2), with κ = 0.7. All mixing
@@ -233,18 +193,18 @@ def table_5_1(rerun: Rerun) -> Part:
         "Table 5.1",
         "Variants of the mixup algorithm",
         (
-            *findings(TABLE_5_1, tuple(rows.values()), COLUMNS),
+            *findings(TABLES["Table 5.1"], tuple(rows.values()), COLUMNS),
             Statement(
                 "Ent-WC against mixup",
                 "significantly improves generalization and robustness",
-                all(is_lower(each) for each in better.values()),
-                ", ".join(f"{column} {said(each)}" for column, each in better.items()),
+                all(each.is_below_0 for each in better.values()),
+                ", ".join(f"{column} {each.signed()}" for column, each in better.items()),
             ),
             Statement(
                 "Ent-WC against Mix-MaxEnt",
                 "is calibrated somewhat worse",
-                is_lower(worse),
-                f"Mix-MaxEnt less Ent-WC in calibration: {said(worse)}",
+                worse.is_below_0,
+                f"Mix-MaxEnt less Ent-WC in calibration: {worse.signed()}",
             ),
             Statement(
                 "natural robustness",
@@ -278,19 +238,19 @@ def table_5_2(rerun: Rerun) -> Part:
         "Table 5.2",
         "Soft endpoints against hard ones",
         (
-            *findings(TABLE_5_2, rows, COLUMNS),
+            *findings(TABLES["Table 5.2"], rows, COLUMNS),
             Statement(
                 "soft endpoints with mixup and Mix-MaxEnt",
                 "confer sizable improvements, particularly in calibration and corruption robustness",
-                all(is_lower(gained[step]) for step in steps),
-                ", ".join(f"{name} {column} {said(gained[name, column])}" for name, column in steps),
+                all(gained[step].is_below_0 for step in steps),
+                ", ".join(f"{name} {column} {gained[name, column].signed()}" for name, column in steps),
                 how="in the published table mixup's calibration gets worse by it, from 0.087 to 0.131",
             ),
             Statement(
                 "soft endpoints with Ent-WC",
                 "yield an inconclusive change",
-                not all(is_lower(gained[OURS_ENT_WC, column]) for column in COLUMNS),
-                ", ".join(f"{column} {said(gained[OURS_ENT_WC, column])}" for column in COLUMNS),
+                not all(gained[OURS_ENT_WC, column].is_below_0 for column in COLUMNS),
+                ", ".join(f"{column} {gained[OURS_ENT_WC, column].signed()}" for column in COLUMNS),
                 how="holds unless soft endpoints are shown to be better in every measure",
             ),
         ),

@@ -9,11 +9,12 @@ from sfumato.training.attacks import Attack, attack_named
 from sfumato.training.robustness_runs import AttackExperiment, run_missing
 from sfumato.training.trained_runs import CLEAN, TrainedRuns
 from sfumato_papers.chart_data import chart_columns
-from sfumato_papers.finding import Cells, Estimate, Finding, Published, Reference, Statement, published_cells
-from sfumato_papers.paper import Part, Rerun, Scale
+from sfumato_papers.finding import Estimate, Finding, Published, Reference, Statement
+from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.peterson_2019.pictures import judged, original
 from sfumato_papers.peterson_2019.protocol import BESIDE, CONTROL, HUMAN, NETWORKS, TUNING, fine_tuned, smaller
-from sfumato_papers.peterson_2019.run_scores import Scored, is_above, is_below, scored, set_beside, signed, under
+from sfumato_papers.peterson_2019.run_scores import Scored, scored, set_beside, under
+from sfumato_papers.published_table import Cells, published_tables
 
 EPS = 4 / 255
 STEPS = {Scale.SMALL: 5, Scale.CPU: 10, Scale.FULL: 20}
@@ -25,33 +26,9 @@ COLUMN = {
     "shuffled": "C10H, shuffled within category",
     "entropy-matched": "C10, smoothed to as much doubt",
 }
-_TABLE_2 = """
-               C10  C10H
-VGG            7    8
-DenseNet       17   19
-PyramidNet     22   19
-ResNet         15   23
-ResNext        25   24
-Wide ResNet    24   35
-ResNet preact  17   29
-Shake-Shake    39   39
-"""
-_TABLE_2_LOSS = """
-               C10  C10H
-VGG            7.9  4.1
-DenseNet       6.9  3.0
-PyramidNet     5.7  2.8
-ResNet         6.1  3.1
-ResNext        4.2  2.7
-Wide ResNet    4.1  2.2
-ResNet preact  6.3  2.6
-Shake-Shake    4.0  2.1
-"""
 TABLE_2: dict[str, Cells] = {
-    "Accuracy": published_cells(_TABLE_2, unit="%"),
-    "Crossentropy": published_cells(_TABLE_2_LOSS),
+    what: published_tables("peterson_2019")[f"Table 2: {what}"].cells for what in ("Accuracy", "Crossentropy")
 }
-"""Accuracy and crossentropy after FGSM attacks, by architecture and labels."""
 ROUGHLY_HALF = max(
     figure.value / TABLE_2["Crossentropy"][row, "C10"].value
     for (row, column), figure in TABLE_2["Crossentropy"].items()
@@ -114,8 +91,8 @@ def _statements(found: Scored, condition: str, network: str) -> list[Statement]:
         Statement(
             f"{row}: loss",
             "Using human labels always results in lower (better) crossentropy.",
-            holds=is_below(lower),
-            ours=f"{signed(lower, 2)}; before the attack {signed(before, 2)}",
+            holds=lower.is_below_0,
+            ours=f"{lower.signed(2)}; before the attack {before.signed(2)}",
         ),
         Statement(
             f"{row}: half the loss",
@@ -127,8 +104,8 @@ def _statements(found: Scored, condition: str, network: str) -> list[Statement]:
         Statement(
             f"{row}: accuracy",
             "For five out of eight architectures, accuracy also improves when using human soft targets.",
-            holds=is_above(better),
-            ours=f"{signed(better, 1)} points",
+            holds=better.is_above_0,
+            ours=f"{better.signed(1)} points",
         ),
     ]
 
@@ -191,8 +168,8 @@ def _iterated(found: Scored, network: str, steps: int) -> list[Statement]:
         Statement(
             f"{BESIDE[network]}: slower",
             "Successive iterations increase crossentropy, but more slowly after soft-label fine-tuning.",
-            holds=is_below(last) and gained[HUMAN] < gained[CONTROL] and min(gained.values()) > 0,
-            ours=f"after {steps} iterations {signed(last, 2)}; "
+            holds=last.is_below_0 and gained[HUMAN] < gained[CONTROL] and min(gained.values()) > 0,
+            ours=f"after {steps} iterations {last.signed(2)}; "
             f"risen by {gained[HUMAN]:.2f} against {gained[CONTROL]:.2f}",
         ),
         Statement(
@@ -204,21 +181,16 @@ def _iterated(found: Scored, network: str, steps: int) -> list[Statement]:
     ]
 
 
+@once
 def _under(rerun: Rerun, name: str, attack: Attack) -> tuple[Scored, str]:
     """Figures before the attack and after each of its steps, and what its last step is called."""
-
-    def measured() -> tuple[Scored, str]:
-        folder = fine_tuned(rerun)
-        runs = tuple(run for run in TrainedRuns.in_folder(folder).runs if run.metadata["target"] in ATTACKED)
-        output, inputs = folder.parent / f"tuned-{name}", judged(rerun)
-        attacking = AttackExperiment(runs, output, attack, inputs, device=rerun.device)
-        run_missing(attacking, processes=rerun.processes)
-        predicted, hard = read_runs(output), original(inputs)
-        conditions = [CLEAN, *(attacking.name_of(step) for step in range(1, attack.n_steps + 1))]
-        sets = {
-            each: scored(under(predicted, each), hard, (AccuracyOriginal(), CrossEntropy()), original=hard)
-            for each in conditions
-        }
-        return Scored(sets), conditions[-1]
-
-    return rerun.once(name, measured)
+    folder = fine_tuned(rerun)
+    runs = tuple(run for run in TrainedRuns.in_folder(folder).runs if run.metadata["target"] in ATTACKED)
+    output, inputs = folder.parent / f"tuned-{name}", judged(rerun)
+    attacking = AttackExperiment(runs, output, attack, inputs, device=rerun.device)
+    run_missing(attacking, processes=rerun.processes)
+    predicted, hard = read_runs(output), original(inputs)
+    conditions = [CLEAN, *(attacking.name_of(step) for step in range(1, attack.n_steps + 1))]
+    metrics = (AccuracyOriginal(), CrossEntropy())
+    sets = {each: scored(under(predicted, each), hard, metrics, original=hard) for each in conditions}
+    return Scored(sets), conditions[-1]

@@ -39,19 +39,10 @@ from sfumato.training.targets import (
 from sfumato.training.trained_runs import CLEAN, TrainedRuns
 from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Statement
-from sfumato_papers.paper import BEYOND, Part, Rerun, Scale
+from sfumato_papers.paper import BEYOND, Part, Rerun, Scale, once
 from sfumato_papers.peterson_2019.pictures import original
 from sfumato_papers.peterson_2019.protocol import ALPHA, CONTROL, HUMAN, MIXUP
-from sfumato_papers.peterson_2019.run_scores import (
-    Scored,
-    difference,
-    is_above,
-    is_below,
-    scored,
-    set_beside,
-    signed,
-    under,
-)
+from sfumato_papers.peterson_2019.run_scores import Scored, scored, set_beside, under
 
 NETWORK = "lenet"
 N_LEARNT = {Scale.SMALL: 2000, Scale.CPU: 7000, Scale.FULL: 7000}
@@ -75,9 +66,9 @@ def fashion_grid(scale: Scale, device: str = "cpu") -> Grid:
     return Grid(TARGETS, {NETWORK: LeNet()}, tuple(range(scale.of(SEEDS))), recipe, device=device)
 
 
+@once
 def _pictures(rerun: Rerun) -> Inputs:
-    people = rerun.data.fashion_mnist_h
-    return rerun.once("fashion", lambda: rerun.data.pictures("fashion-mnist", "test.npz", classes=people.classes))
+    return rerun.data.pictures("fashion-mnist", "test.npz", classes=rerun.data.fashion_mnist_h.classes)
 
 
 def _trained(rerun: Rerun) -> Path:
@@ -91,50 +82,35 @@ def _trained(rerun: Rerun) -> Path:
     return folder
 
 
+@once
 def on_held_out(rerun: Rerun) -> Scored:
     """Held-out pictures against people and against original labels, and with noise against people."""
-
-    def measured() -> Scored:
-        folder, inputs, people = _trained(rerun), _pictures(rerun), rerun.data.fashion_mnist_h
-        output = folder.parent / "fashion-noise"
-        noise = corruptions_for(inputs, [GaussianNoise()], rerun.scale.of(SEVERITIES))[1:]
-        ready = TrainedRuns.in_folder(folder).runs
-        run_missing(ShiftExperiment(ready, output, inputs, noise, device=rerun.device), processes=rerun.processes)
-        runs, noisy, hard = read_runs(folder), read_runs(output), original(inputs)
-        metrics = (
-            CrossEntropy(),  Accuracy(), SecondBestAccuracy(), ConfidenceWhenRight(),
-            ConfidenceWhenWrong(),
-        )  # fmt: skip
-        return Scored(
-            {
-                "people": scored(runs, people, metrics),
-                "original": scored(runs, hard, (CrossEntropy(), AccuracyOriginal()), original=hard),
-            }
-            | {each.name: scored(under(noisy, each.name), people, (CrossEntropy(), Accuracy())) for each in noise}
-        )
-
-    return rerun.once("fashion scored", measured)
+    folder, inputs, people = _trained(rerun), _pictures(rerun), rerun.data.fashion_mnist_h
+    output = folder.parent / "fashion-noise"
+    noise = corruptions_for(inputs, [GaussianNoise()], rerun.scale.of(SEVERITIES))[1:]
+    ready = TrainedRuns.in_folder(folder).runs
+    run_missing(ShiftExperiment(ready, output, inputs, noise, device=rerun.device), processes=rerun.processes)
+    runs, noisy, hard = read_runs(folder), read_runs(output), original(inputs)
+    metrics = (CrossEntropy(), Accuracy(), SecondBestAccuracy(), ConfidenceWhenRight(), ConfidenceWhenWrong())
+    found = {
+        "people": scored(runs, people, metrics),
+        "original": scored(runs, hard, (CrossEntropy(), AccuracyOriginal()), original=hard),
+    }
+    for each in noise:
+        found[each.name] = scored(under(noisy, each.name), people, (CrossEntropy(), Accuracy()))
+    return Scored(found)
 
 
+@once
 def under_attack(rerun: Rerun) -> tuple[Scored, str]:
     """Original labels before and after FGSM, and what the attack is called."""
-
-    def measured() -> tuple[Scored, str]:
-        folder, inputs = _trained(rerun), _pictures(rerun)
-        output, hard = folder.parent / "fashion-fgsm", original(inputs)
-        attacking = AttackExperiment(
-            TrainedRuns.in_folder(folder).runs,
-            output,
-            attack_named("fgsm", {"eps": 4 / 255}),
-            inputs,
-            device=rerun.device,
-        )
-        run_missing(attacking, processes=rerun.processes)
-        runs, name = read_runs(output), attacking.name_of(1)
-        metrics = (AccuracyOriginal(), CrossEntropy())
-        return Scored({each: scored(under(runs, each), hard, metrics, original=hard) for each in (CLEAN, name)}), name
-
-    return rerun.once("fashion attacked", measured)
+    folder, inputs = _trained(rerun), _pictures(rerun)
+    output, hard, fgsm = folder.parent / "fashion-fgsm", original(inputs), attack_named("fgsm", {"eps": 4 / 255})
+    attacking = AttackExperiment(TrainedRuns.in_folder(folder).runs, output, fgsm, inputs, device=rerun.device)
+    run_missing(attacking, processes=rerun.processes)
+    runs, name = read_runs(output), attacking.name_of(1)
+    metrics = (AccuracyOriginal(), CrossEntropy())
+    return Scored({each: scored(under(runs, each), hard, metrics, original=hard) for each in (CLEAN, name)}), name
 
 
 ROWS = {
@@ -176,7 +152,7 @@ def fashion(rerun: Rerun) -> Part:
         for (on, metric), column in COLUMNS.items()
     ]
     over = [found.of("people", NETWORK, target, "cross_entropy").values() for target in ROWS]
-    shown = [(row, Estimate.over_seeds(list(values))) for row, values in zip(ROWS.values(), over, strict=True)]
+    shown = [(row, Estimate.over_seeds(values)) for row, values in zip(ROWS.values(), over, strict=True)]
     return Part(
         BEYOND,
         "Fashion-MNIST-H: fit to people and generalization",
@@ -217,14 +193,14 @@ def fashion_attacked(rerun: Rerun) -> Part:
             Statement(
                 "Loss under attack",
                 "Using human labels always results in lower (better) crossentropy.",
-                holds=is_below(lower[CONTROL]),
-                ours=signed(lower[CONTROL], 2),
+                holds=lower[CONTROL].is_below_0,
+                ours=lower[CONTROL].signed(2),
             ),
             Statement(
                 "Accuracy under attack",
                 "Accuracy also improves when using human soft targets.",
-                holds=is_above(better),
-                ours=f"{signed(better, 1)} points",
+                holds=better.is_above_0,
+                ours=f"{better.signed(1)} points",
             ),
             *(
                 set_beside(
@@ -243,10 +219,10 @@ def _statements(found: Scored) -> list[Statement]:
         return found.less(on, NETWORK, target, baseline, metric)
 
     def below(target: str, *baselines: str) -> bool:
-        return all(is_below(less(target, each)) for each in baselines)
+        return all(less(target, each).is_below_0 for each in baselines)
 
     def said(target: str, *baselines: str) -> str:
-        return "; ".join(f"less {each}: {signed(less(target, each))}" for each in baselines)
+        return "; ".join(f"less {each}: {less(target, each).signed()}" for each in baselines)
 
     wrong, right = (less(HUMAN, CONTROL, f"confidence_when_{each}") for each in ("wrong", "right"))
     second = less(HUMAN, CONTROL, "second_best_accuracy")
@@ -267,20 +243,20 @@ def _statements(found: Scored) -> list[Statement]:
                   holds=below(MIXUP, CONTROL) and all(below(each, MIXUP) for each in human),
                   ours=f"mixup {said(MIXUP, CONTROL)}; " + "; ".join(f"{each} {said(each, MIXUP)}" for each in human)),
         Statement("Second best accuracy", "Soft labels show significant boosts in second best accuracy.",
-                  holds=is_above(second), ours=signed(second)),
+                  holds=second.is_above_0, ours=second.signed()),
         Statement("When incorrect", "Soft-label models are far less confident when incorrect.",
-                  holds=is_below(wrong), ours=signed(wrong)),
+                  holds=wrong.is_below_0, ours=wrong.signed()),
         Statement("When correct", "They are only slightly less confident when correct.",
-                  holds=is_below(wrong) and abs(right.value) < abs(wrong.value),
-                  ours=f"{signed(right)}, against {wrong.value:+.3f} when incorrect",
+                  holds=wrong.is_below_0 and abs(right.value) < abs(wrong.value),
+                  ours=f"{right.signed()}, against {wrong.value:+.3f} when incorrect",
                   how="slightly: by less than when incorrect"),
         Statement("Accuracy", "No loss in accuracy when using human labels.",
-                  holds=not is_below(original_gain),
-                  ours=f"original labels {signed(original_gain)}; people's first choice {signed(agreed)}",
+                  holds=not original_gain.is_below_0,
+                  ours=f"original labels {original_gain.signed()}; people's first choice {agreed.signed()}",
                   how="of original labels, which people's first choice is on 82% of the pictures"),
         Statement("Distance", "The gain increases as test pictures move away from those learned.",
-                  holds=is_above(_growth(found, noisiest)),
-                  ours=f"gain in crossentropy under {noisiest} less gain without: {signed(_growth(found, noisiest))}",
+                  holds=_growth(found, noisiest).is_above_0,
+                  ours=f"gain in crossentropy under {noisiest} less gain without: {_growth(found, noisiest).signed()}",
                   how="noise on the held-out pictures, for other test sets"),
     ]  # fmt: skip
 
@@ -291,7 +267,7 @@ def _growth(found: Scored, noisy: str) -> Estimate:
     for on in (noisy, "people"):
         human, control = (found.of(on, NETWORK, each, "cross_entropy") for each in (HUMAN, CONTROL))
         saved.append({seed: control[seed] - human[seed] for seed in human})
-    return difference(*saved)
+    return Estimate.paired(*saved)
 
 
 def _smaller(scale: Scale) -> str:

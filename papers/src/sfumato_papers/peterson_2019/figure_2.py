@@ -14,21 +14,12 @@ from sfumato.reporting.charts import Field, bars
 from sfumato.training.robustness_runs import ShiftExperiment, run_missing
 from sfumato.training.trained_runs import TrainedRuns
 from sfumato_papers.chart_data import interval_chart
-from sfumato_papers.finding import Change, Estimate, Finding, Published, Reference, Statement, published_cells
-from sfumato_papers.paper import Part, Rerun
+from sfumato_papers.finding import Change, Estimate, Finding, Published, Reference, Statement
+from sfumato_papers.paper import Part, Rerun, once
 from sfumato_papers.peterson_2019.pictures import NEEDS, elsewhere, judged, original
 from sfumato_papers.peterson_2019.protocol import CONTROL, FROM_SCRATCH, HUMAN, TRAINING, from_scratch, smaller
-from sfumato_papers.peterson_2019.run_scores import (
-    ACROSS,
-    Scored,
-    difference,
-    is_above,
-    is_below,
-    scored,
-    set_beside,
-    signed,
-    under,
-)
+from sfumato_papers.peterson_2019.run_scores import ACROSS, Scored, scored, set_beside, under
+from sfumato_papers.published_table import published_tables
 
 
 def pairs_of_bars(
@@ -38,7 +29,7 @@ def pairs_of_bars(
 
     Lines are the 95% interval for another training. `value` names the column `value`.
     """
-    rows = [(group, labels, Estimate.over_seeds(list(values.values()))) for group, labels, values in shown]
+    rows = [(group, labels, Estimate.over_seeds(values.values())) for group, labels, values in shown]
     caption = f"{caption} Lines: 95% for another training."
     return interval_chart(bars, name, title, caption, rows, ("of", "labels"), value)
 
@@ -53,14 +44,8 @@ LABELS = {
     "shuffled": "human labels, shuffled within category",
     "entropy-matched": "smoothed to as much doubt",
 }
-PUBLISHED = published_cells("""
-                            accuracy, %   crossentropy
-CIFAR10, control            83.5          0.7
-CIFAR10, human labels       84.5          0.5
-ImageNet-Far, control       49.4          2.9
-ImageNet-Far, human labels  51.4          1.8
-""")
-"""From the text of Section 5.2; the figure itself gives no numbers."""
+PUBLISHED = published_tables("peterson_2019")["Figure 2"].cells
+"""From the text; the figure itself gives no numbers."""
 SECOND_BEST = Published("5", "%")
 """How much better people's labels make the second choice, on average."""
 ABOUT = """
@@ -95,31 +80,24 @@ def figure_2(rerun: Rerun) -> Part:
     )
 
 
+@once
 def generalization(rerun: Rerun) -> Scored:
     """Every test set scored, with the held-out pictures against hard and against people's labels."""
-
-    def measured() -> Scored:
-        folder = from_scratch(rerun)
-        output = folder.parent / "scratch-elsewhere"
-        sets = elsewhere(rerun, with_training_set=True)
-        ready = TrainedRuns.in_folder(folder).runs
-        run_missing(ShiftExperiment(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
-        held_out, away = read_runs(folder), read_runs(output)
-        metrics = (AccuracyOriginal(), CrossEntropy())
-        hard = original(judged(rerun))
-        return Scored(
-            {
-                HELD_OUT: scored(held_out, hard, metrics, original=hard),
-                "people": scored(held_out, rerun.data.cifar_10h, (SecondBestAccuracy(),)),
-                "people, as published": scored(held_out, rerun.data.cifar_10h, (SecondBestAccuracy("published"),)),
-            }
-            | {
-                name: scored(under(away, name), original(inputs), metrics, original=original(inputs))
-                for name, inputs in sets.items()
-            }
-        )
-
-    return rerun.once("generalization", measured)
+    folder = from_scratch(rerun)
+    output = folder.parent / "scratch-elsewhere"
+    sets = elsewhere(rerun, with_training_set=True)
+    ready = TrainedRuns.in_folder(folder).runs
+    run_missing(ShiftExperiment(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
+    held_out, away = read_runs(folder), read_runs(output)
+    metrics, people, hard = (AccuracyOriginal(), CrossEntropy()), rerun.data.cifar_10h, original(judged(rerun))
+    found = {
+        HELD_OUT: scored(held_out, hard, metrics, original=hard),
+        "people": scored(held_out, people, (SecondBestAccuracy(),)),
+        "people, as published": scored(held_out, people, (SecondBestAccuracy("published"),)),
+    }
+    for name, inputs in sets.items():
+        found[name] = scored(under(away, name), original(inputs), metrics, original=original(inputs))
+    return Scored(found)
 
 
 def _sets(found: Scored) -> list[str]:
@@ -188,21 +166,21 @@ def _statements(found: Scored) -> list[Statement]:
             "Accuracy",
             "Accuracy was higher using human labels for every dataset.",
             how=f"of the paper's five, the {len(names)} that are at hand",
-            holds=all(map(is_above, better.values())),
-            ours="; ".join(f"{name} {signed(each, 1)} points" for name, each in better.items()),
+            holds=all(each.is_above_0 for each in better.values()),
+            ours="; ".join(f"{name} {each.signed(1)} points" for name, each in better.items()),
         ),
         Statement(
             "Crossentropy",
             "Loss was lower using human labels for every dataset.",
-            holds=all(map(is_below, closer.values())),
-            ours="; ".join(f"{name} {signed(each)}" for name, each in closer.items()),
+            holds=all(each.is_below_0 for each in closer.values()),
+            ours="; ".join(f"{name} {each.signed()}" for name, each in closer.items()),
         ),
         *(
             Statement(
                 f"Gain in {what} with distance",
                 "The gain increases as test datasets become increasingly out-of-training-distribution.",
-                holds=is_above(apart),
-                ours=f"gain on {far} less gain on {near}: {signed(apart, places)}",
+                holds=apart.is_above_0,
+                ours=f"gain on {far} less gain on {near}: {apart.signed(places)}",
             )
             for what, places, apart in (
                 ("accuracy", 1, _growth(found, "accuracy_original", near, far, 100.0)),
@@ -218,7 +196,7 @@ def _growth(found: Scored, metric: str, near: str, far: str, times: float) -> Es
     for name in (far, near):
         human, control = (found.of(name, ACROSS, each, metric, times=times) for each in (HUMAN, CONTROL))
         gains.append({seed: human[seed] - control[seed] for seed in human})
-    return difference(*gains)
+    return Estimate.paired(*gains)
 
 
 def _charts(found: Scored) -> tuple[Chart, ...]:

@@ -15,10 +15,10 @@ from sfumato.evaluation.metrics import (
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field
 from sfumato_papers.finding import Estimate, Finding, Statement
-from sfumato_papers.paper import Part, Rerun
+from sfumato_papers.paper import Part, Rerun, once
 from sfumato_papers.peterson_2019.figure_2 import LABELS, pairs_of_bars
 from sfumato_papers.peterson_2019.protocol import CONTROL, FROM_SCRATCH, HUMAN, TRAINING, from_scratch, smaller
-from sfumato_papers.peterson_2019.run_scores import ACROSS, Scored, is_below, scored, set_beside, signed
+from sfumato_papers.peterson_2019.run_scores import ACROSS, Scored, scored, set_beside
 
 RIGHT, WRONG = "confidence_when_right", "confidence_when_wrong"
 COLUMNS = {
@@ -67,15 +67,13 @@ def figure_3(rerun: Rerun) -> Part:
     )
 
 
+@once
 def _fit(rerun: Rerun) -> Scored:
-    def measured() -> Scored:
-        metrics = (
-            ConfidenceWhenRight(), ConfidenceWhenWrong(), KLDivergence(), JSD(), TotalVariation(), EntropySpearman(),
-            Accuracy(),
-        )  # fmt: skip
-        return Scored({"people": scored(read_runs(from_scratch(rerun)), rerun.data.cifar_10h, metrics)})
-
-    return rerun.once("fit to people", measured)
+    metrics = (
+        ConfidenceWhenRight(), ConfidenceWhenWrong(), KLDivergence(), JSD(), TotalVariation(), EntropySpearman(),
+        Accuracy(),
+    )  # fmt: skip
+    return Scored({"people": scored(read_runs(from_scratch(rerun)), rerun.data.cifar_10h, metrics)})
 
 
 def _statements(found: Scored) -> list[Statement]:
@@ -87,27 +85,29 @@ def _statements(found: Scored) -> list[Statement]:
         Statement(
             "(A) When incorrect",
             "Soft-label models are far less confident when incorrect than hard-label controls.",
-            holds=is_below(wrong),
-            ours=signed(wrong),
+            holds=wrong.is_below_0,
+            ours=wrong.signed(),
         ),
         Statement(
             "(A) When correct",
             "They are only slightly less confident when correct.",
-            holds=is_below(wrong) and abs(right.value) < abs(wrong.value),
-            ours=f"{signed(right)}, against {wrong.value:+.3f} when incorrect",
+            holds=wrong.is_below_0 and abs(right.value) < abs(wrong.value),
+            ours=f"{right.signed()}, against {wrong.value:+.3f} when incorrect",
             how="slightly: by less than when incorrect",
         ),
         Statement(
             "(B) Fit to people",
             "Soft label training yields predictions that distribute probability mass more like people.",
-            holds=all(is_below(less(metric)) for metric in AWAY),
-            ours="; ".join(f"{COLUMNS[metric].removesuffix(' from people')} {signed(less(metric))}" for metric in AWAY),
+            holds=all(less(metric).is_below_0 for metric in AWAY),
+            ours="; ".join(
+                f"{COLUMNS[metric].removesuffix(' from people')} {less(metric).signed()}" for metric in AWAY
+            ),
         ),
         Statement(
             "(B) Same top choice",
             "... with the same top choice.",
-            holds=not is_below(less("accuracy")),
-            ours=f"same first choice as people {signed(less('accuracy'))}",
+            holds=not less("accuracy").is_below_0,
+            ours=f"same first choice as people {less('accuracy').signed()}",
             how="not shown to be less often people's",
         ),
     ]

@@ -12,7 +12,7 @@ from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.item_join import join_items
 from sfumato.training.splits import Fold, KFold
 from sfumato.training.training_set import TrainingSet
-from sfumato_papers.paper import Rerun, Scale
+from sfumato_papers.paper import Rerun, Scale, once
 
 FILE = ("cifar10-model-predictions", "probs.npz")
 RELEASED = {"ResNet": "resnet_110", "ResNet preact": "preresnet_110", "DenseNet": "densenet_bc_L190_k40"}
@@ -23,16 +23,14 @@ NOT_THE_PAPERS = "three networks that others trained for eight of the paper's, e
 """Why no figure of theirs can be expected to be the paper's own."""
 
 
+@once
 def released(rerun: Rerun) -> dict[str, SoftLabels]:
-    def read() -> dict[str, SoftLabels]:
-        people = rerun.data.cifar_10h
-        items = people.items.to_pylist()
-        with np.load(rerun.data.path(*FILE)) as file:
-            probs = {name: _normalised(file[key]) for name, key in RELEASED.items()}
-        probs[ENSEMBLE] = np.mean(list(probs.values()), axis=0)
-        return {name: SoftLabels.from_numpy(items, each, people.classes, 0) for name, each in probs.items()}
-
-    return rerun.once("released", read)
+    people = rerun.data.cifar_10h
+    items = people.items.to_pylist()
+    with np.load(rerun.data.path(*FILE)) as file:
+        probs = {name: _normalised(file[key]) for name, key in RELEASED.items()}
+    probs[ENSEMBLE] = np.mean(list(probs.values()), axis=0)
+    return {name: SoftLabels.from_numpy(items, each, people.classes, 0) for name, each in probs.items()}
 
 
 def teachers(rerun: Rerun) -> list[SoftLabels]:
@@ -65,16 +63,16 @@ NEEDS = {
 }
 
 
+@once
 def judged(rerun: Rerun) -> Inputs:
     """The 10,000 pictures that people judged, CIFAR-10's test set."""
-    people = rerun.data.cifar_10h
-    return rerun.once("judged", lambda: rerun.data.pictures("cifar10-test", "images.npz", classes=people.classes))
+    return rerun.data.pictures("cifar10-test", "images.npz", classes=rerun.data.cifar_10h.classes)
 
 
+@once
 def cifar_10h(rerun: Rerun) -> TrainingSet:
     """The same with all that is known of them: people's labels, CIFAR-10's, and what three large networks predict."""
-    people = rerun.data.cifar_10h
-    return rerun.once("cifar-10h", lambda: join_items(judged(rerun), people=people, teachers=teachers(rerun)))
+    return join_items(judged(rerun), people=rerun.data.cifar_10h, teachers=teachers(rerun))
 
 
 def folds(rerun: Rerun) -> Sequence[Fold]:
@@ -86,32 +84,26 @@ def folds(rerun: Rerun) -> Sequence[Fold]:
     return [Fold(0, np.sort(learnt[some[0]]), np.sort(held_out[some[1]]))]
 
 
+@once
 def pretraining_set(rerun: Rerun) -> TrainingSet:
     """Pictures of CIFAR-10's training set with their hard labels."""
-
-    def read() -> TrainingSet:
-        classes = rerun.data.cifar_10h.classes
-        pictures = rerun.data.pictures(*rerun.scale.of(BEFORE), classes=classes)
-        return join_items(_some(pictures, rerun.scale.of(N_BEFORE)), classes=classes)
-
-    return rerun.once("pretraining", read)
+    classes = rerun.data.cifar_10h.classes
+    pictures = rerun.data.pictures(*rerun.scale.of(BEFORE), classes=classes)
+    return join_items(_some(pictures, rerun.scale.of(N_BEFORE)), classes=classes)
 
 
+@once
 def elsewhere(rerun: Rerun, *, with_training_set: bool) -> dict[str, Inputs]:
     """Test sets from elsewhere, the nearest first; CIFAR-10's training pictures only for networks that were not trained
     on them."""
-
-    def read() -> dict[str, Inputs]:
-        classes = rerun.data.cifar_10h.classes
-        found = {"CIFAR10": rerun.data.pictures(*rerun.scale.of(BEFORE), classes=classes)}
-        for name, parts in OPTIONAL.items():
-            if rerun.data.folder.joinpath(*parts).exists():
-                found[name] = rerun.data.pictures(*parts, classes=classes)
-        found["CINIC10"] = _from_imagenet(rerun, classes)
-        return {name: _some(inputs, rerun.scale.of(N_ELSEWHERE)) for name, inputs in found.items()}
-
-    sets = rerun.once("elsewhere", read)
-    return {name: inputs for name, inputs in sets.items() if with_training_set or name != "CIFAR10"}
+    classes, found = rerun.data.cifar_10h.classes, {}
+    if with_training_set:
+        found["CIFAR10"] = rerun.data.pictures(*rerun.scale.of(BEFORE), classes=classes)
+    for name, parts in OPTIONAL.items():
+        if rerun.data.folder.joinpath(*parts).exists():
+            found[name] = rerun.data.pictures(*parts, classes=classes)
+    found["CINIC10"] = _from_imagenet(rerun, classes)
+    return {name: _some(inputs, rerun.scale.of(N_ELSEWHERE)) for name, inputs in found.items()}
 
 
 def original(inputs: Inputs) -> SoftLabels:

@@ -24,7 +24,7 @@ from sfumato.training.robustness_runs import ShiftExperiment, run_missing
 from sfumato.training.run_folder import PREDICTIONS
 from sfumato.training.trained_runs import TrainedRuns, path_name
 from sfumato_papers.finding import Estimate, Finding
-from sfumato_papers.paper import Rerun
+from sfumato_papers.paper import Rerun, once
 from sfumato_papers.peterson_2019.pictures import elsewhere, judged, original
 from sfumato_papers.peterson_2019.protocol import NETWORKS, fine_tuned, seeds
 
@@ -51,8 +51,7 @@ class Scored:
 
     def less(self, on: str, network: str, target: str, baseline: str, metric: str, *, times: float = 1.0) -> Estimate:
         """How `target` differs from `baseline`, paired by seed."""
-        one, other = (self.of(on, network, each, metric, times=times) for each in (target, baseline))
-        return difference(one, other)
+        return Estimate.paired(*(self.of(on, network, each, metric, times=times) for each in (target, baseline)))
 
     def mean(self, on: str, network: str, target: str, metric: str, *, times: float = 1.0) -> float:
         values = self.of(on, network, target, metric, times=times)
@@ -64,11 +63,6 @@ def scored(
 ) -> RunMeasurements:
     """The metrics of `runs` against `labels`, which are people's or the original ones."""
     return measure_runs(runs, people=labels, original=original, metrics=metrics, resamples=RESAMPLES)
-
-
-def difference(one: Mapping[int, float], other: Mapping[int, float]) -> Estimate:
-    """The first less the second over the seeds that both have, with the interval for another training."""
-    return Estimate.over_seeds([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())])
 
 
 def under(runs: Sequence[RunPredictions], condition: str) -> list[RunPredictions]:
@@ -93,49 +87,33 @@ def set_beside(row: str, column: str, found: Estimate, *, places: int = 3) -> Fi
     return Finding(row, column, None, found, how="difference, paired by seed", places=places)
 
 
-def signed(found: Estimate, places: int = 3) -> str:
-    """`-0.223 (-0.250 to -0.196)`."""
-    return f"{found.value:+.{places}f} ({found.low:+.{places}f} to {found.high:+.{places}f})"
-
-
-def is_below(found: Estimate) -> bool:
-    return found.leaves_out_0 and found.value < 0
-
-
-def is_above(found: Estimate) -> bool:
-    return found.leaves_out_0 and found.value > 0
-
-
 PEOPLE, HARD = "c10H", "c10"
 """Held-out pictures, against people's labels and against those they came with."""
 ENSEMBLE = "ensemble"
 """The target of the mean of pretrained networks."""
 
 
+@once
 def tuned(rerun: Rerun) -> Scored:
     """The fine-tuned and pretrained networks, on held-out pictures and elsewhere."""
-
-    def measured() -> Scored:
-        folder = fine_tuned(rerun)
-        output = folder.parent / "tuned-elsewhere"
-        sets = elsewhere(rerun, with_training_set=False)
-        ready = TrainedRuns.in_folder(folder).runs
-        run_missing(ShiftExperiment(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
-        held_out, away = read_runs(folder), read_runs(output)
-        names, hard = tuple(rerun.scale.of(NETWORKS)), original(judged(rerun))
-        before = pretrained(folder, names, seeds(rerun.scale), held_out[0].predictions)
-        together = [*before, *held_out, *_ensembles(before, names)]
-        found = {
-            PEOPLE: scored(together, rerun.data.cifar_10h, (CrossEntropy(),)),
-            HARD: scored(together, hard, (CrossEntropy(), AccuracyOriginal()), original=hard),
-        }
-        for name, inputs in sets.items():
-            runs = under(away, name)
-            first = pretrained(output / path_name(name), names, seeds(rerun.scale), runs[0].predictions)
-            found[name] = scored([*first, *runs], original(inputs), (CrossEntropy(),))
-        return Scored(found)
-
-    return rerun.once("tuned", measured)
+    folder = fine_tuned(rerun)
+    output = folder.parent / "tuned-elsewhere"
+    sets = elsewhere(rerun, with_training_set=False)
+    ready = TrainedRuns.in_folder(folder).runs
+    run_missing(ShiftExperiment(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
+    held_out, away = read_runs(folder), read_runs(output)
+    names, hard = tuple(rerun.scale.of(NETWORKS)), original(judged(rerun))
+    before = pretrained(folder, names, seeds(rerun.scale), held_out[0].predictions)
+    together = [*before, *held_out, *_ensembles(before, names)]
+    found = {
+        PEOPLE: scored(together, rerun.data.cifar_10h, (CrossEntropy(),)),
+        HARD: scored(together, hard, (CrossEntropy(), AccuracyOriginal()), original=hard),
+    }
+    for name, inputs in sets.items():
+        runs = under(away, name)
+        first = pretrained(output / path_name(name), names, seeds(rerun.scale), runs[0].predictions)
+        found[name] = scored([*first, *runs], original(inputs), (CrossEntropy(),))
+    return Scored(found)
 
 
 def _ensembles(runs: list[RunPredictions], networks: tuple[str, ...]) -> list[RunPredictions]:

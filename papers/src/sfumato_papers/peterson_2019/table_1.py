@@ -8,11 +8,12 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, dots
 from sfumato.training.grid import PRETRAINED
 from sfumato_papers.chart_data import interval_chart
-from sfumato_papers.finding import Cells, Estimate, Finding, Published, Reference, Statement, published_cells
+from sfumato_papers.finding import Estimate, Finding, Reference, Statement
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.peterson_2019.pictures import NEEDS
 from sfumato_papers.peterson_2019.protocol import BESIDE, CONTROL, HUMAN, MIXUP, NETWORKS, TUNING, smaller
-from sfumato_papers.peterson_2019.run_scores import ENSEMBLE, HARD, PEOPLE, Scored, is_below, set_beside, signed, tuned
+from sfumato_papers.peterson_2019.run_scores import ENSEMBLE, HARD, PEOPLE, Scored, set_beside, tuned
+from sfumato_papers.published_table import Cells, published_tables
 
 TRAINED, CONTROL_ROW = "Trained CIFAR10", "FT CIFAR10"
 MIXUP_ROW = "FT CIFAR10 with mixup"
@@ -22,43 +23,10 @@ SAMPLED_ROW = "FT CIFAR10H sampled hard targets"
 COLUMNS = ("c10H", "c10", "v4", "v6")
 
 TABLE_1: dict[str, Cells] = {
-    "ResNet": published_cells("""
-                                      c10H  c10   v4    v6
-Trained CIFAR10                       0.82  0.25  0.84  0.82
-FT CIFAR10                            0.57  0.19  0.60  0.58
-"""),
-    "ResNet preact": published_cells("""
-                                      c10H  c10   v4    v6
-Trained CIFAR10                       0.75  0.20  0.69  0.66
-FT CIFAR10                            0.65  0.19  0.61  0.59
-FT CIFAR10 with mixup                 0.40  0.18  0.45  0.43
-FT CIFAR10H category soft targets     0.44  0.23  0.47  0.46
-FT CIFAR10H soft targets              0.35  0.21  0.49  0.48
-FT CIFAR10H sampled hard targets      0.34  0.19  0.42  0.41
-"""),
-    "VGG": published_cells("""
-                                      c10H  c10   v4    v6
-Trained CIFAR10                       0.71  0.26  0.79  0.76
-FT CIFAR10                            0.54  0.20  0.62  0.59
-FT CIFAR10 with mixup                 0.47  0.20  0.56  0.53
-FT CIFAR10H category soft targets     0.42  0.22  0.51  0.49
-FT CIFAR10H soft targets              0.34  0.21  0.49  0.48
-FT CIFAR10H sampled hard targets      0.35  0.21  0.49  0.47
-"""),
-    "DenseNet": published_cells("""
-                                      c10H  c10   v4    v6
-Trained CIFAR10                       0.61  0.15  0.54  0.54
-FT CIFAR10                            0.59  0.14  0.51  0.50
-FT CIFAR10 with mixup                 0.36  0.13  0.43  0.42
-FT CIFAR10H category soft targets     0.39  0.18  0.42  0.42
-FT CIFAR10H soft targets              0.32  0.17  0.40  0.40
-FT CIFAR10H sampled hard targets      0.31  0.16  0.40  0.39
-"""),
+    name: published_tables("peterson_2019")[f"Table 1: {name}"].cells
+    for name in ("ResNet", "ResNet preact", "VGG", "DenseNet")
 }
-"""By architecture. Of ResNet only two rows can be read with certainty in the text this was taken from; of PyramidNet,
-ResNext, Wide ResNet and Shake-Shake no row can be distinguished from its neighbors."""
-
-
+"""By architecture."""
 ELSEWHERE = {"v4": "CIFAR10.1v4", "v6": "CIFAR10.1v6", "CINIC10": "CINIC10"}
 """Columns, and the test sets they are about; the last is ours."""
 ROWS = {
@@ -153,7 +121,7 @@ def _statements(found: Scored, network: str, suffix: str) -> list[Statement]:
         return found.less(on, network, target, baseline, "cross_entropy")
 
     def said(target: str, *baselines: str, on: str = PEOPLE) -> str:
-        return "; ".join(f"less {each}: {signed(less(target, each, on))}" for each in baselines)
+        return "; ".join(f"less {each}: {less(target, each, on).signed()}" for each in baselines)
 
     own = found.of(PEOPLE, network, PRETRAINED, "cross_entropy")
     hard = found.of(HARD, network, PRETRAINED, "cross_entropy")
@@ -181,7 +149,7 @@ def _statements(found: Scored, network: str, suffix: str) -> list[Statement]:
             Statement(
                 f"Best fit to humans: {ROWS[target].removeprefix('FT CIFAR10H ')}{suffix}",
                 "Fit to humans is best when using image-level soft labels or sampling hard labels using them.",
-                holds=all(is_below(less(target, each)) for each in others),
+                holds=all(less(target, each).is_below_0 for each in others),
                 ours=said(target, *others),
             )
             for target in (HUMAN, "sampled")
@@ -189,27 +157,27 @@ def _statements(found: Scored, network: str, suffix: str) -> list[Statement]:
         Statement(
             f"Category soft labels{suffix}",
             "Category soft labels were also effective, but to a lesser degree.",
-            holds=is_below(less("category", CONTROL)) and is_below(less(HUMAN, "category")),
+            holds=less("category", CONTROL).is_below_0 and less(HUMAN, "category").is_below_0,
             ours=f"{said('category', CONTROL)}; image-level {said(HUMAN, 'category')}",
         ),
         Statement(
             f"mixup{suffix}",
             "mixup was more effective than ground truth labels alone, but less than any methods using people.",
-            holds=is_below(less(MIXUP, CONTROL)) and all(is_below(less(each, MIXUP)) for each in _HUMAN),
+            holds=less(MIXUP, CONTROL).is_below_0 and all(less(each, MIXUP).is_below_0 for each in _HUMAN),
             ours=f"mixup {said(MIXUP, CONTROL)}; "
             + "; ".join(f"{each} {said(each, MIXUP)}" for each in _HUMAN),
         ),
         Statement(
             f"Accuracy{suffix}",
             "No loss in accuracy when using human labels in any of the conditions that utilized them.",
-            holds=not any(map(is_below, accuracy.values())),
-            ours="; ".join(f"{name} {signed(each, 1)} points" for name, each in accuracy.items()),
+            holds=not any(each.is_below_0 for each in accuracy.values()),
+            ours="; ".join(f"{name} {each.signed(1)} points" for name, each in accuracy.items()),
             how="not shown to be lower than the control's",
         ),
         Statement(
             f"Generalization{suffix}",
             "Fine-tuning on human targets also produces the best generalization in terms of crossentropy.",
-            holds=all(is_below(less(HUMAN, each, "CINIC10")) for each in (PRETRAINED, CONTROL, MIXUP)),
+            holds=all(less(HUMAN, each, "CINIC10").is_below_0 for each in (PRETRAINED, CONTROL, MIXUP)),
             ours=f"on CINIC10 {said(HUMAN, PRETRAINED, CONTROL, MIXUP, on='CINIC10')}",
             how="CINIC10 for CIFAR10.1; lower than pretrained, control and mixup",
         ),
@@ -231,7 +199,7 @@ def _chart(found: Scored, network: str) -> Chart:
         for name, cells in TABLE_1.items():
             figure, control = cells.get((row, PEOPLE)), cells[CONTROL_ROW, PEOPLE]
             if figure is not None:
-                rows.append((row, f"{name}, published", Estimate(_less(figure, control))))
+                rows.append((row, f"{name}, published", Estimate(figure.less(control).value)))
     return interval_chart(
         dots,
         "table-1",
@@ -241,7 +209,3 @@ def _chart(found: Scored, network: str) -> Chart:
         ("fine-tuning", "network"),
         Field("change", "crossentropy to people, less control", "+.2f"),
     )
-
-
-def _less(figure: Published, control: Published) -> float:
-    return figure.less(control).value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,17 @@ from sfumato.reporting.charts import Field, curve
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.grid import Grid
+from sfumato.training.item_join import join_items
+from sfumato.training.networks import network_named
+from sfumato.training.optimizers import Adam
+from sfumato.training.recipe import Recipe
+from sfumato.training.splits import Fold
+from sfumato.training.targets import HardTarget
 from sfumato_papers.chart_data import chart_columns
-from sfumato_papers.finding import Estimate, Finding, Published, Statement, published_cells
-from sfumato_papers.paper import Part, Rerun, Scale
+from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.paper import Part, Rerun, Scale, once
+from sfumato_papers.published_table import published_tables
 
 DIGITS = tuple(map(str, range(10)))
 SIZES = {
@@ -30,11 +37,7 @@ EPOCHS = 25
 ENOUGH, ASKED = 150, 95.0
 """So many a digit are to reach so many percent."""
 
-TABLE_5 = published_cells("""
-              50      100     150     300     500     1000    2000
-    Avg. Acc.  89.584  93.982  95.272  96.590  97.324  98.036  98.548
-    Avg. Std.  1.2023  0.1955  0.2537  0.3102  0.3754  0.2592  0.1506
-""")
+TABLE_5 = published_tables("soft_digits")["Table 5"].cells
 LEFT = {"ARDIS": ("126", "7,474"), "Ambiguous-MNIST (Mukhoti)": ("1,392", "10,608")}
 """Duplicates that the paper took out, and what was left."""
 
@@ -100,13 +103,14 @@ def appendix_a_2(rerun: Rerun) -> Part:
     return Part("Appendix A.2", "Pictures that are there twice", tuple(findings))
 
 
+@once
 def _mnist(rerun: Rerun) -> Mapping[str, Inputs]:
-    def named(part: str) -> Inputs:
+    found = {}
+    for part in ("train", "test"):
         inputs = rerun.data.pictures("mnist", f"{part}.npz", classes=DIGITS)
         items = tuple(f"{part}/{item}" for item in inputs.items)
-        return Inputs(items, inputs.images, labels=inputs.labels, classes=DIGITS)
-
-    return rerun.once("MNIST", lambda: {part: named(part) for part in ("train", "test")})
+        found[part] = Inputs(items, inputs.images, labels=inputs.labels, classes=DIGITS)
+    return found
 
 
 def drawn(labels: tuple[str, ...], size: int, rng: np.random.Generator) -> np.ndarray:
@@ -117,15 +121,12 @@ def drawn(labels: tuple[str, ...], size: int, rng: np.random.Generator) -> np.nd
 
 
 def _accuracy(rerun: Rerun, size: int) -> dict[int, float]:
-    from sfumato.training.item_join import join_items
-    from sfumato.training.splits import Fold
-
     train, test = _mnist(rerun).values()
     assert train.images is not None
     assert train.labels is not None
     assert test.images is not None
     assert test.labels is not None
-    truth = rerun.once("MNIST test labels", lambda: SoftLabels.one_hot(test.items, test.labels or (), DIGITS))
+    truth = SoftLabels.one_hot(test.items, test.labels, DIGITS)
     values = {}
     for repeat in range(rerun.scale.of(REPEATS)):
         rows = drawn(train.labels, size, np.random.default_rng(repeat))
@@ -136,12 +137,8 @@ def _accuracy(rerun: Rerun, size: int) -> dict[int, float]:
             classes=DIGITS,
         )
         fold = Fold(0, np.arange(len(rows)), np.arange(len(rows), len(both)))
-        folder = rerun.train(
-            f"mnist/{size}-a-digit/{repeat}",
-            data=join_items(both, classes=DIGITS),
-            folds=[fold],
-            grid=size_grid(repeat, rerun.device),
-        )
+        data, grid = join_items(both, classes=DIGITS), size_grid(repeat, rerun.device)
+        folder = rerun.train(f"mnist/{size}-a-digit/{repeat}", data=data, folds=[fold], grid=grid)
         scores = measure_runs(read_runs(folder), people=truth, metrics=[Accuracy()], resamples=100)
         figures = scores.of("hard", "lenet", "accuracy", ALL)
         assert figures is not None
@@ -149,12 +146,6 @@ def _accuracy(rerun: Rerun, size: int) -> dict[int, float]:
     return values
 
 
-def size_grid(repeat: int, device: str = "cpu") -> Any:
-    from sfumato.training.grid import Grid
-    from sfumato.training.networks import network_named
-    from sfumato.training.optimizers import Adam
-    from sfumato.training.recipe import Recipe
-    from sfumato.training.targets import HardTarget
-
+def size_grid(repeat: int, device: str = "cpu") -> Grid:
     recipe = Recipe(epochs=EPOCHS, batch_size=64, optimiser=Adam(rate=1e-3), dynamics="none")
     return Grid({"hard": HardTarget()}, {"lenet": network_named("lenet")}, (repeat,), recipe, device=device)

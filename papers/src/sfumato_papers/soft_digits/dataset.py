@@ -11,42 +11,27 @@ import pyarrow.compute as pc
 from sfumato.evaluation.rank_correlation import spearman
 from sfumato.reporting.charts import Field, bars
 from sfumato.tables.doubt import entropy
-from sfumato_papers.finding import Estimate, Finding, Published, Statement, published_cells
+from sfumato_papers.finding import Estimate, Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
-from sfumato_papers.soft_digits.published_tables import MNIST, MUKHOTI
-from sfumato_papers.soft_digits.sets import ANNOTATIONS_PER_IMAGE, NEEDS, Audited, soft_digits, stand_ins
+from sfumato_papers.published_table import published_tables
+from sfumato_papers.soft_digits.sets import (
+    ANNOTATIONS_PER_IMAGE,
+    MNIST,
+    MUKHOTI,
+    NEEDS,
+    Audited,
+    soft_digits,
+    stand_ins,
+)
 
 RAW = "the raw answers of soft-digits"
 N_REGIONS = 3
 """France, Germany and the USA."""
 
-SIZES = published_cells("""
-             training  validation  test
-    MNIST    2,131     457         457
-    Mukhoti  1,738     373         373
-""")
-TABLE_1 = published_cells("""
-             NoHLV (%)  HLV (%)  Orig. label agreement (%)  NaN (%)  mean uncertainty  unsure proportion
-    MNIST    60.37      39.63    96.62                      0.624    0.025             0.142
-    Mukhoti  19.48      80.52    66.78                      1.167    0.076             0.418
-""")
+TABLES = published_tables("soft_digits")
+SIZES, TABLE_1 = TABLES["Section 2.1"].cells, TABLES["Table 1"].cells
+TABLE_7 = {name: TABLES[f"Table 7: {name}"].cells for name in (MNIST, MUKHOTI)}
 PLACES = {"NaN (%)": 3, "mean uncertainty": 3, "unsure proportion": 3}
-TABLE_7 = {
-    MNIST: published_cells("""
-             (1)    (2)    (3)    (4)
-        (2)  0.388  -      -      -
-        (3)  0.401  0.984  -      -
-        (4)  0.343  0.788  0.760  -
-        (5)  0.345  0.792  0.767  0.999
-    """),
-    MUKHOTI: published_cells("""
-             (1)    (2)    (3)    (4)
-        (2)  0.475  -      -      -
-        (3)  0.492  0.917  -      -
-        (4)  0.446  0.828  0.756  -
-        (5)  0.449  0.825  0.760  0.996
-    """),
-}
 
 
 def section_2_1(rerun: Rerun) -> Part:

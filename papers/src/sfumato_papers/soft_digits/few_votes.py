@@ -9,13 +9,17 @@ from sfumato.evaluation.metrics import KLDivergence
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.grid import Grid
+from sfumato.training.item_join import join_items
+from sfumato.training.networks import network_named
+from sfumato.training.splits import NamedSplit
+from sfumato.training.targets import DeaggregatedTarget, SoftTarget
 from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.soft_digits.dataset import TABLE_1
-from sfumato_papers.soft_digits.published_tables import MUKHOTI
-from sfumato_papers.soft_digits.run_scores import KLD, by_seed, instead, paired
-from sfumato_papers.soft_digits.sets import ANNOTATIONS_PER_IMAGE, HLV, SEED, Audited, stand_ins
+from sfumato_papers.soft_digits.run_scores import KLD, by_seed, instead
+from sfumato_papers.soft_digits.sets import ANNOTATIONS_PER_IMAGE, HLV, MUKHOTI, SEED, Audited, stand_ins
 from sfumato_papers.soft_digits.training import MAJORITY, SEEDS, best_recipe, over_classes, performance
 
 SIX, EVERY = "six votes", "all votes"
@@ -31,16 +35,16 @@ def section_4(rerun: Rerun) -> Part:
     strata = [GivenStrata({item: fashion.stratum[item] for item in fashion.tested})]
     scores = measure_runs(runs, people=everyone, metrics=[KLDivergence()], strata=strata, resamples=100)
     own = {target: by_seed(scores, target, NETWORK, KLD, HLV) for target in (MAJORITY, SIX, EVERY)}
-    gain = {target: paired(own[target], own[MAJORITY]) for target in (SIX, EVERY)}
+    gain = {target: Estimate.paired(own[target], own[MAJORITY]) for target in (SIX, EVERY)}
     share = gain[SIX].value / gain[EVERY].value
     moved = 100 - TABLE_1[MUKHOTI, "Orig. label agreement (%)"].value
-    shown = {target: Estimate.over_seeds(list(values.values())) for target, values in own.items()}
+    shown = {target: Estimate.over_seeds(values.values()) for target, values in own.items()}
     findings: list[Finding | Statement] = [
         *(Finding(f"Fashion-MNIST-H, HLV: {target}", "KLD", None, each) for target, each in shown.items()),
         Statement(
             "six labels per picture", "suffice for a significant gain in calibration; fifty are no strict requirement",
             gain[SIX].high < 0,
-            f"{gain[SIX].value:+.3f} ({gain[SIX].low:+.3f} to {gain[SIX].high:+.3f}) nats from the majority, "
+            f"{gain[SIX].signed()} nats from the majority, "
             f"{share:.0%} of what all votes gain ({gain[EVERY].value:+.3f})",
         ),
         Finding(
@@ -65,8 +69,7 @@ def section_4(rerun: Rerun) -> Part:
         tuple(findings),
         about=(
             "Some six single votes per picture, as many as Table 6 says, against all 53 to 79 there are, and against "
-            "the "
-            "majority of the panels; all scored on all votes."
+            "the majority of the panels; all scored on all votes."
         ),
         scaled_down=instead(rerun.scale),
         charts=(chart,),
@@ -86,12 +89,6 @@ def drawn_votes(votes: SoftLabels, items: tuple[str, ...], rng: np.random.Genera
 
 def _taught(rerun: Rerun, audited: Audited, votes: SoftLabels, everyone: SoftLabels) -> list[RunPredictions]:
     """The same weights, batches and validation items as in the trainings on the majority."""
-    from sfumato.training.grid import Grid
-    from sfumato.training.item_join import join_items
-    from sfumato.training.networks import network_named
-    from sfumato.training.splits import NamedSplit as GivenSplit
-    from sfumato.training.targets import DeaggregatedTarget, SoftTarget
-
     items = audited.inputs.items
     few = over_classes(audited, drawn_votes(votes, items, np.random.default_rng(SEED)), votes.classes)
     beliefs = Beliefs.from_probs(item=items, annotator=["all"] * len(items), probs=few.probs, classes=few.classes)
@@ -103,5 +100,5 @@ def _taught(rerun: Rerun, audited: Audited, votes: SoftLabels, everyone: SoftLab
         recipe=best_recipe(rerun.scale, audited),
         device=rerun.device,
     )
-    folds = GivenSplit(audited.learnt, audited.tested).folds(data)
+    folds = NamedSplit(audited.learnt, audited.tested).folds(data)
     return read_runs(rerun.train("fashion-mnist-h-votes", data=data, folds=folds, grid=grid))

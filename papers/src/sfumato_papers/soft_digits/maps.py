@@ -22,7 +22,7 @@ from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
 from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Statement
-from sfumato_papers.paper import Part, Rerun
+from sfumato_papers.paper import Part, Rerun, once
 from sfumato_papers.soft_digits.run_scores import audited_sets, differences, in_words, is_below, smaller
 from sfumato_papers.soft_digits.sets import HLV, NO_HLV, Audited
 from sfumato_papers.soft_digits.training import (
@@ -54,31 +54,26 @@ class Watched:
         )
 
 
+@once
 def watched(rerun: Rerun, audited: Audited) -> Mapping[tuple[str, str], Mapping[int, Watched]]:
-    def found() -> Mapping[tuple[str, str], Mapping[int, Watched]]:
-        named = {ours: name for name, ours in NETWORKS.items()}
-        runs: dict[tuple[str, str], dict[int, Watched]] = {}
-        for run in find_runs([dynamics(rerun, audited)]):
-            runs.setdefault((named[run.network], run.target), {})[run.seed] = _read(run.path)
-        return runs
-
-    return rerun.once(f"watched on {audited.name}", found)
+    named = {ours: name for name, ours in NETWORKS.items()}
+    runs: dict[tuple[str, str], dict[int, Watched]] = {}
+    for run in find_runs([dynamics(rerun, audited)]):
+        runs.setdefault((named[run.network], run.target), {})[run.seed] = _read(run.path)
+    return runs
 
 
+@once
 def maps(rerun: Rerun, audited: Audited) -> Mapping[tuple[str, str], DataMap]:
     """The data map of every network and target: its last epochs of all seeds together.
 
     Confidence is the probability of the class that the target itself puts first.
     """
-
-    def found() -> Mapping[tuple[str, str], DataMap]:
-        gold = {target: _first(labels) for target, labels in labels_of(rerun, audited).items()}
-        return {
-            (network, target): data_map([_dynamics(run, gold[target]) for run in runs.values()])
-            for (network, target), runs in watched(rerun, audited).items()
-        }
-
-    return rerun.once(f"maps of {audited.name}", found)
+    gold = {target: _first(labels) for target, labels in labels_of(rerun, audited).items()}
+    return {
+        (network, target): data_map([_dynamics(run, gold[target]) for run in runs.values()])
+        for (network, target), runs in watched(rerun, audited).items()
+    }
 
 
 def labels_of(rerun: Rerun, audited: Audited) -> Mapping[str, SoftLabels]:
@@ -276,27 +271,17 @@ def _of_maps(audited: Audited, found: Mapping[str, DataMap]) -> list[Statement]:
 
 def _map_chart(audited: Audited, found: Mapping[tuple[str, str], DataMap]) -> Chart:
     doubt = dict(zip(audited.doubt.items.to_pylist(), np.asarray(audited.doubt.mean_doubt).tolist(), strict=True))
-    columns: dict[str, list[object]] = {name: [] for name in ("item", "panel", "confidence", "variability", "doubt")}
+    rows = []
     for stratum in (NO_HLV, HLV):
         for (network, target), drawn in found.items():
-            if network != DRAWN:
-                continue
-            for k in np.flatnonzero(_in(audited, drawn, stratum)):
-                item = drawn.items[int(k)].as_py()
-                own = (
-                    item,
-                    f"{target}, {stratum}",
-                    float(drawn.confidence[k]),
-                    float(drawn.variability[k]),
-                    doubt[item],
-                )
-                for column, value in zip(columns.values(), own, strict=True):
-                    column.append(value)
+            for k in np.flatnonzero(_in(audited, drawn, stratum)) if network == DRAWN else ():
+                item, place = drawn.items[int(k)].as_py(), (float(drawn.confidence[k]), float(drawn.variability[k]))
+                rows.append((item, f"{target}, {stratum}", *place, doubt[item]))
     return shaded_scatter(
         f"figure-2-{audited.name.lower()}",
         title=f"Data maps of {audited.name}",
         caption=f"{DRAWN}: each point per item that was learned from, colored by people's mean uncertainty about it.",
-        data=columns,
+        data=chart_columns(("item", "panel", "confidence", "variability", "doubt"), rows),
         x=Field("variability", "variability", ".2f", domain=(0.0, 0.5)),
         y=Field("confidence", "confidence", ".1f", domain=(0.0, 1.0)),
         value=Field("doubt", "mean uncertainty", ".2f"),

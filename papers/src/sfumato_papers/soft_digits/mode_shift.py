@@ -7,9 +7,8 @@ from sfumato.reporting.charts import Field, dots
 from sfumato_papers.chart_data import interval_chart
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun
-from sfumato_papers.soft_digits.published_tables import ON_PEOPLE
 from sfumato_papers.soft_digits.run_scores import ACCURACY, BRIER, KLD, audited_sets, measured, smaller
-from sfumato_papers.soft_digits.sets import HLV, Audited
+from sfumato_papers.soft_digits.sets import HLV, ON_PEOPLE, Audited
 from sfumato_papers.soft_digits.training import MAJORITY, NETWORKS, ORIGINAL, WEIGHTED
 
 METRICS = {ACCURACY: "accuracy", KLD: "KL divergence", BRIER: "Brier"}

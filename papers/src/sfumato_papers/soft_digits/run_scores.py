@@ -6,6 +6,7 @@ Also the cells of a published table next to ours.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import TypeAlias
 
 import numpy as np
@@ -14,9 +15,21 @@ from sfumato.evaluation import GivenStrata, RunMeasurements, measure_runs
 from sfumato.evaluation.metrics import Accuracy, Brier, CrossEntropy, KLDivergence
 from sfumato.tables.scores import ALL
 from sfumato_papers.finding import Estimate, Finding, Reference
-from sfumato_papers.paper import Rerun, Scale
-from sfumato_papers.soft_digits.published_tables import ON_ORIGINAL, ON_PEOPLE, Printed, PrintedTable
-from sfumato_papers.soft_digits.sets import HLV, N_LEARNT, NEEDS, NO_HLV, Audited, soft_digits, stand_ins
+from sfumato_papers.paper import Rerun, Scale, once
+from sfumato_papers.published_table import PublishedTable
+from sfumato_papers.soft_digits.sets import (
+    HLV,
+    MNIST,
+    MUKHOTI,
+    N_LEARNT,
+    NEEDS,
+    NO_HLV,
+    ON_ORIGINAL,
+    ON_PEOPLE,
+    Audited,
+    soft_digits,
+    stand_ins,
+)
 from sfumato_papers.soft_digits.training import (
     CONTROLS,
     EQUAL,
@@ -41,32 +54,31 @@ BySeed: TypeAlias = Mapping[str, Mapping[int, float]]
 """A figure by network and seed."""
 
 
+@once
 def measured(rerun: Rerun, audited: Audited) -> Mapping[str, RunMeasurements]:
     """All figures of the networks trained on a set, against each of its two kinds of label."""
-
-    def found() -> Mapping[str, RunMeasurements]:
-        runs = performance(rerun, audited)
-        original = audited.synthetic if audited.is_synthetic and audited.synthetic is not None else audited.original
-        return {
-            on: measure_runs(
-                runs,
-                people=labels,
-                metrics=[Accuracy(), Brier(), CrossEntropy(), KLDivergence()],
-                strata=[GivenStrata({item: audited.stratum[item] for item in audited.tested})],
-                resamples=DRAWS,
-                rng=np.random.default_rng(0),
-            )
-            for on, labels in ((ON_ORIGINAL, original), (ON_PEOPLE, audited.weighted))
-        }
-
-    return rerun.once(f"measured on {audited.name}", found)
+    runs = performance(rerun, audited)
+    original = audited.synthetic if audited.is_synthetic and audited.synthetic is not None else audited.original
+    return {
+        on: measure_runs(
+            runs,
+            people=labels,
+            metrics=[Accuracy(), Brier(), CrossEntropy(), KLDivergence()],
+            strata=[GivenStrata({item: audited.stratum[item] for item in audited.tested})],
+            resamples=DRAWS,
+            rng=np.random.default_rng(0),
+        )
+        for on, labels in ((ON_ORIGINAL, original), (ON_PEOPLE, audited.weighted))
+    }
 
 
-def by_seed(scores: RunMeasurements, target: str, network: str, metric: str, stratum: str = ALL) -> dict[int, float]:
+def by_seed(
+    scores: RunMeasurements, target: str, network: str, metric: str, stratum: str = ALL, *, times: float = 1.0
+) -> dict[int, float]:
     """A figure of every seed; `network` by the paper's name."""
     figures = scores.of(target, NETWORKS[network], metric, stratum)
     assert figures is not None, f"{target}, {network}, {metric}, {stratum} was not measured"
-    return dict(zip(figures.seeds, figures.values.tolist(), strict=True))
+    return {seed: times * value for seed, value in zip(figures.seeds, figures.values.tolist(), strict=True)}
 
 
 def contrasts(
@@ -82,13 +94,8 @@ def contrasts(
 
 def differences(one: BySeed, other: BySeed) -> dict[str, Estimate]:
     """Differences by network, those of all networks together first where there are several."""
-    own = {network: paired(one[network], other[network]) for network in one}
-    return {TOGETHER: paired(_mean(one), _mean(other)), **own} if len(own) > 1 else own
-
-
-def paired(one: Mapping[int, float], other: Mapping[int, float]) -> Estimate:
-    """The mean difference over the seeds both have, with its t interval."""
-    return Estimate.over_seeds([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())])
+    own = {network: Estimate.paired(one[network], other[network]) for network in one}
+    return {TOGETHER: Estimate.paired(_mean(one), _mean(other)), **own} if len(own) > 1 else own
 
 
 def is_above(found: Mapping[str, Estimate]) -> bool:
@@ -103,10 +110,7 @@ def is_below(found: Mapping[str, Estimate]) -> bool:
 def in_words(found: Mapping[str, Estimate], *, percent: bool = False) -> str:
     """`LeNet −0.52 (−0.55 to −0.49)`; with `percent`, in points."""
     factor, places = (100, 1) if percent else (1, 3)
-    rows = [(name, *(factor * end for end in (each.value, each.low, each.high))) for name, each in found.items()]
-    return ", ".join(
-        f"{name} {value:+.{places}f} ({low:+.{places}f} to {high:+.{places}f})" for name, value, low, high in rows
-    )
+    return ", ".join(f"{name} {each.times(factor).signed(places)}" for name, each in found.items())
 
 
 def _mean(values: BySeed) -> dict[int, float]:
@@ -124,31 +128,30 @@ COLUMNS = {
 IN_PLACE = "CIFAR-10H and Fashion-MNIST-H in place of soft-digits"
 
 
-def cells(rerun: Rerun, table: PrintedTable, metric: str, *, factor: float = 1.0, places: int = 3) -> list[Finding]:
+def row_of(name: str, scored_on: str, target: str) -> str:
+    """A row of a printed table: what networks trained on `target` reach on the labels of a set."""
+    return f"{name} on {scored_on}: {target}"
+
+
+def cells(rerun: Rerun, table: PublishedTable, metric: str, *, factor: float = 1.0, places: int = 3) -> list[Finding]:
     """Every cell of a printed table, with ours where the file is given."""
     found = {each.name: each for each in soft_digits(rerun)}
     if not found:
-        return [Finding(cell.row, cell.column, cell.mean, needs=NEEDS, places=places) for cell in table.cells]
-    return [_cell(rerun, found[cell.set], table, cell, metric, factor, places) for cell in table.cells]
-
-
-def _cell(
-    rerun: Rerun, audited: Audited, table: PrintedTable, cell: Printed, metric: str, factor: float, places: int
-) -> Finding:
-    network, stratum = COLUMNS[cell.column]
-    scores = measured(rerun, audited)[cell.scored_on]
-
-    def values(target: str) -> dict[int, float]:
-        return {seed: factor * each for seed, each in by_seed(scores, target, network, metric, stratum).items()}
-
-    reference = None
-    if base := MEASURED_FROM.get(cell.target):
-        printed = table.at(cell.set, cell.scored_on, base, cell.column)
-        reference = Reference(base, printed.mean, values(base))
-    how = f"the paper's spread over seeds is {cell.spread}"
-    return Finding.over_seeds(
-        cell.row, cell.column, cell.mean, values(cell.target), reference=reference, how=how, places=places
-    )
+        return [Finding(*key, figure, needs=NEEDS, places=places) for key, figure in table.cells.items()]
+    findings = []
+    for name, on, target, column in product((MNIST, MUKHOTI), (ON_ORIGINAL, ON_PEOPLE), TARGETS, COLUMNS):
+        row, base = row_of(name, on, target), MEASURED_FROM.get(target)
+        if (row, column) not in table.cells:
+            continue
+        scores, (network, stratum) = measured(rerun, found[name])[on], COLUMNS[column]
+        own = by_seed(scores, target, network, metric, stratum, times=factor)
+        reference = None
+        if base:
+            values = by_seed(scores, base, network, metric, stratum, times=factor)
+            reference = Reference(base, table.cells[row_of(name, on, base), column], values)
+        how, figure = f"the paper's spread over seeds is {table.spreads[row, column]}", table.cells[row, column]
+        findings.append(Finding.over_seeds(row, column, figure, own, reference=reference, how=how, places=places))
+    return findings
 
 
 def stand_in_cells(
@@ -162,9 +165,9 @@ def stand_in_cells(
             for target in (*TARGETS, SYNTHETIC, *CONTROLS):
                 for column in columns:
                     network, stratum = COLUMNS[column]
-                    own = [factor * each for each in by_seed(scores, target, network, metric, stratum).values()]
-                    row = f"{audited.name} on {on}: {target}"
-                    findings.append(Finding(row, column, None, Estimate.over_seeds(own), places=places))
+                    own = by_seed(scores, target, network, metric, stratum, times=factor)
+                    row = row_of(audited.name, on, target)
+                    findings.append(Finding.over_seeds(row, column, None, own, places=places))
     return findings
 
 

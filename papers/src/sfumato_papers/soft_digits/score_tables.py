@@ -7,7 +7,7 @@ from sfumato.reporting.charts import Field, bars, dots
 from sfumato_papers.chart_data import interval_chart
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun
-from sfumato_papers.soft_digits.published_tables import ON_ORIGINAL, ON_PEOPLE, TABLE_2, TABLE_3, TABLE_9, TABLE_10
+from sfumato_papers.published_table import published_tables
 from sfumato_papers.soft_digits.run_scores import (
     ACCURACY,
     BRIER,
@@ -25,8 +25,7 @@ from sfumato_papers.soft_digits.run_scores import (
     smaller_than_published,
     stand_in_cells,
 )
-from sfumato_papers.soft_digits.run_scores import by_seed as of
-from sfumato_papers.soft_digits.sets import FASHION_MNIST_H, HLV, NO_HLV, Audited, stand_ins
+from sfumato_papers.soft_digits.sets import FASHION_MNIST_H, HLV, NO_HLV, ON_ORIGINAL, ON_PEOPLE, Audited, stand_ins
 from sfumato_papers.soft_digits.training import (
     CONTROLS,
     EQUAL,
@@ -38,14 +37,16 @@ from sfumato_papers.soft_digits.training import (
     WEIGHTED,
 )
 
+TABLES = published_tables("soft_digits")
 STRATA = tuple(column for column, (_, stratum) in COLUMNS.items() if stratum in (NO_HLV, HLV))
+SAME_ELSEWHERE = "The same on CIFAR-10H and Fashion-MNIST-H"
 
 
 def table_2(rerun: Rerun) -> Part:
     return Part(
         "Table 2",
         "Accuracy by human label variation",
-        tuple(cells(rerun, TABLE_2, ACCURACY, factor=100, places=2)),
+        tuple(cells(rerun, TABLES["Table 2"], ACCURACY, factor=100, places=2)),
         about="Rows: set, labels scored on, labels trained on. In the Mukhoti part, `original` is synthetic.",
         scaled_down=smaller_than_published(rerun),
     )
@@ -58,7 +59,7 @@ def table_2_elsewhere(rerun: Rerun) -> Part:
         findings += _accuracy_statements(rerun, audited)
     return Part(
         "Table 2, elsewhere",
-        "The same on CIFAR-10H and Fashion-MNIST-H",
+        SAME_ELSEWHERE,
         tuple(findings),
         about=(
             "In percent. `synthetic` are what a model says of the pictures (a ResNet-110 on CIFAR-10, a LeNet that "
@@ -73,27 +74,22 @@ def table_2_elsewhere(rerun: Rerun) -> Part:
 
 
 def table_9(rerun: Rerun) -> Part:
-    findings: list[Finding | Statement] = []
-    findings += cells(rerun, TABLE_9, ACCURACY, factor=100, places=2)
+    findings = cells(rerun, TABLES["Table 9"], ACCURACY, factor=100, places=2)
     return Part("Table 9", "Accuracy over all test items", tuple(findings), scaled_down=smaller_than_published(rerun))
 
 
 def table_9_elsewhere(rerun: Rerun) -> Part:
-    findings: list[Finding | Statement] = []
-    findings += stand_in_cells(rerun, ACCURACY, (ON_ORIGINAL, ON_PEOPLE), tuple(NETWORKS), factor=100, places=1)
-    return Part(
-        "Table 9, elsewhere",
-        "The same on CIFAR-10H and Fashion-MNIST-H",
-        tuple(findings),
-        scaled_down=instead(rerun.scale),
-    )
+    findings = stand_in_cells(rerun, ACCURACY, (ON_ORIGINAL, ON_PEOPLE), tuple(NETWORKS), factor=100, places=1)
+    return Part("Table 9, elsewhere", SAME_ELSEWHERE, tuple(findings), scaled_down=instead(rerun.scale))
 
 
 def _accuracy_statements(rerun: Rerun, audited: Audited) -> list[Statement]:
     scores = measured(rerun, audited)
     people, original = scores[ON_PEOPLE], scores[ON_ORIGINAL]
     soft = contrasts(people, WEIGHTED, MAJORITY, ACCURACY, HLV)
-    moved = differences(*({n: of(each, MAJORITY, n, ACCURACY, HLV) for n in NETWORKS} for each in (people, original)))
+    moved = differences(
+        *({n: by_seed(each, MAJORITY, n, ACCURACY, HLV) for n in NETWORKS} for each in (people, original))
+    )
     made = contrasts(people, SYNTHETIC, MAJORITY, ACCURACY, HLV)
     fitted = contrasts(original, SYNTHETIC, MAJORITY, ACCURACY, HLV)
     name = audited.name
@@ -162,7 +158,7 @@ def table_3(rerun: Rerun) -> Part:
     return Part(
         "Table 3",
         "KL divergence from people's labels",
-        tuple(cells(rerun, TABLE_3, KLD)),
+        tuple(cells(rerun, TABLES["Table 3"], KLD)),
         about="KL(people, predicted), the mean over items in nats; people's label is the weighted one.",
         scaled_down=smaller_than_published(rerun),
     )
@@ -176,7 +172,7 @@ def table_3_elsewhere(rerun: Rerun) -> Part:
         findings += _kld_statements(rerun, audited)
     return Part(
         "Table 3, elsewhere",
-        "The same on CIFAR-10H and Fashion-MNIST-H",
+        SAME_ELSEWHERE,
         tuple(findings),
         about=(
             "The rows `weighted less shuffled` and `weighted less entropy-matched` ask whether it is the doubt of "
@@ -191,7 +187,7 @@ def table_10(rerun: Rerun) -> Part:
     return Part(
         "Table 10",
         "Brier scores",
-        tuple(cells(rerun, TABLE_10, BRIER)),
+        tuple(cells(rerun, TABLES["Table 10"], BRIER)),
         about="The mean over items of the sum of squared differences, from 0 to 2.",
         scaled_down=smaller_than_published(rerun),
     )
@@ -210,12 +206,7 @@ def table_10_elsewhere(rerun: Rerun) -> Part:
                     is_below(found), in_words(found),
                 )
             )  # fmt: skip
-    return Part(
-        "Table 10, elsewhere",
-        "The same on CIFAR-10H and Fashion-MNIST-H",
-        tuple(findings),
-        scaled_down=instead(rerun.scale),
-    )
+    return Part("Table 10, elsewhere", SAME_ELSEWHERE, tuple(findings), scaled_down=instead(rerun.scale))
 
 
 def _against_controls(rerun: Rerun, audited: Audited) -> list[Finding]:
@@ -262,7 +253,7 @@ def _kld_statements(rerun: Rerun, audited: Audited) -> list[Statement]:
 
 def _kld_chart(rerun: Rerun) -> Chart:
     rows = [
-        (audited.name, target, Estimate.over_seeds(list(by_seed(scores, target, "LeNet", KLD, HLV).values())))
+        (audited.name, target, Estimate.over_seeds(by_seed(scores, target, "LeNet", KLD, HLV).values()))
         for audited in stand_ins(rerun)
         for scores in (measured(rerun, audited)[ON_PEOPLE],)
         for target in (*TARGETS, SYNTHETIC, *CONTROLS)

@@ -6,22 +6,17 @@ from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
+from scipy.stats import ttest_ind_from_stats
 
 from sfumato_papers.finding import Estimate, Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
-from sfumato_papers.soft_digits.published_tables import (
-    MNIST,
-    MUKHOTI,
-    ON_ORIGINAL,
-    ON_PEOPLE,
-    TABLE_2,
-    TABLE_3,
-    TABLE_9,
-    p_of,
-)
-from sfumato_papers.soft_digits.sets import HLV, NO_HLV
+from sfumato_papers.published_table import PublishedTable, published_tables
+from sfumato_papers.soft_digits.run_scores import row_of
+from sfumato_papers.soft_digits.sets import HLV, MNIST, MUKHOTI, NO_HLV, ON_ORIGINAL, ON_PEOPLE
 from sfumato_papers.soft_digits.training import EQUAL, MAJORITY, NETWORKS, ORIGINAL, TARGETS, WEIGHTED
 
+TABLE_2, TABLE_3, TABLE_9 = (published_tables("soft_digits")[f"Table {number}"] for number in (2, 3, 9))
+N_SEEDS = 6
 ALPHA = 0.05
 PEOPLES = (MAJORITY, EQUAL, WEIGHTED)
 N_TESTED = {MNIST: (268, 189), MUKHOTI: (80, 293)}
@@ -83,8 +78,8 @@ def _steps() -> list[Finding]:
 
         def step(target: str, name: str = name, stratum: str = stratum, base: str = base) -> list[float]:
             return [
-                TABLE_2.mean(name, ON_PEOPLE, target, f"{network} {stratum}")
-                - TABLE_2.mean(name, ON_PEOPLE, base, f"{network} {stratum}")
+                _mean(TABLE_2, name, ON_PEOPLE, target, f"{network} {stratum}")
+                - _mean(TABLE_2, name, ON_PEOPLE, base, f"{network} {stratum}")
                 for network in NETWORKS
             ]
 
@@ -100,14 +95,12 @@ def _steps() -> list[Finding]:
 
 
 def _significant() -> list[Statement]:
-    p = {n: p_of(*(TABLE_2.at(MNIST, ON_PEOPLE, t, f"{n} {HLV}") for t in (EQUAL, MAJORITY))) for n in NETWORKS}
-    worst = max(
-        p_of(TABLE_3.at(name, ON_PEOPLE, soft, f"{n} {HLV}"), TABLE_3.at(name, ON_PEOPLE, base, f"{n} {HLV}"))
-        for name, soft, base, n in product((MNIST, MUKHOTI), (EQUAL, WEIGHTED), (ORIGINAL, MAJORITY), NETWORKS)
-    )
+    p = {n: p_of(TABLE_2, MNIST, f"{n} {HLV}", EQUAL, MAJORITY) for n in NETWORKS}
+    compared = [*product((MNIST, MUKHOTI), (f"{n} {HLV}" for n in NETWORKS), (EQUAL, WEIGHTED), (ORIGINAL, MAJORITY))]
+    worst = max(p_of(TABLE_3, *each) for each in compared)
     lower = all(
-        TABLE_3.mean(name, ON_PEOPLE, soft, f"{n} {HLV}") < TABLE_3.mean(name, ON_PEOPLE, base, f"{n} {HLV}")
-        for name, soft, base, n in product((MNIST, MUKHOTI), (EQUAL, WEIGHTED), (ORIGINAL, MAJORITY), NETWORKS)
+        _mean(TABLE_3, name, ON_PEOPLE, soft, column) < _mean(TABLE_3, name, ON_PEOPLE, base, column)
+        for name, column, soft, base in compared
     )
     return [
         Statement(
@@ -128,9 +121,9 @@ def _whole(name: str) -> Statement:
     agreed, disagreed = N_TESTED[name]
     gaps = {}
     for target, network in product(TARGETS, NETWORKS):
-        parts = [TABLE_2.mean(name, ON_PEOPLE, target, f"{network} {stratum}") for stratum in (NO_HLV, HLV)]
+        parts = [_mean(TABLE_2, name, ON_PEOPLE, target, f"{network} {stratum}") for stratum in (NO_HLV, HLV)]
         mixed = (agreed * parts[0] + disagreed * parts[1]) / (agreed + disagreed)
-        gaps[network, target] = TABLE_9.mean(name, ON_PEOPLE, target, network) - mixed
+        gaps[network, target] = _mean(TABLE_9, name, ON_PEOPLE, target, network) - mixed
     far = max(gaps, key=lambda key: abs(gaps[key]))
     return Statement(
         f"{name}: Table 9 from Table 2", "Table 9 is about all test items, of which Table 2 shows the two strata",
@@ -143,4 +136,17 @@ def _whole(name: str) -> Statement:
 
 
 def _hlv(name: str, on: str, target: str, network: str) -> float:
-    return TABLE_2.mean(name, on, target, f"{network} {HLV}")
+    return _mean(TABLE_2, name, on, target, f"{network} {HLV}")
+
+
+def _mean(table: PublishedTable, name: str, on: str, target: str, column: str) -> float:
+    return table.cells[row_of(name, on, target), column].value
+
+
+def p_of(table: PublishedTable, name: str, column: str, one: str, other: str) -> float:
+    """Welch's two-sided p of the printed means of two targets, six seeds each; seeds are not paired there."""
+    figures: list[float] = []
+    for target in (one, other):
+        key = row_of(name, ON_PEOPLE, target), column
+        figures += [table.cells[key].value, table.spreads[key].value, N_SEEDS]
+    return float(np.asarray(ttest_ind_from_stats(*figures, equal_var=False).pvalue))

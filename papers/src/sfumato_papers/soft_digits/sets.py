@@ -24,12 +24,11 @@ from sfumato.labeling.kind_labelers import PlausibleEqual, PlausibleWeighted, pl
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import Doubt
-from sfumato.tables.errors import BadTable, ErrorLocation
+from sfumato.tables.errors import BadTable, ErrorLocation, wrong_shape
 from sfumato.tables.files import NUMPY, kind_of, read_arrays, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.paper import Rerun, Scale
-from sfumato_papers.soft_digits.published_tables import MNIST, MUKHOTI
+from sfumato_papers.paper import Rerun, Scale, once
 
 PANEL = 3
 """Votes that represent one person."""
@@ -68,12 +67,8 @@ def _payload(panel: Int[np.ndarray, "votes"], classes: tuple[str, ...]) -> str:
 
 def _counts(votes: SoftLabels, items: tuple[str, ...]) -> Int[np.ndarray, "items classes"]:
     if votes.n_annotators is None:
-        raise BadTable(
-            "found labels without the number of votes behind them",
-            expected="votes that can be counted",
-            fix="give the published counts",
-            code="no-counts",
-        )
+        found = "labels without the number of votes behind them"
+        raise BadTable(found, "votes that can be counted", "give the published counts", "no-counts")
     rows = votes.rows_of(items)
     return np.asarray(np.rint(votes.probs[rows] * votes.n_annotators[rows, None]), np.int64)
 
@@ -85,6 +80,10 @@ N_TESTED = {Scale.SMALL: 1000, Scale.CPU: 1500, Scale.FULL: 3000}
 FIRST_TESTED = 7000
 SEED = 0
 NO_HLV, HLV = "NoHLV", "HLV"
+MNIST, MUKHOTI = "MNIST", "Mukhoti"
+"""The two parts of soft-digits."""
+ON_ORIGINAL, ON_PEOPLE = "original labels", "re-annotated labels"
+"""What predictions are scored on."""
 CIFAR_10H, FASHION_MNIST_H = "CIFAR-10H", "Fashion-MNIST-H"
 
 
@@ -137,14 +136,13 @@ class Audited:
         )
 
 
+@once
 def stand_ins(rerun: Rerun) -> tuple[Audited, Audited]:
     """Fashion-MNIST-H and CIFAR-10H, read as soft-digits was asked."""
-    return rerun.once(
-        "soft-digits stand-ins",
-        lambda: (
-            _stand_in(rerun, CIFAR_10H, rerun.data.cifar_10h, ("cifar10-test", "images.npz"), CIFAR_10),
-            _stand_in(rerun, FASHION_MNIST_H, rerun.data.fashion_mnist_h, ("fashion-mnist", "test.npz"), FASHION_MNIST),
-        ),
+    data = rerun.data
+    return (
+        _stand_in(rerun, CIFAR_10H, data.cifar_10h, ("cifar10-test", "images.npz"), CIFAR_10),
+        _stand_in(rerun, FASHION_MNIST_H, data.fashion_mnist_h, ("fashion-mnist", "test.npz"), FASHION_MNIST),
     )
 
 
@@ -162,32 +160,21 @@ def _stand_in(
     weighted_beliefs = PlausibleWeighted().label(answers)
     weighted = Mean().aggregate(weighted_beliefs).labels
     inputs = Inputs(items, whole.images[rows], labels=tuple(whole.labels[row] for row in rows))
-    return Audited(
-        name,
-        inputs,
-        weighted,
-        Mean().aggregate(PlausibleEqual().label(answers)).labels,
-        plausible_doubt(answers, weighted_beliefs),
-        None,
-        items[:n_learnt],
-        n_validation,
-        items[n_learnt:],
-    )
+    equal = Mean().aggregate(PlausibleEqual().label(answers)).labels
+    doubt = plausible_doubt(answers, weighted_beliefs)
+    return Audited(name, inputs, weighted, equal, doubt, None, items[:n_learnt], n_validation, items[n_learnt:])
 
 
-FOLDER = "soft-digits"
 NEEDS = "the soft-digits file"
 SIDE = 28
 SOURCES = {MNIST: "mnist", MUKHOTI: "mukhoti"}
 """The paper's names of the two parts, and the file's."""
 
 
+@once
 def soft_digits(rerun: Rerun) -> tuple[Audited, ...]:
     """The MNIST and the Mukhoti part, where the data has a folder `soft-digits` with the file; nothing where not."""
-    return rerun.once("soft-digits file", lambda: _read(rerun.data.folder / FOLDER))
-
-
-def _read(folder: Path) -> tuple[Audited, ...]:
+    folder = rerun.data.folder / "soft-digits"
     found = sorted(path for ending in ("*.parquet", "*.npz") for path in folder.glob(ending))
     return tuple(_part(found[0], name, source) for name, source in SOURCES.items()) if found else ()
 
@@ -198,13 +185,7 @@ def _part(path: Path, name: str, source: str) -> Audited:
     assert isinstance(weighted, SoftLabels)
     assert imported.doubt is not None
     if original is None:
-        raise BadTable(
-            "found no original_labels",
-            expected="the label each picture came with",
-            fix="is this the published file?",
-            code="missing-column",
-            where=ErrorLocation(str(path)),
-        )
+        raise _no_column("original_labels", path, "the label each picture came with")
     items = tuple(weighted.items.to_pylist())
     pictures, sources, splits = (_column(path, column) for column in ("images", "source", "split"))
     own = np.flatnonzero(np.array([str(each) for each in sources]) == source)
@@ -215,18 +196,11 @@ def _part(path: Path, name: str, source: str) -> Audited:
     by_split = {each: tuple(items[k] for k, s in enumerate(split) if s == each) for each in ("train", "val", "test")}
     equal = SoftDigitsImporter(column="soft_label_yes_unc_equal", source=source).read(path).table
     assert isinstance(equal, SoftLabels)
-    return Audited(
-        name,
-        Inputs(items, images, labels=tuple(DIGITS[k] for k in first)),
-        weighted,
-        equal,
-        imported.doubt,
-        original if is_synthetic else None,
-        (*by_split["train"], *by_split["val"]),
-        len(by_split["val"]),
-        by_split["test"],
-        is_synthetic,
-    )
+    inputs = Inputs(items, images, labels=tuple(DIGITS[k] for k in first))
+    synthetic = original if is_synthetic else None
+    learnt, n_validation = (*by_split["train"], *by_split["val"]), len(by_split["val"])
+    doubt, tested = imported.doubt, by_split["test"]
+    return Audited(name, inputs, weighted, equal, doubt, synthetic, learnt, n_validation, tested, is_synthetic)
 
 
 def _column(path: Path, name: str) -> Any:
@@ -238,25 +212,22 @@ def _column(path: Path, name: str) -> Any:
         rows = read_rows(path, guarded=False)
         if name in rows.schema.names:
             return [value for chunk in rows.chunks for value in chunk.column(name).to_pylist()]
-    raise BadTable(
-        f"found no {name}",
-        expected="the published columns",
-        fix="is this the published file?",
-        code="missing-column",
-        where=ErrorLocation(str(path)),
-    )
+    raise _no_column(name, path)
+
+
+def _no_column(name: str, path: Path, expected: str = "the published columns") -> BadTable:
+    return BadTable(f"no {name}", expected, "is this the published file?", "missing-column", path)
 
 
 def _picture(path: Path, row: int, value: Any) -> np.ndarray:
     """28 x 28 gray values: an array of them, or their bytes; fractions up to 1 are taken for shares of 255."""
     flat = np.frombuffer(value, np.uint8) if isinstance(value, bytes) else np.asarray(value).reshape(-1)
     if flat.size != SIDE * SIDE or flat.dtype.kind not in "iuf" or not ((flat >= 0) & (flat <= 255)).all():
-        raise BadTable(
-            f"found a picture of {flat.size} values",
-            expected=f"{SIDE} x {SIDE} gray values from 0 to 255",
-            fix="give pictures as arrays, or as their bytes",
-            code="wrong-shape",
-            where=ErrorLocation(str(path), row=row, column="images"),
+        raise wrong_shape(
+            f"a picture of {flat.size} values",
+            f"{SIDE} x {SIDE} gray values from 0 to 255",
+            "give pictures as arrays, or as their bytes",
+            ErrorLocation(str(path), row=row, column="images"),
         )
     if flat.dtype.kind == "f" and flat.max() <= 1:
         flat = np.rint(flat * 255)

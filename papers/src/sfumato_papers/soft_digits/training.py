@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,24 @@ from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.paper import Rerun, Scale
+from sfumato.training.grid import Grid
+from sfumato.training.item_join import join_items
+from sfumato.training.networks import network_named
+from sfumato.training.optimizers import Adam, Plateau
+from sfumato.training.recipe import Recipe
+from sfumato.training.splits import Fold, NamedSplit
+from sfumato.training.targets import (
+    DeaggregatedTarget,
+    DistilledTarget,
+    EntropyMatchedTarget,
+    HardTarget,
+    MajorityTarget,
+    ShuffledTarget,
+    SoftTarget,
+    Target,
+)
+from sfumato.training.training_set import TrainingSet
+from sfumato_papers.paper import Rerun, Scale, once
 from sfumato_papers.soft_digits.sets import CIFAR_10H, Audited
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 6, Scale.FULL: 6}
@@ -39,20 +55,23 @@ TARGETS = (ORIGINAL, MAJORITY, EQUAL, WEIGHTED)
 """The paper's four, in the order of its rows."""
 
 
+@once
 def performance(rerun: Rerun, audited: Audited) -> list[RunPredictions]:
     """What networks predict for the test items, each from where its validation loss was least."""
-    return rerun.once(f"performance on {audited.name}", lambda: read_runs(_performance(rerun, audited)))
+    data = _prepared(rerun, audited)
+    folds = NamedSplit(audited.learnt, audited.tested).folds(data)
+    grid = _grid(rerun, audited, (*TARGETS, *_extra(audited), *CONTROLS), best_recipe(rerun.scale, audited), NETWORKS)
+    return read_runs(rerun.train(_folder(audited), data=data, folds=folds, grid=grid))
 
 
 def dynamics(rerun: Rerun, audited: Audited) -> Path:
     """The folder with runs of a fixed length that kept what they predicted for items they learned from."""
-    from sfumato.training.splits import Fold
-
     data = _prepared(rerun, audited)
     row = {item: k for k, item in enumerate(data.items)}
     learnt = np.array([row[item] for item in watched_of(audited)], np.int64)
     fold = Fold(0, np.sort(learnt), np.sort(learnt[: rerun.scale.of(N_WATCHED)]))
-    grid = _grid(rerun, audited, _watched_targets(audited), fixed_recipe(rerun.scale), watched_networks(rerun.scale))
+    targets, networks = (ORIGINAL, MAJORITY, WEIGHTED, *_extra(audited)), watched_networks(rerun.scale)
+    grid = _grid(rerun, audited, targets, fixed_recipe(rerun.scale), networks)
     return rerun.train(f"{_folder(audited)}-dynamics", data=data, folds=[fold], grid=grid)
 
 
@@ -65,11 +84,8 @@ def watched_networks(scale: Scale) -> Mapping[str, str]:
     return {name: NETWORKS[name] for name in scale.of(WATCHED_NETWORKS)}
 
 
-def best_recipe(scale: Scale, audited: Audited) -> Any:
+def best_recipe(scale: Scale, audited: Audited) -> Recipe:
     """Until the validation loss no longer falls."""
-    from sfumato.training.optimizers import Adam, Plateau
-    from sfumato.training.recipe import Recipe
-
     return Recipe(
         epochs=scale.of(MOST_EPOCHS),
         batch_size=64,
@@ -81,31 +97,13 @@ def best_recipe(scale: Scale, audited: Audited) -> Any:
     )
 
 
-def fixed_recipe(scale: Scale) -> Any:
+def fixed_recipe(scale: Scale) -> Recipe:
     """So many epochs for all, so that epochs of different seeds can be laid side by side."""
-    from sfumato.training.optimizers import Adam
-    from sfumato.training.recipe import Recipe
-
-    return Recipe(
-        epochs=scale.of(FIXED_EPOCHS),
-        batch_size=64,
-        optimiser=Adam(rate=1e-3),
-        dynamics="none",
-        predictions_each_epoch=True,
-    )
+    epochs, adam = scale.of(FIXED_EPOCHS), Adam(rate=1e-3)
+    return Recipe(epochs=epochs, batch_size=64, optimiser=adam, dynamics="none", predictions_each_epoch=True)
 
 
-def targets_of(audited: Audited) -> Mapping[str, Any]:
-    from sfumato.training.targets import (
-        DeaggregatedTarget,
-        DistilledTarget,
-        EntropyMatchedTarget,
-        HardTarget,
-        MajorityTarget,
-        ShuffledTarget,
-        SoftTarget,
-    )
-
+def targets_of(audited: Audited) -> Mapping[str, Target]:
     return {
         ORIGINAL: DistilledTarget() if audited.is_synthetic else HardTarget(),
         MAJORITY: MajorityTarget(),
@@ -117,19 +115,9 @@ def targets_of(audited: Audited) -> Mapping[str, Any]:
     }
 
 
-def _performance(rerun: Rerun, audited: Audited) -> Path:
-    from sfumato.training.splits import NamedSplit
-
-    data = _prepared(rerun, audited)
-    folds = NamedSplit(audited.learnt, audited.tested).folds(data)
-    grid = _grid(rerun, audited, (*TARGETS, *_extra(audited), *CONTROLS), best_recipe(rerun.scale, audited), NETWORKS)
-    return rerun.train(_folder(audited), data=data, folds=folds, grid=grid)
-
-
-def _grid(rerun: Rerun, audited: Audited, targets: tuple[str, ...], recipe: Any, networks: Mapping[str, str]) -> Any:
-    from sfumato.training.grid import Grid
-    from sfumato.training.networks import network_named
-
+def _grid(
+    rerun: Rerun, audited: Audited, targets: tuple[str, ...], recipe: Recipe, networks: Mapping[str, str]
+) -> Grid:
     every = targets_of(audited)
     return Grid(
         targets={name: every[name] for name in targets},
@@ -138,10 +126,6 @@ def _grid(rerun: Rerun, audited: Audited, targets: tuple[str, ...], recipe: Any,
         recipe=recipe,
         device=rerun.device,
     )
-
-
-def _watched_targets(audited: Audited) -> tuple[str, ...]:
-    return (ORIGINAL, MAJORITY, WEIGHTED, *_extra(audited))
 
 
 def _extra(audited: Audited) -> tuple[str, ...]:
@@ -153,22 +137,18 @@ def _folder(audited: Audited) -> str:
     return audited.name.lower()
 
 
-def _prepared(rerun: Rerun, audited: Audited) -> Any:
-    from sfumato.training.item_join import join_items
-
-    def found() -> Any:
-        labels = audited.synthetic
-        if labels is None and _extra(audited):
-            labels = _model_made(rerun, audited)
-        return join_items(
-            audited.inputs,
-            people=audited.weighted,
-            beliefs=audited.equal_beliefs(),
-            teachers=[] if labels is None else [labels],
-            classes=audited.weighted.classes,
-        )
-
-    return rerun.once(f"prepared {audited.name}", found)
+@once
+def _prepared(rerun: Rerun, audited: Audited) -> TrainingSet:
+    labels = audited.synthetic
+    if labels is None and _extra(audited):
+        labels = _model_made(rerun, audited)
+    return join_items(
+        audited.inputs,
+        people=audited.weighted,
+        beliefs=audited.equal_beliefs(),
+        teachers=[] if labels is None else [labels],
+        classes=audited.weighted.classes,
+    )
 
 
 def _model_made(rerun: Rerun, audited: Audited) -> SoftLabels:
@@ -186,13 +166,6 @@ def _of_resnet(rerun: Rerun, audited: Audited) -> SoftLabels:
 
 def _of_lenet(rerun: Rerun, audited: Audited) -> SoftLabels:
     """What LeNet says that learned the first 10,000 training pictures of Fashion-MNIST by their one-hot labels."""
-    from sfumato.training.grid import Grid
-    from sfumato.training.item_join import join_items
-    from sfumato.training.networks import network_named
-    from sfumato.training.recipe import Recipe
-    from sfumato.training.splits import Fold
-    from sfumato.training.targets import HardTarget
-
     others = rerun.data.pictures("fashion-mnist", "train-first10000.npz", classes=FASHION_MNIST)
     asked = audited.inputs
     assert others.images is not None and asked.images is not None  # noqa: PT018
@@ -210,9 +183,8 @@ def _of_lenet(rerun: Rerun, audited: Audited) -> SoftLabels:
         recipe=Recipe(epochs=rerun.scale.of(TEACHER_EPOCHS), dynamics="none"),
         device=rerun.device,
     )
-    (run,) = read_runs(
-        rerun.train("fashion-mnist-teacher", data=join_items(both, classes=FASHION_MNIST), folds=[fold], grid=grid)
-    )
+    data = join_items(both, classes=FASHION_MNIST)
+    (run,) = read_runs(rerun.train("fashion-mnist-teacher", data=data, folds=[fold], grid=grid))
     predicted = run.predictions
     return over_classes(audited, predicted.probs[predicted.rows_of(list(asked.items))], predicted.classes)
 

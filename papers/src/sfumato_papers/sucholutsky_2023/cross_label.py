@@ -16,9 +16,12 @@ from sfumato.reporting.charts import Field, curve, dots
 from sfumato.tables.doubt import entropy
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.robustness_runs import ShiftExperiment, run_missing
+from sfumato.training.trained_runs import TrainedRuns
 from sfumato_papers.chart_data import chart_columns, interval_chart
-from sfumato_papers.finding import Estimate, Finding, Statement, published_cells
-from sfumato_papers.paper import Part, Rerun, Scale
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun, Scale, once
+from sfumato_papers.published_table import published_tables
 from sfumato_papers.sucholutsky_2023 import label_sets as sets
 from sfumato_papers.sucholutsky_2023 import training
 
@@ -36,22 +39,11 @@ def by_set(runs: Sequence[RunPredictions], labels: SoftLabels, metric: Metric) -
     return {name: {seed: float(np.mean(each)) for seed, each in own.items()} for name, own in found.items()}
 
 
-def paired(reference: Mapping[int, float], other: Mapping[int, float]) -> Estimate:
-    """How much lower `other` is, seed by seed."""
-    return Estimate.over_seeds([reference[seed] - other[seed] for seed in sorted(reference.keys() & other.keys())])
-
-
-def band(values: Mapping[int, float]) -> tuple[float, float, float]:
-    """The mean over seeds, and the ends of its interval."""
-    found = Estimate.over_seeds(list(values.values()))
-    return found.value, found.low, found.high
-
-
 def u_shape(row: str, values: Values, names: Sequence[str]) -> Statement:
     """Whether the lowest cross-entropy along `names`, from hard to softest, is at neither end."""
     mean = {name: float(np.mean(list(values[name].values()))) for name in names}
     best = min(mean, key=lambda name: mean[name])
-    ends = [paired(values[end], values[best]) for end in (names[0], names[-1])]
+    ends = [Estimate.paired(values[end], values[best]) for end in (names[0], names[-1])]
     return Statement(
         row,
         "a U-shaped relationship between label entropy and performance",
@@ -109,12 +101,12 @@ def test_labels(rerun: Rerun) -> dict[str, SoftLabels]:
 
 
 def _item_level(values: Values) -> Statement:
-    gain = paired(values[sets.SHUFFLED], values[sets.H])
+    gain = Estimate.paired(values[sets.SHUFFLED], values[sets.H])
     return Statement(
         "Control: whose doubt it is",
         "soft labels carry information about the image",
         holds=gain.low > 0,
-        ours=f"on CIFAR-10H, shuffled within class minus own: {gain.value:+.3f} ({gain.low:+.3f} to {gain.high:+.3f})",
+        ours=f"on CIFAR-10H, shuffled within class minus own: {gain.signed()}",
         how="a control the paper lacks",
     )
 
@@ -122,7 +114,7 @@ def _item_level(values: Values) -> Statement:
 def _softness_chart(rerun: Rerun, found: Mapping[str, Values]) -> Chart:
     every = sets.label_sets(rerun)
     rows = [
-        (test, float(entropy(every[name].probs).mean()), name, *band(found[test][name]))
+        (test, float(entropy(every[name].probs).mean()), name, Estimate.over_seeds(found[test][name].values()))
         for test in TESTED_ON
         for name in sets.BY_SOFTNESS
     ]
@@ -131,7 +123,7 @@ def _softness_chart(rerun: Rerun, found: Mapping[str, Values]) -> Chart:
         title="Cross-entropy by how soft the labels are that were learned from",
         caption="CIFAR-10H from hard labels over temperatures to half uniform, tested on five label sets. Bands: 95% "
         "over seeds.",
-        data=chart_columns(("tested", "entropy", "labels", "loss", "low", "high"), rows),
+        data=chart_columns(("tested", "entropy", "labels", "loss"), rows),
         x=Field("entropy", "mean entropy of labels learned from (nats)", ".1f"),
         y=Field("loss", "cross-entropy (nats)", ".2f"),
         low="low",
@@ -144,15 +136,7 @@ def _softness_chart(rerun: Rerun, found: Mapping[str, Values]) -> Chart:
 NEAR, FAR = "CIFAR10-50k", "CINIC10"
 N_NEAR = {Scale.SMALL: 1000, Scale.CPU: 10_000, Scale.FULL: 10_000}
 NOT_PUBLIC = ("CIFAR10.1v4", "CIFAR10.1v6", "ImageNet-Far")
-TABLE_3 = published_cells(
-    """
-            CIFAR10-50k  CIFAR10.1v4  CIFAR10.1v6  CINIC10  ImageNet-Far
-    k = 2   0.46         0.77         0.76         1.32     1.57
-    k = 3   0.48         0.77         0.76         1.30     1.51
-    k = 4   0.49         0.77         0.77         1.26     1.47
-    k = 10  0.76         1.09         1.08         1.40     1.60
-    """
-)
+TABLE_3 = published_tables("sucholutsky_2023")["Table 3"].cells
 STAND_INS = {"k = 2": sets.S_TOP_TWO, "k = 10": sets.S_ALL}
 
 
@@ -163,7 +147,7 @@ def generalization(rerun: Rerun) -> Part:
     ]
     findings += [Finding("every training set", place, None, needs=place) for place in NOT_PUBLIC]
     findings.append(u_shape(f"U-shape, near: {NEAR}", found[NEAR], sets.BY_SOFTNESS))
-    gains = {place: paired(each[sets.HARD], each[sets.H]) for place, each in found.items()}
+    gains = {place: Estimate.paired(each[sets.HARD], each[sets.H]) for place, each in found.items()}
     findings.append(
         Statement(
             "Distribution shift",
@@ -198,7 +182,7 @@ def table_3(rerun: Rerun) -> Part:
         for row, name in STAND_INS.items()
         for place in (NEAR, FAR)
     ]
-    gain = {place: paired(found[place][sets.S_TOP_TWO], found[place][sets.S_ALL]) for place in (NEAR, FAR)}
+    gain = {place: Estimate.paired(found[place][sets.S_TOP_TWO], found[place][sets.S_ALL]) for place in (NEAR, FAR)}
     findings.append(
         Statement(
             "More classes, near and far",
@@ -217,15 +201,9 @@ def table_3(rerun: Rerun) -> Part:
     )
 
 
+@once
 def elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
     """Cross-entropy by place, label set and seed, on pictures from elsewhere."""
-    return rerun.once("elsewhere", lambda: _elsewhere(rerun))
-
-
-def _elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
-    from sfumato.training.robustness_runs import ShiftExperiment, run_missing
-    from sfumato.training.trained_runs import TrainedRuns
-
     places = other_pictures(rerun)
     runs: list[RunPredictions] = []
     for folder in training.trained(rerun):
@@ -258,7 +236,7 @@ def _far_scaled_down(rerun: Rerun) -> str:
 
 def _shift_chart(found: Mapping[str, Values]) -> Chart:
     rows = [
-        (f"{name}, {place}", place, Estimate.over_seeds(list(values.values())))
+        (f"{name}, {place}", place, Estimate.over_seeds(values.values()))
         for place, each in found.items()
         for name, values in each.items()
     ]

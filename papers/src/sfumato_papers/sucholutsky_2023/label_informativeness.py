@@ -17,22 +17,15 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, dots, scatter
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.networks import NAMED
 from sfumato_papers.chart_data import chart_columns
-from sfumato_papers.finding import Estimate, Finding, Published, Statement, published_cells
-from sfumato_papers.paper import Part, Rerun
+from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.paper import Part, Rerun, once
+from sfumato_papers.published_table import published_tables
 from sfumato_papers.sucholutsky_2023 import label_sets as sets
 from sfumato_papers.sucholutsky_2023.label_sets import DS, NOT_PUBLIC, S_DENSE, H, T, cifar_10s, label_sets
 
-TABLE_2 = published_cells(
-    """
-                Parameters
-    VGG         14,728,266
-    WRN         36,479,194
-    DenseNet    769,162
-    Shake shake  11,709,514
-    """
-)
-"""ResNet has no figure there."""
+TABLE_2 = published_tables("sucholutsky_2023")["Table 2"].cells
 TABLE_2_NAMES = {
     "VGG": "vgg-15-bn",
     "WRN": "wrn-28-10",
@@ -103,8 +96,6 @@ def experimental_setup(rerun: Rerun) -> Part:
 
 
 def table_2(rerun: Rerun) -> Part:  # noqa: ARG001
-    from sfumato.training.networks import NAMED
-
     findings = []
     for (row, column), published in TABLE_2.items():
         network = NAMED[TABLE_2_NAMES[row]].build(CIFAR_SHAPE, N_CLASSES)
@@ -142,7 +133,7 @@ class Informative:
 
 
 def label_informativeness(rerun: Rerun) -> Part:
-    found = rerun.once("informative", lambda: informative(rerun))
+    found = informative(rerun)
     hard, people = found[sets.HARD], [each for each in found.values() if each.by_people]
     smoothed = [found[name] for name in (sets.LOW, sets.HIGH)]
     r = float(np.corrcoef([each.error_rate for each in found.values()], [each.rho for each in found.values()])[0, 1])
@@ -203,6 +194,7 @@ def label_informativeness(rerun: Rerun) -> Part:
     )
 
 
+@once
 def informative(rerun: Rerun) -> dict[str, Informative]:
     """All label sets over the same images."""
     people, elicited = rerun.data.cifar_10h, sets.cifar_10s(rerun.data)

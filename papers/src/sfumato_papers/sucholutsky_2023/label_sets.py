@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +15,11 @@ from sfumato.labeling import TopTwoClamp
 from sfumato.labeling.transforms import Infill, Smooth, Sparsify, Temper
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.paper import Rerun
+from sfumato.training.target_labels import FixedLabels
+from sfumato.training.targets.controls import cycles
+from sfumato.training.training_set import TrainingSet, digest_of
+from sfumato_papers.paper import Rerun, once
 from sfumato_papers.published_data import PublishedData
-
-if TYPE_CHECKING:
-    from sfumato.training.target_labels import FixedLabels
-    from sfumato.training.training_set import TrainingSet
 
 HARD, S_HARD, H, S_DENSE = "CIFAR-10", "CIFAR-10S+hard", "CIFAR-10H", "CIFAR-10S+dense"
 LOW, DS, HIGH, T = "CIFAR-10LS (Low)", "CIFAR-10DS", "CIFAR-10LS (High)", "CIFAR-10T"
@@ -44,12 +43,10 @@ LOW_MASS, HIGH_MASS = 0.05, 0.2
 """Mass on the nine other classes, as Section 7.1 gives it."""
 
 
+@once
 def label_sets(rerun: Rerun) -> dict[str, SoftLabels]:
     """All label sets that can be had, over the 10,000 test pictures of CIFAR-10, under the paper's names and ours."""
-    return rerun.once("label sets", lambda: _label_sets(rerun.data))
-
-
-def _label_sets(data: PublishedData) -> dict[str, SoftLabels]:
+    data = rerun.data
     people = replace(data.cifar_10h, n_annotators=None)
     hard, elicited = original_labels(data), cifar_10s(data)
     items = people.items
@@ -105,8 +102,6 @@ def cifar_10s(data: PublishedData) -> SoftLabels:
 
 
 def _shuffled(people: SoftLabels, hard: SoftLabels) -> SoftLabels:
-    from sfumato.training.targets.controls import cycles
-
     group = hard.probs[hard.rows_of(people.items)].argmax(axis=1)
     return replace(people, probs=people.probs[cycles(group, np.random.default_rng(2023))])
 
@@ -115,8 +110,6 @@ class LabelTable:
     """Labels by item; runs keep its digest, and so know when they change."""
 
     def __init__(self, labels: SoftLabels) -> None:
-        from sfumato.training.training_set import digest_of
-
         self.labels = labels
         self.digest = digest_of(labels.items.to_pylist(), np.asarray(labels.probs, np.float64))
 
@@ -136,6 +129,4 @@ class LabelSet:
     name: ClassVar[str] = "label-set"
 
     def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
-        from sfumato.training.target_labels import FixedLabels
-
         return FixedLabels.of(self.table.of(training_set.items))

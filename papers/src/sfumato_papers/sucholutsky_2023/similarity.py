@@ -6,8 +6,6 @@ hand-written digits, 30 each of 4, 7 and 8, that seven people rated from 1 to 10
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
 from jaxtyping import Float
@@ -17,13 +15,17 @@ from sfumato.evaluation.representation import FeatureSimilarity, alike
 from sfumato.evaluation.similarity_judgments import Ratings, leave_one_out
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.inputs import Inputs
+from sfumato.training.grid import Grid
+from sfumato.training.item_join import join_items
+from sfumato.training.networks import NAMED
+from sfumato.training.recipe import Recipe
+from sfumato.training.splits import RandomSplit
+from sfumato.training.targets import HardTarget, SmoothingTarget
+from sfumato.training.trained_runs import TrainedRuns, features_of, predictor_of
 from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.sucholutsky_2023.label_informativeness import JUDGMENTS
-
-if TYPE_CHECKING:
-    from sfumato.training.grid import Grid
 
 DIGITS = tuple("0123456789")
 N_LEARNT = {Scale.SMALL: 1500, Scale.CPU: 6000, Scale.FULL: 60_000}
@@ -96,7 +98,7 @@ def similarity_judgments(rerun: Rerun) -> Part:
 def _said(pixels: float, networks: dict[tuple[str, str], dict[int, float]]) -> str:
     """Whether any network is nearer to people than pixels are."""
     best = max(networks, key=lambda key: float(np.mean(list(networks[key].values()))))
-    rho = Estimate.over_seeds(list(networks[best].values()))
+    rho = Estimate.over_seeds(networks[best].values())
     nearer = "nearer to people than" if rho.low > pixels else "not shown to be nearer to people than"
     return f"The best network ({best[0]}, {best[1]} labels, ρ = {rho.value:.2f}) is {nearer} the pixels ({pixels:.2f})."
 
@@ -123,15 +125,10 @@ def agreeing(features: Float[np.ndarray, "items dims"], ratings: Ratings) -> Ran
 
 def of_networks(rerun: Rerun, ratings: Ratings, shown: Inputs) -> dict[tuple[str, str], dict[int, float]]:
     """Rank correlation by network, label and seed."""
-    from sfumato.training.item_join import join_items
-    from sfumato.training.splits import RandomSplit
-    from sfumato.training.trained_runs import TrainedRuns, features_of, predictor_of
-
     pictures = rerun.data.pictures("mnist", "train.npz", classes=DIGITS).take(np.arange(rerun.scale.of(N_LEARNT)))
     data = join_items(pictures, classes=DIGITS)
-    folder = rerun.train(
-        "digits", data=data, folds=RandomSplit(0.1).folds(data), grid=digit_grid(rerun.scale, rerun.device)
-    )
+    grid = digit_grid(rerun.scale, rerun.device)
+    folder = rerun.train("digits", data=data, folds=RandomSplit(0.1).folds(data), grid=grid)
     found: dict[tuple[str, str], dict[int, float]] = {}
     for run in TrainedRuns.in_folder(folder).runs:
         features = features_of(predictor_of(run, {}), shown).features.astype(np.float64)
@@ -141,11 +138,6 @@ def of_networks(rerun: Rerun, ratings: Ratings, shown: Inputs) -> dict[tuple[str
 
 
 def digit_grid(scale: Scale, device: str = "cpu") -> Grid:
-    from sfumato.training.grid import Grid
-    from sfumato.training.networks import NAMED
-    from sfumato.training.recipe import Recipe
-    from sfumato.training.targets import HardTarget, SmoothingTarget
-
     return Grid(
         targets={"hard": HardTarget(), "smoothed": SmoothingTarget(SMOOTHED)},
         networks={name: NAMED[name] for name in NETWORKS},

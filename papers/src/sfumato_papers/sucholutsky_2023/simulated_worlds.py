@@ -22,7 +22,7 @@ from sfumato.reporting.charts import Field, heat_map
 from sfumato.tables.files import read_rows
 from sfumato.tables.table import rows_of
 from sfumato_papers.finding import Estimate, Finding, Statement
-from sfumato_papers.paper import Part, Rerun, Scale
+from sfumato_papers.paper import Part, Rerun, Scale, once
 
 DIMENSIONS = (5, 25, 125)
 N_SIZES = {Scale.SMALL: 10, Scale.CPU: 20, Scale.FULL: 88}
@@ -50,16 +50,15 @@ def gnmds_grid(scale: Scale, d: int) -> SimulationGrid:
     return SimulationGrid(n=some, k=some, d=(d,), embedder=Gnmds(d))
 
 
+@once
 def worlds(rerun: Rerun) -> tuple[GridCell, ...]:
     """What every kind recovers in every world of the grid."""
-    return rerun.once("worlds", lambda: run_once(grid(rerun.scale), rerun).cells)
+    return run_once(grid(rerun.scale), rerun).cells
 
 
+@once
 def gnmds_worlds(rerun: Rerun) -> tuple[GridCell, ...]:
-    return rerun.once(
-        "gnmds worlds",
-        lambda: tuple(cell for d in DIMENSIONS for cell in run_once(gnmds_grid(rerun.scale, d), rerun).cells),
-    )
+    return tuple(cell for d in DIMENSIONS for cell in run_once(gnmds_grid(rerun.scale, d), rerun).cells)
 
 
 def run_once(asked: SimulationGrid, rerun: Rerun) -> Cells:
@@ -76,7 +75,7 @@ def run_once(asked: SimulationGrid, rerun: Rerun) -> Cells:
 def kept_at(asked: SimulationGrid, rerun: Rerun) -> Path:
     """Where the cells of a grid are kept: other settings, or another version of this package, is another file."""
     digest = hashlib.sha256(f"{sfumato.__version__} {asked!r}".encode()).hexdigest()
-    return rerun.runs / str(rerun.scale) / "worlds" / f"{digest[:16]}.parquet"
+    return rerun.folder / "worlds" / f"{digest[:16]}.parquet"
 
 
 def n_processes(rerun: Rerun) -> int:

@@ -8,16 +8,15 @@ import numpy as np
 
 from sfumato.evaluation import RunPredictions
 from sfumato.evaluation.metrics import CrossEntropy
-from sfumato.evaluation.run_scores import measure_runs
 from sfumato.reporting.charts import Field, dots, scatter
 from sfumato.tables.doubt import entropy
-from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.chart_data import chart_columns
-from sfumato_papers.finding import Finding, Reference, Statement, published_cells
+from sfumato_papers.finding import Finding, Reference, Statement
 from sfumato_papers.paper import Part, Rerun
+from sfumato_papers.published_table import published_tables
+from sfumato_papers.sucholutsky_2023 import cross_label, training
 from sfumato_papers.sucholutsky_2023 import label_sets as sets
-from sfumato_papers.sucholutsky_2023 import training
 
 
 def predicted_entropy(rerun: Rerun) -> Part:
@@ -73,19 +72,7 @@ def _of_all(gaps: Mapping[str, float]) -> str:
     return ""
 
 
-TABLE_1 = published_cells(
-    """
-                         80 l/c  8 l/c
-    CIFAR-10             1.80    2.20
-    CIFAR-10S+hard       1.68    2.15
-    CIFAR-10H            1.67    2.15
-    CIFAR-10S+dense      1.69    2.12
-    CIFAR-10LS (Low)     1.73    2.19
-    CIFAR-10DS           1.70    2.12
-    CIFAR-10LS (High)    1.71    2.13
-    CIFAR-10T            2.10    2.25
-    """
-)
+TABLE_1 = published_tables("sucholutsky_2023")["Table 1"].cells
 COLUMNS = {"80 l/c": 80, "8 l/c": 8}
 OURS = (sets.S_TOP_TWO, sets.SHUFFLED)
 """Rows that the paper has not: what replaces CIFAR-10S+dense, and the control."""
@@ -96,13 +83,12 @@ BySet = dict[str, dict[int, float]]
 
 def table_1(rerun: Rerun) -> Part:
     names = (*(name for name in sets.PAPER_SETS if name not in sets.NOT_PUBLIC), *OURS)
-    hard, people = label_tables(rerun)
+    every = sets.label_sets(rerun)
     found: dict[str, BySet] = {}
     against_people: dict[str, BySet] = {}
     for column, per_class in COLUMNS.items():
         runs = training.trained_on_few(rerun, per_class, names)
-        found[column] = by_set(runs, hard)
-        against_people[column] = by_set(runs, people)
+        found[column], against_people[column] = by_set(runs, every[sets.HARD]), by_set(runs, every[sets.H])
     findings: list[Finding | Statement] = [finding for column in COLUMNS for finding in cells(column, found[column])]
     findings += [
         Finding.over_seeds(name, f"{column}, against CIFAR-10H", None, values)
@@ -114,8 +100,8 @@ def table_1(rerun: Rerun) -> Part:
         "Every seed draws its own 80 or 8 images of each class from CIFAR-10's test set, the same for all label sets, "
         "and predicts others. The paper does not say which labels the cross-entropy of Table 1 is against: here the "
         "hard labels, and CIFAR-10H next to it. **CIFAR-10DS and CIFAR-10T are not public; CIFAR-10H replaces them "
-        "where "
-        "CIFAR-10DS fills in CIFAR-10S.** The shuffled row is a control: people's labels on other images of the class."
+        "where CIFAR-10DS fills in CIFAR-10S.** The shuffled row is a control: people's labels on other images of the "
+        "class."
     )
     rows = [
         (f"{name}, {column}", column, float(np.mean(list(values.values()))))
@@ -171,17 +157,9 @@ def soft_beats_hard(column: str, values: BySet) -> Statement:
 
 def by_set(runs: list[RunPredictions], labels: SoftLabels) -> BySet:
     """Cross-entropy against `labels`, by label set and seed; each seed has test images of its own."""
-    found: dict[str, dict[int, list[float]]] = {}
+    found: BySet = {}
     for seed in sorted({run.seed for run in runs}):
-        own = [run for run in runs if run.seed == seed]
-        measured = measure_runs(own, people=labels, metrics=[CrossEntropy()], common=True, resamples=100)
-        for figures in measured.figures:
-            if figures.condition == ALL:
-                found.setdefault(figures.target, {}).setdefault(seed, []).append(float(figures.values[0]))
-    return {name: {seed: float(np.mean(each)) for seed, each in own.items()} for name, own in found.items()}
-
-
-def label_tables(rerun: Rerun) -> tuple[SoftLabels, SoftLabels]:
-    """Hard labels, and CIFAR-10H."""
-    every = sets.label_sets(rerun)
-    return every[sets.HARD], every[sets.H]
+        own = cross_label.by_set([run for run in runs if run.seed == seed], labels, CrossEntropy())
+        for name, values in own.items():
+            found.setdefault(name, {}).update(values)
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -17,7 +17,7 @@ from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
 from sfumato_papers.finding import Estimate, Finding, Statement
-from sfumato_papers.paper import Part, Rerun, Scale
+from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.sucholutsky_2023.simulated_worlds import n_processes
 
 SIZES = ((30, 10), (90, 10), (90, 30), (30, 30))
@@ -128,13 +128,11 @@ def label_optimization(rerun: Rerun) -> Part:
     )
 
 
+@once
 def recovered(rerun: Rerun) -> list[Recovered]:
     """All worlds, kept numbers and ways; one process per core."""
     worlds = [(n, k, number) for n, k in SIZES for number in range(rerun.scale.of(N_WORLDS))]
-    return rerun.once(
-        "sparsity",
-        lambda: [row for rows in run_jobs(JobList(in_world, worlds), workers=n_processes(rerun)) for row in rows],
-    )
+    return [row for rows in run_jobs(JobList(in_world, worlds), workers=n_processes(rerun)) for row in rows]
 
 
 def in_world(size: tuple[int, int, int]) -> list[Recovered]:
@@ -192,8 +190,8 @@ def _mean(rows: list[Recovered], way: str, n: int, k: int) -> Estimate:
     for row in rows:
         if (row.way, row.n, row.k) == (way, n, k):
             by_world.setdefault(row.number, []).append(row.rho)
-    found = Estimate.over_seeds([float(np.mean(each)) for each in by_world.values()])
-    return Estimate(found.value, found.low, found.high, f"95% over {len(by_world)} worlds")
+    found = Estimate.over_seeds(float(np.mean(each)) for each in by_world.values())
+    return replace(found, covers=f"95% over {len(by_world)} worlds")
 
 
 def loss_curves(rows: list[Recovered]) -> dict[tuple[str, float, int, int], dict[str, dict[int, float]]]:

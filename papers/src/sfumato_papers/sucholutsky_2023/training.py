@@ -7,8 +7,8 @@ each; it gives neither rates nor epochs. At full scale those are Peterson et al.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,14 +16,15 @@ from sfumato.evaluation import RunPredictions, read_runs
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.paper import Rerun, Scale
+from sfumato.training.grid import Grid
+from sfumato.training.item_join import join_items
+from sfumato.training.networks import NAMED
+from sfumato.training.optimizers import OneCycle, Sgd, StepSchedule
+from sfumato.training.recipe import CropAndFlip, Recipe
+from sfumato.training.splits import Fold, KFold, RandomSplit
+from sfumato.training.training_set import TrainingSet
+from sfumato_papers.paper import Rerun, Scale, once
 from sfumato_papers.sucholutsky_2023.label_sets import LabelSet, LabelTable, label_sets
-
-if TYPE_CHECKING:
-    from sfumato.training.grid import Grid
-    from sfumato.training.recipe import Recipe
-    from sfumato.training.splits import Fold
-    from sfumato.training.training_set import TrainingSet
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 4, Scale.FULL: 3}
 EPOCHS = {Scale.SMALL: 3, Scale.CPU: 6, Scale.FULL: 150}
@@ -68,33 +69,27 @@ def few_scaled_down(scale: Scale) -> str:
     )
 
 
+@once
 def pictures(rerun: Rerun) -> Inputs:
-    return rerun.once("pictures", lambda: rerun.data.pictures("cifar10-test", "images.npz", classes=CIFAR_10))
+    return rerun.data.pictures("cifar10-test", "images.npz", classes=CIFAR_10)
 
 
+@once
 def trained(rerun: Rerun) -> list[Path]:
     """The folders with networks that learned each label set, one a network."""
-
-    def found() -> list[Path]:
-        data = _prepared(rerun, _some(rerun))
-        folds = folds_of(rerun.scale, data)
-        every = label_sets(rerun)
-        return [
-            rerun.train(f"label-sets-{name}", data=data, folds=folds, grid=grid(every, rerun.scale, name, rerun.device))
-            for name in rerun.scale.of(NETWORKS)
-        ]
-
-    return rerun.once("trained", found)
+    data = _prepared(rerun, _some(rerun))
+    folds = folds_of(rerun.scale, data)
+    grids = {name: grid(label_sets(rerun), rerun.scale, name, rerun.device) for name in rerun.scale.of(NETWORKS)}
+    return [rerun.train(f"label-sets-{name}", data=data, folds=folds, grid=each) for name, each in grids.items()]
 
 
+@once
 def predictions(rerun: Rerun) -> list[RunPredictions]:
-    return rerun.once("predictions", lambda: [run for folder in trained(rerun) for run in read_runs(folder)])
+    return [run for folder in trained(rerun) for run in read_runs(folder)]
 
 
 def trained_on_few(rerun: Rerun, per_class: int, names: Sequence[str]) -> list[RunPredictions]:
     """Networks that learned from so many pictures per class, drawn again for every seed."""
-    from sfumato.training.splits import Fold
-
     every = {name: label_sets(rerun)[name] for name in names}
     shown = pictures(rerun)
     assert shown.labels is not None
@@ -107,13 +102,9 @@ def trained_on_few(rerun: Rerun, per_class: int, names: Sequence[str]) -> list[R
         data, is_learnt = _prepared(rerun, numbers), np.isin(numbers, learnt)
         fold = Fold(0, np.flatnonzero(is_learnt), np.flatnonzero(~is_learnt))
         for name in rerun.scale.of(NETWORKS):
-            rerun.train(
-                f"few-{per_class}/{name}-{seed}",
-                data=data,
-                folds=[fold],
-                grid=few_grid(every, rerun.scale, name, per_class, seed, rerun.device),
-            )
-    return read_runs(rerun.runs / str(rerun.scale) / f"few-{per_class}")
+            grid = few_grid(every, rerun.scale, name, per_class, seed, rerun.device)
+            rerun.train(f"few-{per_class}/{name}-{seed}", data=data, folds=[fold], grid=grid)
+    return read_runs(rerun.folder / f"few-{per_class}")
 
 
 def drawn_by_class(labels: Sequence[str], per_class: int, rng: np.random.Generator) -> np.ndarray:
@@ -135,37 +126,21 @@ def few_grid(
 
 
 def _grid(sets: Mapping[str, SoftLabels], seeds: tuple[int, ...], how: Recipe, network: str, device: str) -> Grid:
-    from sfumato.training.grid import Grid
-    from sfumato.training.networks import NAMED
-
     targets = {name: LabelSet(LabelTable(labels)) for name, labels in sets.items()}
     return Grid(targets=targets, networks={network: NAMED[network]}, seeds=seeds, recipe=how, device=device)
 
 
 def recipe(scale: Scale, epochs: int, *, batch_size: int = 64) -> Recipe:
     """In one cycle at smaller scales; at full scale in steps, with crops and flips."""
-    from sfumato.training.optimizers import OneCycle, Sgd, StepSchedule
-    from sfumato.training.recipe import CropAndFlip, Recipe
-
     optimiser = Sgd(rate=0.1, momentum=0.9, weight_decay=1e-4)
+    plain = Recipe(epochs=epochs, batch_size=batch_size, optimiser=optimiser, dynamics="none")
     if scale == Scale.FULL:
-        ends = (epochs // 2, epochs * 3 // 4)
-        return Recipe(
-            epochs=epochs,
-            batch_size=128,
-            optimiser=optimiser,
-            schedule=StepSchedule(ends, 0.1),
-            augmentation=CropAndFlip(),
-            dynamics="none",
-        )
-    return Recipe(
-        epochs=epochs, batch_size=batch_size, optimiser=optimiser, schedule=OneCycle(), clip=1.0, dynamics="none"
-    )
+        steps = StepSchedule((epochs // 2, epochs * 3 // 4), 0.1)
+        return replace(plain, batch_size=128, schedule=steps, augmentation=CropAndFlip())
+    return replace(plain, schedule=OneCycle(), clip=1.0)
 
 
 def folds_of(scale: Scale, data: TrainingSet) -> list[Fold]:
-    from sfumato.training.splits import KFold, RandomSplit
-
     split = KFold(N_FOLDS) if scale == Scale.FULL else RandomSplit(HELD_OUT)
     return split.folds(data)
 
@@ -178,6 +153,4 @@ def _some(rerun: Rerun) -> np.ndarray:
 
 
 def _prepared(rerun: Rerun, numbers: np.ndarray) -> TrainingSet:
-    from sfumato.training.item_join import join_items
-
     return join_items(pictures(rerun).take(numbers), classes=CIFAR_10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -126,7 +127,7 @@ def information_ratios(rerun: Rerun) -> Part:  # noqa: ARG001
         ),
     )
     findings += tuple(
-        Finding(f"n = {n}, k = {k}", kind, None, _exact(_ratio(kind, n, k)), places=4)
+        Finding(f"n = {n}, k = {k}", kind, None, Estimate(_ratio(kind, n, k)), places=4)
         for n, k in ((80, 20), (90, 3), (90, 90), (3, 90))
         for kind in ("soft", "hard")
     )
@@ -137,10 +138,6 @@ def information_ratios(rerun: Rerun) -> Part:  # noqa: ARG001
 def _ratio(kind: str, n: int, k: int) -> float:
     count = soft_triplets(n, k) if kind == "soft" else hard_triplets(n, k)
     return information_ratio(count, n + k)
-
-
-def _exact(value: float) -> Estimate:
-    return Estimate(float(value))
 
 
 def _evenly_hard(n: int, k: int) -> int:
@@ -227,13 +224,13 @@ def signal_and_noise(rerun: Rerun) -> Part:
         f"{rerun.scale.of(N_WORLDS)} worlds. False triplets: worlds of "
         f"{', '.join(f'{a} x {b}' for a, b in FALSE_SIZES)} points and classes. The paper has no figure for either."
     )
-    rows = [(rate, name, *_band(rho[name, rate])) for name in (MEASURED, *MODELS) for rate in RATES]
+    rows = [(rate, name, _mean(rho[name, rate])) for name in (MEASURED, *MODELS) for rate in RATES]
     chart = curve(
         "section-3-noise",
         title="Half the answers wrong is no answer at all",
         caption="What is recovered when each triplet is wrong with probability ε, and what two models say is left of "
         "it. Bands: 95% over worlds.",
-        data=chart_columns(("rate", "model", "rho", "low", "high"), rows),
+        data=chart_columns(("rate", "model", "rho"), rows),
         x=Field("rate", "probability that a triplet is wrong (ε)", ".1f"),
         y=Field("rho", "rank correlation with the truth (ρ)", ".2f"),
         low="low",
@@ -296,12 +293,4 @@ def _recovered(triplets: Int[np.ndarray, "triplets 3"], n_objects: int, d: int, 
 
 
 def _mean(values: list[float]) -> Estimate:
-    mean, low, high = _band(values)
-    return Estimate(mean, low, high, f"95% over {len(values)} worlds")
-
-
-def _band(values: list[float]) -> tuple[float, float, float]:
-    from sfumato.evaluation.paired_tests import t_interval
-
-    found = t_interval(np.array(values), 0.95)
-    return float(np.mean(values)), found.low, found.high
+    return replace(Estimate.over_seeds(values), covers=f"95% over {len(values)} worlds")
