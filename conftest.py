@@ -50,6 +50,7 @@ install_import_hook(
 )
 install_import_hook([f"sfumato.planning.{name}" for name in PLAN], "array_checks.checked")
 
+from loaded_python import end_loaded_sfumato  # noqa: E402
 from postgres_cluster import Cluster, cluster  # noqa: E402
 from study_at_work import AtWork, Serve, at_work, plain_study  # noqa: E402
 
@@ -68,6 +69,10 @@ def pytest_collection() -> Iterator[object]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    end_loaded_sfumato()
 
 
 @pytest.fixture(scope="session")

@@ -70,7 +70,7 @@ def served(store: str | None = None) -> Iterator[StudyServer]:
     """A server with room for more answers than we send."""
     with tempfile.TemporaryDirectory(prefix="sfumato-bench-") as folder:
         study = write_texts_study(Path(folder), N_ITEMS, answers_per_item=1000, batch_size=10_000)
-        with StudyServer(study, store=store) as server:
+        with StudyServer(study, store=store, python=sys.executable) as server:
             yield server
 
 

@@ -67,7 +67,7 @@ def refresh(study: Path) -> None:
 
 def submits(study: Path) -> None:
     """Answers a second and waiting times, without the page and with it."""
-    with StudyServer(study) as server:
+    with StudyServer(study, python=sys.executable) as server:
         for _ in range(ROUNDS):
             for is_open in (False, True):
                 looking = threading.Event()

@@ -7,11 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from loaded_python import LoadedPython, loaded_python
+from loaded_python import LIBRARIES, loaded_python
 
 from sfumato.aggregation import AGGREGATORS
 from sfumato.cli import COMMANDS
@@ -50,22 +50,33 @@ def run(script: str, folder: Path) -> str:
     return done.stdout
 
 
+Script = Callable[[str, Path], str]
+"""Runs a script of Python in a folder, and returns what it writes to stdout."""
+
+
 @pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoadedPython]:
-    with loaded_python(tmp_path_factory.mktemp("python")) as running:
-        yield running
+def python() -> Iterator[Script]:
+    """Python with warnings as errors, as `python -W error -c`."""
+    with loaded_python(LIBRARIES, "-W", "error") as running:
+
+        def run_script(script: str, folder: Path) -> str:
+            done = running.run(["-c", script], folder=folder)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        yield run_script
 
 
-def test_scripts_must_import_what_they_use(python: LoadedPython, tmp_path: Path) -> None:
-    assert python.run("import sys\nprint([name for name in sys.modules if 'sfumato' in name])", tmp_path) == "[]\n"
+def test_scripts_must_import_what_they_use(python: Script, tmp_path: Path) -> None:
+    assert python("import sys\nprint([name for name in sys.modules if 'sfumato' in name])", tmp_path) == "[]\n"
     for script in ("numpy.zeros(1)", "import sfumato\nsfumato.evaluation", "raise SystemExit(3)", "open('none')"):
         with pytest.raises(AssertionError):
-            python.run(script, tmp_path)
+            python(script, tmp_path)
     with pytest.raises(AssertionError, match="UserWarning: odd"):
-        python.run("import warnings\nwarnings.warn('odd')", tmp_path)
+        python("import warnings\nwarnings.warn('odd')", tmp_path)
 
 
-def test_the_readme_example_works(python: LoadedPython, tmp_path: Path) -> None:
+def test_the_readme_example_works(python: Script, tmp_path: Path) -> None:
     readme = ROOT / "README.md"
     (tmp_path / "votes.csv").write_text(blocks(readme, "csv")[0])
     (commands,) = (text for text in blocks(readme, "sh") if "sfumato" in text)
@@ -74,7 +85,7 @@ def test_the_readme_example_works(python: LoadedPython, tmp_path: Path) -> None:
     assert "photo-1" in shown
     (script,) = blocks(readme, "python")
     assert len(script.splitlines()) <= 12
-    shown = python.run(script, tmp_path)
+    shown = python(script, tmp_path)
     assert "0.6365" in shown  # the entropy of two cats and a dog
     assert "alpha-nominal" in shown
 
@@ -90,19 +101,17 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
-def test_python_in_the_docs_runs(
-    path: Path, python: LoadedPython, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_python_in_the_docs_runs(path: Path, python: Script, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     scripts = blocks(path, "python")
     if any("demo-out" in script for script in scripts):
         shutil.copytree(request.getfixturevalue("demo"), tmp_path / "demo-out")
     for script in scripts:
-        python.run(script, tmp_path)
+        python(script, tmp_path)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
-def test_examples_run(path: Path, python: LoadedPython, tmp_path: Path) -> None:
-    assert python.run(path.read_text(), tmp_path)
+def test_examples_run(path: Path, python: Script, tmp_path: Path) -> None:
+    assert python(path.read_text(), tmp_path)
 
 
 @pytest.mark.parametrize(

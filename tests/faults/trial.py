@@ -100,7 +100,7 @@ class Bench:
     @contextlib.contextmanager
     def serving(self, study: Path, store: str, fault: str | None = None, pace: float = 0) -> Iterator[StudyServer]:
         """The study served; without a limit on what one person may send, unless there is to be one."""
-        with StudyServer(study, store=store, program=program(fault), pace=pace) as server:
+        with StudyServer(study, store=store, program=program(fault), python=sys.executable, pace=pace) as server:
             yield server
 
 

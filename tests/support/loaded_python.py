@@ -1,81 +1,239 @@
-"""Python that has loaded the libraries of others already: runs each script in a process forked from its own.
+"""Python that has loaded its libraries already: runs each program in a process forked from its own.
 
-A script meets what it would meet in `python -W error -c`, but for the seconds that those libraries take to load.
-Nothing of ours is loaded beforehand, so a script that lacks an import fails. One request per line on stdin, one reply
-per line on stdout, both JSON.
+A program meets what it would meet in a new Python, but for the CPU time that loading takes. Its process is started,
+signaled and waited for like one of `subprocess`. One connection per process: the request comes as a line of JSON, the
+process id is sent back at once, the exit code when the process has ended.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import runpy
+import selectors
+import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
-LOADED = ("numpy", "pyarrow.parquet", "polars", "scipy.stats", "torch")
-"""Only loaded, never used: no thread may run in a process that forks."""
+LIBRARIES = (
+    "altair",
+    "jaxtyping",
+    "msgspec",
+    "numpy",
+    "pandas",
+    "polars",
+    "pyarrow.compute",
+    "pyarrow.csv",
+    "pyarrow.parquet",
+    "scipy.stats",
+    "torch",
+)
+"""Of others only, so that a script that lacks an import of ours fails."""
+SFUMATO = ("sfumato.cli.serve", "sfumato.server.server", "uvicorn.lifespan.off", "uvicorn.loops.auto")
+"""What `sfumato serve` loads.
+
+All of these are only loaded, never used: no thread may run in a process that forks.
+"""
+
+
+class ForkedProcess:
+    """A running program, with those methods of `subprocess.Popen` that tests use."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        with connection:
+            self._replies = connection.makefile()
+        self._exit_code: int | None = None
+        self.pid = int(self._replies.readline())
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def poll(self) -> int | None:
+        """The exit code, or None while it runs."""
+        try:
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code, once it has ended."""
+        if self._exit_code is None:
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._replies, selectors.EVENT_READ)
+                if not selector.select(timeout):
+                    raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
+            self._exit_code = int(self._replies.readline())
+            self._replies.close()
+        return self._exit_code
 
 
 class LoadedPython:
-    """The running program, asked from a test."""
+    """The program that forks, which has loaded `modules`."""
 
-    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
-        self._process, self._out, self._err = process, folder / "stdout", folder / "stderr"
+    def __init__(self, modules: Sequence[str], *options: str) -> None:
+        with socket.socket(socket.AF_UNIX) as listener:
+            # Without a name Linux gives it an address that is no file.
+            listener.bind("")
+            listener.listen()
+            self._address = listener.getsockname()
+            command = [sys.executable, *options, __file__, str(listener.fileno()), *modules]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=[listener.fileno()])
 
-    def run(self, script: str, folder: Path) -> str:
-        """What `script` writes to stdout, run in `folder`; it must end well."""
+    def start(
+        self,
+        arguments: Sequence[object],
+        out: Path,
+        err: Path | None = None,
+        *,
+        folder: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> ForkedProcess:
+        """Start what `python *arguments` would run: `-c` and a script, `-m` and a module, or a file.
+
+        It has nothing to read, and writes to `out` and `err`, or both to `out`.
+        """
+        for file in (out, err or out):
+            file.write_bytes(b"")
+        request = {
+            "arguments": [str(argument) for argument in arguments],
+            "out": str(out),
+            "err": str(err or out),
+            "folder": str(folder or Path.cwd()),
+            "env": dict(env or os.environ),
+        }
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self._address)
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        return ForkedProcess(connection)
+
+    def run(
+        self,
+        arguments: Sequence[object],
+        *,
+        folder: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run it to its end, as `subprocess.run` does with captured text."""
+        with tempfile.TemporaryDirectory() as place:
+            out, err = Path(place, "stdout"), Path(place, "stderr")
+            exit_code = self.start(arguments, out, err, folder=folder, env=env).wait()
+            return subprocess.CompletedProcess(arguments, exit_code, out.read_text(), err.read_text())
+
+    def end(self) -> None:
+        """End the program and the processes that it started."""
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        request = {"script": script, "folder": str(folder), "out": str(self._out), "err": str(self._err)}
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        exit_code = json.loads(self._process.stdout.readline())
-        assert exit_code == 0, self._err.read_text()
-        return self._out.read_text()
+        self._process.stdin.close()
+        self._process.wait()
 
 
 @contextmanager
-def loaded_python(folder: Path) -> Iterator[LoadedPython]:
-    """The program for the block; it keeps what scripts write in `folder`."""
-    command = [sys.executable, "-W", "error", __file__]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield LoadedPython(process, folder)
+def loaded_python(modules: Sequence[str], *options: str) -> Iterator[LoadedPython]:
+    """The program for the block, started with `options` of Python."""
+    running = LoadedPython(modules, *options)
+    try:
+        yield running
+    finally:
+        running.end()
 
 
-def main() -> None:
-    for name in LOADED:
+@cache
+def loaded_sfumato() -> LoadedPython:
+    """The program for this test process, which has loaded what `sfumato serve` needs; conftest.py ends it."""
+    return LoadedPython(SFUMATO)
+
+
+def end_loaded_sfumato() -> None:
+    if loaded_sfumato.cache_info().currsize:
+        loaded_sfumato().end()
+
+
+def run_sfumato(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """What `sfumato *arguments` does and says, in a process of its own."""
+    return loaded_sfumato().run(["-m", "sfumato", *arguments], folder=cwd)
+
+
+def main(number: str, *modules: str) -> None:
+    """Fork a process per request from the listening socket `number`, until stdin is closed."""
+    for name in modules:
         __import__(name)
     assert threading.active_count() == 1
-    for line in sys.stdin:
-        request = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            become(**request)
-            return
-        _, status = os.waitpid(child, 0)
-        print(json.dumps(os.waitstatus_to_exitcode(status)), flush=True)
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    listener = socket.socket(fileno=int(number))
+    running: dict[int, tuple[int, socket.socket]] = {}
+    selector = selectors.DefaultSelector()
+    selector.register(sys.stdin, selectors.EVENT_READ)
+    selector.register(listener, selectors.EVENT_READ)
+    while True:
+        for key, _ in selector.select():
+            if key.fileobj is sys.stdin:
+                for child, _ in running.values():
+                    os.kill(child, signal.SIGKILL)
+                    os.waitpid(child, 0)
+                listener.close()
+                return
+            if key.fileobj is listener:
+                connection, _ = listener.accept()
+                request = json.loads(connection.makefile().readline())
+                child = os.fork()
+                if child == 0:
+                    for each in (selector, listener, connection, *(other for _, other in running.values())):
+                        each.close()
+                    for process in running:
+                        os.close(process)
+                    become(**request)
+                    return
+                connection.sendall(b"%d\n" % child)
+                process = os.pidfd_open(child)
+                running[process] = child, connection
+                selector.register(process, selectors.EVENT_READ)
+            else:
+                selector.unregister(key.fd)
+                os.close(key.fd)
+                child, connection = running.pop(key.fd)
+                _, status = os.waitpid(child, 0)
+                with connection:
+                    connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
 
 
-def become(script: str, folder: str, out: str, err: str) -> None:
-    """Be the script: in its folder, with nothing to read, writing to its files."""
+def become(arguments: list[str], out: str, err: str, folder: str, env: dict[str, str]) -> None:
+    """Be the program: in its folder, with nothing to read, writing to its files."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(env)
     for number, path, flags in (
         (0, os.devnull, os.O_RDONLY),
-        (1, out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC),
-        (2, err, os.O_WRONLY | os.O_CREAT | os.O_TRUNC),
+        (1, out, os.O_WRONLY | os.O_APPEND),
+        (2, err, os.O_WRONLY | os.O_APPEND),
     ):
         opened = os.open(path, flags)
         os.dup2(opened, number)
         os.close(opened)
-    sys.argv, sys.path[0] = ["-c"], ""
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    exec(compile(script, "<string>", "exec"), sys.modules["__main__"].__dict__)
+    sys.stdout.reconfigure(write_through="PYTHONUNBUFFERED" in env)
+    first, *rest = arguments
+    if first == "-c":
+        sys.argv, sys.path[0] = ["-c", *rest[1:]], ""
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        exec(compile(rest[0], "<string>", "exec"), sys.modules["__main__"].__dict__)
+    elif first == "-m":
+        sys.argv, sys.path[0] = rest, os.getcwd()
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv, sys.path[0] = arguments, str(Path(first).parent)
+        runpy.run_path(first, run_name="__main__")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -1,4 +1,7 @@
-"""`sfumato serve` as a process of its own, to be talked to over HTTP, killed and started again."""
+"""`sfumato serve` as a process of its own, to be talked to over HTTP, killed and started again.
+
+It is forked from a Python that has loaded it already, unless another program than Python starts it.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from loaded_python import ForkedProcess, loaded_sfumato
 
 TEXTS_STUDY = """\
 title = "Texts"
@@ -61,15 +65,15 @@ class StudyServer:
         store: str | None = None,
         program: Sequence[str] = ("-m", "sfumato"),
         port: int = 0,
-        python: str | Path = sys.executable,
+        python: str | Path | None = None,
         pace: float = 0,
     ) -> None:
         self.study, self.port = study, port
         self._store = ["--store", store] if store else []
         self._pace = ["--pace", str(pace)]
         """Without limit unless told otherwise: crowds of clients answer faster than people."""
-        self._program = [str(python), *program]
-        self._process: subprocess.Popen[bytes] | None = None
+        self._python, self._program = python, program
+        self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self.log = study / "server.log"
 
     @property
@@ -84,11 +88,15 @@ class StudyServer:
     def start(self, timeout: float = 120.0) -> float:
         """Start and wait until it answers; returns the seconds that took."""
         begun = time.monotonic()
-        with self.log.open("wb") as log:
-            command = [*self._program, "serve", str(self.study), "--port", str(self.port), *self._store, *self._pace]
-            self._process = subprocess.Popen(
-                command, stdout=log, stderr=subprocess.STDOUT, env=os.environ | {"PYTHONUNBUFFERED": "1"}
-            )
+        command = [*self._program, "serve", str(self.study), "--port", str(self.port), *self._store, *self._pace]
+        env = os.environ | {"PYTHONUNBUFFERED": "1"}
+        if self._python is None:
+            self._process = loaded_sfumato().start(command, self.log, env=env)
+        else:
+            with self.log.open("wb") as log:
+                self._process = subprocess.Popen(
+                    [str(self._python), *command], stdout=log, stderr=subprocess.STDOUT, env=env
+                )
         while b"http://" not in (text := self.log.read_bytes()):
             if self._process.poll() is not None or time.monotonic() - begun > timeout:
                 self.kill()
