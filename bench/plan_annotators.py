@@ -19,7 +19,8 @@ from plan_figures import Figure
 from sfumato import SoftLabels
 from sfumato.importers import Cifar10HImporter
 from sfumato.planning.answer_simulation import simulate_answers
-from sfumato.planning.pilot import Pilot, Population
+from sfumato.planning.item_prior import Population
+from sfumato.planning.pilot import Pilot
 from sfumato.planning.precision import MEASURES, expected_kl, expected_l2, expected_tv
 
 DRAWS = 100_000

@@ -9,7 +9,8 @@ from sfumato.planning.acquisition_index import AcquisitionIndex, KLIndex, Unifor
 from sfumato.planning.adaptive_value import AdaptiveCurve, adaptive_curve_by_index
 from sfumato.planning.criterion import Criterion
 from sfumato.planning.goals import Goal
-from sfumato.planning.pilot import Pilot, Population, dirichlet
+from sfumato.planning.item_prior import Population
+from sfumato.planning.pilot import Pilot, dirichlet
 from sfumato.tables.soft_labels import SoftLabels
 
 ERROR = Criterion(Goal.DISTRIBUTION).of_labels
@@ -35,7 +36,7 @@ def three_quarters_clear() -> Population:
 def test_it_gains_on_pictures_of_which_most_are_clear(cifar_10h: SoftLabels) -> None:
     """Over ten runs of 1,000 items the mean ratios were .78 at 2.6 answers and .86 at 3.5."""
     pilot = Pilot.of(cifar_10h).subsample(2_000)
-    items = Population.of_pilot(pilot, pilot.prior, 4_000, np.random.default_rng(0))
+    items = Population.of(pilot, 4_000, np.random.default_rng(0))
     found = simulated(items, KLIndex(), 1_000, 3_000)
     assert (found.on_average[0], found.ratio[0], found.spread[0]) == (2, 1, 0)  # the same study until then
     assert found.on_average[-1] == pytest.approx(4.5)  # half as much again as was asked about

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from sfumato.planning.adaptive_value import LEADS, adaptive_curve_by_lead
-from sfumato.planning.answer_simulation import WrongClass, wrong_class
 from sfumato.planning.answers_per_item import plan_answers_per_item
-from sfumato.planning.pilot import Population, dirichlet
+from sfumato.planning.item_prior import Population
+from sfumato.planning.pilot import dirichlet
+from sfumato.planning.precision import WrongClass, wrong_class
 
 
 def exact(p: tuple[float, ...], n_answers: int) -> float:

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.importers.hmix import HMixImporter
-from sfumato.planning.costs import DEFAULT_TIMES, CostModel, KindTime, measured_times, seconds_of
+from sfumato.planning.costs import DEFAULT_TIMES, CostModel, KindTime
+from sfumato.planning.pilot_evidence import measured_times, seconds_of
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import SfumatoError
 

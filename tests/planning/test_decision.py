@@ -12,7 +12,7 @@ from sfumato.planning.candidates import PlanTerms, best_within_budget, cheapest_
 from sfumato.planning.costs import CostModel, KindTime
 from sfumato.planning.criterion import Criterion, ExpectedError, VoteCurve
 from sfumato.planning.decision import DeeperItems, decide
-from sfumato.planning.exchange_estimates import vote_equivalent, vote_equivalents
+from sfumato.planning.exchange_rates import vote_equivalent, vote_equivalents
 from sfumato.planning.goals import Goal
 from sfumato.planning.pilot import Pilot, dirichlet
 from sfumato.planning.plan_file import Budget, Fewest, PlanAdaptive

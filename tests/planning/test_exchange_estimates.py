@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.planning.exchange_estimates import exchange_rates, qualities, rate_sentence, votes_worth
-from sfumato.planning.exchange_rates import TOP_TWO, ExchangeRate, ExchangeRates
+from sfumato.planning.exchange_estimates import MatchedAnswers, exchange_rates, qualities
+from sfumato.planning.exchange_rates import TOP_TWO, ExchangeRate, ExchangeRates, rate_sentence, votes_worth
 from sfumato.planning.goals import Goal
 from sfumato.planning.label_quality import QualitySplit
-from sfumato.planning.matched_answers import MatchedAnswers
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import SfumatoError

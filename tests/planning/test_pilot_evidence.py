@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.planning.exchange_estimates import MatchedAnswers
 from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.planning.informativeness.triplets import ChannelCapacity
 from sfumato.planning.label_quality import Similarities
-from sfumato.planning.matched_answers import MatchedAnswers
 from sfumato.planning.pilot_evidence import kept_of, triplet_errors
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs

@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.answer_simulation import simulate_answers
-from sfumato.planning.pilot import Population
+from sfumato.planning.item_prior import Population
 from sfumato.planning.precision import (
     MEASURES,
     DivergenceError,

@@ -467,3 +467,16 @@ def _memory() -> int:
 
     total: Any = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**33
     return int(total) // 2
+
+
+def vote_counts(answers: AnswerMatrix) -> Float[np.ndarray, "items classes"]:
+    """The votes per class, beliefs as fractions of a vote."""
+    counts = np.zeros((answers.n_items, answers.n_classes))
+    for first, last in answers.blocks():
+        block = answers.part(first, last)
+        weight = block.weights(0, block.n_items)
+        if block.soft is None:
+            np.add.at(counts[first:last], (block.item, block.key % block.n_classes), weight)
+        else:
+            np.add.at(counts[first:last], block.item, weight[:, None] * block.soft)
+    return counts

@@ -16,7 +16,7 @@ from sfumato.aggregation.aggregation import (
     labels_of,
     refuse_gold,
 )
-from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix, vote_counts
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
 from sfumato.aggregation.em import check_iterations, warn_unless_converged
 from sfumato.tables.beliefs import Beliefs
@@ -84,19 +84,6 @@ class Bayes:
             fitted.converged,
             fitted.objective,
         )
-
-
-def vote_counts(answers: AnswerMatrix) -> Float[np.ndarray, "items classes"]:
-    """The votes per class, beliefs as fractions of a vote."""
-    counts = np.zeros((answers.n_items, answers.n_classes))
-    for first, last in answers.blocks():
-        block = answers.part(first, last)
-        weight = block.weights(0, block.n_items)
-        if block.soft is None:
-            np.add.at(counts[first:last], (block.item, block.key % block.n_classes), weight)
-        else:
-            np.add.at(counts[first:last], block.item, weight[:, None] * block.soft)
-    return counts
 
 
 def _coarse(counts: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:

@@ -11,7 +11,8 @@ from jaxtyping import Float
 from scipy.special import stdtrit
 
 from sfumato.aggregation.aggregation import Aggregation
-from sfumato.aggregation.bayes import BLOCK, Bayes, prior_of, vote_counts
+from sfumato.aggregation.answer_matrix import vote_counts
+from sfumato.aggregation.bayes import BLOCK, Bayes, prior_of
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import between_0_and_1
 from sfumato.tables.soft_labels import Estimand, SoftLabels

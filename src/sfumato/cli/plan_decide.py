@@ -102,7 +102,7 @@ def show(plan: Plan, notes: list[str]) -> None:
 
     Assumptions about forms that were not chosen are only in the file.
     """
-    from sfumato.planning.exchange_estimates import USUAL
+    from sfumato.planning.exchange_rates import USUAL
 
     click.echo(f"based on {'an ' if plan.expected.source.startswith('assumed') else 'a '}{plan.expected.source}")
     for note in notes:

@@ -84,7 +84,7 @@ def _forms(
 ) -> dict[str, Form]:
     """The forms with the votes and seconds per answer, known or given."""
     from sfumato.planning.allocation import Form
-    from sfumato.planning.exchange_estimates import vote_equivalents
+    from sfumato.planning.exchange_rates import vote_equivalents
     from sfumato.planning.goals import goal_named
 
     costs, notes = costs_of(source, None, seconds=seconds, wage=None, fee=None, overhead=None, currency=None)

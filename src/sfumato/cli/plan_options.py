@@ -114,7 +114,8 @@ def costs_of(
     currency: str | None,
 ) -> tuple[CostModel, list[str]]:
     """The prices, and notes about them: measured times, then the study's pay, then options."""
-    from sfumato.planning.costs import CostModel, measured_times
+    from sfumato.planning.costs import CostModel
+    from sfumato.planning.pilot_evidence import measured_times
 
     given = {name: value for name, value in (("fee", fee), ("overhead", overhead)) if value is not None}
     study = checked.study if checked is not None else None
@@ -201,7 +202,8 @@ def bad(found: str, expected: str, fix: str) -> BadSetting:
 def _of_table(table: Any) -> PlanSource:
     """The pilot in a table, with the items in the order of its counts."""
     from sfumato.labeling.default_labeler import as_votes
-    from sfumato.planning.pilot import Pilot, check_counts
+    from sfumato.planning.item_prior import check_counts
+    from sfumato.planning.pilot import Pilot
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.soft_labels import SoftLabels
 

@@ -70,13 +70,13 @@ def command(
 
 
 def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator) -> CrowdSource:
-    from sfumato.planning.criterion import population
+    from sfumato.planning.item_prior import Population
     from sfumato.planning.rehearsal import DrawnCrowd
 
     source = pilot_of(pilot)
     _check_classes(plan, source.classes)
     columns = [source.classes.index(name) for name in plan.classes]
-    probs = population(source.of, plan.n_items, rng).probs[:, columns]
+    probs = Population.of(source.of, plan.n_items, rng).probs[:, columns]
     return DrawnCrowd(probs[rng.permutation(len(probs))[: plan.n_items]], n_people, plan.question.seconds)
 
 

@@ -11,8 +11,9 @@ from jaxtyping import Float, Int
 
 from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors
 from sfumato.planning.allocation import Allocation
-from sfumato.planning.answer_simulation import simulate_answers, wrong_class
-from sfumato.planning.pilot import Population
+from sfumato.planning.answer_simulation import simulate_answers
+from sfumato.planning.item_prior import Population
+from sfumato.planning.precision import wrong_class
 from sfumato.tables.growable_array import freeze
 
 BATCH = 0.1

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.acquisition_index import ENOUGH, AcquisitionIndex, ItemPosteriors, KLIndex, L2Index
-from sfumato.planning.pilot import check_counts, fit_prior
+from sfumato.planning.item_prior import check_counts, fit_prior
 from sfumato.tables.errors import BadSetting, NotNow
 from sfumato.tables.settings import above_0, at_least, not_negative, share
 

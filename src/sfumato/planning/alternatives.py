@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sfumato.planning.answers_per_item import ErrorThreshold
 from sfumato.planning.candidates import Candidate, PlanTerms, Selected, allowed_error
-from sfumato.planning.exchange_estimates import PLAIN, ExchangeRates, vote_equivalents
+from sfumato.planning.exchange_rates import PLAIN, ExchangeRates, vote_equivalents
 from sfumato.planning.goals import Goal
 from sfumato.planning.plan_file import Alternative, Budget, PlanAdaptive
 

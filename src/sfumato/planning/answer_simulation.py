@@ -1,18 +1,15 @@
-"""Simulated answers: people answer about items one after the other; posterior means after each answer, and the
-probability that the most frequent class is wrong."""
+"""Simulated answers: people answer about items one after the other; posterior means after each answer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import digamma
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.pilot import Population
 
 LEAST_WEIGHT = 1e-9
 
@@ -89,41 +86,3 @@ class _Posterior:
         entropy = -(self.weights * (self.terms / mass - digamma(mass + 1))).sum(axis=1)
         of_mean = -(mean * np.log(np.maximum(mean, 1e-300))).sum(axis=1)
         return np.asarray(np.maximum(of_mean - entropy, 0.0))
-
-
-DRAWS = 10_000
-
-
-@dataclass(frozen=True)
-class WrongClass:
-    """The probability that the most frequent class among M answers is not the item's most probable one.
-
-    By simulation: each given item is answered once. Ties are broken at random. An `ErrorMeasure` for one class per
-    item; on items that divide people almost evenly, more answers change it little.
-    """
-
-    draws: int = DRAWS
-    name: ClassVar[str] = "wrong_class"
-    title: ClassVar[str] = "share of wrong classes"
-    uses_prior: ClassVar[bool] = False
-
-    def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
-        wrong = np.empty((len(items.probs), most))
-        for known in simulate_answers(items.probs, most, rng):
-            wrong[:, known.n_answers - 1] = self.of_answers(known)
-        return wrong
-
-    def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
-        return np.asarray(self.of_items(Population.of_prior(prior, self.draws, rng), most, rng).mean(axis=0))
-
-    def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:
-        return wrong_class(known.counts, known.probs)
-
-
-def wrong_class(
-    counts: Float[np.ndarray, "items classes"], probs: Float[np.ndarray, "items classes"]
-) -> Float[np.ndarray, "items"]:
-    """The probability, per item, that the most frequent class (ties at random) is not the most probable one."""
-    leads = counts >= counts.max(axis=1, keepdims=True) - 1e-9
-    right = leads[np.arange(len(probs)), probs.argmax(axis=1)]
-    return np.asarray(1 - right / leads.sum(axis=1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +14,15 @@ from jaxtyping import Bool, Float
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
 from sfumato.planning.answer_simulation import simulate_answers
-from sfumato.planning.pilot import Pilot, Population
+from sfumato.planning.item_prior import Population
 from sfumato.planning.precision import ErrorMeasure, TotalVariationError
 from sfumato.tables.errors import BadSetting, warn
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import above_0, at_least, between_0_and_1
 from sfumato.tables.table import Table
+
+if TYPE_CHECKING:
+    from sfumato.planning.pilot import Pilot
 
 DRAWS = 10_000
 DRAWS_REFITTED = 500
@@ -160,7 +164,7 @@ def plan_answers_per_item(
         return AnnotatorPlan(measure, threshold, curve, nothing, nothing, nothing, np.empty((0, most)), 0)
     source = source.subsample(DRAWS)
     prior = source.prior
-    items = Population.of_pilot(source, prior, DRAWS, rng)
+    items = Population.of(source, DRAWS, rng)
     of_item = items.by_item(values(items, rng))
     unseen = _unseen(values, prior, rng)
     if source.n_items > MOST_REFITTED:
@@ -207,8 +211,9 @@ def _refitted(
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "answers"]:
     """The curve of a resampled pilot."""
-    drawn = Pilot(pilot.counts[rng.integers(0, pilot.n_items, pilot.n_items)])
-    items = Population.of_pilot(drawn, drawn.refit_prior(prior, STEPS_REFITTED), DRAWS_REFITTED, rng)
+    drawn = pilot.resample(rng)
+    refitted = drawn.refit_prior(prior, STEPS_REFITTED)
+    items = Population.of_counts(drawn.counts, refitted, DRAWS_REFITTED, rng)
     share_unseen = rng.beta(1, pilot.n_items)
     return np.asarray((1 - share_unseen) * values(items, rng).mean(axis=0) + share_unseen * unseen)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +14,15 @@ from jaxtyping import Float, Int
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.answer_simulation import simulate_answers
 from sfumato.planning.costs import CostModel
-from sfumato.planning.pilot import Pilot, Population
+from sfumato.planning.item_prior import Population
 from sfumato.planning.precision import ErrorMeasure, TotalVariationError
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import above_0, at_least
 from sfumato.tables.table import Table
+
+if TYPE_CHECKING:
+    from sfumato.planning.pilot import Pilot
 
 DRAWS = 10_000
 USUAL = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
@@ -87,11 +91,7 @@ def trade_off(
             "budget-too-small",
         )
     many = np.array([at_least("n_answers", m, 1) for m in n_answers if m <= n_affordable] or [1])
-    if isinstance(source, Pilot):
-        source = source.subsample(DRAWS)
-        items = Population.of_pilot(source, source.prior, DRAWS, rng)
-    else:
-        items = Population.of_prior(source, DRAWS, rng)
+    items = Population.of(source if isinstance(source, DirichletMixture) else source.subsample(DRAWS), DRAWS, rng)
     n_items = n_affordable // many
     squares = float((items.probs**2).sum(axis=1).mean())
     between = squares - float((items.probs.mean(axis=0) ** 2).sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -11,13 +12,15 @@ from scipy.special import ndtri
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
 from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, KLIndex
-from sfumato.planning.answer_simulation import WrongClass
 from sfumato.planning.answers_per_item import ErrorThreshold, plan_answers_per_item
 from sfumato.planning.goals import Goal
-from sfumato.planning.pilot import Pilot, Population, fit_prior
-from sfumato.planning.precision import DivergenceError, ErrorMeasure, SquaredError
+from sfumato.planning.item_prior import Population, fit_prior
+from sfumato.planning.precision import DivergenceError, ErrorMeasure, SquaredError, WrongClass
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.growable_array import freeze
+
+if TYPE_CHECKING:
+    from sfumato.planning.pilot import Pilot
 
 LEVEL = 0.95
 LEAST = 1e-9
@@ -184,7 +187,7 @@ class Criterion:
         repeats = int(np.clip(2_000 // n_each, 1, 10))
         looked_at = [m for m in LOOKED_AT if m <= most]
         errors = np.zeros((2, len(looked_at)))
-        items = population(source, n_each * repeats, rng)
+        items = Population.of(source, n_each * repeats, rng)
         dealt = rng.permutation(len(items.probs))[: n_each * repeats].reshape(repeats, n_each)
         for r in range(repeats):
             probs = items.probs[dealt[r]]
@@ -196,14 +199,6 @@ class Criterion:
         ratio = np.maximum(errors[1], LEAST) / np.maximum(errors[0], LEAST)
         # A fitted prior is better than the true one only by chance.
         return np.asarray(np.interp(np.log(np.arange(1, most + 1)), np.log(looked_at), np.maximum(ratio, 1.0)))
-
-
-def population(source: Pilot | DirichletMixture, n_draws: int, rng: np.random.Generator) -> Population:
-    """At least `n_draws` items like those of a pilot, or from an assumed prior."""
-    if isinstance(source, DirichletMixture):
-        return Population.of_prior(source, n_draws, rng)
-    subsample = source.subsample(n_draws)
-    return Population.of_pilot(subsample, source.prior, n_draws, rng)
 
 
 def _line(x: float, xs: Float[np.ndarray, "points"], ys: Float[np.ndarray, "rows points"]) -> Float[np.ndarray, "rows"]:

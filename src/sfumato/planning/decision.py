@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -26,10 +27,10 @@ from sfumato.planning.candidates import (
     cheapest_within_threshold,
 )
 from sfumato.planning.costs import FEE, OVERHEAD, WAGE, CostModel
-from sfumato.planning.criterion import Criterion, population
-from sfumato.planning.exchange_estimates import PLAIN, ExchangeRates, vote_equivalent, vote_equivalents
+from sfumato.planning.criterion import Criterion
+from sfumato.planning.exchange_rates import PLAIN, ExchangeRates, vote_equivalent, vote_equivalents
 from sfumato.planning.goals import Goal
-from sfumato.planning.pilot import Pilot
+from sfumato.planning.item_prior import Population
 from sfumato.planning.plan_file import (
     Assumption,
     Budget,
@@ -44,6 +45,9 @@ from sfumato.planning.plan_file import (
 )
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import at_least
+
+if TYPE_CHECKING:
+    from sfumato.planning.pilot import Pilot
 
 POINTS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
 RESTS_ON = {
@@ -228,7 +232,7 @@ def decide(
     equivalents = vote_equivalents(goal, kinds, costs, given=votes, measured=measured)
     deeper = _deeper(deeper_items, goal, costs, votes, measured)
     left = _what_is_left(budget, deeper_items, costs)
-    n_pilot = source.n_items if isinstance(source, Pilot) else 0
+    n_pilot = 0 if isinstance(source, DirichletMixture) else source.n_items
     curve = criterion.curve(
         source,
         n_items=n_items,
@@ -276,7 +280,7 @@ def _with_adaptive(
     if PLAIN not in [equivalent.kind for equivalent in terms.equivalents]:
         return terms
     if terms.criterion.goal is Goal.CLASS:
-        items = population(source, MOST_SIMULATED * 4, rng)
+        items = Population.of(source, MOST_SIMULATED * 4, rng)
         return replace(
             terms, adaptive_curve=adaptive_curve_by_lead(items, most=min(terms.most, MOST_TO_A_LEAD), rng=rng)
         )
@@ -285,9 +289,9 @@ def _with_adaptive(
     if index is None or terms.n_items < LEAST_ITEMS or up_to <= FEWEST:
         return terms
     # Small pilots already took time, and are more uncertain than a few simulated studies.
-    small = isinstance(source, Pilot) and source.n_items <= REFITTED
+    small = not isinstance(source, DirichletMixture) and source.n_items <= REFITTED
     adaptive_curve = adaptive_curve_by_index(
-        population(source, MOST_SIMULATED * 4, rng),
+        Population.of(source, MOST_SIMULATED * 4, rng),
         index,
         terms.criterion.of_labels,
         n_items=min(terms.n_items, MOST_SIMULATED_SMALL if small else MOST_SIMULATED),

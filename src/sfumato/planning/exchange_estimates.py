@@ -1,22 +1,22 @@
-"""Exchange rates estimated from data: how many hard votes an answer of a richer kind is worth, per goal; and the vote
-equivalents of the kinds that a plan compares."""
+"""Exchange rates estimated from data: how many hard votes an answer of a richer kind is worth, per goal. Rich answers
+and votes about the same items are split at random into answers to compare and votes as reference."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
-from sfumato.planning.costs import CostModel
+from sfumato.labeling.default_labeler import label_by_default
 from sfumato.planning.exchange_rates import (
-    PUBLISHED_RATES,
+    STEPS,
     ExchangeRate,
     ExchangeRates,
-    VoteRate,
-    rate_for,
-    rate_sentence,
+    votes_worth,
 )
 from sfumato.planning.goals import Goal
 from sfumato.planning.label_quality import (
@@ -27,28 +27,15 @@ from sfumato.planning.label_quality import (
     QualitySplit,
     Similarities,
 )
-from sfumato.planning.matched_answers import MatchedAnswers
-from sfumato.study.study import ABOUT_ONE_ITEM
+from sfumato.planning.pilot import Pilot
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.bootstrap import Bootstrap
-from sfumato.tables.errors import BadSetting, unknown
-from sfumato.tables.payloads import PAYLOAD_KINDS
-from sfumato.tables.settings import above_0, at_least
+from sfumato.tables.errors import BadTable, listing
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import at_least
 from sfumato.tables.soft_labels import SoftLabels
 
-__all__ = [
-    "PUBLISHED_RATES",
-    "ExchangeRate",
-    "ExchangeRates",
-    "exchange_rates",
-    "qualities",
-    "rate_sentence",
-    "votes_worth",
-]
-
-STEPS = np.array([*range(13), 15, 18, 21, 25, 30, 35, 40, 50, 60])
-"""Numbers of votes that are compared; between them the quality is interpolated linearly."""
 SPLITS = 12
 RESAMPLES = 300
 MOST_NUMBERS = 2**24
@@ -117,93 +104,177 @@ def exchange_rates(
     return ExchangeRates(tuple(rates))
 
 
-def votes_worth(
-    steps: Int[np.ndarray, "steps"],
-    of_votes: Float[np.ndarray, "draws steps"],
-    of_rich: Float[np.ndarray, "draws rich_steps"],
-) -> Float[np.ndarray, "draws rich_steps"]:
-    """How many votes reach the quality of each number of rich answers: the fewest, interpolated linearly between
-    `steps`; infinite if none does. Decreases of the quality are ignored."""
-    rising = np.maximum.accumulate(of_votes, axis=1)
-    result = np.full(of_rich.shape, np.inf)
-    for i in range(len(steps) - 1, -1, -1):
-        reached = rising[:, i, None] >= of_rich
-        if i == 0:
-            result[reached] = steps[0]
-            continue
-        before = rising[:, i - 1, None]
-        gap = rising[:, i, None] - before
-        share = np.divide(of_rich - before, gap, out=np.ones_like(of_rich), where=gap > 0)
-        line = steps[i - 1] + np.clip(share, 0, 1) * (steps[i] - steps[i - 1])
-        result = np.where(reached, line, result)
-    return result
+MOST_ITEMS = 2_000
+MOST_RICH = 10
+MOST_VOTES = 60
+FEWEST_ITEMS = 10
+COMMON = 0.1
+"""Items with fewer answers than this quantile are left out, so that all numbers of answers are compared on the same
+items."""
 
 
-PLAIN = "choice"
-USUAL = ABOUT_ONE_ITEM
-"""The kinds that are compared by default: those that ask for the classes of one item."""
-GIVEN_POWER = 1.0
+@dataclass(frozen=True, eq=False)
+class SplitAnswers:
+    """Sums of the first 0, 1, ... answers about each item, in random order, and the shares of the held-out votes."""
+
+    rich: Float[np.ndarray, "items rich_steps classes"]
+    votes: Float[np.ndarray, "items vote_steps classes"]
+    reference: Float[np.ndarray, "items classes"]
 
 
-@dataclass(frozen=True)
-class VoteEquivalent:
-    """A kind of question, and what its answers are worth for a goal."""
+@dataclass(frozen=True, eq=False)
+class MatchedAnswers:
+    """Rich answers (`rich`, distributions) and votes (`voted`, classes) about the same items.
 
-    kind: str
-    rate: VoteRate
-
-    def votes(self, each: float) -> float:
-        """Plain votes that `each` answers per item are worth."""
-        return self.rate.at(each).votes
-
-    def answers(self, votes: float) -> float:
-        """Answers per item that are worth this many votes; infinite if no number is."""
-        times = votes / self.rate.votes
-        if times <= 1:
-            return times
-        return float(times ** (1 / self.rate.power)) if self.rate.power > 0 else float("inf")
-
-
-def vote_equivalents(
-    goal: Goal,
-    kinds: Sequence[str] | None,
-    costs: CostModel,
-    *,
-    given: Mapping[str, float] | None = None,
-    measured: Mapping[str, ExchangeRates] | None = None,
-) -> tuple[VoteEquivalent, ...]:
-    """The kinds to compare for a goal, each with its votes per answer: as `given`, as measured, or as published.
-
-    An error if a kind is unknown, has no price, or does not serve the goal.
+    With `same_people` the votes are the top classes of the rich answers: an annotator's rich answer is compared with
+    the vote that this annotator would have given, and the votes of others are the reference.
     """
-    if kinds is None:
-        kinds = (*USUAL, *(kind for kind in given or {} if kind not in USUAL))
-        kinds = [kind for kind in kinds if kind in costs.times]
-    return tuple(vote_equivalent(kind, goal, costs, given=given, measured=measured) for kind in dict.fromkeys(kinds))
 
+    items: pa.StringArray
+    classes: tuple[str, ...]
+    rich_item: Int[np.ndarray, "rich"]
+    rich: Float[np.ndarray, "rich classes"]
+    vote_item: Int[np.ndarray, "votes"]
+    voted: Int[np.ndarray, "votes"]
+    most_rich: int
+    most_votes: int
+    same_people: bool = False
 
-def vote_equivalent(
-    kind: str,
-    goal: Goal,
-    costs: CostModel,
-    *,
-    given: Mapping[str, float] | None = None,
-    measured: Mapping[str, ExchangeRates] | None = None,
-) -> VoteEquivalent:
-    """What answers of a kind are worth for a goal."""
-    known = [each.name for each in PAYLOAD_KINDS]
-    if kind not in known:
-        raise unknown("kind", kind, known)
-    costs.seconds(kind)
-    if given and kind in given:
-        votes = above_0(f"votes of {kind}", given[kind])
-        return VoteEquivalent(kind, VoteRate(votes, votes, votes, GIVEN_POWER, "given"))
-    rate = rate_for(kind, goal, measured)
-    if np.isnan(rate.votes) or rate.votes <= 0:
-        raise BadSetting(
-            f"no exchange rate of {kind} answers for the goal {goal} ({rate.source})",
-            f"one of {', '.join(USUAL)}, or the votes that an answer is worth",
-            f"measure it (sfumato plan compare), or give it: --votes {kind}=1.5",
-            "no-rate",
+    def __post_init__(self) -> None:
+        freeze(self, "rich_item", "rich", "vote_item", "voted")
+
+    @classmethod
+    def of(cls, rich: Beliefs | Annotations, votes: Beliefs | Annotations | SoftLabels | None = None) -> MatchedAnswers:
+        """Both matched by item and class name. Items with too few answers are left out, and at most 2,000 items, evenly
+        spread, are kept. Without `votes`, the top class of each rich answer is its vote."""
+        if isinstance(rich, Annotations):
+            rich = label_by_default(rich.for_purposes("label"))
+        coded = rich.coded()
+        probs, rich_item, items = coded.probs(), coded.item.astype(np.int64), rich.item.names
+        if votes is None:
+            vote_items, vote_item, voted = items, rich_item, probs.argmax(axis=1)
+        else:
+            vote_items, vote_item, voted = _votes(votes, rich.classes)
+        at = pc.index_in(items, value_set=vote_items)
+        n_shared = len(items) - at.null_count
+        if n_shared == 0:
+            raise BadTable(
+                f"{len(items):,} items in one table and {len(vote_items):,} in the other, and none in both",
+                "the same items, by the same names",
+                "check the item names in both; one example of each: "
+                f"{listing([items[0].as_py()])} and {listing([vote_items[0].as_py()])}"
+                if len(items) and len(vote_items)
+                else "ask both kinds of question about the same items",
+                "no-shared-items",
+            )
+        there = at.fill_null(-1).to_numpy(zero_copy_only=False)
+        back = np.full(len(vote_items), -1)
+        back[there[there >= 0]] = np.flatnonzero(there >= 0)
+        vote_item = back[vote_item]
+        known = vote_item >= 0
+        vote_item, voted = vote_item[known], voted[known]
+        n_rich, n_votes = (np.bincount(each, minlength=len(items)) for each in (rich_item, vote_item))
+        given = (n_votes + 1) // 2
+        can = (n_rich >= 1) & (n_votes >= 2)
+        if can.sum() < FEWEST_ITEMS:
+            raise BadTable(
+                f"{int(can.sum())} items with an answer and two votes or more, of {n_shared:,} in both tables",
+                f"at least {FEWEST_ITEMS}: half of the votes are compared, the others are the reference",
+                "ask about more of the same items, or more people per item",
+                "too-few-items",
+            )
+        available = given if votes is None else n_rich
+        most_rich = _most(available[can], MOST_RICH)
+        most_votes = _most(given[can], MOST_VOTES)
+        kept = np.flatnonzero(can & (available >= most_rich) & (given >= most_votes))
+        kept = kept[np.unique(np.linspace(0, len(kept) - 1, min(len(kept), MOST_ITEMS)).astype(np.int64))]
+        number = np.full(len(items), -1)
+        number[kept] = np.arange(len(kept))
+        of_rich, of_votes = number[rich_item] >= 0, number[vote_item] >= 0
+        return cls(
+            items.take(pa.array(kept)),
+            rich.classes,
+            number[rich_item[of_rich]],
+            probs[of_rich],
+            number[vote_item[of_votes]],
+            voted[of_votes],
+            most_rich,
+            most_votes,
+            same_people=votes is None,
         )
-    return VoteEquivalent(kind, rate)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.items)
+
+    def split(self, rng: np.random.Generator) -> SplitAnswers:
+        """A random half of every item's votes to compare (the larger one, if odd), the others as reference."""
+        place = _places(self.vote_item, self.n_items, rng)
+        n_votes = np.bincount(self.vote_item, minlength=self.n_items)
+        is_given = place < ((n_votes + 1) // 2)[self.vote_item]
+        one_hot = np.eye(len(self.classes))[self.voted]
+        cell = self.vote_item[~is_given] * len(self.classes) + self.voted[~is_given]
+        held_out = np.bincount(cell, minlength=self.n_items * len(self.classes)).reshape(self.n_items, -1)
+        rich_place = place if self.same_people else _places(self.rich_item, self.n_items, rng)
+        return SplitAnswers(
+            _sums(self.rich_item, rich_place, self.rich, self.n_items, self.most_rich),
+            _sums(self.vote_item, place, one_hot, self.n_items, self.most_votes),
+            held_out / held_out.sum(axis=1, keepdims=True),
+        )
+
+
+def _votes(
+    votes: Beliefs | Annotations | SoftLabels, classes: tuple[str, ...]
+) -> tuple[pa.StringArray, Int[np.ndarray, "votes"], Int[np.ndarray, "votes"]]:
+    """The items, and of every vote its item and class, numbered as in `classes`."""
+    if isinstance(votes, Annotations):
+        votes = label_by_default(votes.for_purposes("label"))
+    # A form may have more options than the votes, such as "none of these".
+    if strange := [name for name in votes.classes if name not in classes]:
+        raise BadTable(
+            f"votes for {listing(strange)}",
+            f"the classes of the other answers: {listing(list(classes))}",
+            "use the same class names in both tables",
+            "different-classes",
+        )
+    order = np.array([classes.index(name) for name in votes.classes])
+    if isinstance(votes, SoftLabels):
+        counts = np.rint(Pilot.of(votes).counts).astype(np.int64)
+        assert votes.n_annotators is not None
+        items = votes.items.filter(pa.array(votes.n_annotators > 0))
+        item, chosen = (np.repeat(axis, counts.ravel()) for axis in np.indices(counts.shape).reshape(2, -1))
+        return items, item, order[chosen]
+    if votes.hard is None:
+        raise BadTable(
+            "votes that are distributions",
+            "hard votes, one class per answer, or labels with a number of annotators",
+            "give answers of kind choice",
+            "not-votes",
+        )
+    return votes.item.names, votes.item.codes.astype(np.int64), order[votes.hard]
+
+
+def _most(n_answers: Int[np.ndarray, "items"], limit: int) -> int:
+    return int(min(max(np.quantile(n_answers, COMMON, method="lower"), 1), limit))
+
+
+def _places(item: Int[np.ndarray, "rows"], n_items: int, rng: np.random.Generator) -> Int[np.ndarray, "rows"]:
+    """The position of every answer in a random order of its item's answers."""
+    n_each = np.bincount(item, minlength=n_items)
+    place = np.empty(len(item), np.int64)
+    order = np.lexsort((rng.random(len(item)), item))
+    place[order] = np.arange(len(item)) - (np.cumsum(n_each) - n_each)[item[order]]
+    return place
+
+
+def _sums(
+    item: Int[np.ndarray, "rows"],
+    place: Int[np.ndarray, "rows"],
+    probs: Float[np.ndarray, "rows classes"],
+    n_items: int,
+    most: int,
+) -> Float[np.ndarray, "items steps classes"]:
+    sums = np.zeros((n_items, most + 1, probs.shape[1]))
+    taken = place < most
+    sums[item[taken], place[taken] + 1] = probs[taken]
+    return sums.cumsum(axis=1)

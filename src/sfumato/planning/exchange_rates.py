@@ -1,5 +1,5 @@
 """Exchange rates between answers of a kind and hard votes: the table of measured rates, the published rates used
-without a pilot, and the rate of any number of answers."""
+without a pilot, the rate of any number of answers, and the vote equivalents of the kinds that a plan compares."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from math import inf
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float, Int
 
+from sfumato.planning.costs import CostModel
 from sfumato.planning.goals import Goal
+from sfumato.study.study import ABOUT_ONE_ITEM
+from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.files.table_file import read_rows
-from sfumato.tables.settings import not_negative, share
+from sfumato.tables.payloads import PAYLOAD_KINDS
+from sfumato.tables.settings import above_0, not_negative, share
 from sfumato.tables.table import RecordTable, rows_of
 
 
@@ -146,8 +151,6 @@ PUBLISHED_RATES: tuple[ExchangeRate, ...] = (
 A kind without an entry for a goal cannot be counted in votes for it: for typicality the class is given, and item
 comparisons and mixtures name no class. For calibration nothing is known from answers alone.
 """
-
-
 USUAL_POWER = 0.65
 """How answers add up if it was not measured: as on CIFAR-10S for the distribution."""
 NOT_IN_VOTES = "answers do not name classes"
@@ -216,3 +219,99 @@ def rate_for(kind: str, goal: Goal, measured: Mapping[str, ExchangeRates] | None
         )
     found = [rate for rate in PUBLISHED_RATES if rate.kind == kind and rate.goal == goal]
     return rate_of(found, measured=False) if found else VoteRate(np.nan, np.nan, np.nan, 1.0, NOT_IN_VOTES)
+
+
+PLAIN = "choice"
+USUAL = ABOUT_ONE_ITEM
+"""The kinds that are compared by default: those that ask for the classes of one item."""
+GIVEN_POWER = 1.0
+
+
+@dataclass(frozen=True)
+class VoteEquivalent:
+    """A kind of question, and what its answers are worth for a goal."""
+
+    kind: str
+    rate: VoteRate
+
+    def votes(self, each: float) -> float:
+        """Plain votes that `each` answers per item are worth."""
+        return self.rate.at(each).votes
+
+    def answers(self, votes: float) -> float:
+        """Answers per item that are worth this many votes; infinite if no number is."""
+        times = votes / self.rate.votes
+        if times <= 1:
+            return times
+        return float(times ** (1 / self.rate.power)) if self.rate.power > 0 else float("inf")
+
+
+def vote_equivalents(
+    goal: Goal,
+    kinds: Sequence[str] | None,
+    costs: CostModel,
+    *,
+    given: Mapping[str, float] | None = None,
+    measured: Mapping[str, ExchangeRates] | None = None,
+) -> tuple[VoteEquivalent, ...]:
+    """The kinds to compare for a goal, each with its votes per answer: as `given`, as measured, or as published.
+
+    An error if a kind is unknown, has no price, or does not serve the goal.
+    """
+    if kinds is None:
+        kinds = (*USUAL, *(kind for kind in given or {} if kind not in USUAL))
+        kinds = [kind for kind in kinds if kind in costs.times]
+    return tuple(vote_equivalent(kind, goal, costs, given=given, measured=measured) for kind in dict.fromkeys(kinds))
+
+
+def vote_equivalent(
+    kind: str,
+    goal: Goal,
+    costs: CostModel,
+    *,
+    given: Mapping[str, float] | None = None,
+    measured: Mapping[str, ExchangeRates] | None = None,
+) -> VoteEquivalent:
+    """What answers of a kind are worth for a goal."""
+    known = [each.name for each in PAYLOAD_KINDS]
+    if kind not in known:
+        raise unknown("kind", kind, known)
+    costs.seconds(kind)
+    if given and kind in given:
+        votes = above_0(f"votes of {kind}", given[kind])
+        return VoteEquivalent(kind, VoteRate(votes, votes, votes, GIVEN_POWER, "given"))
+    rate = rate_for(kind, goal, measured)
+    if np.isnan(rate.votes) or rate.votes <= 0:
+        raise BadSetting(
+            f"no exchange rate of {kind} answers for the goal {goal} ({rate.source})",
+            f"one of {', '.join(USUAL)}, or the votes that an answer is worth",
+            f"measure it (sfumato plan compare), or give it: --votes {kind}=1.5",
+            "no-rate",
+        )
+    return VoteEquivalent(kind, rate)
+
+
+STEPS = np.array([*range(13), 15, 18, 21, 25, 30, 35, 40, 50, 60])
+"""Numbers of votes that are compared; between them the quality is interpolated linearly."""
+
+
+def votes_worth(
+    steps: Int[np.ndarray, "steps"],
+    of_votes: Float[np.ndarray, "draws steps"],
+    of_rich: Float[np.ndarray, "draws rich_steps"],
+) -> Float[np.ndarray, "draws rich_steps"]:
+    """How many votes reach the quality of each number of rich answers: the fewest, interpolated linearly between
+    `steps`; infinite if none does. Decreases of the quality are ignored."""
+    rising = np.maximum.accumulate(of_votes, axis=1)
+    result = np.full(of_rich.shape, np.inf)
+    for i in range(len(steps) - 1, -1, -1):
+        reached = rising[:, i, None] >= of_rich
+        if i == 0:
+            result[reached] = steps[0]
+            continue
+        before = rising[:, i - 1, None]
+        gap = rising[:, i, None] - before
+        share = np.divide(of_rich - before, gap, out=np.ones_like(of_rich), where=gap > 0)
+        line = steps[i - 1] + np.clip(share, 0, 1) * (steps[i] - steps[i - 1])
+        result = np.where(reached, line, result)
+    return result

@@ -16,7 +16,7 @@ from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
 from sfumato.evaluation.item_selection import ItemSelection, select
 from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, KLIndex
 from sfumato.planning.allocation import RISKS, Form, worth_of_votes
-from sfumato.planning.pilot import check_counts, fit_prior
+from sfumato.planning.item_prior import check_counts, fit_prior
 from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import at_least

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,10 +21,12 @@ from sfumato.planning.informativeness.question_signals import (
     signal_of,
     simulated_rho,
 )
-from sfumato.planning.pilot_evidence import TripletError
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import above_0, at_least, bad_setting, not_negative
 from sfumato.tables.table import RecordTable
+
+if TYPE_CHECKING:
+    from sfumato.planning.pilot_evidence import TripletError
 
 DIMENSIONS = 5
 NOISE = 1.0

@@ -12,8 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import stdtr
 
-from sfumato.planning.exchange_estimates import votes_worth
-from sfumato.planning.exchange_rates import ExchangeRate, ExchangeRates
+from sfumato.planning.exchange_rates import ExchangeRate, ExchangeRates, votes_worth
 from sfumato.planning.goals import Goal
 from sfumato.tables.columns import numbers
 from sfumato.tables.errors import BadSetting, BadTable, listing, warn

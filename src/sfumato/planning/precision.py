@@ -16,7 +16,7 @@ from scipy.special import betainc, gammaln, xlogy
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.answer_simulation import SimulatedPosterior, simulate_answers
-from sfumato.planning.pilot import Population
+from sfumato.planning.item_prior import Population
 from sfumato.tables.columns import check_probs
 from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.settings import at_least
@@ -119,7 +119,6 @@ def _blocks(probs: Float[np.ndarray, "items classes"]) -> list[slice]:
 
 
 CELLS = 1000
-DRAWS = 4000
 
 
 @runtime_checkable
@@ -211,7 +210,7 @@ class DivergenceError:
     Given items are each simulated once.
     """
 
-    draws: int = DRAWS
+    draws: int = 4000
     name: ClassVar[str] = "kl"
     title: ClassVar[str] = "KL divergence"
     uses_prior: ClassVar[bool] = True
@@ -231,6 +230,41 @@ class DivergenceError:
         assert known.mean is not None
         p, q = known.probs, np.maximum(known.mean, 1e-300)
         return np.asarray((p * np.log(np.maximum(p, 1e-300) / q)).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class WrongClass:
+    """The probability that the most frequent class among M answers is not the item's most probable one.
+
+    By simulation: each given item is answered once. Ties are broken at random. An `ErrorMeasure` for one class per
+    item; on items that divide people almost evenly, more answers change it little.
+    """
+
+    draws: int = 10_000
+    name: ClassVar[str] = "wrong_class"
+    title: ClassVar[str] = "share of wrong classes"
+    uses_prior: ClassVar[bool] = False
+
+    def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
+        wrong = np.empty((len(items.probs), most))
+        for known in simulate_answers(items.probs, most, rng):
+            wrong[:, known.n_answers - 1] = self.of_answers(known)
+        return wrong
+
+    def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
+        return np.asarray(self.of_items(Population.of_prior(prior, self.draws, rng), most, rng).mean(axis=0))
+
+    def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:
+        return wrong_class(known.counts, known.probs)
+
+
+def wrong_class(
+    counts: Float[np.ndarray, "items classes"], probs: Float[np.ndarray, "items classes"]
+) -> Float[np.ndarray, "items"]:
+    """The probability, per item, that the most frequent class (ties at random) is not the most probable one."""
+    leads = counts >= counts.max(axis=1, keepdims=True) - 1e-9
+    right = leads[np.arange(len(probs)), probs.argmax(axis=1)]
+    return np.asarray(1 - right / leads.sum(axis=1))
 
 
 MEASURES: tuple[ErrorMeasure, ...] = (TotalVariationError(), SquaredError(), DivergenceError())

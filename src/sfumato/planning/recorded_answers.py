@@ -12,7 +12,7 @@ from scipy.special import xlogy
 
 from sfumato.labeling.kind_labelers import OneHot
 from sfumato.planning.acquisition_index import ItemPosteriors
-from sfumato.planning.pilot import check_counts, fit_prior
+from sfumato.planning.item_prior import check_counts, fit_prior
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable, ErrorLocation, listing

@@ -17,8 +17,8 @@ from sfumato.elicitation.simulated_annotator import Annotator, PresentedQuestion
 from sfumato.labeling.default_labeler import label_by_default
 from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, UniformIndex, index_named
 from sfumato.planning.allocation import Allocation, Stopping
-from sfumato.planning.answer_simulation import wrong_class
 from sfumato.planning.plan_file import Plan, PlanAdaptive
+from sfumato.planning.precision import wrong_class
 from sfumato.planning.recorded_answers import bayes
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Question, Study

@@ -11,8 +11,7 @@ from typing import ClassVar, final
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.planning.exchange_estimates import STEPS, votes_worth
-from sfumato.planning.exchange_rates import ExchangeRate, ExchangeRates
+from sfumato.planning.exchange_rates import STEPS, ExchangeRate, ExchangeRates, votes_worth
 from sfumato.planning.goals import Goal
 from sfumato.planning.informativeness.embedding import SpectralUnfolding, recovery
 from sfumato.planning.informativeness.label_types import (
