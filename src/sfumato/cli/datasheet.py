@@ -49,13 +49,7 @@ def command(
         check_place(html)
     words = words_in(output)
     sources = DatasheetSources.read(
-        labels,
-        annotations=annotations,
-        study=study,
-        beliefs=beliefs,
-        inputs=inputs,
-        screening=screening,
-        scores=scores,
+        labels, annotations=annotations, study=study, beliefs=beliefs, inputs=inputs, screening=screening, scores=scores
     )
     sheet = datasheet(sources, title=title or labels.name.split(".")[0], file=output.name, words=words)
     write_markdown(sheet, output)

@@ -28,11 +28,7 @@ def show_evidence(evidence: PilotEvidence, has_runs: bool) -> None:
 
 
 def show_comparison(
-    comparison: Comparison,
-    goal: Goal,
-    size: tuple[int, int],
-    costs: CostModel,
-    measured: Mapping[str, ExchangeRates],
+    comparison: Comparison, goal: Goal, size: tuple[int, int], costs: CostModel, measured: Mapping[str, ExchangeRates]
 ) -> None:
     """The table of the goal, the result in sentences, the other goals, and the sources."""
     rows = comparison.of_goal(goal)

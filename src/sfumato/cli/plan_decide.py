@@ -157,11 +157,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def _title(measure: str) -> str:
-    titles = {
-        "kl": "a mean KL divergence",
-        "l2": "a mean squared distance",
-        "wrong_class": "a share of wrong classes",
-    }
+    titles = {"kl": "a mean KL divergence", "l2": "a mean squared distance", "wrong_class": "a share of wrong classes"}
     return titles.get(measure, f"a {measure.replace('_', ' ')}")
 
 

@@ -119,11 +119,7 @@ def _checked(copy: StoreLocation, named: Path) -> BackupResult:
         engine.dispose()
     if result != "ok":
         raise BadFile(
-            f"a damaged store ({result})",
-            "an intact store",
-            "use an earlier backup",
-            code="damaged-store",
-            where=named,
+            f"a damaged store ({result})", "an intact store", "use an earlier backup", code="damaged-store", where=named
         )
     return BackupResult(copy.file.stat().st_size, tuple(verify(copy)) if is_latest(copy) else ())
 

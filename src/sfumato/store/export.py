@@ -88,10 +88,7 @@ class _Counted:
 def _annotations(connection: sa.Connection, study: int, schema: pa.Schema) -> Iterator[pa.Table]:
     for rows in queries.exported(connection, study, PURPOSES):
         columns = [pa.array([getattr(row, name) for row in rows]) for name in schema.names]
-        yield pa.table(
-            [column.cast(field.type) for column, field in zip(columns, schema, strict=True)],
-            schema=schema,
-        )
+        yield pa.table([column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
 
 
 def _records(connection: sa.Connection, study: int) -> Iterator[pa.Table]:

@@ -114,10 +114,7 @@ def chapters(size: Size) -> tuple[Chapter, ...]:
                 Step("study-check", "sfumato study check {folder}", (studies[0], PARTS[0]), ()),
             ),
         ),
-        Chapter(
-            f"Answer each study with {size.people} simulated annotators over HTTP",
-            (_answering(size),),
-        ),
+        Chapter(f"Answer each study with {size.people} simulated annotators over HTTP", (_answering(size),)),
         Chapter(
             "Export the answers, screen annotators, and convert answers into distributions",
             tuple(step for form in FORMS for step in _labeling(form)),
@@ -159,10 +156,7 @@ def _labeling(form: str) -> tuple[Step, ...]:
             (answers, f"{own}annotations.codebook.md"),
         ),
         Step(
-            f"screen-{form}",
-            f"sfumato screen {at}annotations.parquet -o {at}screening.csv",
-            (answers,),
-            (screening,),
+            f"screen-{form}", f"sfumato screen {at}annotations.parquet -o {at}screening.csv", (answers,), (screening,)
         ),
         Step(
             f"label-{form}",

@@ -30,9 +30,7 @@ class PlausibleKind:
     name: ClassVar[str] = "plausible"
     version: ClassVar[int] = 1
     payload: ClassVar[Any] = payloads.Plausible
-    meanings: ClassVar[Mapping[str, str]] = {
-        "each class": "whether the item could be of this class: yes, unsure or no",
-    }
+    meanings: ClassVar[Mapping[str, str]] = {"each class": "whether the item could be of this class: yes, unsure or no"}
 
     def prompt(self, framing: Framing) -> str:
         if framing is Framing.OTHERS:

@@ -31,7 +31,7 @@ class SlidersKind:
     version: ClassVar[int] = 1
     payload: ClassVar[Any] = payloads.Sliders
     meanings: ClassVar[Mapping[str, str]] = {
-        "each class": "how well this class fits the item, from 0 (not at all) to 1 (perfectly)",
+        "each class": "how well this class fits the item, from 0 (not at all) to 1 (perfectly)"
     }
 
     def __post_init__(self) -> None:
