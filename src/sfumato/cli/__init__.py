@@ -17,6 +17,7 @@ import click
 
 from sfumato import __version__
 from sfumato.cli.lazy_group import LazyGroup
+from sfumato.tables.errors import BadFile, BadSetting, CannotWrite, SfumatoError, one_line
 
 if TYPE_CHECKING:
     from sfumato.tables.errors import SfumatoError
@@ -75,8 +76,6 @@ def main(arguments: list[str] | None = None) -> None:
     as_json = "--json" in arguments
     # `--json` may stand anywhere: before the command, or behind it.
     arguments = [argument for argument in arguments if argument != "--json"]
-    from sfumato.tables.errors import SfumatoError
-
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
@@ -108,14 +107,10 @@ def _end(error: SfumatoError, as_json: bool) -> NoReturn:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    from sfumato.tables.errors import one_line
-
     click.echo(f"warning: {one_line(str(message))}", err=True)
 
 
 def _usage_error(error: click.ClickException) -> SfumatoError:
-    from sfumato.tables.errors import BadSetting
-
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "sfumato"
     message = error.format_message().rstrip(".")
@@ -128,8 +123,6 @@ def _usage_error(error: click.ClickException) -> SfumatoError:
 
 
 def _out_of_memory() -> SfumatoError:
-    from sfumato.tables.errors import BadFile
-
     return BadFile(
         "found more data than fits into memory",
         expected="a table that fits",
@@ -139,8 +132,6 @@ def _out_of_memory() -> SfumatoError:
 
 
 def _lost_output(error: OSError) -> SfumatoError:
-    from sfumato.tables.errors import CannotWrite
-
     return CannotWrite(
         f"found an output that cannot be written ({error.strerror or error})",
         expected="a terminal or file with room",

@@ -10,6 +10,8 @@ import click
 from sfumato.cli.family_help import FamilyCommand, Member, family_members
 from sfumato.cli.options import PATH, check_outputs, given, output_option
 from sfumato.cli.output import progress_bar, say_written
+from sfumato.tables.errors import BadSetting, unknown
+from sfumato.tables.settings import between_0_and_1
 
 if TYPE_CHECKING:
     from sfumato.aggregation.aggregation import Aggregation
@@ -91,7 +93,6 @@ def command(
     from sfumato.aggregation.posterior_calibration import calibrate as calibrated
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
-    from sfumato.tables.settings import between_0_and_1
     from sfumato.tables.soft_labels import SoftLabels
 
     for source in (beliefs, annotations, gold, weights, calibrate_on):
@@ -130,8 +131,6 @@ def command(
 
 
 def _engine(name: str, workers: int | None, aggregator: str) -> Engine:
-    from sfumato.tables.errors import BadSetting, unknown
-
     if name == "local":
         from sfumato.aggregation.engine import LocalEngine
 

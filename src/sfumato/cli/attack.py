@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import PATH, check_folder, check_torch_installed, given
+from sfumato.cli.options import PATH, check_folder, check_not_negative, check_torch_installed, given
 from sfumato.cli.output import say_written
+from sfumato.tables.errors import BadSetting, show
 
 ATTACK_LINES = """\b
 Attacks:
@@ -29,8 +30,6 @@ class Number(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ARG002
-        from sfumato.tables.errors import BadSetting, show
-
         try:
             return float(Fraction(value.replace(" ", ""))) if isinstance(value, str) else float(value)
         except (ValueError, ZeroDivisionError, OverflowError):
@@ -76,7 +75,6 @@ def command(
     output: Path,
     **settings: Any,
 ) -> None:
-    from sfumato.cli.options import check_not_negative
     from sfumato.cli.shift import progress
     from sfumato.tables.inputs import Inputs
     from sfumato.tables.soft_labels import SoftLabels

@@ -8,6 +8,7 @@ import click
 
 from sfumato.cli.options import PATH
 from sfumato.cli.output import say_written
+from sfumato.tables.errors import BadFile
 
 
 @click.command("datasheet")
@@ -68,6 +69,4 @@ def command(
 
 def _check_ending(path: Path, ending: str, option: str, fix: str) -> None:
     if not path.name.lower().endswith(ending):
-        from sfumato.tables.errors import BadFile
-
         raise BadFile(f"{option} {path.name!r}", f"a name ending in {ending}", fix, "file-kind", path)

@@ -9,6 +9,7 @@ import click
 
 from sfumato.cli.options import PATH, check_outputs, output_option
 from sfumato.cli.output import printable, say_written
+from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
     from sfumato.evaluation.duplicates import Duplicates
@@ -58,8 +59,6 @@ def _names(paths: tuple[Path, ...]) -> list[str]:
     if len(set(names)) < len(names):
         names = [path.absolute().parent.name for path in paths]
     if len(set(names)) < len(names):
-        from sfumato.tables.errors import BadSetting
-
         raise BadSetting(
             f"two splits called {next(name for name in names if names.count(name) > 1)}",
             "each split once, with a different name",

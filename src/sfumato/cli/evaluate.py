@@ -20,6 +20,7 @@ from sfumato.cli.evaluate_output import show_curves, show_runs, show_scores
 from sfumato.cli.family_help import FamilyCommand, Member, family_members
 from sfumato.cli.options import PATH, output_option
 from sfumato.cli.output import drawing, printable, say_written
+from sfumato.tables.errors import unknown
 
 if TYPE_CHECKING:
     from sfumato.evaluation.metric import Metric
@@ -137,7 +138,6 @@ def _evaluate_runs(
     from sfumato.evaluation.publication_tables import table_of_scores
     from sfumato.evaluation.run_predictions import read_runs
     from sfumato.evaluation.run_scores import measure_runs
-    from sfumato.tables.errors import unknown
     from sfumato.tables.soft_labels import SoftLabels
 
     found = read_runs(folder)

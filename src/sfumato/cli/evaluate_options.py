@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.options import check_not_negative, check_outputs
+from sfumato.tables.errors import BadSetting, show
+from sfumato.tables.settings import one_of
+from sfumato.tables.strategies import StrategyText, settings_for, split_choices
 
 if TYPE_CHECKING:
     from sfumato.evaluation.metric import Metric
@@ -38,8 +41,6 @@ class EvaluateOptions:
         from sfumato.evaluation.comparison import FAMILIES
         from sfumato.evaluation.paired_tests import CORRECTIONS
         from sfumato.tables.bootstrap import check_resampling
-        from sfumato.tables.errors import BadSetting
-        from sfumato.tables.settings import one_of
 
         check_not_negative("seed", self.seed)
         check_resampling(self.level, self.resamples)
@@ -71,7 +72,6 @@ def metrics_from_text(names: str | None) -> list[Metric]:
     """The metrics of `ece:bins=10,brier`."""
     from sfumato.evaluation.metric_scores import metric_from_name
     from sfumato.evaluation.metrics import METRICS
-    from sfumato.tables.strategies import StrategyText, split_choices
 
     chosen = []
     for choice in (StrategyText.of(text) for text in split_choices(names or "")):
@@ -84,7 +84,6 @@ def metrics_from_text(names: str | None) -> list[Metric]:
 def strata_from_text(names: str | None) -> list[Stratification]:
     """The strata of `agree,entropy:quantiles=4,mine.csv`."""
     from sfumato.evaluation.strata import STRATA, GivenStrata, stratification_from_name
-    from sfumato.tables.strategies import StrategyText, split_choices
 
     chosen: list[Stratification] = []
     for text in split_choices(names or ""):
@@ -98,8 +97,6 @@ def strata_from_text(names: str | None) -> list[Stratification]:
 
 def _settings(members: Sequence[Any], name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings after a name, with the types of its fields; unknown names are rejected elsewhere."""
-    from sfumato.tables.strategies import settings_for
-
     member = next((each for each in members if each.name == name), None)
     return settings_for(member, given) if member else {}
 
@@ -118,7 +115,6 @@ def read_original_labels(path: Path, people: SoftLabels) -> SoftLabels:
 def named_file(text: str) -> tuple[str, Path]:
     """Name and file of `experts=experts.parquet`."""
     from sfumato.evaluation.cross_label import KINDS
-    from sfumato.tables.errors import BadSetting, show
 
     name, equals, path = text.partition("=")
     if not name or not equals or not path or name in KINDS:
@@ -133,7 +129,6 @@ def named_file(text: str) -> tuple[str, Path]:
 def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked: EvaluateOptions) -> None:
     """Raise unless every output can be written to a file that is neither an input nor another output."""
     from sfumato.evaluation.publication_tables import check_ending
-    from sfumato.tables.errors import BadSetting, show
     from sfumato.tables.files.atomic_write import check_place
 
     for source in sources:

@@ -10,6 +10,8 @@ import click
 from sfumato.cli.options import PATH, check_outputs, output_option
 from sfumato.cli.output import say_written
 from sfumato.cli.serve import STORE_HELP, missing_extra
+from sfumato.study.study import ABOUT_ONE_ITEM
+from sfumato.study.study_file import read_study
 
 
 @click.command("export")
@@ -29,8 +31,6 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
         raise missing_extra(error) from error
     from sfumato.elicitation.codebook import codebook
     from sfumato.elicitation.kinds import kinds_of
-    from sfumato.study.study import ABOUT_ONE_ITEM
-    from sfumato.study.study_file import read_study
     from sfumato.tables.files.atomic_write import atomic_write
 
     found = read_study(study)

@@ -9,6 +9,7 @@ import click
 
 from sfumato.cli.options import PATH, NameList, check_outputs, given, output_option
 from sfumato.cli.output import say_written
+from sfumato.tables.errors import BadSetting
 
 FORMAT_LINES = """\b
   cifar-10h        votes per class; single answers with --annotator-level
@@ -56,7 +57,6 @@ def command(
     **settings: Any,
 ) -> None:
     from sfumato.importers import format_named
-    from sfumato.tables.errors import BadSetting
 
     check_outputs(source, output=output, original=original, doubt=doubt)
     imported = format_named(format_name, given({**settings, "source": set_name})).read(source)

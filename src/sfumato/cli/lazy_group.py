@@ -15,6 +15,8 @@ from typing import Any
 
 import click
 
+from sfumato.tables.errors import unknown
+
 ENTRY_POINTS = "sfumato.commands"
 
 
@@ -66,7 +68,5 @@ class LazyGroup(click.Group):
             click.echo(f"{path} {args[0]} is now {path} {self.renamed[args[0]]}", err=True)
             sys.exit(2)
         if args and args[0] not in self.members and args[0] not in self.added:
-            from sfumato.tables.errors import unknown
-
             raise unknown("command", args[0], self.list_commands(ctx), fix=f"see {ctx.command_path} --help")
         return super().resolve_command(ctx, args)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, check_outputs, output_option
+from sfumato.cli.options import PATH, check_outputs, given, output_option
 from sfumato.cli.output import bar, say_written
+from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
     from sfumato.evaluation.data_map import DataMap, Regions
@@ -89,7 +90,6 @@ def command(
 
 
 def _regions(easy: float | None, hard: float | None, ambiguous: float | None, share: float | None) -> Regions:
-    from sfumato.cli.options import given
     from sfumato.evaluation.data_map import Shares, Thresholds
 
     fixed = given({"easy": easy, "hard": hard, "variability": ambiguous})
@@ -101,8 +101,6 @@ def _regions(easy: float | None, hard: float | None, ambiguous: float | None, sh
 
 
 def _refuse(found: str, expected: str) -> None:
-    from sfumato.tables.errors import BadSetting
-
     raise BadSetting(f"{found}", expected, "see sfumato map --help")
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from sfumato.tables.errors import BadSetting, BadTable, show
+from sfumato.tables.errors import BadSetting, BadTable, CannotWrite, MissingExtra, show
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -78,7 +78,6 @@ def refuse_empty(table: Any, path: Path) -> None:
 
 def check_folder(output: Path) -> None:
     """An error unless runs can be written to the folder, which is created with the first run."""
-    from sfumato.tables.errors import CannotWrite
     from sfumato.tables.files.atomic_write import check_place
 
     check_place(output)
@@ -90,8 +89,6 @@ def check_folder(output: Path) -> None:
 
 def check_torch_installed() -> None:
     """Raise unless the packages for training are installed."""
-    from sfumato.tables.errors import MissingExtra
-
     for package in ("torch", "safetensors"):
         if find_spec(package) is None:
             raise MissingExtra(f"no {package}", f"{package}, to train networks", 'pip install "sfumato[train]"')

@@ -8,6 +8,7 @@ import click
 
 from sfumato.cli.lazy_group import LazyGroup
 from sfumato.cli.options import PATH, NameList
+from sfumato.tables.errors import BadSetting
 
 QUESTIONS = {
     "compare": ("sfumato.cli.plan_compare", "Compare question types by information per cost."),
@@ -84,8 +85,6 @@ def _refuse_options(context: click.Context, given: list[str]) -> None:
     """Refuse options before a subcommand: they would be ignored."""
     if not given:
         return
-    from sfumato.tables.errors import BadSetting
-
     raise BadSetting(
         f"--{given[0].replace('_', '-')} before the command {context.invoked_subcommand}",
         "options after the command",

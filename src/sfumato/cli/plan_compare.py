@@ -10,6 +10,8 @@ import click
 from sfumato.cli.options import PATH, NameList, check_not_negative, check_outputs, refuse_empty
 from sfumato.cli.output import drawing, say_written
 from sfumato.cli.plan_options import bad, read_answers
+from sfumato.planning.goals import goal_named, utility_named
+from sfumato.tables.settings import above_0
 
 if TYPE_CHECKING:
     from sfumato.planning.costs import CostModel
@@ -84,7 +86,6 @@ def command(
 
     from sfumato.cli.plan_compare_output import show_comparison, show_evidence, show_map
     from sfumato.planning.exchange_rates import ExchangeRates
-    from sfumato.planning.goals import goal_named, utility_named
     from sfumato.planning.label_comparison import check_size, compare, value_map
     from sfumato.planning.learning_curve import exchange_from_runs
     from sfumato.planning.pilot_evidence import PilotEvidence, evidence_of
@@ -166,8 +167,6 @@ def _costs(wage: float | None, fee: float | None, overhead: float | None) -> Cos
 
 
 def _seconds(texts: tuple[str, ...] | None) -> dict[str, float]:
-    from sfumato.tables.settings import above_0
-
     given = {}
     for text in texts or ():
         kind, _, value = text.partition("=")

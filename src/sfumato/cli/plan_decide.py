@@ -12,6 +12,8 @@ import click
 from sfumato.cli.options import check_not_negative
 from sfumato.cli.output import bar, printable, progress_bar, say_written
 from sfumato.cli.plan_options import bad, budget_of, costs_of, deeper_items_of, pairs, read_source, threshold_of
+from sfumato.cli.study_options import checked_study
+from sfumato.planning.goals import goal_named
 
 if TYPE_CHECKING:
     from sfumato.planning.plan_file import Plan
@@ -54,7 +56,6 @@ def run(
 
     from sfumato.planning.decision import decide, provenance_now
     from sfumato.planning.exchange_rates import ExchangeRates
-    from sfumato.planning.goals import goal_named
 
     wanted = goal_named(goal)
     check_not_negative("seed", seed)
@@ -187,8 +188,6 @@ def _say(text: str, indent: str = "") -> None:
 def _checked(study: Path | None) -> Any:
     if study is None:
         return None
-    from sfumato.cli.study_options import checked_study
-
     return checked_study(study)
 
 

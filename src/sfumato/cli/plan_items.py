@@ -10,6 +10,8 @@ import click
 from sfumato.cli.options import PATH, NameList, check_not_negative, check_outputs, output_option
 from sfumato.cli.output import bar, printable, say_written
 from sfumato.cli.plan_options import bad, costs_of, pairs, pilot_of
+from sfumato.planning.goals import goal_named
+from sfumato.tables.errors import unknown
 
 if TYPE_CHECKING:
     from sfumato.evaluation.data_map import MapRegion
@@ -85,7 +87,6 @@ def _forms(
     """The forms with the votes and seconds per answer, known or given."""
     from sfumato.planning.allocation import Form
     from sfumato.planning.exchange_rates import vote_equivalents
-    from sfumato.planning.goals import goal_named
 
     costs, notes = costs_of(source, None, seconds=seconds, wage=None, fee=None, overhead=None, currency=None)
     for note in notes:
@@ -112,7 +113,6 @@ def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple
 def _quota(given: tuple[str, ...] | None) -> dict[MapRegion, int | None]:
     """`ambiguous=all,hard=all,easy=20`, items per class."""
     from sfumato.evaluation.data_map import REGIONS, MapRegion
-    from sfumato.tables.errors import unknown
 
     result: dict[MapRegion, int | None] = {}
     for text in given or ("ambiguous=all", "hard=all"):

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.tables.errors import BadSetting, SfumatoError
+from sfumato.cli.options import refuse_empty
+from sfumato.tables.errors import BadSetting, SfumatoError, listing
+from sfumato.tables.settings import above_0
 
 if TYPE_CHECKING:
     from sfumato.aggregation.dirichlet_mixture import DirichletMixture
@@ -59,8 +61,6 @@ def read_source(
             )
         source = _of_table(answers)
     if names and sorted(source.classes) != sorted(names):
-        from sfumato.tables.errors import listing
-
         raise bad(
             f"found a pilot over the classes {listing(source.classes)}",
             f"those of the study: {listing(names)}",
@@ -81,7 +81,6 @@ def pilot_of(path: Path, classes: Sequence[str] = ()) -> PlanSource:
 
 def read_answers(path: Path, classes: Sequence[str] = ()) -> Any:
     """Annotations, Beliefs or SoftLabels, by the columns of the file."""
-    from sfumato.cli.options import refuse_empty
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.files.table_file import read_rows
@@ -145,7 +144,6 @@ def costs_of(
 def budget_of(text: str | None, currency: str) -> Budget | None:
     """`500` or `500 USD` is money, `5000 answers` is a number of answers."""
     from sfumato.planning.plan_file import Budget
-    from sfumato.tables.settings import above_0
 
     if text is None:
         return None

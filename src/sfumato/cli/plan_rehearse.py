@@ -9,6 +9,8 @@ import click
 
 from sfumato.cli.options import PATH, check_not_negative
 from sfumato.cli.plan_options import bad, pilot_of
+from sfumato.cli.study_options import checked_study
+from sfumato.tables.errors import listing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,7 +85,6 @@ def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator
 def _of_study(
     plan: Plan, study: Path | None, truth: Path | None, n_people: int, rng: np.random.Generator
 ) -> CrowdSource:
-    from sfumato.cli.study_options import checked_study
     from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
     from sfumato.planning.rehearsal import JUDGES, SimulatedCrowd
     from sfumato.tables.soft_labels import SoftLabels
@@ -112,8 +113,6 @@ def _of_study(
 
 
 def _check_classes(plan: Plan, classes: tuple[str, ...]) -> None:
-    from sfumato.tables.errors import listing
-
     if sorted(plan.classes) != sorted(classes):
         raise bad(
             f"found a plan over the classes {listing(plan.classes)}",

@@ -10,6 +10,7 @@ import click
 
 from sfumato.cli.options import NameList, check_outputs, output_option
 from sfumato.cli.output import drawing, say_written
+from sfumato.tables.settings import bad_setting
 
 if TYPE_CHECKING:
     from sfumato.planning.informativeness.simulation import Cells, GridCell
@@ -94,8 +95,6 @@ def _numbers(option: str, parts: tuple[str, ...]) -> tuple[int, ...]:
     for part in parts:
         low, dash, high = part.partition("-")
         if not low.isdecimal() or (dash and not high.isdecimal()) or (dash and int(high) < int(low)):
-            from sfumato.tables.settings import bad_setting
-
             raise bad_setting(f"--{option}", part, "whole numbers, as in 3,13,20-30")
         numbers += range(int(low), int(high if dash else low) + 1)
     return tuple(dict.fromkeys(numbers))

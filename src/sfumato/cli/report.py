@@ -11,6 +11,7 @@ import click
 
 from sfumato.cli.options import PATH, output_option
 from sfumato.cli.output import drawing, say_written
+from sfumato.tables.errors import BadSetting, ErrorLocation, show
 
 NAMES_LINES = """\b
 Files used in FOLDER, all optional:
@@ -86,8 +87,6 @@ def command(
 
 def _labels(people: Path | None, others: Sequence[str]) -> dict[str, Path]:
     """Labels by name, those of `people` first; a file without a name uses its file name."""
-    from sfumato.tables.errors import BadSetting, show
-
     found = {} if people is None else {"labels": people}
     for text in others:
         name, equals, path = text.partition("=")
@@ -112,7 +111,6 @@ def _holds_runs(folder: Path) -> bool:
 
 
 def _check_output(output: Path, named: dict[str, Any]) -> None:
-    from sfumato.tables.errors import BadSetting, ErrorLocation, show
     from sfumato.tables.files.atomic_write import check_place
 
     if output.suffix.lower() not in (".html", ".htm"):

@@ -9,6 +9,7 @@ import click
 
 from sfumato.cli.options import PATH, check_not_negative, check_outputs, output_option
 from sfumato.cli.output import say_written
+from sfumato.tables.errors import BadSetting, MissingExtra
 
 if TYPE_CHECKING:
     from sfumato.evaluation.representation import Features
@@ -57,7 +58,6 @@ def command(
 def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Path | None) -> Features:
     """The features of a file, or computed with a run."""
     from sfumato.evaluation.representation import Features
-    from sfumato.tables.errors import BadSetting
 
     if (path is None) == (run is None) or (run is None) != (inputs is None) or (save is not None and run is None):
         raise BadSetting(
@@ -75,8 +75,6 @@ def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Pa
     from sfumato.tables.inputs import Inputs
 
     if find_spec("torch") is None:
-        from sfumato.tables.errors import MissingExtra
-
         raise MissingExtra("no torch", "torch, to take features out of a run", 'pip install "sfumato[train]"')
     from sfumato.training.run_folder import Run
     from sfumato.training.trained_runs import features_of

@@ -10,6 +10,7 @@ import click
 
 from sfumato.cli.options import PATH, NameList, check_outputs, output_option, refuse_empty
 from sfumato.cli.output import printable, say_written
+from sfumato.study.study_file import read_study
 
 if TYPE_CHECKING:
     from sfumato.labeling.screening import Screening
@@ -45,7 +46,6 @@ def command(
     from sfumato.labeling.checks import check_results
     from sfumato.labeling.screening import screen
     from sfumato.labeling.screening_rules import rules_of
-    from sfumato.study.study_file import read_study
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.soft_labels import SoftLabels
 

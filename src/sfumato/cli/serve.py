@@ -13,7 +13,7 @@ import click
 from sfumato.cli.options import PATH
 from sfumato.cli.output import printable
 from sfumato.cli.study_options import asked_as_planned, checked_study
-from sfumato.tables.errors import MissingExtra
+from sfumato.tables.errors import BadFile, BadSetting, MissingExtra
 
 if TYPE_CHECKING:
     from sfumato.server.site import Site
@@ -97,8 +97,6 @@ def new_password(study: Study, ask: bool, file: Path | None) -> str | None:
 
 def read_line(file: Path) -> str:
     """The first line of a text file."""
-    from sfumato.tables.errors import BadFile
-
     try:
         with file.open(encoding="utf-8") as stream:
             return stream.readline().rstrip("\r\n")
@@ -123,8 +121,6 @@ def check_public(host: str | None, public: bool, loopback: tuple[str, ...]) -> N
     """Raise if other machines could reach the address without --public."""
     if host is None or public or host in loopback:
         return
-    from sfumato.tables.errors import BadSetting
-
     raise BadSetting(
         f"--host {host}",
         "a loopback address, unless other machines may connect",
@@ -135,8 +131,6 @@ def check_public(host: str | None, public: bool, loopback: tuple[str, ...]) -> N
 
 def check_https(public: bool, proxies: Sequence[str], plain_http: bool) -> None:
     """Raise if --public has neither a proxy with https nor --plain-http."""
-    from sfumato.tables.errors import BadSetting
-
     if public and not proxies and not plain_http:
         raise BadSetting(
             "--public without a proxy",

@@ -8,6 +8,7 @@ import click
 
 from sfumato.cli.options import PATH
 from sfumato.cli.output import say_written
+from sfumato.tables.errors import BadSetting
 
 FORMAT_LINES = """\b
   huggingface  a folder for datasets.load_dataset: Parquet with images, and a card
@@ -43,7 +44,6 @@ def command(
     from sfumato.reporting.share.release import Release, Splits
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
-    from sfumato.tables.errors import BadSetting
     from sfumato.tables.inputs import Inputs
     from sfumato.tables.soft_labels import SoftLabels
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, NameList, check_folder, check_torch_installed
+from sfumato.cli.options import PATH, NameList, check_folder, check_not_negative, check_torch_installed
 from sfumato.cli.output import drawing, say_written
+from sfumato.tables.errors import BadSetting, show, unknown
 
 if TYPE_CHECKING:
     from sfumato.tables.inputs import Inputs
@@ -59,7 +60,6 @@ def command(
     processes: int,
     output: Path,
 ) -> None:
-    from sfumato.cli.options import check_not_negative
     from sfumato.tables.inputs import Inputs
 
     check_not_negative("processes", processes)
@@ -102,8 +102,6 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def _check_options(inputs: Path | None, kinds: tuple[str, ...] | None, extra: tuple[str, ...]) -> None:
-    from sfumato.tables.errors import BadSetting
-
     if inputs is None and (kinds is not None or not extra):
         raise BadSetting(
             "no --inputs",
@@ -114,7 +112,6 @@ def _check_options(inputs: Path | None, kinds: tuple[str, ...] | None, extra: tu
 
 
 def _severities(text: str) -> list[int]:
-    from sfumato.tables.errors import unknown
     from sfumato.training.corruptions.corruption import SEVERITIES
 
     known = [str(each) for each in SEVERITIES]
@@ -126,7 +123,6 @@ def _severities(text: str) -> list[int]:
 
 def _extra(named: tuple[str, ...]) -> dict[str, Inputs]:
     """Other data sets by name."""
-    from sfumato.tables.errors import BadSetting, show
     from sfumato.tables.inputs import Inputs
 
     found: dict[str, Inputs] = {}

@@ -13,6 +13,8 @@ import click
 
 from sfumato.cli.options import PATH, check_not_negative
 from sfumato.cli.output import bar, say_written
+from sfumato.cli.study_options import asked_as_planned, checked_study
+from sfumato.study.study import Entry
 from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -68,7 +70,6 @@ def command(
     """
     import numpy as np
 
-    from sfumato.cli.study_options import asked_as_planned, checked_study
     from sfumato.elicitation.simulated_annotator import drawn_annotators
     from sfumato.server.browser_client import BrowserClient
     from sfumato.server.simulated_visits import check_visit, simulate, stimuli_in
@@ -135,8 +136,6 @@ def _tokens(path: Path) -> list[str]:
 
 def _new_tokens(study: Study, number: int, store: str) -> list[str]:
     """New links, if participants can enter the study only by link."""
-    from sfumato.study.study import Entry
-
     if study.people.entry is not Entry.LINKS:
         return []
     from sfumato.elicitation.registration import new_links

@@ -14,7 +14,9 @@ from sfumato.cli.serve import STORE_HELP, missing_extra
 from sfumato.cli.study_forms import compare, depth
 from sfumato.cli.study_options import asked_as_planned, checked_study
 from sfumato.cli.study_recruitment import entry, forget, pay, reconcile
+from sfumato.elicitation.new_study import begin_study
 from sfumato.study.study import Assignment, Framing
+from sfumato.study.study_file import read_study
 
 if TYPE_CHECKING:
     from sfumato.elicitation.study_check import StudyCheckResult
@@ -37,8 +39,6 @@ def new(folder: Path, kind_name: str, classes: tuple[str, ...] | None, demo: boo
 
     An existing study.toml is never changed.
     """
-    from sfumato.elicitation.new_study import begin_study
-
     file = begin_study(folder, kind_name, classes, demo=demo)
     say_written(file, "a study file")
     place = shlex.quote(str(folder))
@@ -130,8 +130,6 @@ def links(study: Path, number: int, address: str, store: str | None) -> None:
         from sfumato.elicitation.registration import new_links
     except ImportError as error:
         raise missing_extra(error) from error
-    from sfumato.study.study_file import read_study
-
     for token in new_links(read_study(study), number, store):
         click.echo(f"{address.rstrip('/')}/s/{token}")
 

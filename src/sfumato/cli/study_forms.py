@@ -13,6 +13,7 @@ import click
 from sfumato.cli.options import PATH
 from sfumato.cli.output import printable, say_written
 from sfumato.cli.serve import STORE_HELP, missing_extra
+from sfumato.study.study_file import read_study
 from sfumato.tables.errors import BadSetting, CannotWrite
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
             f"--chart {str(chart)!r}", f"a file that ends in {' or '.join(PICTURES)}", "choose such a file name"
         )
     from sfumato.planning.form_comparison import compare_forms
-    from sfumato.study.study_file import read_study
 
     asked = read_study(study)
     with tempfile.TemporaryDirectory() as folder:
@@ -116,7 +116,6 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
     import pyarrow.parquet as pq
 
     from sfumato.planning.deeper_form_estimates import estimate_deeper_form
-    from sfumato.study.study_file import read_study
     from sfumato.tables.annotations import Annotations
 
     asked = read_study(study)

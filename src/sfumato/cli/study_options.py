@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.study.study import Study
+from sfumato.study.study import Assignment, Study
 from sfumato.study.toml_mistakes import Mistakes
 from sfumato.tables.errors import BadSetting, UnknownName
 
@@ -50,8 +50,6 @@ def check_rules(study: Study, mistakes: Mistakes) -> None:
 
 def asked_as_planned(checked: StudyCheckResult, plan: Path | None) -> tuple[Study, Sequence[Item]]:
     """The study and its items, changed by the plan if there is one."""
-    from sfumato.study.study import Assignment
-
     study, items = checked.study, checked.items
     if plan is not None:
         from sfumato.planning.plan_file import Plan

@@ -15,6 +15,7 @@ import click
 from sfumato.cli.options import PATH, check_outputs
 from sfumato.cli.output import printable, say_written
 from sfumato.cli.serve import STORE_HELP, missing_extra
+from sfumato.study.study_file import read_study
 
 if TYPE_CHECKING:
     from sfumato.recruitment.payment import ChangedPayment, Payments
@@ -37,8 +38,6 @@ def entry(study: Path, address: str, store: str | None) -> None:
         from sfumato.recruitment.arrival import entry_address
     except ImportError as error:
         raise missing_extra(error) from error
-    from sfumato.study.study_file import read_study
-
     click.echo(entry_address(read_study(study), address, store))
 
 
@@ -60,8 +59,6 @@ def forget(study: Path, annotator: str | None, platform_id: str | None, answers:
         from sfumato.server.server import open_site
     except ImportError as error:
         raise missing_extra(error) from error
-    from sfumato.study.study_file import read_study
-
     with open_site(read_study(study), store) as site:
         who = site.writer.run(
             lambda running: erase_participant(
@@ -157,8 +154,6 @@ def pay(
 
 
 def _read(path: Path, output: Path | None) -> Study:
-    from sfumato.study.study_file import read_study
-
     study = read_study(path)
     if study.path is not None:
         check_outputs(study.path, output=output)

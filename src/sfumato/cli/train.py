@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, check_folder, check_torch_installed, given
+from sfumato.cli.options import PATH, check_folder, check_not_negative, check_torch_installed, given
 from sfumato.cli.output import drawing, printable, say_written
+from sfumato.tables.errors import BadSetting, SfumatoWarning, listing
+from sfumato.tables.strategies import StrategyText, split_choices
 
 if TYPE_CHECKING:
     from sfumato.training.experiment import Experiment
@@ -94,7 +96,6 @@ Splits:     share:test=0.3  k-fold:k=10  given:train=a.npy:test=b.npy  none"""
 def command(
     grid_path: Path | None, output: Path, processes: int, engine: str, allow_drift: bool, **options: Any
 ) -> None:
-    from sfumato.cli.options import check_not_negative
     from sfumato.training.experiment_file import ExperimentFile
 
     check_not_negative("processes", processes)
@@ -122,9 +123,6 @@ def command(
 
 def _document(settings: dict[str, Any]) -> dict[str, Any]:
     """The options as the document of an experiment file."""
-    from sfumato.tables.errors import BadSetting
-    from sfumato.tables.strategies import StrategyText, split_choices
-
     document: dict[str, Any] = {"data": {}, "grid": {}, "recipe": {}}
     for name in ("inputs", "labels", "beliefs", "original"):
         if name in settings:
@@ -163,8 +161,6 @@ def _document(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _refuse_with_grid(settings: dict[str, Any]) -> None:
     if settings:
-        from sfumato.tables.errors import BadSetting
-
         option = next(iter(settings)).replace("_", "-")
         raise BadSetting(
             f"--{option} with --grid", "all settings in the file", f"omit --{option}, or write it into the file"
@@ -198,8 +194,6 @@ def _show(experiment: Experiment, rows: list[RunRow]) -> None:
     say_written(output := experiment.folder, f"{len(rows):,} runs; runs.csv lists them")
     diverged = [row.key.name for row in rows if row.ended == "diverged"]
     if diverged:
-        from sfumato.tables.errors import listing
-
         click.echo(
             f"{len(diverged)} of {len(rows)} runs diverged: {listing(diverged, 5)}; their last good weights are in "
             f"{printable(str(output))}. Try a smaller --rate, or --clip 1",
@@ -217,7 +211,6 @@ def _show_scores(experiment: Experiment) -> None:
     from sfumato.evaluation.metrics.divergence import CrossEntropy
     from sfumato.evaluation.run_predictions import RunPredictions
     from sfumato.evaluation.run_scores import measure_runs
-    from sfumato.tables.errors import SfumatoWarning
     from sfumato.tables.soft_labels import SoftLabels
 
     data, grid = experiment.data, experiment.grid
