@@ -178,7 +178,7 @@ def test_seeds_that_do_not_pair(folder: Path) -> None:
     ("arguments", "says"),
     [
         (("--people", "people.parquet"), "neither --predicted nor --runs"),
-        ((*ONE, "--runs", "runs"), "--predicted together with --runs"),
+        ((*ONE, "--runs", "runs"), "both --predicted and --runs"),
         ((*ONE, "--baseline", "hard"), "--baseline together with --predicted"),
         ((*ONE, "--metrics", "breir"), "did you mean 'brier'"),
         ((*ONE, "--metrics", "brier:bins=3"), "unknown-setting"),

@@ -161,7 +161,7 @@ def test_kinds_that_name_no_class_do_not_win() -> None:
         (("--fee", -1), "bad-setting", "fee = -1"),
         (("--overhead", 0.5), "bad-setting", "overhead = 0.5.*1 or more"),
         (("--seconds", "choice=-2"), "bad-setting", "seconds of choice = -2"),
-        (("--seconds", "choice"), "bad-setting", "top_two=44"),
+        (("--seconds", "choice"), "bad-setting", "KIND=NUMBER"),
         (("--seconds", "votes=3"), "unknown-kind", "choice, top_two"),
         (("--budget", 0.001), "budget-too-small", "per answer of kind choice.*plan for 0.01892 USD"),
         (("--budget", -5), "bad-setting", "budget = -5"),

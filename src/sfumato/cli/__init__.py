@@ -11,16 +11,13 @@ import json
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import click
 
 from sfumato import __version__
 from sfumato.cli.lazy_group import LazyGroup
 from sfumato.tables.errors import BadFile, BadSetting, CannotWrite, SfumatoError, one_line
-
-if TYPE_CHECKING:
-    from sfumato.tables.errors import SfumatoError
 
 COMMANDS = {
     "study": ("sfumato.cli.study", "Create, check and manage a study."),
@@ -44,9 +41,9 @@ COMMANDS = {
     "datasheet": ("sfumato.cli.datasheet", "Write a datasheet for a labeled data set."),
     "soften": ("sfumato.cli.soften", "Simulate soft labels from hard labels."),
     "serve": ("sfumato.cli.serve", "Serve a study to participants in the browser."),
-    "verify": ("sfumato.cli.verify", "Check that stored answers have not been changed."),
-    "backup": ("sfumato.cli.backup", "Copy a store into one file, also while it is served."),
-    "restore": ("sfumato.cli.restore", "Restore a store from a backup."),
+    "verify": ("sfumato.cli.store:verify", "Check that stored answers have not been changed."),
+    "backup": ("sfumato.cli.store:backup", "Copy a store into one file, also while it is served."),
+    "restore": ("sfumato.cli.store:restore", "Restore a store from a backup."),
     "export": ("sfumato.cli.export", "Export a study's answers as a table."),
     "simulate": ("sfumato.cli.simulate", "Send simulated annotators through a study."),
     "demo": ("sfumato.cli.demo.command", "Run the whole workflow on a small example."),
@@ -89,7 +86,8 @@ def main(arguments: list[str] | None = None) -> None:
             click.echo("stopped", err=True)
             sys.exit(130)
         except MemoryError:
-            _end(_out_of_memory(), as_json)
+            fix = "work on a part of it, or on a larger machine"
+            _end(BadFile("more data than fits into memory", "a table that fits", fix, "out-of-memory"), as_json)
         except OSError as error:
             _end(_lost_output(error), as_json)
 
@@ -114,27 +112,11 @@ def _usage_error(error: click.ClickException) -> SfumatoError:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "sfumato"
     message = error.format_message().rstrip(".")
-    return BadSetting(
-        f"found {message[:1].lower() + message[1:]}",
-        expected="options as listed",
-        fix=f"see {command} --help",
-        code="usage",
-    )
-
-
-def _out_of_memory() -> SfumatoError:
-    return BadFile(
-        "found more data than fits into memory",
-        expected="a table that fits",
-        fix="work on a part of it, or on a larger machine",
-        code="out-of-memory",
-    )
+    return BadSetting(message[:1].lower() + message[1:], "options as listed", f"see {command} --help", "usage")
 
 
 def _lost_output(error: OSError) -> SfumatoError:
-    return CannotWrite(
-        f"found an output that cannot be written ({error.strerror or error})",
-        expected="a terminal or file with room",
-        fix="free some space, or send the output elsewhere; files already written are whole",
-        code="disk-full" if error.errno == errno.ENOSPC else "cannot-write",
-    )
+    found = f"found an output that cannot be written ({error.strerror or error})"
+    fix = "free some space, or send the output elsewhere; files already written are whole"
+    code = "disk-full" if error.errno == errno.ENOSPC else "cannot-write"
+    return CannotWrite(found, "a terminal or file with room", fix, code)

@@ -9,7 +9,7 @@ import click
 
 from sfumato.cli.family_help import FamilyCommand, Member, family_members
 from sfumato.cli.options import PATH, check_outputs, given, output_option
-from sfumato.cli.output import progress_bar, say_written
+from sfumato.cli.output import progress_bar, write_table
 from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.settings import between_0_and_1
 
@@ -95,9 +95,8 @@ def command(
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.soft_labels import SoftLabels
 
-    for source in (beliefs, annotations, gold, weights, calibrate_on):
-        if source:
-            check_outputs(source, output=output, annotators=annotators, intervals=interval_path)
+    sources = (beliefs, annotations, gold, weights, calibrate_on)
+    check_outputs(*sources, output=output, annotators=annotators, intervals=interval_path)
     between_0_and_1("level", level)
     aggregator = aggregator_from_name(name, given(settings))
     runs_on = _engine(engine, workers, name)
@@ -116,18 +115,14 @@ def command(
         result = aggregator.fit(answers)
     if calibrate or calibrate_on:
         result = calibrated(result, SoftLabels.read(calibrate_on) if calibrate_on else None)
-    result.labels.write(output)
-    say_written(output, f"SoftLabels of {len(result.labels):,} items: {result.estimand}", _notes(result))
-    if annotators:
-        quality = result.annotators
-        if annotations:
-            quality = quality.with_seconds(Annotations.read(annotations))
-        quality.write(annotators)
-        say_written(annotators, f"quality of {len(quality):,} annotators")
+    labels, quality = result.labels, result.annotators
+    write_table(labels, output, f"SoftLabels of {len(labels):,} items: {result.estimand}", _notes(result))
+    if annotators and annotations:
+        quality = quality.with_seconds(Annotations.read(annotations))
+    write_table(quality, annotators, f"quality of {len(quality):,} annotators")
     if interval_path:
         table = intervals(result, level)
-        table.write(interval_path)
-        say_written(interval_path, f"{len(table):,} intervals at {level:g}: {table.kind}")
+        write_table(table, interval_path, f"{len(table):,} intervals at {level:g}: {table.kind}")
 
 
 def _engine(name: str, workers: int | None, aggregator: str) -> Engine:
@@ -137,11 +132,8 @@ def _engine(name: str, workers: int | None, aggregator: str) -> Engine:
         return LocalEngine(workers or 0)
     if name == "ray":
         if aggregator not in ON_A_CLUSTER:
-            raise BadSetting(
-                f"--engine ray for {aggregator}",
-                f"an aggregator that can run on a cluster: {', '.join(ON_A_CLUSTER)}",
-                "choose one of them, or omit --engine",
-            )
+            expected = f"an aggregator that can run on a cluster: {', '.join(ON_A_CLUSTER)}"
+            raise BadSetting(f"--engine ray for {aggregator}", expected, "choose one of them, or omit --engine")
         from sfumato.aggregation.ray_engine import RayEngine
 
         return RayEngine(workers or 2)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.family_help import FamilyCommand, Member, family_members
-from sfumato.cli.options import PATH, check_not_negative, check_outputs, refuse_empty
-from sfumato.cli.output import say_written
+from sfumato.cli.options import PATH, check_outputs, refuse_empty, seeded
+from sfumato.cli.output import number, write_table
 
 if TYPE_CHECKING:
     from sfumato.labeling.agreement.measure import AgreementTable
@@ -35,20 +35,16 @@ def _measures() -> dict[str, list[Member]]:
 def command(
     beliefs: Path, names: tuple[str, ...], level: float, resamples: int, seed: int, output: Path | None
 ) -> None:
-    import numpy as np
-
     from sfumato.labeling.agreement import agreement, measure_from_name
     from sfumato.tables.beliefs import Beliefs
 
-    check_not_negative("seed", seed)
+    rng = seeded(seed)
     check_outputs(beliefs, output=output)
     measures = [measure_from_name(name) for name in dict.fromkeys(names)]
     table = Beliefs.read(beliefs)
     refuse_empty(table, beliefs)
-    result = agreement(table, measures=measures, level=level, resamples=resamples, rng=np.random.default_rng(seed))
-    if output:
-        result.write(output)
-        say_written(output, f"Agreement, {len(result):,} measures")
+    result = agreement(table, measures=measures, level=level, resamples=resamples, rng=rng)
+    write_table(result, output, f"Agreement, {len(result):,} measures")
     _show(result)
 
 
@@ -59,14 +55,10 @@ def _show(result: AgreementTable) -> None:
     width = max(len(name) for name in result.measure)
     click.echo(f"{'measure':{width}}  {'value':>7}  {'interval':^17}  {'items':>9}  {'answers':>9}")
     for i, name in enumerate(result.measure):
-        between = f"{_number(result.low[i]):>7} to {_number(result.high[i]):>6}"
+        between = f"{number(result.low[i]):>7} to {number(result.high[i]):>6}"
         counts = f"{result.n_items[i]:>9,}  {result.n_answers[i]:>9,}"
-        click.echo(f"{name:{width}}  {_number(result.value[i]):>7}  {between:17}  {counts}")
+        click.echo(f"{name:{width}}  {number(result.value[i]):>7}  {between:17}  {counts}")
     for kind in dict.fromkeys(result.interval):
         of = [name for name, its in zip(result.measure, result.interval, strict=True) if its == kind]
         whose = "" if len(of) == len(result) else f" of {', '.join(of)}"
         click.echo(f"interval{whose}: {kind}")
-
-
-def _number(value: float) -> str:
-    return "-" if value != value else f"{value:.3f}"

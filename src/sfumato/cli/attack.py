@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sfumato.cli.options import PATH, check_folder, check_not_negative, check_torch_installed, given
-from sfumato.cli.output import say_written
+from sfumato.cli.output import counted, counting, say_written
 from sfumato.tables.errors import BadSetting, show
 
 ATTACK_LINES = """\b
@@ -34,9 +34,8 @@ class Number(click.ParamType):  # type: ignore[type-arg, unused-ignore]
             return float(Fraction(value.replace(" ", ""))) if isinstance(value, str) else float(value)
         except (ValueError, ZeroDivisionError, OverflowError):
             option = param.opts[0] if param else "a number"
-            raise BadSetting(
-                f"{option} {show(value)}", "a number or a fraction", f"write for example {option} 4/255"
-            ) from None
+            fix = f"write for example {option} 4/255"
+            raise BadSetting(f"{option} {show(value)}", "a number or a fraction", fix) from None
 
 
 @click.command(
@@ -75,7 +74,7 @@ def command(
     output: Path,
     **settings: Any,
 ) -> None:
-    from sfumato.cli.shift import progress
+
     from sfumato.tables.inputs import Inputs
     from sfumato.tables.soft_labels import SoftLabels
     from sfumato.training.item_join import read_original
@@ -94,20 +93,11 @@ def command(
     check_device(device)
     attack = attack_named(name, given(settings))
     trained = TrainedRuns.in_folder(runs)
+    at_once = batch_size or ATTACKED_AT_ONCE
     experiment = AttackExperiment(
-        trained.runs,
-        output,
-        attack,
-        images,
-        targets,
-        people,
-        original_labels,
-        seed,
-        device,
-        batch_size or ATTACKED_AT_ONCE,
+        trained.runs, output, attack, images, targets, people, original_labels, seed, device, at_once
     )
-    with progress("runs") as on_progress:
+    with counting("runs") as on_progress:
         run_missing(experiment, processes=processes, on_progress=on_progress)
-    n_runs = len(experiment.runs)
-    what = f"{n_runs:,} run{'s' * (n_runs != 1)} under {experiment.name_of(attack.n_steps)}"
+    what = f"{counted(len(experiment.runs), 'run')} under {experiment.name_of(attack.n_steps)}"
     say_written(output, what, trained.notes)

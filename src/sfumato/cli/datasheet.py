@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sfumato.cli.options import PATH
-from sfumato.cli.output import say_written
+from sfumato.cli.output import counted, say_written, write_table
 from sfumato.tables.errors import BadFile
 
 
@@ -22,18 +22,7 @@ from sfumato.tables.errors import BadFile
 @click.option("--screening", type=PATH, help="Excluded annotators: output of sfumato screen.")
 @click.option("--scores", type=PATH, help="Scores of predictions: output of sfumato evaluate.")
 @click.option("--title", help="The name of the data set.  [default: the name of the labels file]")
-def command(
-    labels: Path,
-    output: Path,
-    html: Path | None,
-    annotations: Path | None,
-    study: Path | None,
-    beliefs: Path | None,
-    inputs: Path | None,
-    screening: Path | None,
-    scores: Path | None,
-    title: str | None,
-) -> None:
+def command(labels: Path, output: Path, html: Path | None, title: str | None, **others: Path | None) -> None:
     """Write a datasheet for a labeled data set. Questions that the tables cannot answer are marked for you.
 
     Run it again at any time: your text between the comment lines is kept.
@@ -49,9 +38,7 @@ def command(
         _check_ending(html, ".html", "--html", "choose another name")
         check_place(html)
     words = words_in(output)
-    sources = DatasheetSources.read(
-        labels, annotations=annotations, study=study, beliefs=beliefs, inputs=inputs, screening=screening, scores=scores
-    )
+    sources = DatasheetSources.read(labels, **others)
     sheet = datasheet(sources, title=title or labels.name.split(".")[0], file=output.name, words=words)
     write_markdown(sheet, output)
     n_open, n_all = len(sheet.open_points), len(sheet.answers)
@@ -60,9 +47,8 @@ def command(
     if html is not None:
         from sfumato.reporting.share.datasheet.datasheet_page import datasheet_page
 
-        datasheet_page(sheet).write(html)
-        say_written(html, "the same as an HTML page")
-    click.echo(f"{n_open} open point{'s' * (n_open != 1)}{':' if n_open else ''}")
+        write_table(datasheet_page(sheet), html, "the same as an HTML page")
+    click.echo(f"{counted(n_open, 'open point')}{':' if n_open else ''}")
     for question in sheet.open_points:
         click.echo(f"  - {question.text}  ({question.id})")
 

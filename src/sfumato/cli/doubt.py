@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sfumato.cli.options import PATH, check_not_negative, check_outputs, refuse_empty
-from sfumato.cli.output import bar, printable, say_written
+from sfumato.cli.output import bar, printable, write_table
 
 
 @click.command("doubt")
@@ -24,9 +24,7 @@ def command(beliefs: Path, output: Path | None, top: int) -> None:
     table = Beliefs.read(beliefs)
     refuse_empty(table, beliefs)
     doubt = table.doubt()
-    if output:
-        doubt.write(output)
-        say_written(output, f"Doubt, {len(doubt):,} items")
+    write_table(doubt, output, f"Doubt, {len(doubt):,} items")
     click.echo(
         f"{len(doubt):,} items: mean uncertainty {doubt.total.mean():.3f} nats"
         f" = {doubt.within.mean():.3f} within annotators + {doubt.between.mean():.3f} between annotators"

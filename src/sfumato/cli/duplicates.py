@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.options import PATH, check_outputs, output_option
-from sfumato.cli.output import printable, say_written
+from sfumato.cli.output import printable, say_written, write_table
 from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -41,12 +41,10 @@ def command(
     from sfumato.evaluation.duplicates import find_duplicates
     from sfumato.tables.inputs import Inputs
 
-    for path in inputs:
-        check_outputs(path, output=output, groups=groups_path)
+    check_outputs(*inputs, output=output, groups=groups_path)
     splits = dict(zip(_names(inputs), (Inputs.read(path) for path in inputs), strict=True))
     found = find_duplicates(splits, distance=distance, shift=shift, near=not exact)
-    found.write(output)
-    say_written(output, f"Duplicates, {len(found):,} pairs among {len(found.items):,} items")
+    write_table(found, output, f"Duplicates, {len(found):,} pairs among {len(found.items):,} items")
     if groups_path:
         found.write_groups(groups_path)
         say_written(groups_path, f"groups, {int(found.to_leave_out().sum()):,} items to remove")
@@ -59,11 +57,9 @@ def _names(paths: tuple[Path, ...]) -> list[str]:
     if len(set(names)) < len(names):
         names = [path.absolute().parent.name for path in paths]
     if len(set(names)) < len(names):
-        raise BadSetting(
-            f"two splits called {next(name for name in names if names.count(name) > 1)}",
-            "each split once, with a different name",
-            "give each file once, with different file names or folders",
-        )
+        found = f"two splits called {next(name for name in names if names.count(name) > 1)}"
+        fix = "give each file once, with different file names or folders"
+        raise BadSetting(found, "each split once, with a different name", fix)
     return names
 
 

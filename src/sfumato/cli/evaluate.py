@@ -19,7 +19,7 @@ from sfumato.cli.evaluate_options import (
 from sfumato.cli.evaluate_output import show_curves, show_runs, show_scores
 from sfumato.cli.family_help import FamilyCommand, Member, family_members
 from sfumato.cli.options import PATH, output_option
-from sfumato.cli.output import drawing, printable, say_written
+from sfumato.cli.output import counting, printable, say_written, write_table
 from sfumato.tables.errors import unknown
 
 if TYPE_CHECKING:
@@ -148,11 +148,11 @@ def _evaluate_runs(
     if options.mode_shift:
         check_targets(targets)
     labels = {name: SoftLabels.read(path) for name, path in kinds}
-    with drawing() as draw:
+    with counting("figures") as on_progress:
         measured = measure_runs(
             found, people=people, original=original, metrics=metrics, strata=strata, common=options.common,
             level=options.level, resamples=options.resamples, rng=np.random.default_rng(options.seed),
-            thorough=options.thorough, on_progress=lambda done, of: draw(done / of, f"{done:,} of {of:,} figures"),
+            thorough=options.thorough, on_progress=on_progress,
         )  # fmt: skip
     scores = scores_over_seeds(measured)
     differences = None
@@ -173,12 +173,10 @@ def _evaluate_runs(
     say_written(output, f"scores of {len(targets)} targets, {n_trained} trainings{under}, {len(names)} metrics")
     if len(shown) < len(names):
         click.echo(f"  - {len(names) - len(shown)} more metrics in the file; choose those to print with --metrics")
-    if options.differences and differences is not None:
-        differences.write(options.differences)
-        say_written(options.differences, f"{len(differences):,} comparisons with {printable(baseline or '')}")
-    if options.table:
-        table_of_scores(scores, list(names.values()), differences).write(options.table)
-        say_written(options.table, "the scores as a table")
+    if differences is not None:
+        what = f"{len(differences):,} comparisons with {printable(baseline or '')}"
+        write_table(differences, options.differences, what)
+    write_table(table_of_scores(scores, list(names.values()), differences), options.table, "the scores as a table")
     _write_across(found, people, original, metrics, labels, options)
 
 
@@ -205,17 +203,16 @@ def _write_across(
     if options.mode_shift:
         everything = kinds_of_labels(people, original)
         kinds |= {name: everything[name] for name in (ORIGINAL, PEOPLE)}
-    with drawing() as draw:
+    with counting("figures") as on_progress:
         measured = measure_against(
             runs, kinds | labels, original=original, metrics=chosen, common=options.common, level=options.level,
-            resamples=options.resamples, seed=options.seed, thorough=options.thorough,
-            on_progress=lambda done, of: draw(done / of, f"{done:,} of {of:,} figures"),
+            resamples=options.resamples, seed=options.seed, thorough=options.thorough, on_progress=on_progress,
         )  # fmt: skip
     if options.mode_shift:
         both = {name: measured[name] for name in (ORIGINAL, PEOPLE)}
         shift = mode_shift(both, rng=np.random.default_rng(options.seed))
-        table_of_mode_shift(shift).write(options.mode_shift)
-        say_written(options.mode_shift, "the gain from other classes and from uncertainty")
+        table = table_of_mode_shift(shift)
+        write_table(table, options.mode_shift, "the gain from other classes and from uncertainty")
     if options.cross_label:
-        table_of_cross_label(cross_label(measured), chosen).write(options.cross_label)
-        say_written(options.cross_label, f"targets against {', '.join(measured)}")
+        table = table_of_cross_label(cross_label(measured), chosen)
+        write_table(table, options.cross_label, f"targets against {', '.join(measured)}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.cli.options import check_not_negative, check_outputs
+from sfumato.cli.options import check_not_negative, check_one_given, check_outputs
 from sfumato.tables.errors import BadSetting, show
 from sfumato.tables.settings import one_of
 from sfumato.tables.strategies import StrategyText, settings_for, split_choices
@@ -44,24 +44,15 @@ class EvaluateOptions:
 
         check_not_negative("seed", self.seed)
         check_resampling(self.level, self.resamples)
-        if (predicted is None) == (runs is None):
-            found = "neither --predicted nor --runs" if runs is None else "--predicted together with --runs"
-            raise BadSetting(f"{found}", "one of them", "give one of them")
+        check_one_given(predicted=predicted, runs=runs)
         for option in ("baseline", "correction", "family", "differences", "table", "mode_shift", "cross_label"):
             if predicted is not None and getattr(self, option) is not None:
                 name = option.replace("_", "-")
-                raise BadSetting(
-                    f"--{name} together with --predicted",
-                    f"runs to compare, for --{name}",
-                    "give --runs, a folder of runs or with one table per target",
-                )
+                fix = "give --runs, a folder of runs or with one table per target"
+                raise BadSetting(f"--{name} together with --predicted", f"runs to compare, for --{name}", fix)
         if self.mode_shift and original is None:
-            raise BadSetting(
-                "--mode-shift without --original",
-                "the original label of every item",
-                "give --original, a table with item and label",
-                "no-original",
-            )
+            expected, fix = "the original label of every item", "give --original, a table with item and label"
+            raise BadSetting("--mode-shift without --original", expected, fix, "no-original")
         if self.against and self.cross_label is None:
             raise BadSetting("--against without --cross-label", "a file for the table", "give --cross-label too")
         one_of("correction", self.correction or "holm", CORRECTIONS)
@@ -118,11 +109,8 @@ def named_file(text: str) -> tuple[str, Path]:
 
     name, equals, path = text.partition("=")
     if not name or not equals or not path or name in KINDS:
-        raise BadSetting(
-            f"--against {show(text)}",
-            f"NAME=FILE, the name another than {', '.join(KINDS)}",
-            "write for example --against experts=experts.parquet",
-        )
+        expected, fix = f"NAME=FILE, the name another than {', '.join(KINDS)}", "--against experts=experts.parquet"
+        raise BadSetting(f"--against {show(text)}", expected, f"write for example {fix}")
     return name, Path(path)
 
 
@@ -131,17 +119,15 @@ def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked
     from sfumato.evaluation.publication_tables import check_ending
     from sfumato.tables.files.atomic_write import check_place
 
-    for source in sources:
-        check_outputs(source, output=output, differences=asked.differences)
+    check_outputs(*sources, output=output, differences=asked.differences)
     seen = {path.absolute() for path in (*sources, output, asked.differences) if path}
     for path in (asked.table, asked.mode_shift, asked.cross_label):
         if path is None:
             continue
         check_ending(path)
         if check_place(path).absolute() in seen:
-            raise BadSetting(
-                f"the same file, {show(path.name)}, twice", "a separate file for each", "choose another file"
-            )
+            found = f"the same file, {show(path.name)}, twice"
+            raise BadSetting(found, "a separate file for each", "choose another file")
         seen.add(path.absolute())
     if runs is None:
         return
@@ -149,8 +135,6 @@ def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked
     for path in seen - {source.absolute() for source in sources}:
         inside = path.parent == runs.absolute() if is_flat else (path.parent / "run.json").exists()
         if inside:
-            raise BadSetting(
-                f"the output {show(path.name)} among the predictions",
-                "a folder where it is not read as one of them and does not replace one",
-                "choose another folder",
-            )
+            found = f"the output {show(path.name)} among the predictions"
+            expected = "a folder where it is not read as one of them and does not replace one"
+            raise BadSetting(found, expected, "choose another folder")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.output import printable
-from sfumato.tables.errors import one_line
+from sfumato.cli.output import WIDTH, counted, printable, say
 
 if TYPE_CHECKING:
     from sfumato.evaluation.run_measurements import RunMeasurements, SeedValues
     from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
 
-WIDTH = 100
 NAME_WIDTH = 19
 CONDITION_WIDTH = 40
 
@@ -37,16 +34,12 @@ def show_scores(scores: Scores, level: float) -> None:
     for kind in dict.fromkeys(row.covers for row in rows):
         of = list(dict.fromkeys(row.metric for row in rows if row.covers == kind))
         whose = "of the others" if len(of) > len(rows) / 2 else f"of {', '.join(of)}"
-        _note(f"interval {whose}: {kind}")
-    _note(
+        say(f"interval {whose}: {kind}", hanging=2)
+    say(
         "floor: the best possible score on these items. Intervals cover other items, not another training; for that "
-        "give the runs of several seeds (--runs)"
+        "give the runs of several seeds (--runs)",
+        hanging=2,
     )
-
-
-def _note(text: str) -> None:
-    """Print a sentence below a table, wrapped."""
-    click.echo(textwrap.fill(one_line(text), WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
 def show_runs(
@@ -98,7 +91,7 @@ def show_curves(measured: RunMeasurements, differences: Differences | None, show
                 click.echo()
     click.echo("mean over seeds; intervals, floors and numbers of items are in the file")
     if differences is not None and len(differences):
-        _note(f"*: differs from {printable(baseline)} under that condition; {_tested(differences)}")
+        say(f"*: differs from {printable(baseline)} under that condition; {_tested(differences)}", hanging=2)
 
 
 def _on_curve(figures: SeedValues | None, apart: dict[tuple[str, str, str, str], Difference]) -> str:
@@ -111,8 +104,8 @@ def _on_curve(figures: SeedValues | None, apart: dict[tuple[str, str, str, str],
 def _headed(metric: str, network: str, condition: str, better: str, n_items: Sequence[int]) -> str:
     """The heading of a block."""
     named = ", ".join(printable(part, 40) for part in (metric, network, condition) if part and part != "all")
-    fewest, most = min(n_items), max(n_items)
-    return f"{named}: {better}; {_items(most) if fewest == most else f'{fewest:,} to {_items(most)}'}"
+    fewest, most = min(n_items), counted(max(n_items), "item")
+    return f"{named}: {better}; {most if fewest == max(n_items) else f'{fewest:,} to {most}'}"
 
 
 def _by_cell(differences: Differences | None) -> dict[tuple[str, str, str, str], Difference]:
@@ -156,7 +149,7 @@ def _explain(measured: RunMeasurements, rows: Sequence[RunScore], differences: D
     click.echo(f"p:      {_tested(differences)}")
     notes = [each.wilcoxon for each in differences.differences]
     if all(notes):
-        _note(f"Wilcoxon's test is not possible: {notes[0]}")
+        say(f"Wilcoxon's test is not possible: {notes[0]}", hanging=2)
 
 
 def _tested(differences: Differences) -> str:
@@ -180,7 +173,3 @@ def _p(value: float) -> str:
     if value != value:
         return "-"
     return "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _items(n: int) -> str:
-    return f"{n:,} item{'s' * (n != 1)}"

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import PATH, check_outputs, output_option
+from sfumato.cli.options import PATH, check_outputs, output_option, server_packages, store_option
 from sfumato.cli.output import say_written
-from sfumato.cli.serve import STORE_HELP, missing_extra
 from sfumato.study.study import ABOUT_ONE_ITEM
 from sfumato.study.study_file import read_study
 
@@ -18,17 +17,15 @@ from sfumato.study.study_file import read_study
 @click.argument("study", type=PATH)
 @output_option("Annotations as Parquet or CSV.")
 @click.option("--records", type=PATH, help="Details of each answer: every input, times, and what was shown where.")
-@click.option("--store", help=STORE_HELP)
+@store_option
 def command(study: Path, output: Path, records: Path | None, store: str | None) -> None:
     """Write the answers of STUDY (study.toml, or its folder) as one consistent snapshot, also while it is being served.
 
     Participants are pseudonyms. A codebook that explains every field is written next to the output.
     """
-    try:
+    with server_packages():
         from sfumato.store.export import export
-        from sfumato.store.location import StoreLocation, default_location
-    except ImportError as error:
-        raise missing_extra(error) from error
+        from sfumato.store.location import StoreLocation
     from sfumato.elicitation.codebook import codebook
     from sfumato.elicitation.kinds import kinds_of
     from sfumato.tables.files.atomic_write import atomic_write
@@ -36,7 +33,7 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
     found = read_study(study)
     # The CSV of items must not be overwritten either.
     check_outputs(found.items.csv or study, output=output, records=records)
-    written = export(StoreLocation.of(store or default_location(found)), found.name, output, records)
+    written = export(StoreLocation.of_study(found, store), found.name, output, records)
     say_written(output, f"{written.n_answers:,} answers ({written.kind})")
     if records is not None:
         say_written(records, "details of each answer")

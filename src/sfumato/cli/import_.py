@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sfumato.cli.options import PATH, NameList, check_outputs, given, output_option
-from sfumato.cli.output import say_written
+from sfumato.cli.output import write_table
 from sfumato.tables.errors import BadSetting
 
 FORMAT_LINES = """\b
@@ -63,12 +63,9 @@ def command(
     extras = (("--original", original, imported.original), ("--doubt", doubt, imported.doubt))
     for option, path, table in extras:
         if path is not None and table is None:
-            raise BadSetting(
-                f"{option}, but this source has no data for it", "a source with such data", f"leave out {option}"
-            )
-    imported.table.write(output)
-    say_written(output, type(imported.table).__name__, imported.notes)
+            found = f"{option}, but this source has no data for it"
+            raise BadSetting(found, "a source with such data", f"leave out {option}")
+    write_table(imported.table, output, type(imported.table).__name__, imported.notes)
     for _, path, table in extras:
-        if path is not None and table is not None:
-            table.write(path)
-            say_written(path, f"{type(table).__name__}, {len(table):,} rows")
+        if table is not None:
+            write_table(table, path, f"{type(table).__name__}, {len(table):,} rows")

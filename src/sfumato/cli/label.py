@@ -10,7 +10,7 @@ import click
 
 from sfumato.cli.family_help import FamilyCommand, Member, family_members
 from sfumato.cli.options import PATH, NameList, check_outputs, given, output_option
-from sfumato.cli.output import say_written
+from sfumato.cli.output import write_table
 
 
 def _labelers() -> dict[str, list[Member]]:
@@ -82,13 +82,11 @@ def command(
     chosen = chosen.of_kind(kind) if kind else chosen
     chosen = chosen.take(~has_bad_percents(chosen)) if skip_bad_percents else chosen
     beliefs = labeler.label(chosen, classes or ())
-    beliefs.write(output)
     n_skipped = len(everything) - len(chosen)
     notes = [f"{n_skipped:,} of {len(everything):,} answers not labeled (checks, repeats, excluded or skipped)"]
     people, items = len(beliefs.annotator.names), len(beliefs.item.names)
     what = f"{len(beliefs):,} beliefs of {people:,} annotators about {items:,} items"
-    say_written(output, what, notes if len(chosen) < len(everything) else [])
+    write_table(beliefs, output, what, notes if len(chosen) < len(everything) else [])
     if doubt:
         table = plausible_doubt(chosen, beliefs, classes or ()) if "plausible" in labeler.kinds else beliefs.doubt()
-        table.write(doubt)
-        say_written(doubt, f"Doubt, {len(table):,} items")
+        write_table(table, doubt, f"Doubt, {len(table):,} items")

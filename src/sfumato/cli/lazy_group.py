@@ -22,6 +22,7 @@ ENTRY_POINTS = "sfumato.commands"
 
 class LazyGroup(click.Group):
     """`members` gives module and help line of each command; `prefix` is what entry points of this group begin with.
+    In a module of several commands, the command is named: `sfumato.cli.store:backup`.
 
     `renamed` maps former names of commands to their new names: a former name only prints the new one.
     """
@@ -51,7 +52,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         command: click.Command | None = None
         if cmd_name in self.members:
-            command = import_module(self.members[cmd_name][0]).command
+            module, _, name = self.members[cmd_name][0].partition(":")
+            command = getattr(import_module(module), name or "command")
         elif cmd_name in self.added:
             command = self.added[cmd_name].load()
         return command

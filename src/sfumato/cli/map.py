@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.options import PATH, check_outputs, given, output_option
-from sfumato.cli.output import bar, say_written
+from sfumato.cli.output import bar, counted, number, write_table
 from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SHADES = " .:-=+*#%@"
 WIDE, HIGH = 50, 10
 MOST_EPOCHS = 8
+FIX = "see sfumato map --help"
 
 
 @click.command("map")
@@ -66,21 +67,18 @@ def command(
     doubts = [HumanDoubt.of_labels(SoftLabels.read(people))] if people else []
     doubts += [HumanDoubt.read(doubt)] if doubt else []
     if scores_path and not doubts:
-        _refuse("--scores without people's uncertainty", "--people or --doubt in addition")
+        raise BadSetting("--scores without people's uncertainty", "--people or --doubt in addition", FIX)
     chosen = runs_of_model(find_runs(runs), target, network)
     dynamics = [TrainingDynamics.read(run.path, when=when, by=AGREEMENT if soft else GOLD) for run in chosen]
     drawn = data_map(dynamics, last=last, regions=regions)
     scores = doubt_correlations(drawn, doubts, level=level) if doubts else None
     kept = [run.path for run in chosen if (run.path / BY_EPOCH).is_file()]
     shifts = epoch_shifts(kept or [chosen[0].path]) if kept or shifts_path else None
-    drawn.write(output)
-    say_written(output, f"DataMap, {len(drawn):,} items of {len(chosen)} run{'s' * (len(chosen) != 1)}")
-    if scores is not None and scores_path:
-        scores.write(scores_path)
-        say_written(scores_path, f"Scores, {len(scores)} correlations")
-    if shifts is not None and shifts_path:
-        shifts.write(shifts_path)
-        say_written(shifts_path, f"EpochShifts, {len(shifts)} epochs")
+    write_table(drawn, output, f"DataMap, {len(drawn):,} items of {counted(len(chosen), 'run')}")
+    if scores is not None:
+        write_table(scores, scores_path, f"Scores, {len(scores)} correlations")
+    if shifts is not None:
+        write_table(shifts, shifts_path, f"EpochShifts, {len(shifts)} epochs")
     epochs = [len(each.epochs) if last is None else min(last, len(each.epochs)) for each in dynamics]
     _show(drawn, f"{dynamics[0].when}, {max(epochs)} epochs per run")
     if scores is not None:
@@ -96,12 +94,8 @@ def _regions(easy: float | None, hard: float | None, ambiguous: float | None, sh
     if share is None:
         return Thresholds(**fixed)
     if fixed:
-        _refuse("--share together with a threshold", "shares of all items, or thresholds")
+        raise BadSetting("--share together with a threshold", "shares of all items, or thresholds", FIX)
     return Shares(share)
-
-
-def _refuse(found: str, expected: str) -> None:
-    raise BadSetting(f"{found}", expected, "see sfumato map --help")
 
 
 def _show(drawn: DataMap, how: str) -> None:
@@ -141,8 +135,8 @@ def _show_scores(scores: Scores) -> None:
     width = max(len(name) for name in scores.metric)
     click.echo(f"{'rank correlation with people':{width}}  {'rho':>6}  {'interval':^16}  {'items':>8}")
     for score in scores.rows():
-        between = f"{_number(score.low):>6} to {_number(score.high):>6}"
-        click.echo(f"{score.metric:{width}}  {_number(score.value):>6}  {between:16}  {score.n_items:>8,}")
+        between = f"{number(score.low):>6} to {number(score.high):>6}"
+        click.echo(f"{score.metric:{width}}  {number(score.value):>6}  {between:16}  {score.n_items:>8,}")
     for kind in dict.fromkeys(scores.covers):
         click.echo(f"interval: {kind}")
 
@@ -154,7 +148,3 @@ def _show_shifts(shifts: EpochShifts) -> None:
     rows = np.unique(np.linspace(0, len(shifts) - 1, min(len(shifts), MOST_EPOCHS)).round().astype(np.int64))
     shown = "  ".join(f"{shifts.epoch[row]}: {shifts.jsd[row]:.4f}" for row in rows)
     click.echo(f"mean JSD from the previous epoch (nats)\n  {shown}")
-
-
-def _number(value: float) -> str:
-    return "-" if value != value else f"{value:.3f}"

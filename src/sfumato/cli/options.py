@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sfumato.tables.errors import BadSetting, BadTable, CannotWrite, MissingExtra, show
+from sfumato.tables.errors import BadSetting, CannotWrite, MissingExtra, missing_extra, no_rows, show
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -27,9 +31,8 @@ class NameList(click.ParamType):  # type: ignore[type-arg, unused-ignore]
         try:
             value.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise BadSetting(
-                f"{show(value)}", "names in UTF-8", "check the terminal's encoding", "bad-classes"
-            ) from error
+            fix = "check the terminal's encoding"
+            raise BadSetting(show(value), "names in UTF-8", fix, "bad-classes") from error
         return tuple(part.replace("\0", ",").strip() for part in value.replace("\\,", "\0").split(","))
 
 
@@ -38,14 +41,30 @@ def output_option(help_text: str) -> Callable[[Function], Function]:
     return click.option("-o", "--output", type=PATH, required=True, help=help_text)
 
 
+def store_option(command: Function) -> Function:
+    """`--store`, for commands that use the store of a study."""
+    default = "default: store/answers.sqlite next to the study"
+    return click.option("--store", help=f"Where answers are stored: a file, or postgresql://... ({default}).")(command)
+
+
+@contextmanager
+def server_packages() -> Iterator[None]:
+    """Around imports of the store and the server: the error if their packages are not installed."""
+    try:
+        yield
+    except ImportError as error:
+        fix = 'pip install "sfumato[serve]" (and "sfumato[postgres]" for PostgreSQL)'
+        raise MissingExtra(f"no {error.name or 'package'}", "the packages of the study server", fix) from error
+
+
 def given(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings that the user gave; for the others the strategy has defaults."""
     return {name: value for name, value in settings.items() if value is not None and value is not False}
 
 
-def check_outputs(source: Path, **outputs: Path | None) -> None:
-    """Raise unless every output can be written, to a file that is neither the source nor another output."""
-    seen: dict[Path, str] = {source.absolute(): ""}
+def check_outputs(*sources: Path | None, **outputs: Path | None) -> None:
+    """Raise unless every output can be written, to a file that is neither a source nor another output."""
+    seen = {source.absolute(): "" for source in sources if source}
     for option, path in outputs.items():
         if path is None:
             continue
@@ -56,11 +75,8 @@ def check_outputs(source: Path, **outputs: Path | None) -> None:
         place = check_place(path).absolute()
         if place in seen:
             other = f"--{seen[place]}" if seen[place] else "the source"
-            raise BadSetting(
-                f"the same file, {show(path.name)}, for {other} and --{option}",
-                "different files",
-                f"choose another file for --{option}",
-            )
+            found = f"the same file, {show(path.name)}, for {other} and --{option}"
+            raise BadSetting(found, "different files", f"choose another file for --{option}")
         seen[place] = option
 
 
@@ -70,10 +86,27 @@ def check_not_negative(option: str, value: int) -> None:
         raise BadSetting(f"--{option} {value}", "0 or more", f"choose another --{option}")
 
 
+def seeded(seed: int) -> np.random.Generator:
+    """The random numbers of `--seed`."""
+    check_not_negative("seed", seed)
+    import numpy as np
+
+    return np.random.default_rng(seed)
+
+
+def check_one_given(fix: str = "give one of them", **options: object) -> None:
+    """Raise unless exactly one of the options was given."""
+    n_given = sum(value not in (None, ()) for value in options.values())
+    if n_given != 1:
+        names = [f"--{name}" for name in options]
+        found = f"both {' and '.join(names)}" if n_given else f"neither {' nor '.join(names)}"
+        raise BadSetting(found, "one of them", fix)
+
+
 def refuse_empty(table: Any, path: Path) -> None:
     """Raise if the table has no rows."""
     if not len(table):
-        raise BadTable("no rows", "at least one row", "check how the file was made", "no-rows", where=path)
+        raise no_rows(where=path)
 
 
 def check_folder(output: Path) -> None:
@@ -82,13 +115,12 @@ def check_folder(output: Path) -> None:
 
     check_place(output)
     if output.exists() and not output.is_dir():
-        raise CannotWrite(
-            "a file", "a folder, or a name for a new one", "choose another place with -o", "not-a-folder", where=output
-        )
+        expected, fix = "a folder, or a name for a new one", "choose another place with -o"
+        raise CannotWrite("a file", expected, fix, "not-a-folder", output)
 
 
-def check_torch_installed() -> None:
+def check_torch_installed(purpose: str = "to train networks") -> None:
     """Raise unless the packages for training are installed."""
     for package in ("torch", "safetensors"):
         if find_spec(package) is None:
-            raise MissingExtra(f"no {package}", f"{package}, to train networks", 'pip install "sfumato[train]"')
+            raise missing_extra(package, purpose, "train")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import click
 
 from sfumato.tables.errors import one_line
 
 BAR = 24
+WIDTH = 100
 QUIET_SECONDS = 2.0
 LOG_SECONDS = 10.0
 
@@ -27,6 +31,30 @@ def say_written(path: object, what: str, notes: Iterable[str] = ()) -> None:
     click.echo(f"{one_line(str(path))}: {what}")
     for note in notes:
         click.echo(f"  - {one_line(note)}")
+
+
+def write_table(table: Any, path: Path | None, what: str, notes: Iterable[str] = ()) -> None:
+    """Write a table, and print its file with a description and notes; nothing if no file was asked for."""
+    if path is not None:
+        table.write(path)
+        say_written(path, what, notes)
+
+
+def say(text: str, indent: str = "", hanging: int | None = None) -> None:
+    """Print a sentence, wrapped: `indent` before it, later lines `hanging` characters further right than the margin."""
+    rest = " " * (len(indent) if hanging is None else hanging)
+    lines = textwrap.wrap(one_line(text), WIDTH, initial_indent=indent, subsequent_indent=rest, break_on_hyphens=False)
+    click.echo("\n".join(lines))
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number for a table; a dash if it is not known."""
+    return "-" if value != value else f"{value:.{digits}f}"
+
+
+def counted(n: int, noun: str) -> str:
+    """`1 item`, `2 items`."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
 def bar(parts: Sequence[tuple[float, str]], width: int = BAR) -> str:
@@ -64,6 +92,18 @@ def drawing() -> Iterator[Callable[[float, str], None]]:
     finally:
         if drawn and is_terminal:
             click.echo("", err=True)
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A function that shows how many of `what` are done."""
+    started_at = time.monotonic()
+    with drawing() as draw:
+
+        def show(done: int, of: int) -> None:
+            draw(done / of if of else 1.0, f"{done:,} of {of:,} {what}, {time.monotonic() - started_at:.0f} s")
+
+        yield show
 
 
 @contextmanager

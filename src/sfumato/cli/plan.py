@@ -85,9 +85,6 @@ def _refuse_options(context: click.Context, given: list[str]) -> None:
     """Refuse options before a subcommand: they would be ignored."""
     if not given:
         return
-    raise BadSetting(
-        f"--{given[0].replace('_', '-')} before the command {context.invoked_subcommand}",
-        "options after the command",
-        f"see sfumato plan {context.invoked_subcommand} --help",
-        "usage",
-    )
+    found = f"--{given[0].replace('_', '-')} before the command {context.invoked_subcommand}"
+    fix = f"see sfumato plan {context.invoked_subcommand} --help"
+    raise BadSetting(found, "options after the command", fix, "usage")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, check_not_negative, check_outputs
-from sfumato.cli.output import bar, progress_bar, say_written
-from sfumato.cli.plan_options import bad, parse_prior, read_answers, threshold_of
+from sfumato.cli.options import PATH, check_one_given, check_outputs, seeded
+from sfumato.cli.output import bar, counted, number, progress_bar, write_table
+from sfumato.cli.plan_options import parse_prior, read_answers, threshold_of
+from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
     from sfumato.aggregation.dirichlet_mixture import DirichletMixture
@@ -27,7 +28,7 @@ BAR = 20
 @click.option("--prior", metavar="PRIOR", help="Without a pilot: uniform, or dirichlet:0.5,... (one number per class).")
 @click.option("--classes", "n_classes", type=int, default=0, help="Number of classes, for a prior with one number.")
 @click.option("--measure", default="tv", show_default=True, metavar="NAME", help="tv, l2 (squared), or kl (bayes).")
-@click.option("--threshold", "--target", "threshold", type=float, help="Error that is small threshold.")
+@click.option("--threshold", "--target", "threshold", type=float, help="Error that is small enough.")
 @click.option("--share", type=float, help="Share of items to end within the threshold, instead of their mean.")
 @click.option("--probability", type=float, default=0.95, show_default=True, help="Probability to reach the threshold.")
 @click.option("--most", type=int, default=100, show_default=True, help="Maximum answers per item.")
@@ -62,29 +63,24 @@ def command(
 
     With --budget also compare many items with many answers per item for the same money.
     """
-    import numpy as np
-
     from sfumato.planning.answers_per_item import plan_answers_per_item
     from sfumato.planning.budget import trade_off
     from sfumato.planning.precision import measure_from_name
 
-    check_not_negative("seed", seed)
-    check_outputs(pilot or Path(), output=output)
+    rng = seeded(seed)
+    check_outputs(pilot, output=output)
     by = measure_from_name(measure)
     wanted = threshold_of(threshold, share, probability)
     costs = _costs(seconds, wage)
     source = _source(pilot, prior, n_classes)
     bought = None
     if budget is not None:
-        bought = trade_off(source, budget, costs=costs, measure=by, rng=np.random.default_rng(seed))
-    rng = np.random.default_rng(seed)
+        bought = trade_off(source, budget, costs=costs, measure=by, rng=seeded(seed))
     with progress_bar() as progress:
         plan = plan_answers_per_item(
             source, measure=by, threshold=wanted, most=most, resamples=resamples, rng=rng, progress=progress
         )
-    if output:
-        plan.write(output)
-        say_written(output, f"the curve at 1 to {len(plan):,} answers per item")
+    write_table(plan, output, f"the curve at 1 to {len(plan):,} answers per item")
     _show_source(plan, source)
     _show_curve(plan, costs)
     plan.check_reached()
@@ -100,7 +96,7 @@ def _costs(seconds: float | None, wage: float | None) -> CostModel | None:
         return None
     if seconds is None or wage is None:
         missing = "--wage" if wage is None else "--seconds-per-answer"
-        raise bad(f"found no {missing}", "both --seconds-per-answer and --wage, or neither", f"add {missing}")
+        raise BadSetting(f"no {missing}", "both --seconds-per-answer and --wage, or neither", f"add {missing}")
     return CostModel.plain(seconds, wage)
 
 
@@ -108,22 +104,19 @@ def _source(pilot: Path | None, prior: str | None, n_classes: int) -> Pilot | Di
     """What the plan is based on; the columns of a file determine which table it is."""
     from sfumato.planning.pilot import Pilot, dirichlet
 
-    if (pilot is None) == (prior is None):
-        found = "neither --pilot nor --prior" if pilot is None else "both --pilot and --prior"
-        raise bad(f"found {found}", "one of them", "give a pilot if you have one")
+    check_one_given("give a pilot if you have one", pilot=pilot, prior=prior)
     if pilot is not None:
         return Pilot.of(read_answers(pilot))
     assert prior is not None
     alpha = parse_prior(prior)
     if len(alpha) == 1 and not n_classes:
-        raise bad(f"found --prior {prior} without a number of classes", "the number of classes", "add --classes")
+        raise BadSetting(f"--prior {prior} without a number of classes", "the number of classes", "add --classes")
     return dirichlet(alpha, n_classes)
 
 
 def _show_source(plan: AnnotatorPlan, source: Any) -> None:
     if plan.n_items:
-        n_items, each = source.n_items, source.answers_per_item
-        click.echo(f"from a pilot of {n_items:,} item{'s' * (n_items != 1)} with {each:.3g} answers each")
+        click.echo(f"from a pilot of {counted(source.n_items, 'item')} with {source.answers_per_item:.3g} answers each")
     else:
         click.echo(f"from an assumed prior over {source.alpha.shape[1]} classes: nothing here was measured")
 
@@ -159,7 +152,7 @@ def _show_answer(plan: AnnotatorPlan) -> None:
         else f"{100 * threshold.share:g}% of items within a {plan.measure.title} of {threshold.error:g}"
     )
     sure = f" with probability {threshold.probability:g}" if len(plan.resampled) else ""
-    click.echo(f"\n{needed} answer{'s' * (needed != 1)} per item: {what}{sure}.")
+    click.echo(f"\n{counted(needed, 'answer')} per item: {what}{sure}.")
     of_share = threshold.share is not None
     for m in (needed - 1, max(needed // 2, 1), needed * 2):
         if 0 < m <= len(plan) and m != needed:
@@ -186,12 +179,8 @@ def _show_trade_off(table: TradeOff, plan: AnnotatorPlan, budget: float, costs: 
     click.echo(f"{'answers':>7}  {'items':>10}  {'class shares':>13}  {'disagreement':>13}  {of_item:>13}")
     for i, m in enumerate(table.n_answers.tolist()):
         cells = [
-            ("-" if column[i] != column[i] else f"{column[i]:.4f}") + ("*" if m == table.best(goal) else " ")
-            for goal, column in (
-                ("class_shares", table.class_shares),
-                ("disagreement", table.disagreement),
-                ("item", table.item),
-            )
+            number(getattr(table, goal)[i], 4) + ("*" if m == table.best(goal) else " ")
+            for goal in ("class_shares", "disagreement", "item")
         ]
         click.echo(f"{m:>7}  {table.n_items[i]:>10,}  " + "  ".join(f"{cell:>13}" for cell in cells))
     click.echo("class shares: mean label of all items; disagreement: probability that two people differ")

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, NameList, check_not_negative, check_outputs, refuse_empty
-from sfumato.cli.output import drawing, say_written
-from sfumato.cli.plan_options import bad, read_answers
+from sfumato.cli.options import PATH, NameList, check_outputs, given, refuse_empty, seeded
+from sfumato.cli.output import counting, write_table
+from sfumato.cli.plan_options import pairs, read_answers
 from sfumato.planning.goals import goal_named, utility_named
+from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import above_0
 
 if TYPE_CHECKING:
-    from sfumato.planning.costs import CostModel
-    from sfumato.planning.label_quality import Similarities
-    from sfumato.planning.pilot_evidence import PilotEvidence, Votes
+    from sfumato.planning.pilot_evidence import PilotEvidence
     from sfumato.tables.annotations import Annotations
 
 USUAL_KINDS = ("choice", "top_two", "plausible", "tokens", "sliders")
@@ -82,47 +81,47 @@ def command(
 
     Without a pilot it uses published values, formulas and simulations, and says so.
     """
-    import numpy as np
-
     from sfumato.cli.plan_compare_output import show_comparison, show_evidence, show_map
+    from sfumato.planning.costs import CostModel
     from sfumato.planning.exchange_rates import ExchangeRates
     from sfumato.planning.label_comparison import check_size, compare, value_map
+    from sfumato.planning.label_quality import Similarities
     from sfumato.planning.learning_curve import exchange_from_runs
     from sfumato.planning.pilot_evidence import PilotEvidence, evidence_of
     from sfumato.tables.soft_labels import SoftLabels
 
-    check_not_negative("seed", seed)
-    check_outputs(pilots[0] if pilots else Path(), output=output, rates=rates_output, map=map_output)
+    rng = seeded(seed)
+    check_outputs(*pilots[:1], output=output, rates=rates_output, map=map_output)
     wanted, valued = goal_named(goal), utility_named(utility)
-    given = _seconds(seconds)
-    costs = _costs(wage, fee, overhead)
-    for kind in (*(kinds or ()), *given):
+    timed = {kind: above_0(f"seconds of {kind}", each) for kind, each in pairs("seconds", seconds or ()).items()}
+    costs = CostModel(**given({"wage": wage, "fee": fee, "overhead": overhead}))
+    for kind in (*(kinds or ()), *timed):
         costs.time(kind)
-    rng = np.random.default_rng(seed)
     evidence = PilotEvidence()
     if pilots:
         evidence = evidence_of(
             [_annotations(path) for path in pilots],
-            votes=_votes(votes),
-            similarities=_similarities(similarities),
-            truth=None if truth is None else SoftLabels.read(truth),
-            timed=tuple(given),
+            votes=read_answers(votes) if votes else None,
+            similarities=Similarities.of(_annotations(similarities)) if similarities else None,
+            truth=SoftLabels.read(truth) if truth else None,
+            timed=tuple(timed),
             rng=rng,
         )
     elif votes or similarities or truth:
-        raise bad("found no --pilot", "answers of the kind to compare", "add --pilot")
+        raise BadSetting("no --pilot", "answers of the kind to compare", "add --pilot")
     trained = exchange_from_runs(runs) if runs else {}
     costs = costs.with_times(evidence.times)
-    for kind, each in given.items():
+    for kind, each in timed.items():
         costs = costs.with_kind(kind, each)
     compared = kinds or tuple(dict.fromkeys((*USUAL_KINDS, *evidence.kinds, *trained)))
-    size = (n_items or evidence.n_items or USUAL_ITEMS, n_classes or evidence.n_classes or USUAL_CLASSES)
-    if n_items is not None or n_classes is not None:
-        size = (size[0] if n_items is None else n_items, size[1] if n_classes is None else n_classes)
+    size = (
+        evidence.n_items or USUAL_ITEMS if n_items is None else n_items,
+        evidence.n_classes or USUAL_CLASSES if n_classes is None else n_classes,
+    )
     check_size(*size)
     measured = _joined(evidence, trained)
     if rates_output and not measured:
-        raise bad("found --rates without measurements", "a pilot with --votes, or --runs", "add them")
+        raise BadSetting("--rates without measurements", "a pilot with --votes, or --runs", "add them")
     comparison = compare(
         compared,
         n_items=size[0],
@@ -136,47 +135,16 @@ def command(
         noise=noise,
         rng=rng,
     )
-    if output:
-        comparison.write(output)
-        say_written(output, f"{len(comparison)} rows, one per kind and goal")
+    write_table(comparison, output, f"{len(comparison)} rows, one per kind and goal")
     show_evidence(evidence, bool(trained))
-    show_comparison(comparison, wanted, size, costs, _joined(evidence, trained))
-    if rates_output:
-        rates = ExchangeRates(tuple(rate for each in measured.values() for rate in each.rates))
-        rates.write(rates_output)
-        say_written(rates_output, f"{len(rates):,} exchange rates")
+    show_comparison(comparison, wanted, size, costs, measured)
+    rates = ExchangeRates(tuple(rate for each in measured.values() for rate in each.rates))
+    write_table(rates, rates_output, f"{len(rates):,} exchange rates")
     if map_output:
-        with drawing() as draw:
-            charted = value_map(
-                compared, costs, yours=size, noise=noise, rng=rng,
-                progress=lambda done, all_: draw(done / all_, f"{done} of {all_} sizes simulated"),
-            )  # fmt: skip
-        charted.write(map_output)
+        with counting("sizes simulated") as progress:
+            charted = value_map(compared, costs, yours=size, noise=noise, rng=rng, progress=progress)
         show_map(charted, size)
-        say_written(map_output, f"the map, {len(charted):,} rows")
-
-
-def _costs(wage: float | None, fee: float | None, overhead: float | None) -> CostModel:
-    from sfumato.planning.costs import FEE, OVERHEAD, WAGE, CostModel
-
-    return CostModel(
-        overhead=OVERHEAD if overhead is None else overhead,
-        wage=WAGE if wage is None else wage,
-        fee=FEE if fee is None else fee,
-    )
-
-
-def _seconds(texts: tuple[str, ...] | None) -> dict[str, float]:
-    given = {}
-    for text in texts or ():
-        kind, _, value = text.partition("=")
-        try:
-            given[kind] = above_0(f"seconds of {kind}", float(value))
-        except ValueError as error:
-            raise bad(
-                f"found --seconds {text!r}", "a kind and its seconds: top_two=44", "write --seconds KIND=S"
-            ) from error
-    return given
+        write_table(charted, map_output, f"the map, {len(charted):,} rows")
 
 
 def _annotations(path: Path) -> Annotations:
@@ -185,17 +153,6 @@ def _annotations(path: Path) -> Annotations:
     table = Annotations.read(path)
     refuse_empty(table, path)
     return table
-
-
-def _votes(path: Path | None) -> Votes | None:
-    votes: Votes | None = None if path is None else read_answers(path)
-    return votes
-
-
-def _similarities(path: Path | None) -> Similarities | None:
-    from sfumato.planning.label_quality import Similarities
-
-    return None if path is None else Similarities.of(_annotations(path))
 
 
 def _joined(evidence: PilotEvidence, trained: dict[str, Any]) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 import click
+
+from sfumato.cli.output import number, say
 
 if TYPE_CHECKING:
     from sfumato.planning.costs import CostModel
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from sfumato.planning.label_comparison import Comparison, LabelTypeComparison, ValueMap
     from sfumato.planning.pilot_evidence import PilotEvidence
 
-WIDTH = 100
 CELL = 11
 
 
@@ -24,7 +24,7 @@ def show_evidence(evidence: PilotEvidence, has_runs: bool) -> None:
     if not evidence.kinds and not has_runs:
         click.echo("no pilot: nothing was measured; values are published, simulated or assumed (see below)")
     for note in evidence.notes:
-        _say(f"pilot: {note}")
+        say(f"pilot: {note}", hanging=2)
 
 
 def show_comparison(
@@ -43,12 +43,12 @@ def show_comparison(
     _show_information(rows)
     click.echo("\nsources")
     for row in rows:
-        _say(f"  {row.kind:<10}  time: {row.time_source}", 14)
-        _say(f"  {'':<10}  votes: {row.votes_source}", 14)
-    _say(
+        say(f"  {row.kind:<10}  time: {row.time_source}", hanging=14)
+        say(f"  {'':<10}  votes: {row.votes_source}", hanging=14)
+    say(
         f"  {'money':<10}  {costs.wage:g} {costs.currency} per hour, {costs.fee:.0%} platform fee, paid time "
         f"{costs.overhead:g} times answering time: assumptions unless given",
-        14,
+        hanging=14,
     )
 
 
@@ -63,8 +63,8 @@ def _show_values(rows: tuple[LabelTypeComparison, ...], comparison: Comparison, 
         items = "*" if speaks and row.kind == best[False] else " "
         budget = "*" if speaks and row.kind == best[True] else " "
         click.echo(
-            f"{row.kind:<10}  {row.seconds:>7.1f}  {row.money:>8.4f}  {_number(row.votes):>6}{items} "
-            f"{_between(row.votes_low, row.votes_high):>14}  {row.n_answers:>16.2f}  {_number(row.equal_budget):>6}"
+            f"{row.kind:<10}  {row.seconds:>7.1f}  {row.money:>8.4f}  {number(row.votes, 2):>6}{items} "
+            f"{_between(row.votes_low, row.votes_high):>14}  {row.n_answers:>16.2f}  {number(row.equal_budget, 2):>6}"
             f"{budget} {_between(row.equal_budget_low, row.equal_budget_high):>14}".rstrip()
         )
     click.echo("* best at equal items (one answer per item) and at equal budget")
@@ -79,7 +79,7 @@ def _show_rates(kind: str, goal: Goal, measured: Mapping[str, ExchangeRates]) ->
     for measure in dict.fromkeys(rate.measure for rate in measured[kind].rates if rate.goal == goal):
         rates = measured[kind].of_goal(goal, measure)
         for rate in dict.fromkeys((rates[0], rates[-1])):
-            _say(rate_sentence(rate))
+            say(rate_sentence(rate), hanging=2)
 
 
 def _show_answer(comparison: Comparison, goal: Goal) -> None:
@@ -96,7 +96,7 @@ def _show_answer(comparison: Comparison, goal: Goal) -> None:
     if later:
         second = max(later, key=lambda row: row.votes)
         line += f"; next {second.kind}, {second.votes:.2f}{_unsure(second.votes_high, best.votes_low)}"
-    _say(line)
+    say(line, hanging=2)
     best = rows[budget]
     line = f"at equal budget: {budget}, {best.equal_budget:.2f} votes per item"
     later = [row for row in rows.values() if row.kind != budget and row.equal_budget == row.equal_budget]
@@ -104,7 +104,7 @@ def _show_answer(comparison: Comparison, goal: Goal) -> None:
         second = max(later, key=lambda row: row.equal_budget)
         line += f"; next {second.kind}, {second.equal_budget:.2f}"
         line += _unsure(second.equal_budget_high, best.equal_budget_low)
-    _say(line)
+    say(line, hanging=2)
 
 
 def _unsure(high: float, low: float) -> str:
@@ -120,13 +120,13 @@ def _show_other_goals(comparison: Comparison, goal: Goal) -> None:
         if other is goal:
             continue
         if all(row.votes != row.votes for row in comparison.of_goal(other)):
-            _say(f"  {other:<12}  none of these kinds serves it", 16)
+            say(f"  {other:<12}  none of these kinds serves it", hanging=16)
             continue
         items, budget = (comparison.best(other, at_equal_budget=at) for at in (False, True))
         note = (
             " (as for the distribution: not known from answers alone)" if _is_by_distribution(comparison, other) else ""
         )
-        _say(f"  {other:<12}  at equal items {items}, at equal budget {budget}{note}", 16)
+        say(f"  {other:<12}  at equal items {items}, at equal budget {budget}{note}", hanging=16)
 
 
 def _is_by_distribution(comparison: Comparison, goal: Goal) -> bool:
@@ -143,7 +143,7 @@ def _show_information(rows: tuple[LabelTypeComparison, ...]) -> None:
     for row in sorted(rows, key=lambda row: row.loss):
         line = f"{row.kind:<10}  {row.information_ratio:>17.5f}"
         if has_pilot:
-            line += f"  {_number(row.measured_ratio, 5):>12}  {_number(row.flip_rate):>6}  {_number(row.kept):>5}"
+            line += f"  {number(row.measured_ratio, 5):>12}  {number(row.flip_rate, 2):>6}  {number(row.kept, 2):>5}"
         click.echo(f"{line}  {row.rho:>13.2f}  {row.loss:>15.3f}")
     click.echo("information ratio: share of questions 'is a nearer to b than to c?' answered by one answer per item;")
     if has_pilot:
@@ -163,15 +163,6 @@ def show_map(table: ValueMap, size: tuple[int, int]) -> None:
             best = [table.best(n, k, at_equal_budget=at_budget) if (n, k) in sizes else "" for k in classes]
             shown = [f"{mark + kind:<{CELL}}" for mark, kind in zip(marks, best, strict=True)]
             click.echo(f"{n:>6}  " + "  ".join(shown).rstrip())
-
-
-def _say(text: str, indent: int = 2) -> None:
-    """A sentence, wrapped."""
-    click.echo(fill(text, WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False))
-
-
-def _number(value: float, digits: int = 2) -> str:
-    return "-" if value != value else f"{value:.{digits}f}"
 
 
 def _between(low: float, high: float) -> str:

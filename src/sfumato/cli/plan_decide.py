@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import check_not_negative
-from sfumato.cli.output import bar, printable, progress_bar, say_written
-from sfumato.cli.plan_options import bad, budget_of, costs_of, deeper_items_of, pairs, read_source, threshold_of
+from sfumato.cli.options import seeded
+from sfumato.cli.output import bar, counted, progress_bar, say, say_written, write_table
+from sfumato.cli.plan_options import budget_of, costs_of, deeper_items_of, pairs, read_source, threshold_of
 from sfumato.cli.study_options import checked_study
 from sfumato.planning.goals import goal_named
+from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
     from sfumato.planning.plan_file import Plan
-
-WIDE = 100
-BAR = 24
 
 
 def run(
@@ -52,16 +49,15 @@ def run(
     page: Path | None,
 ) -> None:
     import msgspec
-    import numpy as np
 
     from sfumato.planning.decision import decide, provenance_now
     from sfumato.planning.exchange_rates import ExchangeRates
 
     wanted = goal_named(goal)
-    check_not_negative("seed", seed)
+    rng = seeded(seed)
     _check_places(output, page)
     wanted_error = threshold_of(threshold, share, probability)
-    checked = _checked(study)
+    checked = None if study is None else checked_study(study)
     source = read_source(pilot, prior, classes, checked, store)
     costs, notes = costs_of(source, checked, seconds=seconds, wage=wage, fee=fee, overhead=overhead, currency=currency)
     items = _items(n_items, checked, source.items)
@@ -85,11 +81,9 @@ def run(
             most=most,
             made=msgspec.structs.replace(provenance_now(_typed(context), seed), pilot=source.file),
             progress=progress,
-            rng=np.random.default_rng(seed),
+            rng=rng,
         )
-    if output is not None:
-        plan.write(output)
-        say_written(output, "the plan")
+    write_table(plan, output, "the plan")
     if page is not None:
         from sfumato.reporting.plan_page import write_plan_page
 
@@ -107,27 +101,26 @@ def show(plan: Plan, notes: list[str]) -> None:
 
     click.echo(f"based on {'an ' if plan.expected.source.startswith('assumed') else 'a '}{plan.expected.source}")
     for note in notes:
-        _say(note, "  - ")
+        say(note, "  - ")
     click.echo()
-    _say(decision(plan))
+    say(decision(plan))
     if plan.deeper_items and plan.question.deeper:
-        _say(f"{len(plan.deeper_items):,} items get one {plan.question.deeper.kind} answer first.")
+        say(f"{len(plan.deeper_items):,} items get one {plan.question.deeper.kind} answer first.")
     _show_curve(plan)
     if plan.alternatives:
         click.echo("\nalternatives:")
         for each in plan.alternatives:
-            _say(f"{each.what}: {each.value:.4g} for {each.money:,.2f} {plan.cost.currency}; {each.why_not}", "  - ")
+            say(f"{each.what}: {each.value:.4g} for {each.money:,.2f} {plan.cost.currency}; {each.why_not}", "  - ")
     click.echo("\nwhat would change it:")
     for sentence in plan.would_change:
-        _say(sentence, "  - ")
+        say(sentence, "  - ")
     click.echo("\nassumptions:")
     others = {
         f"{what} per {kind} answer" for kind in USUAL for what in ("seconds", "votes") if kind != plan.question.kind
     }
     for fact in plan.assumptions:
-        if fact.what in others:
-            continue
-        _say(f"{fact.what}: {fact.value} ({fact.source})", "  - ")
+        if fact.what not in others:
+            say(f"{fact.what}: {fact.value} ({fact.source})", "  - ")
 
 
 def decision(plan: Plan) -> str:
@@ -152,11 +145,6 @@ def decision(plan: Plan) -> str:
     )
 
 
-def counted(n: int, noun: str) -> str:
-    """`1 item`, `2 items`."""
-    return f"{n:,} {noun}{'s' * (n != 1)}"
-
-
 def _title(measure: str) -> str:
     titles = {"kl": "a mean KL divergence", "l2": "a mean squared distance", "wrong_class": "a share of wrong classes"}
     return titles.get(measure, f"a {measure.replace('_', ' ')}")
@@ -174,21 +162,7 @@ def _show_curve(plan: Plan) -> None:
         between = f"  {point.low or 0:>8.4f} to {point.high or 0:<8.4f}" if has_interval else ""
         is_chosen = abs(point.answers - plan.answers.on_average) < 0.005
         line = f"{point.answers:>7.3g}  {point.value:>8.4f}{between}  {point.money:>12,.2f}"
-        click.echo(f"{line}  {bar([(point.value / scale, '█')], BAR)} {'<- the plan' if is_chosen else ''}".rstrip())
-
-
-def _say(text: str, indent: str = "") -> None:
-    click.echo(
-        "\n".join(
-            textwrap.wrap(printable(text, 10_000), WIDE, initial_indent=indent, subsequent_indent=" " * len(indent))
-        )
-    )
-
-
-def _checked(study: Path | None) -> Any:
-    if study is None:
-        return None
-    return checked_study(study)
+        click.echo(f"{line}  {bar([(point.value / scale, '█')])} {'<- the plan' if is_chosen else ''}".rstrip())
 
 
 def _items(n_items: int | None, checked: Any, of_pilot: tuple[str, ...]) -> list[str] | None:
@@ -196,14 +170,14 @@ def _items(n_items: int | None, checked: Any, of_pilot: tuple[str, ...]) -> list
     if checked is not None:
         ids = list(dict.fromkeys(stimulus.item for stimulus in checked.stimuli))
         if n_items is not None and n_items > len(ids):
-            raise bad(f"found --items {n_items:,}", f"at most the study's {len(ids):,}", "omit it")
+            raise BadSetting(f"--items {n_items:,}", f"at most the study's {len(ids):,}", "omit it")
         return ids if n_items is None else ids[:n_items]
     return list(of_pilot) if n_items is None and of_pilot else None
 
 
 def _number(n_items: int | None) -> int:
     if n_items is None:
-        raise bad("found no number of items", "the number of items to label", "add --items")
+        raise BadSetting("no number of items", "the number of items to label", "add --items")
     return n_items
 
 
@@ -216,7 +190,7 @@ def _check_places(output: Path | None, page: Path | None) -> None:
         check_place(output)
     if page is not None:
         if page.suffix.lower() not in (".html", ".htm"):
-            raise bad(f"found --page {page.name!r}", "a name that ends in .html", "choose another name")
+            raise BadSetting(f"--page {page.name!r}", "a name that ends in .html", "choose another name")
         check_place(page)
 
 

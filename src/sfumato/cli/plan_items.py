@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, NameList, check_not_negative, check_outputs, output_option
-from sfumato.cli.output import bar, printable, say_written
-from sfumato.cli.plan_options import bad, costs_of, pairs, pilot_of
+from sfumato.cli.options import PATH, NameList, check_one_given, check_outputs, output_option, seeded
+from sfumato.cli.output import bar, printable, write_table
+from sfumato.cli.plan_options import costs_of, pairs, pilot_of
 from sfumato.planning.goals import goal_named
-from sfumato.tables.errors import unknown
+from sfumato.tables.errors import BadSetting, unknown
 
 if TYPE_CHECKING:
     from sfumato.evaluation.data_map import MapRegion
@@ -48,19 +48,15 @@ def command(
     With --answers: by the expected error reduction per second of the next answer. With --runs: by how a model learned
     them, with the richer form for ambiguous and hard items. Use the table with sfumato plan --items-file.
     """
-    import numpy as np
-
     from sfumato.planning.acquisition_index import index_named
     from sfumato.planning.item_priority import rank_items, rank_items_by_map
     from sfumato.planning.pilot import Pilot
 
-    check_not_negative("seed", seed)
-    if (answers is None) == (not runs):
-        raise bad(
-            "found both --answers and --runs" if runs else "found neither --answers nor --runs", "one", "give one"
-        )
+    rng = seeded(seed)
+    check_one_given(answers=answers, runs=runs)
     if len(forms) != 2 or forms[0] == forms[1]:
-        raise bad(f"found --forms {','.join(forms)}", "two forms, the plain one first", "give --forms choice,top_two")
+        fix = "give --forms choice,top_two"
+        raise BadSetting(f"--forms {','.join(forms)}", "two forms, the plain one first", fix)
     check_outputs(answers or runs[0], output=output)
     if answers is not None:
         source = pilot_of(answers)
@@ -68,16 +64,13 @@ def command(
         priced = _forms(forms, goal, source, seconds, votes)
         table = rank_items(source.items, source.of.counts, priced, index=index_named(index))
         table = table if deeper is None else table.with_deeper_form(deeper)
-        table.write(output)
-        say_written(output, f"{len(table):,} items, {len(table.items_for(forms[1])):,} of them for {forms[1]}")
+        what = f"{len(table):,} items, {len(table.items_for(forms[1])):,} of them for {forms[1]}"
+        write_table(table, output, what)
         _show(table, index)
         return
     drawn, classes = _map(runs, labels, last)
-    mapped = rank_items_by_map(
-        drawn, classes, _quota(quota), plain=forms[0], richer=forms[1], fill=fill, rng=np.random.default_rng(seed)
-    )
-    mapped.write(output)
-    say_written(output, f"{len(mapped):,} items, {mapped.form.count(forms[1]):,} of them for {forms[1]}")
+    mapped = rank_items_by_map(drawn, classes, _quota(quota), plain=forms[0], richer=forms[1], fill=fill, rng=rng)
+    write_table(mapped, output, f"{len(mapped):,} items, {mapped.form.count(forms[1]):,} of them for {forms[1]}")
     _show_regions(mapped)
 
 
@@ -101,7 +94,7 @@ def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple
     from sfumato.tables.soft_labels import SoftLabels
 
     if labels is None:
-        raise bad("found --runs without --labels", "the original class of each item", "add --labels labels.parquet")
+        raise BadSetting("--runs without --labels", "the original class of each item", "add --labels labels.parquet")
     table = SoftLabels.read(labels)
     classes = {
         item: table.classes[k] for item, k in zip(table.items.to_pylist(), table.probs.argmax(axis=1), strict=True)
@@ -120,7 +113,8 @@ def _quota(given: tuple[str, ...] | None) -> dict[MapRegion, int | None]:
         if name.strip() not in list(REGIONS):
             raise unknown("region", name.strip(), [str(each) for each in REGIONS])
         if number.strip() != "all" and not number.strip().isdigit():
-            raise bad(f"found --quota {text!r}", "REGION=all, or REGION=20 (items per class)", "correct the quota")
+            expected = "REGION=all, or REGION=20 (items per class)"
+            raise BadSetting(f"--quota {text!r}", expected, "correct the quota")
         result[MapRegion(name.strip())] = None if number.strip() == "all" else int(number)
     return result
 

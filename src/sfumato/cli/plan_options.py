@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.cli.options import refuse_empty
+from sfumato.cli.options import refuse_empty, server_packages
 from sfumato.tables.errors import BadSetting, SfumatoError, listing
 from sfumato.tables.settings import above_0
 
@@ -45,7 +44,7 @@ def read_source(
     """The pilot, the study's own answers, or the prior; an error if there is none, or two."""
     names = checked.study.class_names if checked is not None else ()
     if pilot is not None and prior is not None:
-        raise bad("found both --pilot and --prior", "one of them", "give only the pilot")
+        raise BadSetting("both --pilot and --prior", "one of them", "give only the pilot")
     if pilot is not None:
         source = pilot_of(pilot, names or tuple(classes or ()))
     elif prior is not None:
@@ -54,18 +53,12 @@ def read_source(
         answers = _answers_so_far(checked, store) if checked is not None else None
         if answers is None:
             found = "a study without answers, and neither --pilot nor --prior" if checked else "no pilot and no prior"
-            raise bad(
-                f"found {found}",
-                "a pilot, or an assumed prior",
-                "add --pilot FILE, or --prior dirichlet:0.1 with --classes",
-            )
+            fix = "add --pilot FILE, or --prior dirichlet:0.1 with --classes"
+            raise BadSetting(found, "a pilot, or an assumed prior", fix)
         source = _of_table(answers)
     if names and sorted(source.classes) != sorted(names):
-        raise bad(
-            f"found a pilot over the classes {listing(source.classes)}",
-            f"those of the study: {listing(names)}",
-            "give answers to the same question",
-        )
+        found = f"a pilot over the classes {listing(source.classes)}"
+        raise BadSetting(found, f"those of the study: {listing(names)}", "give answers to the same question")
     return source
 
 
@@ -98,7 +91,8 @@ def threshold_of(error: float | None, share: float | None, probability: float) -
     from sfumato.planning.answers_per_item import ErrorThreshold
 
     if error is None and share is not None:
-        raise bad("found --share without --threshold", "the error that these items may not exceed", "add --threshold")
+        expected = "the error that these items may not exceed"
+        raise BadSetting("--share without --threshold", expected, "add --threshold")
     return None if error is None else ErrorThreshold(error, share, probability)
 
 
@@ -153,7 +147,8 @@ def budget_of(text: str | None, currency: str) -> Budget | None:
     except ValueError:
         amount = float("nan")
     if amount != amount or unit.strip() not in ("", "answers", currency):
-        raise bad(f"found --budget {text!r}", f"500, '500 {currency}' or '5000 answers'", "choose another --budget")
+        expected = f"500, '500 {currency}' or '5000 answers'"
+        raise BadSetting(f"--budget {text!r}", expected, "choose another --budget")
     return Budget(amount=above_0("budget", amount), unit=unit.strip() or currency)
 
 
@@ -168,14 +163,15 @@ def deeper_items_of(path: Path | None) -> DeeperItems | None:
 
     columns = read_rows(path).schema.names
     if "item" not in columns or "form" not in columns:
-        raise bad(f"found the columns {', '.join(columns)}", "item and form", "give the file of sfumato plan items -o")
+        fix = "give the file of sfumato plan items -o"
+        raise BadSetting(f"the columns {', '.join(columns)}", "item and form", fix)
     table = (
         pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, schema_overrides={"item": pl.String})
     )
     richer = table.filter(pl.col("form") != "choice")
     kinds = richer["form"].unique().sort().to_list()
     if len(kinds) > 1:
-        raise bad(f"found the forms {', '.join(kinds)}", "one richer form", "rank the items with two forms")
+        raise BadSetting(f"the forms {', '.join(kinds)}", "one richer form", "rank the items with two forms")
     return DeeperItems(kinds[0], tuple(richer["item"].to_list())) if kinds else None
 
 
@@ -189,12 +185,8 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, float]:
         except ValueError:
             equals = ""
         if not equals or not kind.strip():
-            raise bad(f"found --{option} {text!r}", f"--{option} choice=2.3", f"give --{option} KIND=NUMBER")
+            raise BadSetting(f"--{option} {text!r}", f"--{option} choice=2.3", f"give --{option} KIND=NUMBER")
     return result
-
-
-def bad(found: str, expected: str, fix: str) -> BadSetting:
-    return BadSetting(found, expected, fix)
 
 
 def _of_table(table: Any) -> PlanSource:
@@ -222,20 +214,13 @@ def _of_table(table: Any) -> PlanSource:
 
 def _answers_so_far(checked: StudyCheckResult, store: str | None) -> Annotations | None:
     """The answers in the study's store; None if there is none yet."""
-    from sfumato.cli.serve import missing_extra
-    from sfumato.tables.annotations import Annotations
-
-    try:
-        from sfumato.store.export import export
+    with server_packages():
+        from sfumato.store.export import read_answers as read_stored
         from sfumato.store.location import StoreLocation, default_location
-    except ImportError as error:
-        raise missing_extra(error) from error
     if store is None and not default_location(checked.study).is_file():
         return None
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "answers.parquet"
-        written = export(StoreLocation.of(store or default_location(checked.study)), checked.study.name, output)
-        return Annotations.read(output) if written.n_answers else None
+    answers = read_stored(StoreLocation.of_study(checked.study, store), checked.study.name)
+    return answers if len(answers) else None
 
 
 def _assumed(prior: str, classes: Sequence[str] | None, of_study: tuple[str, ...]) -> PlanSource:
@@ -254,7 +239,7 @@ def parse_prior(prior: str) -> list[float]:
     except ValueError:
         alpha = []
     if name not in ("uniform", "dirichlet") or not alpha:
-        raise bad(f"found --prior {prior!r}", "uniform, or dirichlet:0.5,0.5,...", "choose another --prior")
+        raise BadSetting(f"--prior {prior!r}", "uniform, or dirichlet:0.5,0.5,...", "choose another --prior")
     return alpha
 
 
@@ -262,9 +247,9 @@ def _class_names(classes: Sequence[str] | None, n_alpha: int) -> tuple[str, ...]
     if not classes:
         if n_alpha > 1:
             return tuple(str(k) for k in range(n_alpha))
-        raise bad("found a prior without classes", "their names, or their number", "add --classes")
+        raise BadSetting("a prior without classes", "their names, or their number", "add --classes")
     if len(classes) == 1 and classes[0].isdigit():
         if int(classes[0]) > 10_000:
-            raise bad(f"found --classes {classes[0]}", "at most 10,000", "choose fewer classes")
+            raise BadSetting(f"--classes {classes[0]}", "at most 10,000", "choose fewer classes")
         return tuple(str(k) for k in range(int(classes[0])))
     return tuple(classes)

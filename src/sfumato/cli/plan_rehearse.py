@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, check_not_negative
-from sfumato.cli.plan_options import bad, pilot_of
-from sfumato.cli.study_options import checked_study
-from sfumato.tables.errors import listing
+from sfumato.cli.options import PATH, check_not_negative, check_one_given, seeded
+from sfumato.cli.plan_options import pilot_of
+from sfumato.cli.study_options import checked_study, truth_of
+from sfumato.tables.errors import BadSetting, listing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,20 +34,15 @@ def command(
     Runs in memory: nothing is stored, and no server is needed. With --pilot people are as the plan assumes; with
     --study they differ in skill, attention and bias, and their answers are labeled like real ones.
     """
-    import numpy as np
-
     from sfumato.planning.plan_file import Plan as PlanFile
     from sfumato.planning.rehearsal import rehearse
 
-    check_not_negative("seed", seed)
-    if annotators is not None:
-        check_not_negative("annotators", annotators)
-    if (study is None) == (pilot is None):
-        raise bad("found both --study and --pilot" if study else "found neither --study nor --pilot", "one", "give one")
+    rng = seeded(seed)
+    check_not_negative("annotators", annotators or 0)
+    check_one_given(study=study, pilot=pilot)
     if truth is not None and study is None:
-        raise bad("found --truth without --study", "the study of these items", "add --study")
+        raise BadSetting("--truth without --study", "the study of these items", "add --study")
     wanted = PlanFile.read(plan)
-    rng = np.random.default_rng(seed)
     # A stopping rule may need more people than expected: half as many more are available.
     n_people = annotators if annotators is not None else wanted.cost.people + wanted.cost.people // 2 + 1
     crowd = _like_pilot(wanted, pilot, n_people, rng) if pilot else _of_study(wanted, study, truth, n_people, rng)
@@ -85,9 +80,8 @@ def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator
 def _of_study(
     plan: Plan, study: Path | None, truth: Path | None, n_people: int, rng: np.random.Generator
 ) -> CrowdSource:
-    from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
+    from sfumato.elicitation.simulated_annotator import drawn_annotators
     from sfumato.planning.rehearsal import JUDGES, SimulatedCrowd
-    from sfumato.tables.soft_labels import SoftLabels
 
     assert study is not None
     checked = checked_study(study)
@@ -95,17 +89,10 @@ def _of_study(
     _check_classes(plan, asked.class_names)
     there = [item for item in checked.items if plan.items == "all" or item.id in set(plan.items)]
     if len(there) < plan.n_items:
-        raise bad(
-            f"found {len(there):,} items of the plan in the study",
-            f"all {plan.n_items:,} items of the plan",
-            "give the study that the plan was made for",
-        )
+        found, fix = f"{len(there):,} items of the plan in the study", "give the study that the plan was made for"
+        raise BadSetting(found, f"all {plan.n_items:,} items of the plan", fix)
     items = there[: plan.n_items]
-    known = (
-        Truth.built_in(asked.class_names, items)
-        if truth is None
-        else Truth.from_labels(SoftLabels.read(truth), asked.class_names, items)
-    )
+    known = truth_of(truth, asked, items)
     people = drawn_annotators(n_people + JUDGES, len(asked.classes), rng)
     return SimulatedCrowd(
         asked, tuple(item.id for item in items), known, tuple(people[:n_people]), tuple(people[n_people:])
@@ -114,8 +101,6 @@ def _of_study(
 
 def _check_classes(plan: Plan, classes: tuple[str, ...]) -> None:
     if sorted(plan.classes) != sorted(classes):
-        raise bad(
-            f"found a plan over the classes {listing(plan.classes)}",
-            f"the classes of the study or pilot: {listing(classes)}",
-            "give the study or the pilot that the plan was made for",
-        )
+        found = f"a plan over the classes {listing(plan.classes)}"
+        expected = f"the classes of the study or pilot: {listing(classes)}"
+        raise BadSetting(found, expected, "give the study or the pilot that the plan was made for")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, NameList, check_not_negative, check_outputs, output_option
-from sfumato.cli.output import drawing, say_written
+from sfumato.cli.options import PATH, NameList, check_outputs, output_option, seeded
+from sfumato.cli.output import drawing, write_table
 
 if TYPE_CHECKING:
     from sfumato.planning.replay import ModalStop, Replay
@@ -52,20 +52,17 @@ def command(
     seed: int,
     output: Path,
 ) -> None:
-    import numpy as np
-
     from sfumato.planning.acquisition_index import AcquisitionIndex, LeadIndex, UniformIndex, index_named
     from sfumato.planning.recorded_answers import RecordedAnswers
     from sfumato.planning.replay import replay, stop_at_lead
 
-    check_not_negative("seed", seed)
+    rng = seeded(seed)
     check_outputs(answers, output=output)
     wanted: list[AcquisitionIndex] = [
         index_named(name, {"lead": lead} if name == LeadIndex.name else None)
         for name in dict.fromkeys((UniformIndex.name, *policies))
     ]
     recorded = RecordedAnswers.read(answers)
-    rng = np.random.default_rng(seed)
     with drawing() as draw:
         result = replay(
             recorded,
@@ -76,9 +73,9 @@ def command(
             progress=draw,
             rng=rng,
         )
-    result.write(output)
     left = f"; {recorded.n_left_out:,} items with fewer than 2 answers left out" if recorded.n_left_out else ""
-    say_written(output, f"Replay of {len(wanted)} policies on {result.n_items:,} items, {splits} splits{left}")
+    what = f"Replay of {len(wanted)} policies on {result.n_items:,} items, {splits} splits{left}"
+    write_table(result, output, what)
     _show(result)
     if LeadIndex.name in policies:
         _show_lead(stop_at_lead(recorded, lead, rng))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.options import NameList, check_outputs, output_option
-from sfumato.cli.output import drawing, say_written
+from sfumato.cli.output import counting, write_table
 from sfumato.tables.settings import bad_setting
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def command(
     from sfumato.planning.informativeness.label_types import label_kind_named
     from sfumato.planning.informativeness.simulation import SimulationGrid, check_engine
 
-    check_outputs(Path(), output=output)
+    check_outputs(output=output)
     grid = SimulationGrid(
         n=_numbers("n", n),
         k=_numbers("k", k),
@@ -78,14 +78,10 @@ def command(
     )
     check_engine(engine)
     begun = time.monotonic()
-    with drawing() as draw:
-        cells = grid.run(
-            n_processes=processes,
-            engine=engine,
-            progress=lambda done, of: draw(done / of, f"{done:,} of {of:,} worlds, {time.monotonic() - begun:.0f} s"),
-        )
-    cells.write(output)
-    say_written(output, f"{len(cells):,} cells of {len(grid.worlds()):,} worlds, {time.monotonic() - begun:.0f} s")
+    with counting("worlds") as progress:
+        cells = grid.run(n_processes=processes, engine=engine, progress=progress)
+    what = f"{len(cells):,} cells of {len(grid.worlds()):,} worlds, {time.monotonic() - begun:.0f} s"
+    write_table(cells, output, what)
     _show(cells)
 
 

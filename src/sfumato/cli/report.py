@@ -11,7 +11,7 @@ import click
 
 from sfumato.cli.options import PATH, output_option
 from sfumato.cli.output import drawing, say_written
-from sfumato.tables.errors import BadSetting, ErrorLocation, show
+from sfumato.tables.errors import BadSetting, show
 
 NAMES_LINES = """\b
 Files used in FOLDER, all optional:
@@ -93,12 +93,9 @@ def _labels(people: Path | None, others: Sequence[str]) -> dict[str, Path]:
         place = Path(path if equals else text)
         key = name if equals else "labels" if len(others) == 1 and people is None else place.stem
         if not key or not str(place) or (equals and not path) or key in found:
-            raise BadSetting(
-                f"found --labels {show(text)}{' with a name that is already used' if key in found else ''}",
-                expected="a file, or NAME=FILE, each name once",
-                fix="use for example --labels mace=mace.parquet",
-                code="bad-setting",
-            )
+            used = " with a name that is already used" if key in found else ""
+            fix = "use for example --labels mace=mace.parquet"
+            raise BadSetting(f"--labels {show(text)}{used}", "a file, or NAME=FILE, each name once", fix)
         found[key] = place
     return found
 
@@ -114,22 +111,13 @@ def _check_output(output: Path, named: dict[str, Any]) -> None:
     from sfumato.tables.files.atomic_write import check_place
 
     if output.suffix.lower() not in (".html", ".htm"):
-        raise BadSetting(
-            f"found {show(output.name)} for the page",
-            expected="a name that ends in .html",
-            fix=f"use -o {output.stem or 'report'}.html",
-            code="unknown-format",
-            where=ErrorLocation(str(output)),
-        )
+        found, fix = f"{show(output.name)} for the page", f"use -o {output.stem or 'report'}.html"
+        raise BadSetting(found, "a name that ends in .html", fix, "unknown-format", output)
     place = check_place(output).absolute()
     for part, path in named.items():
         if isinstance(path, Path) and path.absolute() == place:
-            raise BadSetting(
-                f"found the same file, {show(output.name)}, for --{part} and -o",
-                expected="a different file for the page",
-                fix="choose another file with -o",
-                code="bad-setting",
-            )
+            found = f"the same file, {show(output.name)}, for --{part} and -o"
+            raise BadSetting(found, "a different file for the page", "choose another file with -o")
 
 
 def _command_line(context: click.Context) -> str:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, check_not_negative, check_outputs, output_option
-from sfumato.cli.output import say_written
-from sfumato.tables.errors import BadSetting, MissingExtra
+from sfumato.cli.options import PATH, check_outputs, check_torch_installed, output_option, seeded
+from sfumato.cli.output import number, write_table
+from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
     from sfumato.evaluation.representation import Features
@@ -38,20 +38,16 @@ def command(
     Pairs: the rank correlation of feature similarity with the mean rating, and its noise ceiling. Triplets: how often
     features contradict the answers.
     """
-    import numpy as np
-
     from sfumato.evaluation.representation import FeatureSimilarity, SamplingUnit, represent
     from sfumato.tables.annotations import Annotations
 
-    check_not_negative("seed", seed)
+    rng = seeded(seed)
     check_outputs(judgments, output=output)
     features = _features(features_path, run_path, inputs_path, save_features)
-    scores = represent(
-        features, Annotations.read(judgments), by=FeatureSimilarity(by), over=SamplingUnit(over), level=level,
-        rng=np.random.default_rng(seed),
-    )  # fmt: skip
-    scores.write(output)
-    say_written(output, f"Scores, {len(scores)} figures by {by} similarity of {features.values.shape[1]:,} features")
+    answers = Annotations.read(judgments)
+    scores = represent(features, answers, by=FeatureSimilarity(by), over=SamplingUnit(over), level=level, rng=rng)
+    what = f"Scores, {len(scores)} figures by {by} similarity of {features.values.shape[1]:,} features"
+    write_table(scores, output, what)
     _show(scores)
 
 
@@ -60,29 +56,19 @@ def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Pa
     from sfumato.evaluation.representation import Features
 
     if (path is None) == (run is None) or (run is None) != (inputs is None) or (save is not None and run is None):
-        raise BadSetting(
-            "neither, both, or an incomplete combination",
-            "--features, or --run with --inputs",
-            "see sfumato represent --help",
-            "usage",
-        )
+        found, fix = "neither, both, or an incomplete combination", "see sfumato represent --help"
+        raise BadSetting(found, "--features, or --run with --inputs", fix, "usage")
     if path is not None:
         return Features.read(path)
     assert run is not None
     assert inputs is not None
-    from importlib.util import find_spec
-
+    check_torch_installed("to take features out of a run")
     from sfumato.tables.inputs import Inputs
-
-    if find_spec("torch") is None:
-        raise MissingExtra("no torch", "torch, to take features out of a run", 'pip install "sfumato[train]"')
     from sfumato.training.run_folder import Run
     from sfumato.training.trained_runs import features_of
 
     table = features_of(Run.read(run).predictor(), Inputs.read(inputs))
-    if save is not None:
-        table.write(save)
-        say_written(save, f"features, {len(table.items):,} items x {table.features.shape[1]:,}")
+    write_table(table, save, f"features, {len(table.items):,} items x {table.features.shape[1]:,}")
     return Features(table.items, table.features.astype("float64"))
 
 
@@ -90,13 +76,9 @@ def _show(scores: Scores) -> None:
     width = max(len(name) for name in scores.metric)
     click.echo(f"{'metric':{width}}  {'value':>7}  {'interval':^16}  {'items':>7}  {'people':>7}")
     for score in scores.rows():
-        between = f"{_number(score.low):>6} to {_number(score.high):>6}"
-        line = f"{_number(score.value):>7}  {between:16}  {score.n_items:>7,}  {_number(score.floor):>7}"
+        between = f"{number(score.low):>6} to {number(score.high):>6}"
+        line = f"{number(score.value):>7}  {between:16}  {score.n_items:>7,}  {number(score.floor):>7}"
         click.echo(f"{score.metric:{width}}  {line}")
     click.echo("people: the noise ceiling, the best possible score given the agreement between people")
     for kind in dict.fromkeys(score.covers for score in scores.rows() if not score.covers.startswith("none: a")):
         click.echo(f"interval: {kind}")
-
-
-def _number(value: float) -> str:
-    return "-" if value != value else f"{value:.3f}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.options import PATH, NameList, check_outputs, output_option, refuse_empty
-from sfumato.cli.output import printable, say_written
+from sfumato.cli.output import printable, write_table
 from sfumato.study.study_file import read_study
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ def command(
     refuse_empty(answers, annotations)
     checks = check_results(the_study, answers) if the_study else None
     screening = screen(answers, rules, gold=SoftLabels.read(gold) if gold else None, checks=checks)
-    screening.write(output)
     names = screening.annotators.to_pylist()
     excluded = [i for i, why in enumerate(screening.reasons) if why]
     notes = [f"{printable(names[i])}: {_reasons(screening, i)}" for i in excluded[:10]]
@@ -66,7 +65,7 @@ def command(
         notes.append(f"no data for {', '.join(unused)}: no such checks, repeats, times or trials in this file")
     if len(excluded) > 10:
         notes.append(f"... and {len(excluded) - 10:,} more")
-    say_written(output, f"{len(excluded):,} of {len(screening):,} annotators excluded", notes)
+    write_table(screening, output, f"{len(excluded):,} of {len(screening):,} annotators excluded", notes)
     if excluded:
         label = f"sfumato label {shlex.quote(str(annotations))} --screening {shlex.quote(str(output))}"
         click.echo(f"Nothing is deleted; label without their answers: {label} ...")

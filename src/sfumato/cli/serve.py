@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH
+from sfumato.cli.options import PATH, server_packages, store_option
 from sfumato.cli.output import printable
 from sfumato.cli.study_options import asked_as_planned, checked_study
-from sfumato.tables.errors import BadFile, BadSetting, MissingExtra
+from sfumato.tables.errors import BadFile, BadSetting
 
 if TYPE_CHECKING:
     from sfumato.server.site import Site
     from sfumato.study.study import Study
-
-STORE_HELP = "Where answers are stored: a file, or postgresql://... (default: store/answers.sqlite next to the study)."
 
 
 @click.command("serve")
@@ -34,7 +32,7 @@ STORE_HELP = "Where answers are stored: a file, or postgresql://... (default: st
 @click.option(
     "--pace", default=5.0, show_default=True, help="Answers per second of one participant, after a burst; 0: no limit."
 )
-@click.option("--store", help=STORE_HELP)
+@store_option
 @click.option("--plan", type=PATH, help="Use this plan (written by sfumato plan).")
 @click.option("--password", is_flag=True, help="Ask for a password for the dashboard. Later starts remember it.")
 @click.option("--password-file", type=PATH, help="Read the password from the first line of a file.")
@@ -56,11 +54,9 @@ def command(
     An answer is acknowledged only after it is stored on disk. You can stop or kill the server at any time; when you
     start it again, the study continues.
     """
-    try:
+    with server_packages():
         from sfumato.server.rate_limit import ServerLimits
         from sfumato.server.server import LOOPBACK, bind_socket, open_site, serve
-    except ImportError as error:
-        raise missing_extra(error) from error
     check_public(host, public, LOOPBACK)
     check_https(public, proxy, plain_http)
     planned, items = asked_as_planned(checked_study(study), plan)
@@ -101,13 +97,9 @@ def read_line(file: Path) -> str:
         with file.open(encoding="utf-8") as stream:
             return stream.readline().rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadFile(
-            f"a file that cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8'})",
-            "a text file whose first line is the password",
-            "check its name and its permissions",
-            "unreadable-file",
-            file,
-        ) from error
+        found = f"a file that cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8'})"
+        expected, fix = "a text file whose first line is the password", "check its name and its permissions"
+        raise BadFile(found, expected, fix, "unreadable-file", file) from error
 
 
 def store_password(site: Site, hashed: str) -> None:
@@ -119,41 +111,20 @@ def store_password(site: Site, hashed: str) -> None:
 
 def check_public(host: str | None, public: bool, loopback: tuple[str, ...]) -> None:
     """Raise if other machines could reach the address without --public."""
-    if host is None or public or host in loopback:
-        return
-    raise BadSetting(
-        f"--host {host}",
-        "a loopback address, unless other machines may connect",
-        "add --public, and use a proxy with https",
-        "not-public",
-    )
+    if host is not None and not public and host not in loopback:
+        expected = "a loopback address, unless other machines may connect"
+        raise BadSetting(f"--host {host}", expected, "add --public, and use a proxy with https", "not-public")
 
 
 def check_https(public: bool, proxies: Sequence[str], plain_http: bool) -> None:
     """Raise if --public has neither a proxy with https nor --plain-http."""
     if public and not proxies and not plain_http:
-        raise BadSetting(
-            "--public without a proxy",
-            "a proxy with https for a study that other machines reach",
-            "name it: --proxy 127.0.0.1 if it runs on this machine; or --plain-http on your own network",
-            "no-https",
-        )
+        expected = "a proxy with https for a study that other machines reach"
+        fix = "name it: --proxy 127.0.0.1 if it runs on this machine; or --plain-http on your own network"
+        raise BadSetting("--public without a proxy", expected, fix, "no-https")
     for each in proxies:
         try:
             ipaddress.ip_network(each)
         except ValueError:
-            raise BadSetting(
-                f"--proxy {each}",
-                "the address or network of the proxy, such as 127.0.0.1 or 10.0.0.0/24",
-                "give the address, not the name",
-                "bad-proxy",
-            ) from None
-
-
-def missing_extra(error: ImportError) -> MissingExtra:
-    """The error if the packages of the server are not installed."""
-    return MissingExtra(
-        f"no {error.name or 'package'}",
-        "the packages of the study server",
-        'pip install "sfumato[serve]" (and "sfumato[postgres]" for PostgreSQL)',
-    )
+            expected = "the address or network of the proxy, such as 127.0.0.1 or 10.0.0.0/24"
+            raise BadSetting(f"--proxy {each}", expected, "give the address, not the name", "bad-proxy") from None

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sfumato.cli.options import PATH
-from sfumato.cli.output import say_written
+from sfumato.cli.output import counted, say_written
 from sfumato.tables.errors import BadSetting
 
 FORMAT_LINES = """\b
@@ -50,18 +50,13 @@ def command(
     form = format_named(format_name)
     unshared = [f"--{name}" for name, path in (("beliefs", beliefs), ("annotations", annotations)) if path]
     if unshared and not form.holds_answers:
-        raise BadSetting(
-            f"{' and '.join(unshared)} for {format_name}, which contains only labels",
-            "answers and beliefs only for huggingface and csv",
-            f"omit {' and '.join(unshared)}, or choose another format",
-        )
+        named = " and ".join(unshared)
+        found, fix = f"{named} for {format_name}, which contains only labels", f"omit {named}, or choose another format"
+        raise BadSetting(found, "answers and beliefs only for huggingface and csv", fix)
     for source in (labels, inputs, beliefs, annotations, splits):
         if source is not None and source.absolute() == output.absolute():
-            raise BadSetting(
-                f"the same path, {output.name!r}, for an input and for -o",
-                "a different path for the output",
-                "choose another path with -o",
-            )
+            found = f"the same path, {output.name!r}, for an input and for -o"
+            raise BadSetting(found, "a different path for the output", "choose another path with -o")
     form.check_place(output)
     release = Release.of(
         SoftLabels.read(labels),
@@ -74,7 +69,7 @@ def command(
     )
     shared = form.write(release, output)
     no_license = [] if licence else ["no license: others may not use the data until you state one (--licence)"]
-    what = f"{len(release.labels):,} items as {format_name}, {len(shared.files):,} file{'s' * (len(shared.files) != 1)}"
+    what = f"{len(release.labels):,} items as {format_name}, {counted(len(shared.files), 'file')}"
     say_written(output, what, [*release.notes, *no_license])
     for line in _lines(shared.files) if len(shared.files) > 1 else ():
         click.echo(f"    {line}")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from sfumato.cli.options import PATH, NameList, check_folder, check_not_negative, check_torch_installed
-from sfumato.cli.output import drawing, say_written
+from sfumato.cli.output import counted, counting, say_written
 from sfumato.tables.errors import BadSetting, show, unknown
 
 if TYPE_CHECKING:
@@ -64,7 +61,9 @@ def command(
 
     check_not_negative("processes", processes)
     check_folder(output)
-    _check_options(inputs, kinds, extra)
+    if inputs is None and (kinds is not None or not extra):
+        expected, fix = "images to corrupt, or other images to predict", "give --inputs X.npz, or --extra NAME=FILE"
+        raise BadSetting("no --inputs", expected, fix, "missing-source")
     images = Inputs.read(inputs) if inputs else None
     others = _extra(extra)
     check_torch_installed()
@@ -78,37 +77,15 @@ def command(
     corrupted = () if images is None else corruptions_for(images, named, _severities(severities))
     trained = TrainedRuns.in_folder(runs)
     experiment = ShiftExperiment(trained.runs, output, images, corrupted, others, seed, device)
-    with progress("conditions") as on_progress:
+    with counting("conditions") as on_progress:
         run_missing(experiment, processes=processes, on_progress=on_progress)
     notes = list(trained.notes)
     done = {each.corruption.name for each in corrupted if each.corruption is not None}
     if images is not None and kinds is None and len(done) < len(CORRUPTIONS):
         left = ", ".join(each.name for each in CORRUPTIONS if each.name not in done)
         notes.append(f"left out {left}: the images are gray")
-    n_runs, n_shifts = len(experiment.runs), len(experiment.shifts)
-    say_written(output, f"{n_runs:,} run{'s' * (n_runs != 1)} under {n_shifts:,} conditions", notes)
-
-
-@contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A callback that shows how many of `what` are done."""
-    started_at = time.monotonic()
-    with drawing() as draw:
-
-        def show(done: int, of: int) -> None:
-            draw(done / of if of else 1.0, f"{done} of {of} {what}, {time.monotonic() - started_at:.0f} s")
-
-        yield show
-
-
-def _check_options(inputs: Path | None, kinds: tuple[str, ...] | None, extra: tuple[str, ...]) -> None:
-    if inputs is None and (kinds is not None or not extra):
-        raise BadSetting(
-            "no --inputs",
-            "images to corrupt, or other images to predict",
-            "give --inputs X.npz, or --extra NAME=FILE",
-            "missing-source",
-        )
+    what = f"{counted(len(experiment.runs), 'run')} under {len(experiment.shifts):,} conditions"
+    say_written(output, what, notes)
 
 
 def _severities(text: str) -> list[int]:
@@ -129,10 +106,8 @@ def _extra(named: tuple[str, ...]) -> dict[str, Inputs]:
     for text in named:
         name, equals, path = text.partition("=")
         if not name.strip() or not equals or not path or name.strip() in found:
-            raise BadSetting(
-                f"--extra {show(text)}{' with a name that was already used' if name.strip() in found else ''}",
-                "a name and a file, each name once",
-                "write for example --extra cinic=cinic.npz",
-            )
+            used = " with a name that was already used" if name.strip() in found else ""
+            fix = "write for example --extra cinic=cinic.npz"
+            raise BadSetting(f"--extra {show(text)}{used}", "a name and a file, each name once", fix)
         found[name.strip()] = Inputs.read(path)
     return found

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, check_not_negative
-from sfumato.cli.output import bar, say_written
-from sfumato.cli.study_options import asked_as_planned, checked_study
+from sfumato.cli.options import PATH, check_not_negative, seeded
+from sfumato.cli.output import drawing, say_written
+from sfumato.cli.study_options import asked_as_planned, checked_study, truth_of
 from sfumato.study.study import Entry
 from sfumato.tables.errors import BadSetting
 
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from sfumato.study.stimulus import Item
     from sfumato.study.study import Study
 
-SHOWN_EVERY_SECONDS = 0.1
 ITEMS_LOOKED_AT = 2_000
 """Items used to compute which classes are similar."""
 ENDINGS = {
@@ -68,41 +65,33 @@ def command(
     They join, read, practice and answer over HTTP, like people. Their answers are stored like real ones: use a separate
     store, not one with real answers.
     """
-    import numpy as np
-
     from sfumato.elicitation.simulated_annotator import drawn_annotators
     from sfumato.server.browser_client import BrowserClient
     from sfumato.server.simulated_visits import check_visit, simulate, stimuli_in
-    from sfumato.store.location import StoreLocation
+    from sfumato.store.location import StoreLocation, default_location
 
     check_not_negative("annotators", annotators)
-    check_not_negative("seed", seed)
+    rng = seeded(seed)
     check_visit(pace=pace, dropouts=dropouts)
     if url is not None:
         BrowserClient(url).close()
     asked, items = asked_as_planned(checked_study(study), plan)
-    place = store or _default_store(asked)
+    place = store or str(default_location(asked))
     tokens = _tokens(links) if links else _new_tokens(asked, annotators, place)
-    known = _truth(truth, asked, items)
-    rng = np.random.default_rng(seed)
+    known = truth_of(truth, asked, items)
     people = drawn_annotators(annotators, len(asked.classes), rng, fitted=_fitted(asked, known, items))
-    with _server(url, asked, place, items) as base_url, stimuli_in(place) as stimulus_of, _shown() as show:
+    with _server(url, asked, place, items) as base_url, stimuli_in(place) as stimulus_of, drawing() as draw:
+
+        def progress(n_done: int, n_all: int, n_answers: int) -> None:
+            draw(n_done / max(n_all, 1), f"{n_done:,} of {n_all:,} annotators done, {n_answers:,} answers")
+
         summary = simulate(
-            base_url, asked, people, known, stimulus_of, rng, pace=pace, tokens=tokens, dropouts=dropouts, progress=show
-        )
+            base_url, asked, people, known, stimulus_of, rng, pace=pace, tokens=tokens, dropouts=dropouts,
+            progress=progress,
+        )  # fmt: skip
     for line in _summary_lines(summary):
         click.echo(line)
     say_written(StoreLocation.of(place), "the answers")
-
-
-def _truth(path: Path | None, study: Study, items: Sequence[Item]) -> Truth:
-    from sfumato.elicitation.simulated_annotator import Truth
-
-    if path is None:
-        return Truth.built_in(study.class_names, items)
-    from sfumato.tables.soft_labels import SoftLabels
-
-    return Truth.from_labels(SoftLabels.read(path), study.class_names, items)
 
 
 def _fitted(study: Study, truth: Truth, items: Sequence[Item]) -> SimulatedTopTwo | None:
@@ -124,13 +113,9 @@ def _tokens(path: Path) -> list[str]:
     try:
         lines = path.read_text("utf-8").split()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadSetting(
-            f"links that cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8 text'})",
-            "a text file with one link per line",
-            "give the file with the participant links",
-            "bad-links",
-            path,
-        ) from error
+        found = f"links that cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8 text'})"
+        expected, fix = "a text file with one link per line", "give the file with the participant links"
+        raise BadSetting(found, expected, fix, "bad-links", path) from error
     return [line.rstrip("/").rpartition("/s/")[2] for line in lines]
 
 
@@ -143,12 +128,6 @@ def _new_tokens(study: Study, number: int, store: str) -> list[str]:
     return new_links(study, number, store)
 
 
-def _default_store(study: Study) -> str:
-    from sfumato.store.location import default_location
-
-    return str(default_location(study))
-
-
 @contextmanager
 def _server(url: str | None, study: Study, store: str, items: Sequence[Item]) -> Iterator[str]:
     """The given address, or that of a server started for the simulation."""
@@ -159,27 +138,6 @@ def _server(url: str | None, study: Study, store: str, items: Sequence[Item]) ->
 
     with serve_study(study, store, items) as base_url:
         yield base_url
-
-
-@contextmanager
-def _shown() -> Iterator[Callable[[int, int, int], None]]:
-    """A progress callback: a bar on a terminal, nothing in a log."""
-    is_terminal = sys.stderr.isatty()
-    shown_at = 0.0
-
-    def show(n_done: int, n_annotators: int, n_answers: int) -> None:
-        nonlocal shown_at
-        now = time.monotonic()
-        if is_terminal and (now - shown_at >= SHOWN_EVERY_SECONDS or n_done == n_annotators):
-            shown_at = now
-            line = f"{n_done:,} of {n_annotators:,} annotators done, {n_answers:,} answers"
-            click.echo(f"\r{bar([(n_done / max(n_annotators, 1), '█')])} {line}", nl=False, err=True)
-
-    try:
-        yield show
-    finally:
-        if shown_at:
-            click.echo("", err=True)
 
 
 def _summary_lines(summary: Summary) -> Iterator[str]:

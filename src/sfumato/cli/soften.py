@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import PATH, check_not_negative, check_outputs, output_option
-from sfumato.cli.output import say_written
+from sfumato.cli.options import PATH, check_outputs, output_option, seeded
+from sfumato.cli.output import write_table
 
 
 @click.command("soften")
@@ -29,20 +29,17 @@ def command(
 
     Without --doubtful-in, an item is doubtful if its own label has at least --threshold nats.
     """
-    import numpy as np
-
     from sfumato.labeling.class_similarity import ClassSimilarity
     from sfumato.labeling.simulated_top_two import SimulatedTopTwo
     from sfumato.tables.doubt import entropy
     from sfumato.tables.soft_labels import SoftLabels
 
-    check_not_negative("seed", seed)
+    rng = seeded(seed)
     check_outputs(labels, output=output)
     hard = SoftLabels.read(labels)
     people = SoftLabels.read(doubtful_in) if doubtful_in else hard
     doubtful = entropy(people.probs[people.rows_of(hard.items)]) >= threshold
     simulated = SimulatedTopTwo(similarity=ClassSimilarity.read(similarity), n_annotators=annotators)
-    beliefs = simulated.soften(hard, doubtful, np.random.default_rng(seed))
-    beliefs.write(output)
+    beliefs = simulated.soften(hard, doubtful, rng)
     note = f"{int(doubtful.sum()):,} of {len(hard):,} items drawn as doubtful, seed {seed}"
-    say_written(output, f"{len(beliefs):,} simulated beliefs about {len(hard):,} items", [note])
+    write_table(beliefs, output, f"{len(beliefs):,} simulated beliefs about {len(hard):,} items", [note])

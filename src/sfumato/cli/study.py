@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, NameList, check_not_negative
-from sfumato.cli.output import printable, say_written
-from sfumato.cli.serve import STORE_HELP, missing_extra
+from sfumato.cli.options import PATH, NameList, check_not_negative, server_packages, store_option
+from sfumato.cli.output import counted, printable, say_written
 from sfumato.cli.study_forms import compare, depth
 from sfumato.cli.study_options import asked_as_planned, checked_study
 from sfumato.cli.study_recruitment import entry, forget, pay, reconcile
@@ -65,14 +64,12 @@ def _show(checked: StudyCheckResult) -> None:
     study, people = checked.study, checked.study.people
     view = "their own view" if study.question.framing == Framing.OWN else "what others would say"
     what = "text" if checked.items[0].text is not None else "picture"
+    deeper = f"; deeper: {study.deeper.question.kind}" if study.deeper else ""
     click.secho(f"{printable(' '.join(study.title.split()))}: no mistakes", bold=True)
     rows = [
-        ("items", f"{len(checked.items):,} {what}{'s' * (len(checked.items) != 1)}"),
+        ("items", counted(len(checked.items), what)),
         ("classes", ", ".join(printable(name, 30) for name in study.class_names[:12]) or "none"),
-        (
-            "question",
-            f"{study.question.kind}, {view}" + (f"; deeper: {study.deeper.question.kind}" if study.deeper else ""),
-        ),
+        ("question", f"{study.question.kind}, {view}{deeper}"),
         ("answers", f"{len(checked.stimuli):,} questions x {people.answers_per_item} people = {checked.n_answers:,}"),
         ("people", f"{checked.n_people:,}, if each gives all {checked.n_per_person:,} answers"),
         ("each sees", ", ".join(_seen(checked))),
@@ -111,14 +108,14 @@ def _question_counts(checked: StudyCheckResult) -> str:
 
 
 def _many(n: int, what: str) -> str:
-    return f"{n:,} {what}{'s' * (n != 1)}" if n else ""
+    return counted(n, what) if n else ""
 
 
 @command.command("links")
 @click.argument("study", type=PATH)
 @click.option("-n", "--number", default=10, show_default=True, help="How many links.")
 @click.option("--address", default="http://127.0.0.1:8000", show_default=True, help="The address of the server.")
-@click.option("--store", help=STORE_HELP)
+@store_option
 def links(study: Path, number: int, address: str, store: str | None) -> None:
     """Print links to STUDY, one per participant and line. You can make links at any time, also while it is served.
 
@@ -126,10 +123,8 @@ def links(study: Path, number: int, address: str, store: str | None) -> None:
     after it was made or last used (link_days in [limits] of the study file).
     """
     check_not_negative("number", number)
-    try:
+    with server_packages():
         from sfumato.elicitation.registration import new_links
-    except ImportError as error:
-        raise missing_extra(error) from error
     for token in new_links(read_study(study), number, store):
         click.echo(f"{address.rstrip('/')}/s/{token}")
 

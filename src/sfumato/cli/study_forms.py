@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH
-from sfumato.cli.output import printable, say_written
-from sfumato.cli.serve import STORE_HELP, missing_extra
+from sfumato.cli.options import PATH, seeded, server_packages, store_option
+from sfumato.cli.output import printable, say_written, write_table
 from sfumato.study.study_file import read_study
 from sfumato.tables.errors import BadSetting, CannotWrite
 
@@ -26,7 +25,7 @@ PICTURES = (".svg", ".png")
 
 @click.command("compare")
 @click.argument("study", type=PATH)
-@click.option("--store", help=STORE_HELP)
+@store_option
 @click.option("-o", "--output", type=PATH, help="All values as a table: .csv or .parquet.")
 @click.option("--chart", type=PATH, help="Divergence by seconds spent, as a chart: .svg or .png.")
 @click.option("--seed", default=0, show_default=True, help="Seed for sampling answers and items.")
@@ -36,23 +35,18 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
 
     The pooled label is the mean over forms of their mean beliefs, without the answers that are scored.
     """
-    try:
+    with server_packages():
         from sfumato.store.export import answers_by_arm
-        from sfumato.store.location import StoreLocation, default_location
-    except ImportError as error:
-        raise missing_extra(error) from error
-    import numpy as np
-
+        from sfumato.store.location import StoreLocation
+    rng = seeded(seed)
     if chart is not None and chart.suffix not in PICTURES:
-        raise BadSetting(
-            f"--chart {str(chart)!r}", f"a file that ends in {' or '.join(PICTURES)}", "choose such a file name"
-        )
+        expected = f"a file that ends in {' or '.join(PICTURES)}"
+        raise BadSetting(f"--chart {str(chart)!r}", expected, "choose such a file name")
     from sfumato.planning.form_comparison import compare_forms
 
     asked = read_study(study)
-    with tempfile.TemporaryDirectory() as folder:
-        annotations, arms = answers_by_arm(StoreLocation.of(store or default_location(asked)), asked, Path(folder))
-    found = compare_forms(annotations, arms, rng=np.random.default_rng(seed))
+    annotations, arms = answers_by_arm(StoreLocation.of_study(asked, store), asked)
+    found = compare_forms(annotations, arms, rng=rng)
     for measure in dict.fromkeys(score.measure for score in found.scores):
         own = [score for score in found.scores if score.measure == measure]
         click.secho(f"{measure} from the pooled label, {own[0].n_items:,} items", bold=True)
@@ -67,9 +61,7 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
             )
         click.echo()
     click.echo("in parentheses: 95% CI over items, for the same annotators")
-    if output is not None:
-        found.write(output)
-        say_written(output, f"{len(found)} values")
+    write_table(found, output, f"{len(found)} values")
     if chart is not None:
         _draw(found, chart)
         say_written(chart, "a chart")
@@ -82,9 +74,8 @@ def _draw(found: FormScores, path: Path) -> None:
     try:
         path.write_bytes(drawn.png() if path.suffix == ".png" else drawn.svg().encode())
     except OSError as error:
-        raise CannotWrite(
-            f"writing failed ({error.strerror})", "a place to write", "check the folder and its permissions", where=path
-        ) from error
+        fix = "check the folder and its permissions"
+        raise CannotWrite(f"writing failed ({error.strerror})", "a place to write", fix, where=path) from error
 
 
 def _between(value: float, low: float, high: float, places: int) -> str:
@@ -97,7 +88,7 @@ MOST_CLASSES = 20
 
 @click.command("depth")
 @click.argument("study", type=PATH)
-@click.option("--store", help=STORE_HELP)
+@store_option
 @click.option("-o", "--output", type=PATH, help="Soft labels estimated for the deeper form: .parquet or .csv.")
 @click.option("--estimates", type=PATH, help="All values as a table: .csv or .parquet.")
 @click.option("--seed", default=0, show_default=True, help="Seed for the intervals (bootstrap over items).")
@@ -107,12 +98,10 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
 
     For comparison, the plain mean of these answers, which come mostly from unsure people.
     """
-    try:
+    with server_packages():
         from sfumato.store.export import export
-        from sfumato.store.location import StoreLocation, default_location
-    except ImportError as error:
-        raise missing_extra(error) from error
-    import numpy as np
+        from sfumato.store.location import StoreLocation
+    rng = seeded(seed)
     import pyarrow.parquet as pq
 
     from sfumato.planning.deeper_form_estimates import estimate_deeper_form
@@ -121,8 +110,8 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
     asked = read_study(study)
     with tempfile.TemporaryDirectory() as folder:
         answers, records = Path(folder) / "answers.parquet", Path(folder) / "records.parquet"
-        export(StoreLocation.of(store or default_location(asked)), asked.name, answers, records)
-        found = estimate_deeper_form(Annotations.read(answers), pq.read_table(records), rng=np.random.default_rng(seed))
+        export(StoreLocation.of_study(asked, store), asked.name, answers, records)
+        found = estimate_deeper_form(Annotations.read(answers), pq.read_table(records), rng=rng)
     rows = found.estimates.rows
     why = ", ".join(f"{name} {n:,}" for name, n in found.reasons.items())
     click.echo(f"{rows[0].n_answers:,} answers; the deeper form opened {rows[0].n_deeper:,} times: {why}")
@@ -138,8 +127,5 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
         click.echo(f"... and {len(rows) - 1 - MOST_CLASSES:,} more classes: write them with --estimates")
     click.echo("in parentheses: 95% CI over items")
     if output is not None:
-        found.labels().write(output)
-        say_written(output, f"soft labels of {len(found.items):,} items")
-    if estimates is not None:
-        found.estimates.write(estimates)
-        say_written(estimates, f"{len(rows)} values")
+        write_table(found.labels(), output, f"soft labels of {len(found.items):,} items")
+    write_table(found.estimates, estimates, f"{len(rows)} values")

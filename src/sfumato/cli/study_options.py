@@ -1,4 +1,4 @@
-"""Helpers for commands that use a study: check it, and apply a plan."""
+"""Helpers for commands that use a study: check it, apply a plan, and read the truth for simulated annotators."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sfumato.study.toml_mistakes import Mistakes
 from sfumato.tables.errors import BadSetting, UnknownName
 
 if TYPE_CHECKING:
+    from sfumato.elicitation.simulated_annotator import Truth
     from sfumato.elicitation.study_check import StudyCheckResult
     from sfumato.study.stimulus import Item
 
@@ -46,6 +47,17 @@ def check_rules(study: Study, mistakes: Mistakes) -> None:
                 rules_of(part)
         except (BadSetting, UnknownName) as error:
             mistakes.place(at, error)
+
+
+def truth_of(path: Path | None, study: Study, items: Sequence[Item]) -> Truth:
+    """What simulated annotators see in the items: the soft labels in a file, or simulated ones."""
+    from sfumato.elicitation.simulated_annotator import Truth
+
+    if path is None:
+        return Truth.built_in(study.class_names, items)
+    from sfumato.tables.soft_labels import SoftLabels
+
+    return Truth.from_labels(SoftLabels.read(path), study.class_names, items)
 
 
 def asked_as_planned(checked: StudyCheckResult, plan: Path | None) -> tuple[Study, Sequence[Item]]:

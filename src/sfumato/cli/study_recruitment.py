@@ -6,15 +6,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, check_outputs
-from sfumato.cli.output import printable, say_written
-from sfumato.cli.serve import STORE_HELP, missing_extra
+from sfumato.cli.options import PATH, Function, check_outputs, server_packages, store_option
+from sfumato.cli.output import printable, write_table
 from sfumato.study.study_file import read_study
 
 if TYPE_CHECKING:
@@ -27,17 +25,15 @@ if TYPE_CHECKING:
 @click.command("entry")
 @click.argument("study", type=PATH)
 @click.option("--address", default="http://127.0.0.1:8000", show_default=True, help="The address of the server.")
-@click.option("--store", help=STORE_HELP)
+@store_option
 def entry(study: Path, address: str, store: str | None) -> None:
     """Print the address of STUDY to enter on the platform in its [platform].
 
     Give it only to the platform: anyone who knows it can take part with an invented id, which is found when you
     reconcile with the platform's list.
     """
-    try:
+    with server_packages():
         from sfumato.recruitment.arrival import entry_address
-    except ImportError as error:
-        raise missing_extra(error) from error
     click.echo(entry_address(read_study(study), address, store))
 
 
@@ -46,7 +42,7 @@ def entry(study: Path, address: str, store: str | None) -> None:
 @click.argument("annotator", required=False)
 @click.option("--platform-id", help="The participant's id on the platform, instead of ANNOTATOR.")
 @click.option("--answers", is_flag=True, help="Also leave their answers out of all exports from now on.")
-@click.option("--store", help=STORE_HELP)
+@store_option
 def forget(study: Path, annotator: str | None, platform_id: str | None, answers: bool, store: str | None) -> None:
     """Erase ANNOTATOR (a pseudonym) of STUDY: delete their platform id and invalidate their link.
 
@@ -54,11 +50,9 @@ def forget(study: Path, annotator: str | None, platform_id: str | None, answers:
     afterwards they cannot be identified. Stop the server first if the store is a file; answers not yet sent stay in
     the browser.
     """
-    try:
+    with server_packages():
         from sfumato.elicitation.researcher_actions import erase_participant
         from sfumato.server.server import open_site
-    except ImportError as error:
-        raise missing_extra(error) from error
     with open_site(read_study(study), store) as site:
         who = site.writer.run(
             lambda running: erase_participant(
@@ -69,25 +63,21 @@ def forget(study: Path, annotator: str | None, platform_id: str | None, answers:
     click.echo(f"{printable(who)}: platform id deleted, link invalidated, {kept}")
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 SHOWN = 50
 """How many participants are listed; the table has all of them."""
 
 
 def _sources(command: Function) -> Function:
     """The options for input and output."""
-    for option in reversed(
-        (
-            click.option(
-                "--submissions", type=PATH, help="The platform's list of submissions: its CSV, as downloaded."
-            ),
-            click.option("--ask-platform", is_flag=True, help="Read it from the platform's API; needs a token."),
-            click.option("--screening", type=PATH, help="The excluded annotators: a table written by sfumato screen."),
-            click.option("--with-ids", is_flag=True, help="Also write platform ids."),
-            click.option("--store", help=STORE_HELP),
-            click.option("-o", "--output", type=PATH, help="The whole table: .csv or .parquet."),
-        )
-    ):
+    options = (
+        click.option("--submissions", type=PATH, help="The platform's list of submissions: its CSV, as downloaded."),
+        click.option("--ask-platform", is_flag=True, help="Read it from the platform's API; needs a token."),
+        click.option("--screening", type=PATH, help="The excluded annotators: a table written by sfumato screen."),
+        click.option("--with-ids", is_flag=True, help="Also write platform ids."),
+        store_option,
+        click.option("-o", "--output", type=PATH, help="The whole table: .csv or .parquet."),
+    )
+    for option in reversed(options):
         command = option(command)
     return command
 
@@ -95,15 +85,7 @@ def _sources(command: Function) -> Function:
 @click.command("reconcile")
 @click.argument("study", type=PATH)
 @_sources
-def reconcile(
-    study: Path,
-    submissions: Path | None,
-    ask_platform: bool,
-    screening: Path | None,
-    with_ids: bool,
-    store: str | None,
-    output: Path | None,
-) -> None:
+def reconcile(study: Path, with_ids: bool, store: str | None, output: Path | None, **sources: Any) -> None:
     """List the participants of STUDY: outcome, pay, why they are excluded, and mismatches with the platform's list.
 
     Nothing is approved, rejected, paid or changed.
@@ -111,13 +93,10 @@ def reconcile(
     from sfumato.recruitment.payment_inputs import reconcile as reconcile_study
 
     asked = _read(study, output)
-    sources = _sources_of(asked, submissions, ask_platform, screening)
-    found = reconcile_study(_place(asked, store), asked, sources, with_ids=with_ids)
+    found = reconcile_study(_place(asked, store), asked, _sources_of(asked, **sources), with_ids=with_ids)
     _show_people(found)
     _show_mismatches(found)
-    if output is not None:
-        found.write(output)
-        say_written(output, f"{len(found):,} participants")
+    write_table(found, output, f"{len(found):,} participants")
 
 
 @click.command("pay")
@@ -125,14 +104,7 @@ def reconcile(
 @_sources
 @click.option("--paid", type=PATH, multiple=True, help="An earlier list that was paid; its payments are left out.")
 def pay(
-    study: Path,
-    submissions: Path | None,
-    ask_platform: bool,
-    screening: Path | None,
-    with_ids: bool,
-    store: str | None,
-    output: Path | None,
-    paid: tuple[Path, ...],
+    study: Path, with_ids: bool, store: str | None, output: Path | None, paid: tuple[Path, ...], **sources: Any
 ) -> None:
     """List what the participants of STUDY are owed: the base of [pay], and the bonus by the rule of [pay.bonus].
 
@@ -143,14 +115,11 @@ def pay(
 
     asked = _read(study, output)
     earlier = read_paid(paid)
-    sources = _sources_of(asked, submissions, ask_platform, screening)
-    whole = payments_of(_place(asked, store), asked, sources, with_ids=with_ids)
+    whole = payments_of(_place(asked, store), asked, _sources_of(asked, **sources), with_ids=with_ids)
     found = whole.without(earlier)
     _show_payments(found, asked, len(whole) - len(found))
     _show_changed(whole.changed(earlier), asked)
-    if output is not None:
-        found.write(output)
-        say_written(output, f"{len(found):,} payments, none of them made")
+    write_table(found, output, f"{len(found):,} payments, none of them made")
 
 
 def _read(path: Path, output: Path | None) -> Study:
@@ -161,11 +130,9 @@ def _read(path: Path, output: Path | None) -> Study:
 
 
 def _place(study: Study, store: str | None) -> Any:
-    try:
-        from sfumato.store.location import StoreLocation, default_location
-    except ImportError as error:
-        raise missing_extra(error) from error
-    return StoreLocation.of(store or default_location(study))
+    with server_packages():
+        from sfumato.store.location import StoreLocation
+    return StoreLocation.of_study(study, store)
 
 
 def _sources_of(study: Study, submissions: Path | None, ask_platform: bool, screening: Path | None) -> PaymentSources:
@@ -205,9 +172,8 @@ def _show_mismatches(found: Reconciliation) -> None:
     click.secho(f"{len(wrong) or 'no'} mismatch{'es' * (len(wrong) != 1)}", bold=True)
     for case, code in wrong[:SHOWN]:
         who = case.annotator or f"row {case.row}"
-        click.echo(
-            f"  {who:14} {code}: {MISMATCHES[code]}" + (f" (row {case.row})" if case.annotator and case.row else "")
-        )
+        row = f" (row {case.row})" if case.annotator and case.row else ""
+        click.echo(f"  {who:14} {code}: {MISMATCHES[code]}{row}")
     _say_more(len(wrong))
 
 

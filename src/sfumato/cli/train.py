@@ -43,6 +43,7 @@ Crowd layers, trained on beliefs together with the network:
   annotator-heads      a linear layer per annotator on the logits; shrinkage
   annotator-confusion  a confusion matrix per annotator; trace, diagonal"""
 
+RECIPE = ("epochs", "batch_size", "clip", "validation", "patience", "dynamics", "predictions_each_epoch", "precision")
 CHOICE_LINES = """\b
 Settings follow a name: smoothing:share=0.2 sgd:momentum=0.9:weight-decay=1e-4 steps:after=[50,55]:by=0.1
 Models:     simple-ffn deeper-ffn lenet small vgg-11 resnet-20 wrn-16-2 ... (docs/train.md lists all)
@@ -124,26 +125,16 @@ def command(
 def _document(settings: dict[str, Any]) -> dict[str, Any]:
     """The options as the document of an experiment file."""
     document: dict[str, Any] = {"data": {}, "grid": {}, "recipe": {}}
-    for name in ("inputs", "labels", "beliefs", "original"):
-        if name in settings:
-            document["data"][name] = settings[name]
+    document["data"] = {
+        name: settings[name] for name in ("inputs", "labels", "beliefs", "original") if name in settings
+    }
     if "teachers" in settings:
         document["data"]["teachers"] = list(settings["teachers"])
     for name in ("targets", "networks"):
         if name in settings:
             document["grid"][name] = split_choices(settings[name])
     document["grid"] |= {name: settings[name] for name in ("seeds", "device") if name in settings}
-    recipe = (
-        "epochs",
-        "batch_size",
-        "clip",
-        "validation",
-        "patience",
-        "dynamics",
-        "predictions_each_epoch",
-        "precision",
-    )
-    document["recipe"] = {name: settings[name] for name in recipe if name in settings}
+    document["recipe"] = {name: settings[name] for name in RECIPE if name in settings}
     document |= {name: settings[name] for name in ("optimiser", "schedule", "mixing") if name in settings}
     if "rate" in settings:
         choice = StrategyText.of(settings.get("optimiser", "adam"))
@@ -162,9 +153,8 @@ def _document(settings: dict[str, Any]) -> dict[str, Any]:
 def _refuse_with_grid(settings: dict[str, Any]) -> None:
     if settings:
         option = next(iter(settings)).replace("_", "-")
-        raise BadSetting(
-            f"--{option} with --grid", "all settings in the file", f"omit --{option}, or write it into the file"
-        )
+        fix = f"omit --{option}, or write it into the file"
+        raise BadSetting(f"--{option} with --grid", "all settings in the file", fix)
 
 
 @contextmanager

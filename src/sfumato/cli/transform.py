@@ -9,7 +9,7 @@ import click
 
 from sfumato.cli.family_help import FamilyCommand, Member, family_members
 from sfumato.cli.options import PATH, check_outputs, given, output_option
-from sfumato.cli.output import say_written
+from sfumato.cli.output import write_table
 
 
 def _transforms() -> dict[str, list[Member]]:
@@ -43,5 +43,4 @@ def command(table: Path, name: str, output: Path, original: Path | None, filling
     transform = transform_from_name(name, settings)
     kind = Beliefs if "annotator" in read_rows(table).schema.names else SoftLabels
     result = transform.apply(kind.read(table))
-    result.write(output)
-    say_written(output, f"{type(result).__name__}, {len(result):,} rows")
+    write_table(result, output, f"{type(result).__name__}, {len(result):,} rows")

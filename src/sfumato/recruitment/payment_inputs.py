@@ -6,7 +6,6 @@ distributions over the classes, per form.
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from sfumato.recruitment.platform import Platform, PlatformSubmission, read_expo
 from sfumato.recruitment.platform_api import PlatformClient, request_key
 from sfumato.recruitment.reconciliation import Reconciliation, reconcile_participants
 from sfumato.recruitment.turnout import ParticipantRecord, Turnout, turnout_of
-from sfumato.store.export import export
+from sfumato.store.export import read_answers
 from sfumato.store.location import StoreLocation
 from sfumato.study.study import ABOUT_ONE_ITEM, Study
 from sfumato.tables.annotations import Annotations
@@ -130,10 +129,7 @@ def pay(place: StoreLocation, study: Study, sources: PaymentSources, *, with_ids
 
 def _inputs(place: StoreLocation, study: Study, sources: PaymentSources, *, with_ids: bool) -> _Inputs:
     turnout = turnout_of(place, study)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "answers.parquet"
-        export(place, study.name, file)
-        annotations = Annotations.read(file)
+    annotations = read_answers(place, study.name)
     submissions = _submissions(study, turnout, sources)
     excluded = _excluded(sources.screening) if sources.screening else {}
     found = reconcile_participants(

@@ -5,6 +5,7 @@ Rows go from the store to the file a few thousand at a time, so memory does not 
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,33 +120,31 @@ def _record(row: sa.Row[Any]) -> dict[str, Any]:
     }
 
 
+def read_answers(place: StoreLocation, study: str) -> Annotations:
+    """The answers of `study` in a store."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "answers.parquet"
+        export(place, study, file)
+        return Annotations.read(file)
+
+
 def unknown_study(place: StoreLocation, study: str, known: list[str]) -> BadTable:
     """The error for a study that is not in the store."""
-    return BadTable(
-        f"no study {study!r} in the store, which holds {listing(known) or 'none'}",
-        "a store with answers to this study",
-        "serve the study first, or name its store with --store",
-        code="no-study",
-        where=str(place),
-    )
+    found = f"no study {study!r} in the store, which holds {listing(known) or 'none'}"
+    fix = "serve the study first, or name its store with --store"
+    return BadTable(found, "a store with answers to this study", fix, "no-study", str(place))
 
 
-def answers_by_arm(place: StoreLocation, study: Study, folder: Path) -> tuple[Annotations, dict[str, str]]:
-    """The study's answers, exported into `folder`, and the name of each annotator's arm."""
+def answers_by_arm(place: StoreLocation, study: Study) -> tuple[Annotations, dict[str, str]]:
+    """The study's answers, and the name of each annotator's arm."""
     if not study.arms:
-        raise BadSetting(
-            "a study without [[arms]]",
-            "several forms to compare",
-            "add [[arms]] to the study file, one for each form",
-            code="no-arms",
-            where=study.path,
-        )
-    file = folder / "answers.parquet"
-    export(place, study.name, file)
+        fix = "add [[arms]] to the study file, one for each form"
+        raise BadSetting("a study without [[arms]]", "several forms to compare", fix, "no-arms", study.path)
+    answers = read_answers(place, study.name)
     with reading(place) as connection:
         row = queries.study_row(connection, study.name)
         assert row is not None, "exported a moment ago"
         arms = queries.arms_of(connection, row["id"])
     # In the order of the study file.
     in_order = sorted(arms.items(), key=lambda each: each[1])
-    return Annotations.read(file), {person: study.arms[arm].name for person, arm in in_order}
+    return answers, {person: study.arms[arm].name for person, arm in in_order}

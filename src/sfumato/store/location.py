@@ -37,6 +37,11 @@ class StoreLocation:
             where=ErrorLocation(text),
         )
 
+    @classmethod
+    def of_study(cls, study: Study, store: str | Path | None = None) -> StoreLocation:
+        """The store of a study: `store`, or its default."""
+        return cls.of(store or default_location(study))
+
     def __str__(self) -> str:
         return str(self.file) if self.file else self.url.render_as_string(hide_password=True)
 
