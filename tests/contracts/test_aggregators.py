@@ -32,7 +32,7 @@ from sfumato.aggregation import (
 )
 from sfumato.aggregation import answer_matrix as answers_module
 from sfumato.aggregation.aggregation import PreviousAggregation, labels_of
-from sfumato.aggregation.mean import mean_of
+from sfumato.aggregation.passes import mean_of
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning
 
 CLASSES = ("cat", "dog", "fox", "owl")
@@ -490,7 +490,7 @@ class ClaimsAnotherEstimand(_Wrong):
 
 class UsesFirstAnswerOnly(_Wrong):
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
-        return self.result(answers, answers.probs(0, answers.n_items)[answers.starts[:-1]])
+        return self.result(answers, answers.probs()[answers.starts[:-1]])
 
 
 class GoesByName(_Wrong):
@@ -534,7 +534,7 @@ class ForgetsAnAnnotator(_Wrong):
 class Multiplies(_Wrong):
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         p = np.ones((answers.n_items, answers.n_classes))
-        np.multiply.at(p, answers.item, 0.6 * answers.probs(0, answers.n_items) + 0.1)
+        np.multiply.at(p, answers.item, 0.6 * answers.probs() + 0.1)
         lost = p.sum(axis=1) == 0
         p[lost] = [1.0, 0.0, 0.0, 0.0]
         return self.result(answers, p / p.sum(axis=1, keepdims=True))
@@ -578,7 +578,7 @@ def test_every_contract_holds_for_the_sound_part_of_the_wrong_ones() -> None:
 
 class SmoothsByAConstant(_Wrong):
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
-        total = np.bincount(answers.item, answers.weights(0, answers.n_items))[:, None]
+        total = np.bincount(answers.item, answers.weights())[:, None]
         return self.result(answers, (mean_of(answers) * total + 0.25) / (total + 1))
 
 

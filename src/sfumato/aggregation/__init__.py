@@ -9,23 +9,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.aggregation.aggregation import Aggregation, Aggregator, AnnotatorQuality, update
-from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
+from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.bayes import Bayes
+from sfumato.aggregation.belief_pools import LogPool, Mean, ReliabilityPool
 from sfumato.aggregation.dawid_skene import DawidSkene
 from sfumato.aggregation.engine import Engine, LocalEngine
 from sfumato.aggregation.glad import Glad
 from sfumato.aggregation.label_intervals import Intervals, intervals
-from sfumato.aggregation.log_pool import LogPool
 from sfumato.aggregation.mace import Mace
-from sfumato.aggregation.majority import Majority
-from sfumato.aggregation.mean import Mean
+from sfumato.aggregation.majority import Majority, Wawa, ZeroBasedSkill
 from sfumato.aggregation.mixture_pool import MixturePool
 from sfumato.aggregation.one_coin import OneCoin
 from sfumato.aggregation.posterior_calibration import calibrate
-from sfumato.aggregation.reliability_pool import ReliabilityPool
 from sfumato.aggregation.spectral import Spectral
-from sfumato.aggregation.wawa import Wawa
-from sfumato.aggregation.zero_based_skill import ZeroBasedSkill
 from sfumato.tables.soft_labels import Estimand
 from sfumato.tables.strategies import strategy_from_name
 

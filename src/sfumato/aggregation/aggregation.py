@@ -1,26 +1,23 @@
-"""The aggregator protocol, its result with labels and annotator quality, updates with new answers, and weights."""
+"""The aggregator protocol, its result with labels and annotator quality, and updates with new answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
-from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix, warn_of_repeats
+from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.answer_matrix import AnswerMatrix, warn_of_repeats
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.columns import numbers
-from sfumato.tables.errors import BadSetting, BadTable, show
-from sfumato.tables.files.table_file import check_columns, read_rows
+from sfumato.tables.errors import BadSetting
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.soft_labels import Estimand, SoftLabels
 from sfumato.tables.table import Table
-from sfumato.tables.text_columns import TextReader
 
 MOST_CONFUSION_COLUMNS = 400
 """Confusion matrices are written to the table of annotators up to this many columns (twenty classes)."""
@@ -62,6 +59,16 @@ class PreviousAggregation:
 
 
 @dataclass(frozen=True, eq=False)
+class Fitted:
+    """Every item's distribution, the model behind it, the objective after each iteration, and whether it converged."""
+
+    probs: Float[np.ndarray, "items classes"]
+    model: Any = None
+    objective: tuple[float, ...] = ()
+    converged: bool = True
+
+
+@dataclass(frozen=True, eq=False)
 class Aggregation:
     """The result: labels, annotator quality, and how they were computed.
 
@@ -78,6 +85,13 @@ class Aggregation:
     objective: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
     temperature: float = 1.0
+
+    @classmethod
+    def of(cls, by: Aggregator, answers: AnswerMatrix, fitted: Fitted, **measures: np.ndarray) -> Aggregation:
+        """The result `fitted` of the method `by`, with named measures of annotator quality."""
+        labels = labels_of(answers, fitted.probs, by.estimand)
+        quality = AnnotatorQuality.of(answers, **measures)
+        return cls(by, labels, quality, answers, fitted.model, fitted.converged, fitted.objective)
 
     @property
     def estimand(self) -> Estimand:
@@ -115,8 +129,6 @@ class AnnotatorQuality(Table):
 
     def with_seconds(self, annotations: Annotations) -> AnnotatorQuality:
         """The same with each annotator's median seconds in `annotations`."""
-        from dataclasses import replace
-
         seconds = np.full(len(self), np.nan)
         if annotations.seconds is not None:
             code_of = {name: code for code, name in enumerate(annotations.annotator.names.to_pylist())}
@@ -200,26 +212,3 @@ def update(aggregation: Aggregation, more: Beliefs, inputs: AggregationInputs | 
     touched = np.diff(answers.starts) > 0
     touched[: old.n_items] = np.diff(answers.starts)[: old.n_items] > np.diff(old.starts)
     return aggregation.by.fit(answers, PreviousAggregation(aggregation.model, aggregation.labels.probs, touched))
-
-
-def read_weights(path: str | Path) -> dict[str, float]:
-    """The weight of every annotator, from a table with the columns `annotator` and `weight`."""
-    rows = read_rows(path)
-    check_columns(rows, ("annotator", "weight"))
-    reader = TextReader(rows, "annotator")
-    weights: dict[str, float] = {}
-    for chunk in rows.chunks:
-        start = reader.n_rows
-        names = [name for piece in reader.read(chunk.column("annotator")) for name in piece.to_pylist()]
-        values = numbers(rows, "weight", chunk.column("weight"), start)
-        for i, name in enumerate(names):
-            if name in weights:
-                raise BadTable(
-                    f"annotator {show(name)} a second time",
-                    "one weight per annotator",
-                    "keep one row per annotator",
-                    "doubled-annotator",
-                    rows.where(start + i, "annotator"),
-                )
-            weights[name] = float(values[i])
-    return weights

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,33 +12,17 @@ import pyarrow.compute as pc
 import scipy.sparse
 from jaxtyping import Bool, Float, Int
 
-from sfumato.aggregation.engine import Engine, LocalEngine, Progress, quiet
+from sfumato.aggregation.aggregation_inputs import AggregationInputs, gold_classes, without_weightless
+from sfumato.aggregation.engine import Engine, Progress
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadSetting, BadTable, listing, show, warn
+from sfumato.tables.errors import BadTable, listing, no_rows, warn
 from sfumato.tables.growable_array import freeze, is_sorted, occurrences
-from sfumato.tables.soft_labels import SoftLabels
 
 WORTH_COMPILED = 20_000
 """From this many answers, compiled code is faster than SciPy, including the time to load it."""
 BLOCK_NUMBERS = 2**22
 WORTH_COMPILING = 1_000_000
 """From this many answers, it is faster, including the time to compile it."""
-
-
-@dataclass(frozen=True, eq=False)
-class AggregationInputs:
-    """Additional inputs of an aggregation, and where it runs.
-
-    `gold` holds the known classes of some items (the most probable class counts). `weights` are the weights of
-    annotators; the default is 1, and 0 excludes. Repeated answers of an annotator to an item count separately, unless
-    `average_repeats` lets them count as one.
-    """
-
-    gold: SoftLabels | None = None
-    weights: Mapping[str, float] | None = None
-    average_repeats: bool = False
-    engine: Engine = field(default_factory=LocalEngine)
-    progress: Progress = quiet
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +54,9 @@ class AnswerMatrix:
         """The answers in `beliefs`, sorted and checked."""
         inputs = inputs or AggregationInputs()
         if not len(beliefs):
-            raise BadTable("no answers", "at least one belief", "check how the beliefs were made", "no-rows")
+            raise no_rows("at least one belief", "check how the beliefs were made", found="no answers")
         if inputs.weights is not None:
-            beliefs = _without_weightless(beliefs, inputs.weights)
+            beliefs = without_weightless(beliefs, inputs.weights)
         n_classes = len(beliefs.classes)
         _check_countable(len(beliefs.annotator.names), n_classes)
         coded = beliefs.coded()
@@ -95,6 +78,12 @@ class AnswerMatrix:
             else:
                 ordered = key[np.argsort(coded.item, kind="stable")]
             key = ordered
+        gold = None
+        if inputs.gold is not None:
+            gold = gold_classes(inputs.gold, beliefs.item.names, beliefs.classes)
+            if (gold < 0).all():
+                expected, fix = "gold labels of items in the beliefs", "use the same item ids in both tables"
+                raise BadTable("no gold label for any item that was answered", expected, fix, "missing-gold")
         counted = _annotator_counts(starts, key, n_classes, coded.n_annotators)
         weight = None
         if inputs.weights is not None:
@@ -112,7 +101,7 @@ class AnswerMatrix:
             key,
             soft,
             weight,
-            _gold_of(inputs.gold, beliefs),
+            gold,
             counted.of_item,
             counted.n_repeats,
             inputs.engine,
@@ -154,19 +143,28 @@ class AnswerMatrix:
     def item(self) -> Int[np.ndarray, "rows"]:
         return np.repeat(np.arange(self.n_items, dtype=np.int32), np.diff(self.starts))
 
-    def probs(self, first: int, last: int) -> Float[np.ndarray, "rows classes"]:
-        """The answers to items `first` to `last` as distributions; hard votes are one-hot."""
-        rows = slice(self.starts[first], self.starts[last])
+    def probs(self) -> Float[np.ndarray, "rows classes"]:
+        """The answers as distributions; hard votes are one-hot."""
         if self.soft is not None:
-            return self.soft[rows]
-        probs = np.zeros((rows.stop - rows.start, self.n_classes))
-        probs[np.arange(len(probs)), self.key[rows] % self.n_classes] = 1
+            return self.soft
+        probs = np.zeros((len(self.key), self.n_classes))
+        probs[np.arange(len(probs)), self.key % self.n_classes] = 1
         return probs
 
-    def weights(self, first: int, last: int) -> Float[np.ndarray, "rows"]:
-        """The weight of each answer to items `first` to `last`."""
-        rows = slice(self.starts[first], self.starts[last])
-        return np.ones(rows.stop - rows.start) if self.weight is None else self.weight[rows]
+    def weights(self) -> Float[np.ndarray, "rows"]:
+        """The weight of each answer."""
+        return np.ones(len(self.key)) if self.weight is None else self.weight
+
+    def vote_counts(self) -> Float[np.ndarray, "items classes"]:
+        """The votes per item and class, beliefs as fractions of a vote."""
+        counts = np.zeros((self.n_items, self.n_classes))
+        for first, last in self.blocks():
+            block = self.part(first, last)
+            if block.soft is None:
+                np.add.at(counts[first:last], (block.item, block.key % block.n_classes), block.weights())
+            else:
+                np.add.at(counts[first:last], block.item, block.weights()[:, None] * block.soft)
+        return counts
 
     def blocks(self, n_rows: int = 0, *, numbers_per_row: int = 0) -> list[tuple[int, int]]:
         """Ranges of items with about `n_rows` answers each, to limit memory.
@@ -181,25 +179,22 @@ class AnswerMatrix:
     def part(self, first: int, last: int) -> AnswerMatrix:
         """Only items `first` to `last`, with the same annotator numbers."""
         rows = slice(int(self.starts[first]), int(self.starts[last]))
-        return replace(
-            self,
-            items=self.items.slice(first, last - first),
-            starts=self.starts[first : last + 1] - self.starts[first],
-            key=self.key[rows],
-            soft=None if self.soft is None else self.soft[rows],
-            weight=None if self.weight is None else self.weight[rows],
-            gold=None if self.gold is None else self.gold[first:last],
-            n_annotators_of=self.n_annotators_of[first:last],
-        )
+        starts = self.starts[first : last + 1] - self.starts[first]
+        return self._selected(self.items.slice(first, last - first), slice(first, last), starts, rows)
 
     def only(self, items: Bool[np.ndarray, "items"]) -> AnswerMatrix:
         """Only the chosen items, with the same annotator numbers."""
         n_answers = np.diff(self.starts)
         rows = np.flatnonzero(np.repeat(items, n_answers))
+        starts = np.concatenate([[0], np.cumsum(n_answers[items])])
+        return self._selected(self.items.filter(pa.array(items)), items, starts, rows)
+
+    def _selected(self, names: pa.StringArray, items: Any, starts: np.ndarray, rows: Any) -> AnswerMatrix:
+        """Only `items` (called `names`) and `rows`, each a slice, a mask or indices."""
         return replace(
             self,
-            items=self.items.filter(pa.array(items)),
-            starts=np.concatenate([[0], np.cumsum(n_answers[items])]),
+            items=names,
+            starts=starts,
             key=self.key[rows],
             soft=None if self.soft is None else self.soft[rows],
             weight=None if self.weight is None else self.weight[rows],
@@ -238,19 +233,13 @@ class AnswerMatrix:
         row, said = np.nonzero(self.soft)
         ends = np.concatenate([[0], np.cumsum(np.count_nonzero(self.soft, axis=1))])
         weight = self.soft[row, said] * (1.0 if self.weight is None else self.weight[row])
-        return replace(
-            self,
-            starts=ends[self.starts],
-            key=(self.key[row] + said).astype(np.int32),
-            soft=None,
-            weight=weight,
-        )
+        key = (self.key[row] + said).astype(np.int32)
+        return replace(self, starts=ends[self.starts], key=key, soft=None, weight=weight)
 
     @cached_property
     def matrix(self) -> scipy.sparse.csr_array:
         """The weights of votes as a matrix, items x (annotator, class); used by SciPy for few answers."""
-        weight = np.ones(len(self.key)) if self.weight is None else self.weight
-        return scipy.sparse.csr_array((weight, self.key, self.starts), shape=(self.n_items, self.n_keys))
+        return scipy.sparse.csr_array((self.weights(), self.key, self.starts), shape=(self.n_items, self.n_keys))
 
     @cached_property
     def answers_of(self) -> Int[np.ndarray, "annotators"]:
@@ -265,7 +254,13 @@ class AnswerMatrix:
 
     def joined(self, more: AnswerMatrix) -> AnswerMatrix:
         """These answers and `more`; items and annotators are matched by name, new ones appended."""
-        _check_same_classes(self.classes, more.classes)
+        if self.classes != more.classes:
+            raise BadTable(
+                f"beliefs over {listing(more.classes)}",
+                f"the classes of the previous beliefs: {listing(self.classes)}",
+                "use the same class names in the same order",
+                "bad-classes",
+            )
         items, item_of = _joined_names(self.items, more.items)
         annotators, annotator_of = _joined_names(self.annotators, more.annotators)
         n_classes = np.int32(self.n_classes)
@@ -278,11 +273,11 @@ class AnswerMatrix:
         key = key[order]
         soft = None
         if self.soft is not None or more.soft is not None:
-            soft = np.concatenate([self.probs(0, self.n_items), more.probs(0, more.n_items)])[order]
+            soft = np.concatenate([self.probs(), more.probs()])[order]
             key -= key % n_classes
         weight = None
         if self.weight is not None or more.weight is not None:
-            weight = np.concatenate([self.weights(0, self.n_items), more.weights(0, more.n_items)])[order]
+            weight = np.concatenate([self.weights(), more.weights()])[order]
         counted = _annotator_counts(starts, key, self.n_classes, len(annotators))
         return replace(
             self,
@@ -300,10 +295,8 @@ class AnswerMatrix:
 
 def warn_of_repeats(n_repeats: int) -> None:
     """Warn that annotators answered an item again."""
-    warn(
-        f"found {n_repeats:,} repeated answers of an annotator to an item; each counts as a separate answer"
-        " (use --average-repeats to count each annotator once)"
-    )
+    remedy = "each counts as a separate answer (use --average-repeats to count each annotator once)"
+    warn(f"found {n_repeats:,} repeated answers of an annotator to an item; {remedy}")
 
 
 def compiled_for(n_rows: int) -> bool:
@@ -348,67 +341,6 @@ def _times_answered(starts: np.ndarray, annotator: np.ndarray) -> Float[np.ndarr
     return times[inverse].astype(np.float64)
 
 
-def _without_weightless(beliefs: Beliefs, weights: Mapping[str, float]) -> Beliefs:
-    """The beliefs of annotators with a weight above 0; checks the weights."""
-    for name, weight in weights.items():
-        if not (np.isfinite(weight) and weight >= 0):
-            raise BadSetting(
-                f"the weight {weight} for annotator {show(name)}",
-                "0 or more",
-                "give every annotator a finite weight that is not negative",
-                "bad-weight",
-            )
-    names = beliefs.annotator.names.to_pylist()
-    known = set(names)
-    without = [name for name in weights if name not in known]
-    if without:
-        warn(f"found weights for annotators without answers: {listing(without)}")
-    counts = np.array([weights.get(name, 1.0) > 0 for name in names])
-    if counts.all():
-        return beliefs
-    kept = beliefs.take(counts[beliefs.annotator.codes])
-    if not len(kept):
-        raise BadSetting(
-            "weight 0 for every annotator",
-            "at least one annotator whose answers count",
-            "give at least one annotator a weight above 0",
-            "bad-weight",
-        )
-    lost = len(beliefs.item.names) - len(kept.item.names)
-    warn(
-        f"excluded {int((~counts).sum()):,} annotators of weight 0"
-        + (f", and {lost:,} items that nobody else answered" if lost else "")
-    )
-    return kept
-
-
-def _gold_of(gold: SoftLabels | None, beliefs: Beliefs) -> Int[np.ndarray, "items"] | None:
-    """The known class of every item, -1 if unknown."""
-    if gold is None:
-        return None
-    unknown_classes = [name for name in gold.classes if name not in beliefs.classes]
-    if unknown_classes:
-        raise BadTable(
-            f"gold labels of {listing(unknown_classes)}",
-            f"classes that can be chosen: {listing(beliefs.classes)}",
-            "use the class names of the beliefs in the gold labels",
-            "bad-classes",
-        )
-    class_of = np.array([beliefs.classes.index(name) for name in gold.classes], np.int32)
-    row = pc.index_in(beliefs.item.names, value_set=gold.items)
-    known = row.is_valid().to_numpy(zero_copy_only=False)
-    if not known.any():
-        raise BadTable(
-            "no gold label for any item that was answered",
-            "gold labels of items in the beliefs",
-            "use the same item ids in both tables",
-            "missing-gold",
-        )
-    result = np.full(len(beliefs.item.names), -1, np.int32)
-    result[known] = class_of[gold.probs.argmax(axis=1)][row.drop_null().to_numpy()]
-    return result
-
-
 def _joined_gold(old: AnswerMatrix, more: AnswerMatrix, item_of: np.ndarray, n_items: int) -> np.ndarray | None:
     if old.gold is None and more.gold is None:
         return None
@@ -431,52 +363,6 @@ def _joined_names(names: pa.StringArray, more: pa.StringArray) -> tuple[pa.Strin
 
 def _check_countable(n_annotators: int, n_classes: int) -> None:
     if n_annotators * n_classes >= 2**31:
-        raise BadTable(
-            f"{n_annotators:,} annotators and {n_classes:,} classes",
-            "fewer than 2,147,483,648 pairs of them",
-            "split the annotators into groups, or merge classes",
-            "too-many-pairs",
-        )
-
-
-def _check_same_classes(classes: tuple[str, ...], others: tuple[str, ...]) -> None:
-    if classes != others:
-        raise BadTable(
-            f"beliefs over {listing(others)}",
-            f"the classes of the previous beliefs: {listing(classes)}",
-            "use the same class names in the same order",
-            "bad-classes",
-        )
-
-
-def check_memory(needed_for: str, n_numbers: int, fix: str, n_bytes: int = 8) -> None:
-    """Raise if `n_numbers` do not fit into memory, before the work starts."""
-    limit = _memory()
-    if n_numbers * n_bytes > limit:
-        raise BadTable(
-            f"a need for {n_numbers * n_bytes / 2**30:,.0f} GiB for {needed_for}",
-            f"no more than {limit / 2**30:,.0f} GiB, half of this machine's memory",
-            fix,
-            "too-large",
-        )
-
-
-def _memory() -> int:
-    """Half of the machine's memory, in bytes."""
-    import os
-
-    total: Any = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**33
-    return int(total) // 2
-
-
-def vote_counts(answers: AnswerMatrix) -> Float[np.ndarray, "items classes"]:
-    """The votes per class, beliefs as fractions of a vote."""
-    counts = np.zeros((answers.n_items, answers.n_classes))
-    for first, last in answers.blocks():
-        block = answers.part(first, last)
-        weight = block.weights(0, block.n_items)
-        if block.soft is None:
-            np.add.at(counts[first:last], (block.item, block.key % block.n_classes), weight)
-        else:
-            np.add.at(counts[first:last], block.item, weight[:, None] * block.soft)
-    return counts
+        found = f"{n_annotators:,} annotators and {n_classes:,} classes"
+        fix = "split the annotators into groups, or merge classes"
+        raise BadTable(found, "fewer than 2,147,483,648 pairs of them", fix, "too-many-pairs")

@@ -8,15 +8,9 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import (
-    Aggregation,
-    AnnotatorQuality,
-    PreviousAggregation,
-    distances,
-    labels_of,
-    refuse_gold,
-)
-from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix, vote_counts
+from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, distances, refuse_gold
+from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
 from sfumato.aggregation.em import check_iterations, warn_unless_converged
 from sfumato.tables.beliefs import Beliefs
@@ -61,29 +55,22 @@ class Bayes:
         sample = np.zeros(answers.n_items, dtype=bool)
         n_fitted = min(MOST_FITTED if answers.soft is None else MOST_FITTED_SOFT, answers.n_items)
         sample[np.linspace(0, answers.n_items - 1, n_fitted).astype(np.int64)] = True
-        counts = _coarse(vote_counts(answers.only(sample)))
+        counts = _coarse(answers.only(sample).vote_counts())
         start = first_guess(counts, self.components)
         # A prior fitted on few items, or on one vote each, has fewer components, and EM adds none.
         if previous is not None and len(previous.model.weights) >= len(start.weights):
             start = previous.model
-        fitted = fit_mixture(
+        found = fit_mixture(
             counts, start, iterations=self.iterations, tolerance=self.tolerance, progress=answers.progress
         )
-        warn_unless_converged(self.name, fitted.converged, len(fitted.objective), self.tolerance)
+        warn_unless_converged(self, found.converged)
         probs = np.empty((answers.n_items, answers.n_classes))
         for first in range(0, answers.n_items, BLOCK):
             last = min(first + BLOCK, answers.n_items)
-            probs[first:last] = fitted.prior.given(vote_counts(answers.part(first, last))).mean()
+            probs[first:last] = found.prior.given(answers.part(first, last).vote_counts()).mean()
         probs /= probs.sum(axis=1, keepdims=True)
-        return Aggregation(
-            self,
-            labels_of(answers, probs, self.estimand),
-            AnnotatorQuality.of(answers, distance=distances(answers, probs)),
-            answers,
-            fitted.prior,
-            fitted.converged,
-            fitted.objective,
-        )
+        fitted = Fitted(probs, found.prior, found.objective, found.converged)
+        return Aggregation.of(self, answers, fitted, distance=distances(answers, probs))
 
 
 def _coarse(counts: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:

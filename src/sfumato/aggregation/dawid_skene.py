@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow.compute as pc
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
-from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix, check_memory
-from sfumato.aggregation.em import check_iterations, run_em
+from sfumato.aggregation.aggregation import Aggregation, PreviousAggregation
+from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.answer_matrix import AnswerMatrix
+from sfumato.aggregation.em import check_iterations, keep_known, run_em
 from sfumato.aggregation.engine import Sums
 from sfumato.aggregation.passes import BeliefPass, ConfusionPass, VirtualEvidencePass, VotePass
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadSetting
+from sfumato.tables.errors import BadTable
 from sfumato.tables.growable_array import occurrences
-from sfumato.tables.settings import not_negative
+from sfumato.tables.settings import bad_setting, not_negative
 from sfumato.tables.soft_labels import Estimand
 
 FLOOR = 1e-10
@@ -73,42 +74,19 @@ class DawidSkene:
         not_negative("prior", self.prior)
         check_iterations(self.iterations, self.tolerance)
         if self.evidence not in EVIDENCE:
-            raise BadSetting(f"evidence = {self.evidence!r}", " or ".join(EVIDENCE), "choose one of them")
+            raise bad_setting("evidence", self.evidence, " or ".join(EVIDENCE), "choose one of them")
 
     def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
-        check_memory(
-            f"the confusions of {answers.n_annotators:,} annotators over {answers.n_classes:,} classes",
-            4 * answers.n_keys * answers.n_classes,
-            "use one-coin or mace, which store one number per annotator, or mean",
-        )
+        _check_memory(answers)
         seen = answers if self.evidence == "virtual" else answers.as_votes()
-        result = run_em(
-            seen,
-            ConfusionEm(self.prior, seen),
-            None if previous is None else previous.model,
-            name=self.name,
-            iterations=self.iterations,
-            tolerance=self.tolerance,
-        )
-        confusion = result.model.of_annotators()
-        quality = AnnotatorQuality.of(
-            answers,
-            confusion,
-            accuracy=np.einsum("wcc,c->w", confusion, result.model.shares),
-            information=_information(confusion, result.model.shares),
-        )
-        return Aggregation(
-            self,
-            labels_of(answers, result.posterior, self.estimand),
-            quality,
-            answers,
-            result.model,
-            result.converged,
-            result.objective,
-        )
+        fitted = run_em(self, seen, ConfusionEm(self.prior, seen), previous)
+        confusion, shares = fitted.model.of_annotators(), fitted.model.shares
+        accuracy = np.einsum("wcc,c->w", confusion, shares)
+        information = _information(confusion, shares)
+        return Aggregation.of(self, answers, fitted, confusion=confusion, accuracy=accuracy, information=information)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +106,8 @@ class ConfusionEm:
 
     def continue_from(self, first: Confusions, previous: Confusions) -> Confusions:
         n_classes = len(first.shares)
-        place = pc.index_in(first.annotators, value_set=previous.annotators)
-        known = place.is_valid().to_numpy(zero_copy_only=False)
-        rows = first.rows.reshape(-1, n_classes, n_classes).copy()
-        rows[known] = previous.rows.reshape(-1, n_classes, n_classes)[place.drop_null().to_numpy()]
+        before, after = (each.rows.reshape(-1, n_classes, n_classes) for each in (previous, first))
+        rows = keep_known(after, first.annotators, before, previous.annotators)
         return Confusions(first.annotators, rows.reshape(-1, n_classes), previous.shares, first.pooled)
 
     def e_step(self, model: Confusions) -> ConfusionPass | VirtualEvidencePass:
@@ -177,3 +153,14 @@ def _information(confusion: np.ndarray, shares: np.ndarray) -> Float[np.ndarray,
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(confusion > 0, confusion * np.log(confusion / says[:, None, :]), 0.0)
     return np.asarray(np.maximum(np.einsum("wcl,c->w", terms, shares), 0.0))
+
+
+def _check_memory(answers: AnswerMatrix) -> None:
+    """Raise if the confusion matrices need more than half of this machine's memory, before the work starts."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**33
+    needed, limit = 4 * answers.n_keys * answers.n_classes * 8, total // 2
+    if needed > limit:
+        what = f"the confusions of {answers.n_annotators:,} annotators over {answers.n_classes:,} classes"
+        expected = f"no more than {limit / 2**30:,.0f} GiB, half of this machine's memory"
+        fix = "use one-coin or mace, which store one number per annotator, or mean"
+        raise BadTable(f"a need for {needed / 2**30:,.0f} GiB for {what}", expected, fix, "too-large")

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow.compute as pc
 from jaxtyping import Float
 from scipy.special import expit
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
-from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
-from sfumato.aggregation.em import check_iterations, warn_unless_converged
+from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation
+from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.answer_matrix import AnswerMatrix
+from sfumato.aggregation.em import Iterations, check_iterations, keep_known
 from sfumato.aggregation.passes import normalize
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import Estimand
@@ -58,35 +58,21 @@ class Glad:
         em = _GladEm(votes)
         ability, log_ease = np.ones(votes.n_annotators), np.ones(votes.n_items)
         if previous is not None:
-            ability = _continued(ability, votes.annotators, previous.model.annotators, previous.model.ability)
-            log_ease = _continued(log_ease, votes.items, previous.model.items, previous.model.log_ease)
-        objective: list[float] = []
-        converged = False
-        for iteration in range(1, self.iterations + 1):
+            model = previous.model
+            ability = keep_known(ability, votes.annotators, model.ability, model.annotators)
+            log_ease = keep_known(log_ease, votes.items, model.log_ease, model.items)
+        iterations = Iterations(self, votes.progress)
+        for _ in iterations:
             posterior, log_likelihood = em.posterior(ability, log_ease)
-            objective.append(log_likelihood - float(((ability - 1) ** 2).sum() + ((log_ease - 1) ** 2).sum()) / 2)
-            votes.progress(iteration, self.iterations, objective[-1])
+            penalty = float(((ability - 1) ** 2).sum() + ((log_ease - 1) ** 2).sum()) / 2
+            iterations.report(log_likelihood - penalty, n_answers=votes.n_answers)
             right = posterior[em.item, em.said]
             for _ in range(SWEEPS):
                 ability = em.better_ability(ability, log_ease, right)
                 log_ease = em.better_ease(ability, log_ease, right)
-            if (
-                self.tolerance > 0
-                and iteration > 1
-                and objective[-1] - objective[-2] < self.tolerance * votes.n_answers
-            ):
-                converged = True
-                break
-        warn_unless_converged(self.name, converged, len(objective), self.tolerance)
-        return Aggregation(
-            self,
-            labels_of(answers, posterior, self.estimand),
-            AnnotatorQuality.of(answers, ability=ability),
-            answers,
-            Abilities(votes.annotators, votes.items, ability, log_ease),
-            converged,
-            tuple(objective),
-        )
+        model = Abilities(votes.annotators, votes.items, ability, log_ease)
+        fitted = Fitted(posterior, model, tuple(iterations.objective), iterations.converged)
+        return Aggregation.of(self, answers, fitted, ability=ability)
 
 
 class _GladEm:
@@ -97,7 +83,7 @@ class _GladEm:
         self.item = votes.item
         self.who = votes.annotator
         self.said = votes.key % votes.n_classes
-        self.weight = votes.weights(0, votes.n_items)
+        self.weight = votes.weights()
         self.log_others = np.log(max(votes.n_classes - 1, 1))
 
     def posterior(self, ability: np.ndarray, log_ease: np.ndarray) -> tuple[np.ndarray, float]:
@@ -138,10 +124,3 @@ class _GladEm:
             return np.asarray(gain - (at - 1) ** 2 / 2)
 
         return np.where(expected(predicted(moved)[0], moved) >= expected(x, value), moved, value)
-
-
-def _continued(fresh: np.ndarray, names: Any, previous_names: Any, previous: np.ndarray) -> np.ndarray:
-    place = pc.index_in(names, value_set=previous_names)
-    known = place.is_valid().to_numpy(zero_copy_only=False)
-    fresh[known] = previous[place.drop_null().to_numpy()]
-    return fresh

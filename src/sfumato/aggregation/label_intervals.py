@@ -11,7 +11,6 @@ from jaxtyping import Float
 from scipy.special import stdtrit
 
 from sfumato.aggregation.aggregation import Aggregation
-from sfumato.aggregation.answer_matrix import vote_counts
 from sfumato.aggregation.bayes import BLOCK, Bayes, prior_of
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import between_0_and_1
@@ -85,7 +84,7 @@ def _credible(aggregation: Aggregation, level: float) -> Intervals:
     low, high, error = np.empty(shape), np.empty(shape), np.empty(shape[0])
     for first in range(0, answers.n_items, BLOCK):
         last = min(first + BLOCK, answers.n_items)
-        counts, place = np.unique(vote_counts(answers.part(first, last)), axis=0, return_inverse=True)
+        counts, place = np.unique(answers.part(first, last).vote_counts(), axis=0, return_inverse=True)
         posterior = prior.given(counts)
         low[first:last] = posterior.quantiles((1 - level) / 2)[place]
         high[first:last] = posterior.quantiles((1 + level) / 2)[place]
@@ -100,7 +99,7 @@ def _sampled(aggregation: Aggregation, level: float) -> Intervals:
     low, high = np.empty(probs.shape), np.empty(probs.shape)
     for first, last in answers.blocks():
         block = answers.part(first, last)
-        belief, weight, item = block.probs(0, block.n_items), block.weights(0, block.n_items), block.item
+        belief, weight, item = block.probs(), block.weights(), block.item
         share = weight / np.bincount(item, weight)[item]
         # The effective number of annotators; one more, with a uniform belief, keeps the spread above 0.
         n_voices = 1 / np.bincount(item, share**2)[:, None]

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow.compute as pc
 from jaxtyping import Float
 from scipy.special import betaln, digamma, expit, gammaln
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
-from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
-from sfumato.aggregation.em import check_iterations, run_em
+from sfumato.aggregation.aggregation import Aggregation, PreviousAggregation
+from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.answer_matrix import AnswerMatrix
+from sfumato.aggregation.em import check_iterations, keep_known, run_em
 from sfumato.aggregation.engine import Sums
 from sfumato.aggregation.passes import OwnClassPass, VotePass
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import bad_setting
 from sfumato.tables.soft_labels import Estimand
 
 
@@ -51,7 +51,7 @@ class Mace:
     def __post_init__(self) -> None:
         for name, value in (("known_prior", self.known_prior), ("habit_prior", self.habit_prior)):
             if not 0 < value < float("inf"):
-                raise BadSetting(f"{name} = {value}", "a number above 0", f"choose another {name}")
+                raise bad_setting(name, value, "a number above 0")
         check_iterations(self.iterations, self.tolerance)
 
     def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
@@ -59,24 +59,9 @@ class Mace:
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         votes = answers.as_votes()
-        result = run_em(
-            votes,
-            _MaceEm(self, votes),
-            None if previous is None else previous.model,
-            name=self.name,
-            iterations=self.iterations,
-            tolerance=self.tolerance,
-        )
-        knowing = result.model.knowing
-        return Aggregation(
-            self,
-            labels_of(answers, result.posterior, self.estimand),
-            AnnotatorQuality.of(answers, knows=knowing[:, 0] / knowing.sum(axis=1)),
-            answers,
-            result.model,
-            result.converged,
-            result.objective,
-        )
+        fitted = run_em(self, votes, _MaceEm(self, votes), previous)
+        knowing = fitted.model.knowing
+        return Aggregation.of(self, answers, fitted, knows=knowing[:, 0] / knowing.sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +76,8 @@ class _MaceEm:
         return self._estimate(sums.counts)
 
     def continue_from(self, first: Habits, previous: Habits) -> Habits:
-        place = pc.index_in(first.annotators, value_set=previous.annotators)
-        known = place.is_valid().to_numpy(zero_copy_only=False)
-        at = place.drop_null().to_numpy()
-        knowing, habit = first.knowing.copy(), first.habit.copy()
-        knowing[known], habit[known] = previous.knowing[at], previous.habit[at]
+        knowing = keep_known(first.knowing, first.annotators, previous.knowing, previous.annotators)
+        habit = keep_known(first.habit, first.annotators, previous.habit, previous.annotators)
         return Habits(first.annotators, knowing, habit)
 
     def e_step(self, model: Habits) -> OwnClassPass:
@@ -112,8 +94,7 @@ class _MaceEm:
     def objective(self, model: Habits, sums: Sums) -> float:
         """The evidence lower bound: the expected likelihood minus the divergence of the parameters from the prior."""
         a, h, n_classes = self.settings.known_prior, self.settings.habit_prior, self.answers.n_classes
-        log_known = digamma(model.knowing) - digamma(model.knowing.sum(axis=1, keepdims=True))
-        log_habit = digamma(model.habit) - digamma(model.habit.sum(axis=1, keepdims=True))
+        log_known, log_habit = _expected_logs(model.knowing), _expected_logs(model.habit)
         cost = ((model.knowing - a) * log_known).sum() - betaln(model.knowing[:, 0], model.knowing[:, 1]).sum()
         cost += len(model.knowing) * betaln(a, a)
         cost += ((model.habit - h) * log_habit).sum() + gammaln(model.habit.sum(axis=1)).sum()
@@ -130,6 +111,10 @@ class _MaceEm:
 
 def _log_evidence(model: Habits) -> tuple[np.ndarray, np.ndarray]:
     """The expected log-probability of knowing, and of guessing each class."""
-    log_known = digamma(model.knowing) - digamma(model.knowing.sum(axis=1, keepdims=True))
-    log_habit = digamma(model.habit) - digamma(model.habit.sum(axis=1, keepdims=True))
-    return log_known[:, :1], log_known[:, 1:] + log_habit
+    log_known = _expected_logs(model.knowing)
+    return log_known[:, :1], log_known[:, 1:] + _expected_logs(model.habit)
+
+
+def _expected_logs(counts: Float[np.ndarray, "annotators options"]) -> Float[np.ndarray, "annotators options"]:
+    """The expected log-probability of each option under the Dirichlet distribution with these counts."""
+    return np.asarray(digamma(counts) - digamma(counts.sum(axis=1, keepdims=True)))

@@ -1,4 +1,4 @@
-"""Majority vote."""
+"""Majority vote, and votes weighted by agreement with the majority: wawa and zero-based skill."""
 
 from __future__ import annotations
 
@@ -8,11 +8,17 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, distances, labels_of
-from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
-from sfumato.aggregation.mean import mean_of
+from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, distances
+from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.answer_matrix import AnswerMatrix
+from sfumato.aggregation.em import Iterations, check_iterations
+from sfumato.aggregation.passes import mean_of
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.settings import share
 from sfumato.tables.soft_labels import Estimand
+
+HALVE_EVERY = 20
+"""The rate of zero-based skill halves after this many rounds."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +37,85 @@ class Majority:
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         probs = _winners(answers) if previous is None else previous.refreshed(answers, _winners)
-        quality = AnnotatorQuality.of(answers, agreement=1 - distances(answers, probs))
-        return Aggregation(self, labels_of(answers, probs, self.estimand), quality, answers)
+        return Aggregation.of(self, answers, Fitted(probs), agreement=1 - distances(answers, probs))
 
 
-def winners(shares: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:
-    """All probability on the largest share, ties shared evenly."""
+@dataclass(frozen=True)
+class Wawa:
+    """Annotators weighted by agreement with the majority.
+
+    One step without iterations (the default of several annotation platforms). Its shares are not calibrated
+    probabilities: prefer `one-coin` if that matters. Soft beliefs count as fractional votes.
+    """
+
+    name: ClassVar[str] = "wawa"
+    estimand: ClassVar[Estimand] = Estimand.TRUTH
+
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
+
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
+        votes = answers.as_votes()
+        skill = _agreement_with(_winners(votes), votes)
+        return Aggregation.of(self, answers, Fitted(mean_of(votes.weighted(skill))), agreement=skill)
+
+
+@dataclass(frozen=True)
+class ZeroBasedSkill:
+    """As wawa, with weights updated over several rounds.
+
+    Skills start just above chance; each round moves them by `rate` towards the agreement with the weighted vote, and
+    the rate halves every twenty rounds. Unlike `wawa` it separates annotators who agree with the majority equally
+    often. Soft beliefs count as fractional votes.
+    """
+
+    rate: float = 1.0
+    iterations: int = 100
+    tolerance: float = 1e-6
+
+    name: ClassVar[str] = "zero-based-skill"
+    estimand: ClassVar[Estimand] = Estimand.TRUTH
+
+    def __post_init__(self) -> None:
+        share("rate", self.rate)
+        check_iterations(self.iterations, self.tolerance)
+
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
+
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
+        votes = answers.as_votes()
+        skill = np.full(votes.n_annotators, 1 / votes.n_classes + 1e-5)
+        rate = self.rate
+        iterations = Iterations(self, votes.progress)
+        for iteration in iterations:
+            if iteration % HALVE_EVERY == 0:
+                rate /= 2
+            step = rate * (_agreement_with(_winners(votes.weighted(skill)), votes) - skill)
+            skill = skill + step
+            moved = float(np.abs(step).max())
+            iterations.report(-moved, moved=moved)
+        probs = mean_of(votes.weighted(skill))
+        fitted = Fitted(probs, None, tuple(iterations.objective), iterations.converged)
+        return Aggregation.of(self, answers, fitted, skill=skill)
+
+
+def _winners(votes: AnswerMatrix) -> Float[np.ndarray, "items classes"]:
+    """All probability on the class with the largest share of the votes, ties shared evenly."""
+    shares = mean_of(votes)
     # Sums of the same weights in another order differ in the last bits; they count as ties.
     wins = (shares >= shares.max(axis=1, keepdims=True) * (1 - 1e-9)).astype(np.float64)
     return np.asarray(wins / wins.sum(axis=1, keepdims=True))
 
 
-def _winners(answers: AnswerMatrix) -> Float[np.ndarray, "items classes"]:
-    return winners(mean_of(answers))
+def _agreement_with(chosen: Float[np.ndarray, "items classes"], votes: AnswerMatrix) -> Float[np.ndarray, "annotators"]:
+    """The share of each annotator's votes for the chosen class, ties by their share."""
+    agreed = np.zeros(votes.n_annotators)
+    total = np.zeros(votes.n_annotators)
+    for first, last in votes.blocks():
+        block = votes.part(first, last)
+        weight, who = block.weights(), block.annotator
+        right = chosen[first:last][block.item, block.key % block.n_classes]
+        agreed += np.bincount(who, weight * right, minlength=votes.n_annotators)
+        total += np.bincount(who, weight, minlength=votes.n_annotators)
+    return agreed / total

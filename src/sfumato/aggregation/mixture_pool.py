@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -10,12 +10,13 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of, refuse_gold
-from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
+from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, refuse_gold
+from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.answer_matrix import AnswerMatrix
+from sfumato.aggregation.belief_pools import ReliabilityPool, others_of
 from sfumato.aggregation.dawid_skene import Confusions, DawidSkene
 from sfumato.aggregation.em import check_iterations
-from sfumato.aggregation.mean import mean_of
-from sfumato.aggregation.reliability_pool import ReliabilityPool, others_of
+from sfumato.aggregation.passes import mean_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.settings import not_negative, share
 from sfumato.tables.soft_labels import Estimand
@@ -71,12 +72,7 @@ class MixturePool:
         refuse_gold(answers, self.name)
         pool = ReliabilityPool(shrink=self.shrink)
         model = DawidSkene(self.prior, self.iterations, self.tolerance, "fractional")
-        known = (
-            None
-            if previous is None
-            else PreviousAggregation(previous.model.confusions, previous.probs, previous.touched)
-        )
-        truth = model.fit(answers, known)
+        truth = model.fit(answers, None if previous is None else replace(previous, model=previous.model.confusions))
         reliability = pool.weights(answers)
         weighed = answers.weighted(reliability)
         weight, temperature = self.weight, 1.0
@@ -84,16 +80,11 @@ class MixturePool:
             weight, temperature = _best_mixture(answers, weighed, truth.model, truth.labels.probs)
         posterior = tempered(np.log(np.maximum(truth.labels.probs, 1e-300)), temperature)
         probs = weight * posterior + (1 - weight) * mean_of(weighed)
-        return Aggregation(
-            self,
-            labels_of(answers, probs, self.estimand),
-            AnnotatorQuality.of(answers, weight=reliability, accuracy=truth.annotators.measures["accuracy"]),
-            answers,
-            PoolMixture(truth.model, weight, temperature),
-            truth.converged,
-            truth.objective,
-            (f"{weight:.2f} soft Dawid-Skene at temperature {temperature:.2f}, {1 - weight:.2f} reliability pool",),
-        )
+        fitted = Fitted(probs, PoolMixture(truth.model, weight, temperature), truth.objective, truth.converged)
+        accuracy = truth.annotators.measures["accuracy"]
+        found = Aggregation.of(self, answers, fitted, weight=reliability, accuracy=accuracy)
+        note = f"{weight:.2f} soft Dawid-Skene at temperature {temperature:.2f}, {1 - weight:.2f} reliability pool"
+        return replace(found, notes=(note,))
 
 
 def _best_mixture(
@@ -105,14 +96,14 @@ def _best_mixture(
     for first, last in answers.blocks(numbers_per_row=answers.n_classes**2):
         block, of_pool = answers.part(first, last), weighed.part(first, last)
         compared = block.n_annotators_of[block.item] > 1
-        belief = block.probs(0, block.n_items)
+        belief = block.probs()
         # The posterior without an annotator is the posterior minus the annotator's evidence.
         evidence = np.einsum("rl,rlc->rc", belief, log_rows[block.annotator])
-        evidence = block.of_author(evidence * block.weights(0, block.n_items)[:, None])
+        evidence = block.of_author(evidence * block.weights()[:, None])
         by_model.append((np.log(np.maximum(posterior[first:last], 1e-300))[block.item] - evidence)[compared])
         by_pool.append(others_of(of_pool, belief)[compared])
         beliefs.append(belief[compared])
-        counts.append(of_pool.weights(0, block.n_items)[compared] ** SCORE_POWER)
+        counts.append(of_pool.weights()[compared] ** SCORE_POWER)
     log_model, pool, belief, count = (np.concatenate(part) for part in (by_model, by_pool, beliefs, counts))
     if not len(count):
         return 0.0, 1.0

@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow.compute as pc
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
-from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
-from sfumato.aggregation.em import check_iterations, run_em
+from sfumato.aggregation.aggregation import Aggregation, PreviousAggregation
+from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.answer_matrix import AnswerMatrix
+from sfumato.aggregation.em import check_iterations, keep_known, run_em
 from sfumato.aggregation.engine import Sums
 from sfumato.aggregation.passes import OwnClassPass, VotePass
 from sfumato.tables.beliefs import Beliefs
@@ -58,23 +58,8 @@ class OneCoin:
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         votes = answers.as_votes()
-        result = run_em(
-            votes,
-            _OneCoinEm(self.prior, votes),
-            None if previous is None else previous.model,
-            name=self.name,
-            iterations=self.iterations,
-            tolerance=self.tolerance,
-        )
-        return Aggregation(
-            self,
-            labels_of(answers, result.posterior, self.estimand),
-            AnnotatorQuality.of(answers, accuracy=result.model.accuracy),
-            answers,
-            result.model,
-            result.converged,
-            result.objective,
-        )
+        fitted = run_em(self, votes, _OneCoinEm(self.prior, votes), previous)
+        return Aggregation.of(self, answers, fitted, accuracy=fitted.model.accuracy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +74,7 @@ class _OneCoinEm:
         return self._estimate(sums, float(sums.counts.sum() / self._answers_of.sum()))
 
     def continue_from(self, first: Accuracies, previous: Accuracies) -> Accuracies:
-        place = pc.index_in(first.annotators, value_set=previous.annotators)
-        known = place.is_valid().to_numpy(zero_copy_only=False)
-        accuracy = first.accuracy.copy()
-        accuracy[known] = previous.accuracy[place.drop_null().to_numpy()]
+        accuracy = keep_known(first.accuracy, first.annotators, previous.accuracy, previous.annotators)
         return Accuracies(first.annotators, accuracy, previous.shares, first.pooled)
 
     def e_step(self, model: Accuracies) -> OwnClassPass:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.aggregation.answer_matrix import AnswerMatrix
-from sfumato.aggregation.engine import Sums
+from sfumato.aggregation.engine import Pass, Sums
 
 NOTHING = np.empty(0)
 NO_GOLD = np.empty(0, np.int32)
@@ -36,7 +36,7 @@ class VotePass:
             return Sums(0.0, counts if self.by_class else right, shares, None, pooled if len(pooled) else None)
         said = np.arange(answers.n_keys) % n_classes
         votes = np.zeros((answers.n_items, n_classes))
-        np.add.at(votes, (answers.item, said[answers.key]), answers.weights(0, answers.n_items))
+        np.add.at(votes, (answers.item, said[answers.key]), answers.weights())
         said = votes / votes.sum(axis=1, keepdims=True)
         p = said.copy()
         _fix(p, answers)
@@ -84,7 +84,7 @@ class OwnClassPass:
                 *_inputs(answers), first, last, self.gain, self.base, self.log_share, right, shares, posterior
             )
             return Sums(total, right, shares)
-        weight = answers.weights(0, answers.n_items)
+        weight = answers.weights()
         p = np.tile(self.log_share, (answers.n_items, 1))
         np.add.at(p, (answers.item, answers.key % answers.n_classes), weight * self.gain[answers.key])
         total = normalize(p, answers) + float(weight @ self.base[answers.key])
@@ -101,8 +101,8 @@ class BeliefPass:
         pooled = np.zeros((answers.n_classes, answers.n_classes)) if counted else None
         for start, stop in answers.part(first, last).blocks(numbers_per_row=answers.n_classes ** (2 if counted else 1)):
             block = answers.part(first + start, first + stop)
-            q, item = block.probs(0, block.n_items), block.item
-            weight = block.weights(0, block.n_items)
+            q, item = block.probs(), block.item
+            weight = block.weights()
             p = np.zeros((block.n_items, block.n_classes))
             np.add.at(p, item, q * weight[:, None])
             p /= p.sum(axis=1, keepdims=True)
@@ -133,19 +133,9 @@ class VirtualEvidencePass:
         if answers.compiled:
             from sfumato.aggregation import kernels
 
+            given = (answers.starts, answers.annotator, answers.soft, *_weight_and_gold(answers))
             total = kernels.virtual_evidence_pass(
-                answers.starts,
-                answers.annotator,
-                answers.soft,
-                NOTHING if answers.weight is None else answers.weight,
-                NO_GOLD if answers.gold is None else answers.gold,
-                first,
-                last,
-                self.confusion,
-                self.log_share,
-                counts,
-                shares,
-                posterior,
+                *given, first, last, self.confusion, self.log_share, counts, shares, posterior
             )
             return Sums(total, counts, shares)
         of_annotator = self.confusion.reshape(answers.n_annotators, answers.n_classes, answers.n_classes)
@@ -155,7 +145,7 @@ class VirtualEvidencePass:
             assert block.soft is not None
             read = block.soft[:, :, None] * of_annotator[block.annotator]
             evidence = np.maximum(read.sum(axis=1), 1e-300)
-            weight = block.weights(0, block.n_items)[:, None]
+            weight = block.weights()[:, None]
             p = np.tile(self.log_share, (block.n_items, 1))
             np.add.at(p, block.item, weight * np.log(evidence))
             total += normalize(p, block)
@@ -164,12 +154,24 @@ class VirtualEvidencePass:
                 posterior[start:stop] = p
             if counted:
                 expected = read * (weight * p[block.item] / evidence)[:, None, :]
-                np.add.at(
-                    counts.reshape(answers.n_annotators, answers.n_classes, answers.n_classes),
-                    block.annotator,
-                    expected,
-                )
+                np.add.at(counts.reshape(of_annotator.shape), block.annotator, expected)
         return Sums(total, counts, shares)
+
+
+def posterior_of(work: Pass, answers: AnswerMatrix) -> Float[np.ndarray, "items classes"]:
+    """Every item's distribution after one pass."""
+    parts = answers.engine.open(answers)
+    try:
+        posterior = parts.run(work, kept=True, counted=False).posterior
+    finally:
+        parts.close()
+    assert posterior is not None
+    return posterior
+
+
+def mean_of(answers: AnswerMatrix) -> Float[np.ndarray, "items classes"]:
+    """Every item's mean belief."""
+    return posterior_of(VotePass(by_class=False) if answers.soft is None else BeliefPass(), answers)
 
 
 def normalize(log_p: Float[np.ndarray, "items classes"], answers: AnswerMatrix) -> float:
@@ -190,8 +192,12 @@ def normalize(log_p: Float[np.ndarray, "items classes"], answers: AnswerMatrix) 
 def _inputs(answers: AnswerMatrix) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The first arguments of the kernels over votes."""
     assert answers.soft is None
+    return answers.starts, answers.key, *_weight_and_gold(answers)
+
+
+def _weight_and_gold(answers: AnswerMatrix) -> tuple[np.ndarray, np.ndarray]:
     weight = NOTHING if answers.weight is None else answers.weight
-    return answers.starts, answers.key, weight, NO_GOLD if answers.gold is None else answers.gold
+    return weight, NO_GOLD if answers.gold is None else answers.gold
 
 
 def _fix(p: Float[np.ndarray, "items classes"], answers: AnswerMatrix) -> None:
@@ -210,6 +216,6 @@ def _summed(
     if counted and by_class:
         counts = np.asarray(answers.matrix.T @ p)
     elif counted:
-        chosen = p[answers.item, answers.key % answers.n_classes] * answers.weights(0, answers.n_items)
+        chosen = p[answers.item, answers.key % answers.n_classes] * answers.weights()
         counts = np.bincount(answers.key, chosen, minlength=answers.n_keys)
     return Sums(log_likelihood, counts, p.sum(axis=0))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pyarrow.compute as pc
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
 from sfumato.aggregation.aggregation import Aggregation
+from sfumato.aggregation.aggregation_inputs import gold_classes
 from sfumato.aggregation.dawid_skene import Confusions, DawidSkene
 from sfumato.aggregation.mixture_pool import tempered
-from sfumato.tables.errors import BadSetting, BadTable, listing
+from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.tables.soft_labels import Estimand, SoftLabels
 
 LEAST, MOST = np.log(0.05), np.log(50.0)
@@ -47,29 +47,14 @@ def calibrate(aggregation: Aggregation, gold: SoftLabels | None = None) -> Aggre
 
 
 def _on_gold(aggregation: Aggregation, gold: SoftLabels, log_p: Float[np.ndarray, "items classes"]) -> float:
-    labels = aggregation.labels
-    strange = [name for name in gold.classes if name not in labels.classes]
-    if strange:
-        raise BadTable(
-            f"gold labels of {listing(strange)}",
-            f"classes that can be chosen: {listing(labels.classes)}",
-            "use the class names of the beliefs in the gold labels",
-            "bad-classes",
-        )
-    row = pc.index_in(labels.items, value_set=gold.items)
-    known = row.is_valid().to_numpy(zero_copy_only=False)
-    fixed = aggregation.answers.gold
-    if fixed is not None:
-        known &= fixed < 0
+    labels, fixed = aggregation.labels, aggregation.answers.gold
+    classes = gold_classes(gold, labels.items, labels.classes)
+    known = (classes >= 0) if fixed is None else (classes >= 0) & (fixed < 0)
     if not known.any():
-        raise BadTable(
-            "no gold label to calibrate on" + ("" if fixed is None else " that was not already fixed"),
-            "the class of some items that the aggregation estimates",
-            "reserve some gold labels for calibration",
-            "missing-gold",
-        )
-    class_of = np.array([labels.classes.index(name) for name in gold.classes])
-    truth = class_of[gold.probs.argmax(axis=1)][row.to_numpy(zero_copy_only=False)[known].astype(np.int64)]
+        found = "no gold label to calibrate on" + ("" if fixed is None else " that was not already fixed")
+        expected = "the class of some items that the aggregation estimates"
+        raise BadTable(found, expected, "reserve some gold labels for calibration", "missing-gold")
+    truth = classes[known]
     log_known = log_p[known]
 
     def loss(log_temperature: float) -> float:
@@ -94,7 +79,7 @@ def _on_held_out(aggregation: Aggregation) -> float:
     for first, last in answers.blocks(numbers_per_row=answers.n_classes**2):
         block = answers.part(first, last)
         compared = block.n_annotators_of[block.item] > 1
-        weight = block.weights(0, block.n_items)
+        weight = block.weights()
         if block.soft is None:
             read = model.rows[block.key]
             log_read = np.log(read)

@@ -8,11 +8,12 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
-from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
-from sfumato.aggregation.em import check_iterations, warn_unless_converged
+from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation
+from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.answer_matrix import AnswerMatrix
+from sfumato.aggregation.em import Iterations, check_iterations
 from sfumato.aggregation.one_coin import coin_evidence
-from sfumato.aggregation.passes import OwnClassPass
+from sfumato.aggregation.passes import OwnClassPass, posterior_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.settings import not_negative
 from sfumato.tables.soft_labels import Estimand
@@ -49,37 +50,21 @@ class Spectral:
         pairs = _Pairs(votes)
         ordinary = pairs.ordinary_skill()
         skill = np.full(votes.n_annotators, ordinary)
-        converged, moved = False, []
-        for iteration in range(1, self.iterations + 1):
+        iterations = Iterations(self, votes.progress)
+        for _ in iterations:
             above, below = pairs.fit_of(skill)
             proposed = (above + self.prior * ordinary**3) / (below + self.prior * ordinary**2 + 1e-12)
             # Half a step, because full steps oscillate between the two annotators of a pair.
             step = (np.clip(proposed, -0.99, 0.99) - skill) / 2
             skill = skill + step
-            moved.append(-float(np.abs(step).max()))
-            votes.progress(iteration, self.iterations, moved[-1])
-            if self.tolerance > 0 and -moved[-1] < self.tolerance:
-                converged = True
-                break
-        warn_unless_converged(self.name, converged, len(moved), self.tolerance)
+            moved = float(np.abs(step).max())
+            iterations.report(-moved, moved=moved)
         accuracy = (skill * (votes.n_classes - 1) + 1) / votes.n_classes
         gain, base = coin_evidence(accuracy, votes.n_classes)
         uniform = np.full(votes.n_classes, -np.log(votes.n_classes))
-        parts = votes.engine.open(votes)
-        try:
-            posterior = parts.run(OwnClassPass(gain, base, uniform), kept=True, counted=False).posterior
-        finally:
-            parts.close()
-        assert posterior is not None
-        return Aggregation(
-            self,
-            labels_of(answers, posterior, self.estimand),
-            AnnotatorQuality.of(answers, accuracy=accuracy),
-            answers,
-            None,
-            converged,
-            tuple(moved),
-        )
+        posterior = posterior_of(OwnClassPass(gain, base, uniform), votes)
+        fitted = Fitted(posterior, None, tuple(iterations.objective), iterations.converged)
+        return Aggregation.of(self, answers, fitted, accuracy=accuracy)
 
 
 class _Pairs:
@@ -89,7 +74,7 @@ class _Pairs:
         self.votes = votes
         self.item, self.who = votes.item, votes.annotator
         self.cell = self.item.astype(np.int64) * votes.n_classes + votes.key % votes.n_classes
-        self.weight = votes.weights(0, votes.n_items)
+        self.weight = votes.weights()
         self.by_item, self.by_cell = votes.authors(), votes.authors(self.cell)
         self.others = _of_others(self.item, self.by_item, self.weight)
 

@@ -87,8 +87,8 @@ def command(
     **settings: Any,
 ) -> None:
     from sfumato.aggregation import aggregator_from_name
-    from sfumato.aggregation.aggregation import read_weights
-    from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
+    from sfumato.aggregation.aggregation_inputs import AggregationInputs, read_weights
+    from sfumato.aggregation.answer_matrix import AnswerMatrix
     from sfumato.aggregation.label_intervals import intervals
     from sfumato.aggregation.posterior_calibration import calibrate as calibrated
     from sfumato.tables.annotations import Annotations

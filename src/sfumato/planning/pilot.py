@@ -10,7 +10,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix, vote_counts
+from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
 from sfumato.labeling.default_labeler import as_votes
 from sfumato.tables.annotations import Annotations
@@ -48,7 +49,7 @@ class Pilot:
             table = as_votes(table)
         if isinstance(table, SoftLabels):
             return cls(_counts_of_labels(table))
-        return cls(vote_counts(AnswerMatrix.of(table, AggregationInputs(average_repeats=True))))
+        return cls(AnswerMatrix.of(table, AggregationInputs(average_repeats=True)).vote_counts())
 
     @property
     def n_items(self) -> int:
