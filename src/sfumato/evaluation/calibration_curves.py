@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 from jaxtyping import Float, Int
 
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metrics.calibration_bins import equal_width, on_grid, smoothed
 from sfumato.evaluation.metrics.selective import SelectivePrediction
-from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import above_0, at_least
-from sfumato.tables.table import Table
+from sfumato.tables.table import ColumnTable
 
-COLUMNS = ("from", "to", "n_items", "confidence", "accuracy", "low", "high")
 POINTS = 2**10 + 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reliability(Table):
+class Reliability(ColumnTable):
     """One row per range of confidence: mean confidence, accuracy, and its interval from `low` to `high`.
 
     The interval is Wilson's (1927), over the items of the row. `n_items` is fractional if smoothing shares items among
@@ -37,13 +35,10 @@ class Reliability(Table):
     low: Float[np.ndarray, "rows"]
     high: Float[np.ndarray, "rows"]
 
-    classes = ()
-
-    def __post_init__(self) -> None:
-        freeze(self, "start", "end", "n_items", "confidence", "accuracy", "low", "high")
+    renamed: ClassVar[Mapping[str, str]] = {"start": "from", "end": "to"}
 
     @classmethod
-    def of(
+    def from_sums(
         cls,
         start: Float[np.ndarray, "rows"],
         end: Float[np.ndarray, "rows"],
@@ -60,17 +55,6 @@ class Reliability(Table):
         reach = z / (1 + z**2 / n) * np.sqrt(accuracy * (1 - accuracy) / n + z**2 / (4 * n**2))
         return cls(start, end, n_items, sure / n, accuracy, middle - reach, middle + reach)
 
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        values = (self.start, self.end, self.n_items, self.confidence, self.accuracy, self.low, self.high)
-        columns: dict[str, Any] = {
-            name: pa.array(each[start:stop], pa.float64(), from_pandas=True)
-            for name, each in zip(COLUMNS, values, strict=True)
-        }
-        return pa.table(columns)
-
-    def __len__(self) -> int:
-        return len(self.start)
-
 
 def reliability(matched: MatchedLabels, *, bins: int = 15, level: float = 0.95) -> Reliability:
     """Accuracy by confidence in equally wide bins (lo, hi], as in `ece`."""
@@ -80,7 +64,7 @@ def reliability(matched: MatchedLabels, *, bins: int = 15, level: float = 0.95) 
     n_items, sure, right = (
         np.bincount(place, each, minlength=bins) for each in (np.ones(len(matched)), matched.confidence, matched.right)
     )
-    return Reliability.of(edges[:-1], edges[1:], n_items, sure, right, level)
+    return Reliability.from_sums(edges[:-1], edges[1:], n_items, sure, right, level)
 
 
 def smooth_reliability(
@@ -102,11 +86,11 @@ def smooth_reliability(
         for each in (np.ones(len(matched)), matched.confidence, matched.right)
     )
     n_items = np.where(within >= 1, within, 0.0)
-    return Reliability.of(at, at, n_items, sure, right, level)
+    return Reliability.from_sums(at, at, n_items, sure, right, level)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RiskCoverage(Table):
+class RiskCoverage(ColumnTable):
     """One row per threshold, strictest first: a share `coverage` of items has at least this `confidence`, and a share
     `risk` of these is wrong. The other items would be labeled by people."""
 
@@ -114,20 +98,6 @@ class RiskCoverage(Table):
     coverage: Float[np.ndarray, "thresholds"]
     risk: Float[np.ndarray, "thresholds"]
     n_items: Int[np.ndarray, "thresholds"]
-
-    classes = ()
-
-    def __post_init__(self) -> None:
-        freeze(self, "confidence", "coverage", "risk", "n_items")
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        columns: dict[str, Any] = {
-            name: pa.array(getattr(self, name)[start:stop]) for name in ("confidence", "coverage", "risk", "n_items")
-        }
-        return pa.table(columns)
-
-    def __len__(self) -> int:
-        return len(self.confidence)
 
 
 def risk_coverage(matched: MatchedLabels, *, points: int = 1000) -> RiskCoverage:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from sfumato.labeling.transforms import ClassMeans
 from sfumato.tables.errors import unknown
 from sfumato.tables.scores import RunScore
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.table import Table, columns_of
+from sfumato.tables.table import RecordTable
 
 PEOPLE, ORIGINAL, MAJORITY, CLASS_LEVEL = "people", "original", "majority", "class-level"
 KINDS = (ORIGINAL, MAJORITY, PEOPLE, CLASS_LEVEL)
@@ -33,22 +33,17 @@ class CrossScore(RunScore):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CrossLabel(Table):
+class CrossLabel(RecordTable):
     """One row per target, network, kind of label, metric and condition."""
 
     scores: tuple[CrossScore, ...]
 
-    classes = ()
+    record = CrossScore
 
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        columns = columns_of(self.scores[start:stop], CrossScore)
-        return columns.select(["target", "network", "against", *_AFTER])
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-
-_AFTER = [field.name for field in fields(CrossScore) if field.name not in ("target", "network", "against")]
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
+        columns = super().chunk(start, stop, wide=wide)
+        first = ["target", "network", "against"]
+        return columns.select([*first, *(name for name in columns.column_names if name not in first)])
 
 
 def kinds_of_labels(people: SoftLabels, original: SoftLabels | None = None) -> dict[str, SoftLabels]:

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 from jaxtyping import Int
 
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
 from sfumato.tables.errors import BadSetting, BadTable, listing, warn
 from sfumato.tables.settings import at_least
-from sfumato.tables.table import Table
+from sfumato.tables.table import ColumnTable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ItemSelection(Table):
+class ItemSelection(ColumnTable):
     """Items to annotate, in the order of the map: class, region, and split."""
 
     items: tuple[str, ...]
@@ -30,20 +29,7 @@ class ItemSelection(Table):
     regions: tuple[MapRegion, ...]
     splits: tuple[str, ...] | None = None
 
-    classes = ()
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        columns: dict[str, Any] = {
-            "item": pa.array(self.items[start:stop], pa.string()),
-            "label": pa.array(self.labels[start:stop], pa.string()),
-            "region": pa.array([str(region) for region in self.regions[start:stop]], pa.string()),
-        }
-        if self.splits is not None:
-            columns["split"] = pa.array(self.splits[start:stop], pa.string())
-        return pa.table(columns)
-
-    def __len__(self) -> int:
-        return len(self.items)
+    renamed: ClassVar[Mapping[str, str]] = {"items": "item", "labels": "label", "regions": "region", "splits": "split"}
 
 
 def select(

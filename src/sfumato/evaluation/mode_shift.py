@@ -10,16 +10,16 @@ training has two parts, with hard training on the majority in between:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from sfumato.evaluation.comparison import difference_of
 from sfumato.evaluation.run_measurements import RunMeasurements, SeedValues
 from sfumato.tables.errors import BadTable, unknown
 from sfumato.tables.scores import Difference
-from sfumato.tables.table import Table, columns_of
+from sfumato.tables.table import RecordTable
 
 PARTS = ("other classes", "doubt", "both")
 
@@ -51,18 +51,12 @@ class Shift:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModeShift(Table):
+class ModeShift(RecordTable):
     """Three rows per network, metric, kind of label and condition: two parts and the whole."""
 
     shifts: tuple[Shift, ...]
 
-    classes = ()
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.shifts[start:stop], Shift)
-
-    def __len__(self) -> int:
-        return len(self.shifts)
+    record = Shift
 
 
 def mode_shift(
@@ -103,20 +97,16 @@ def _parts(
         return []
     seeds = sorted(set.intersection(*(set(each.seeds) for each in present)))
     if not seeds:
-        raise BadTable(
-            f"no seed with which {', '.join(targets)} were all trained",
-            "the same seeds for all three",
-            "train them in one grid",
-            "unpaired-seeds",
-        )
+        found = f"no seed with which {', '.join(targets)} were all trained"
+        raise BadTable(found, "the same seeds for all three", "train them in one grid", "unpaired-seeds")
     first, second, third = (_only(each, seeds) for each in present)
     steps = [(second, first), (third, second), (third, first)]
-    found = [difference_of(one, other, level=measured.level, over=measured.over, rng=rng) for one, other in steps]
-    whole = found[-1]
+    differences = [difference_of(one, other, level=measured.level, over=measured.over, rng=rng) for one, other in steps]
+    whole = differences[-1]
     is_clear = whole.low * whole.high > 0
     return [
         _shift(difference, against, part, difference.difference / whole.difference if is_clear else np.nan)
-        for difference, part in zip(found, PARTS, strict=True)
+        for difference, part in zip(differences, PARTS, strict=True)
     ]
 
 
@@ -126,22 +116,6 @@ def _only(figures: SeedValues, seeds: Sequence[int]) -> SeedValues:
 
 
 def _shift(difference: Difference, against: str, part: str, share: float) -> Shift:
-    return Shift(
-        network=difference.network,
-        metric=difference.metric,
-        against=against,
-        condition=difference.condition,
-        part=part,
-        target=difference.target,
-        baseline=difference.baseline,
-        n_seeds=difference.n_seeds,
-        difference=difference.difference,
-        low=difference.low,
-        high=difference.high,
-        n_items=difference.n_items,
-        covers=difference.covers,
-        both_low=difference.both_low,
-        both_high=difference.both_high,
-        p=difference.p,
-        share=share,
-    )
+    own: dict[str, Any] = {"against": against, "part": part, "share": share}
+    same = {each.name: getattr(difference, each.name) for each in fields(Shift) if each.name not in own}
+    return Shift(**own, **same)

@@ -16,8 +16,7 @@ from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadFile, BadTable, listing, no_rows, show
 from sfumato.tables.files.json import read_document
 from sfumato.tables.files.table_file import Rows, check_columns, read_rows
-from sfumato.tables.growable_array import freeze
-from sfumato.tables.table import Table
+from sfumato.tables.table import ColumnTable
 from sfumato.tables.text_columns import CodedText, TextEncoder
 
 RUN, DYNAMICS, BY_EPOCH, UNFINISHED = "run.json", "dynamics.parquet", "predictions-by-epoch.parquet", "unfinished"
@@ -183,7 +182,7 @@ def _bad(rows: Rows, found: str, expected: str, fix: str, code: str) -> BadTable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EpochShifts(Table):
+class EpochShifts(ColumnTable):
     """One row per epoch from the second: `jsd`, the mean Jensen-Shannon divergence of its predictions from the previous
     epoch, in nats (0 to ln 2), over `n_items` of `n_runs` runs."""
 
@@ -191,17 +190,6 @@ class EpochShifts(Table):
     jsd: Float[np.ndarray, "epochs"]
     n_items: Int[np.ndarray, "epochs"]
     n_runs: Int[np.ndarray, "epochs"]
-
-    classes = ()
-
-    def __post_init__(self) -> None:
-        freeze(self, "epoch", "jsd", "n_items", "n_runs")
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return pa.table({name: getattr(self, name)[start:stop] for name in ("epoch", "jsd", "n_items", "n_runs")})
-
-    def __len__(self) -> int:
-        return len(self.epoch)
 
 
 def jensen_shannon(

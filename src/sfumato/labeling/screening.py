@@ -6,11 +6,11 @@ they are two columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from sfumato.tables.errors import BadSetting, BadTable, show, unknown
 from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.payloads import ChoicePayload, MixturePayload, TokensPayload, TopTwoPayload, payload_kind
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.table import Table
+from sfumato.tables.table import ColumnTable
 from sfumato.tables.text_columns import TextReader
 
 
@@ -182,7 +182,7 @@ class TopClasses:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Screening(Table):
+class Screening(ColumnTable):
     """One row per annotator: whether they are excluded (`set_aside`), the reasons, whether they are paid, and the
     number of each rule."""
 
@@ -193,22 +193,7 @@ class Screening(Table):
     pay: Bool[np.ndarray, "annotators"]
     findings: dict[str, Float[np.ndarray, "annotators"]]
 
-    classes = ()
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        columns: dict[str, Any] = {
-            "annotator": self.annotators.slice(start, stop - start),
-            "n_answers": pa.array(self.n_answers[start:stop]),
-            "set_aside": pa.array(self.set_aside[start:stop]),
-            "reasons": pa.array(list(self.reasons[start:stop]), pa.string()),
-            "pay": pa.array(self.pay[start:stop]),
-        }
-        for name, value in self.findings.items():
-            columns[name] = pa.array(value[start:stop], mask=np.isnan(value[start:stop]))
-        return pa.table(columns)
-
-    def __len__(self) -> int:
-        return len(self.annotators)
+    renamed: ClassVar[Mapping[str, str]] = {"annotators": "annotator"}
 
     def excluded_names(self) -> list[str]:
         """The annotators whose answers are excluded."""
@@ -237,14 +222,10 @@ def screen(
     pay = np.ones(data.n_annotators, dtype=bool)
     for rule in unpaid:
         pay &= ~rule.find(data).offends
-    return Screening(
-        annotations.annotator.names,
-        np.bincount(annotations.annotator.codes, minlength=data.n_annotators),
-        np.asarray(offends.any(axis=0)),
-        reasons,
-        pay,
-        {name: finding.value for name, finding in findings.items()},
-    )
+    n_answers = np.bincount(annotations.annotator.codes, minlength=data.n_annotators)
+    values = {name: finding.value for name, finding in findings.items()}
+    excluded = np.asarray(offends.any(axis=0))
+    return Screening(annotations.annotator.names, n_answers, excluded, reasons, pay, values)
 
 
 def read_excluded(path: str | Path) -> list[str]:
@@ -259,12 +240,7 @@ def read_excluded(path: str | Path) -> list[str]:
         for i, value in enumerate(chunk.column("set_aside").to_pylist()):
             excluded = str(value).lower()
             if excluded not in ("true", "false"):
-                raise BadTable(
-                    show(value),
-                    "true or false",
-                    "write true or false for every annotator",
-                    "bad-value",
-                    rows.where(start + i, "set_aside"),
-                )
+                fix, where = "write true or false for every annotator", rows.where(start + i, "set_aside")
+                raise BadTable(show(value), "true or false", fix, "bad-value", where)
             names += [annotators[i]] if excluded == "true" else []
     return names

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +13,7 @@ from jaxtyping import Float, Int
 from sfumato.tables.columns import numbers
 from sfumato.tables.errors import BadTable
 from sfumato.tables.files.table_file import Rows, check_columns, read_rows
-from sfumato.tables.growable_array import freeze
-from sfumato.tables.table import Table, columns_of
+from sfumato.tables.table import ColumnTable, RecordTable
 
 ALL = "all"
 """The condition of a score over all items."""
@@ -41,7 +38,7 @@ class Score:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scores(Table):
+class Scores(ColumnTable):
     """One row per metric and condition; NaN if it could not be computed."""
 
     metric: tuple[str, ...]
@@ -52,25 +49,6 @@ class Scores(Table):
     n_items: Int[np.ndarray, "scores"]
     floor: Float[np.ndarray, "scores"]
     covers: tuple[str, ...]
-
-    classes = ()
-
-    def __post_init__(self) -> None:
-        freeze(self, "value", "low", "high", "n_items", "floor")
-
-    @classmethod
-    def of(cls, scores: Sequence[Score]) -> Scores:
-        """The table of `scores`, in this order."""
-        return cls(
-            tuple(each.metric for each in scores),
-            tuple(each.condition for each in scores),
-            np.array([each.value for each in scores], np.float64),
-            np.array([each.low for each in scores], np.float64),
-            np.array([each.high for each in scores], np.float64),
-            np.array([each.n_items for each in scores], np.int64),
-            np.array([each.floor for each in scores], np.float64),
-            tuple(each.covers for each in scores),
-        )
 
     @classmethod
     def read(cls, path: str | Path) -> Scores:
@@ -98,21 +76,6 @@ class Scores(Table):
                 value, low, high, n_items, floor = (float(column[i]) for column in values)
                 read.append(Score(metric, condition, value, low, high, int(n_items), floor, covers))
         return cls.of(read)
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        columns: dict[str, Any] = {
-            "metric": pa.array(self.metric[start:stop], pa.string()),
-            "condition": pa.array(self.condition[start:stop], pa.string()),
-        }
-        for name in ("value", "low", "high"):
-            columns[name] = pa.array(getattr(self, name)[start:stop], pa.float64(), from_pandas=True)
-        columns["n_items"] = pa.array(self.n_items[start:stop])
-        columns["floor"] = pa.array(self.floor[start:stop], pa.float64(), from_pandas=True)
-        columns["covers"] = pa.array(self.covers[start:stop], pa.string())
-        return pa.table(columns)
-
-    def __len__(self) -> int:
-        return len(self.metric)
 
     def rows(self) -> list[Score]:
         """The rows as `Score` objects."""
@@ -158,18 +121,12 @@ class RunScore:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RunScores(Table):
+class RunScores(RecordTable):
     """One row per target, network, metric and condition."""
 
     scores: tuple[RunScore, ...]
 
-    classes = ()
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.scores[start:stop], RunScore)
-
-    def __len__(self) -> int:
-        return len(self.scores)
+    record = RunScore
 
 
 def _numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> Float[np.ndarray, "rows"]:
@@ -222,15 +179,9 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Differences(Table):
+class Differences(RecordTable):
     """One row per target, network, metric and condition."""
 
     differences: tuple[Difference, ...]
 
-    classes = ()
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.differences[start:stop], Difference)
-
-    def __len__(self) -> int:
-        return len(self.differences)
+    record = Difference

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, final
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ import pyarrow as pa
 from sfumato.tables.errors import MissingExtra, bad_number
 from sfumato.tables.files.file_type import CSV, kind_of
 from sfumato.tables.files.table_file import ROW_GROUP, Rows, check_columns, classes_metadata, write_rows
+from sfumato.tables.growable_array import freeze
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,6 +180,52 @@ class RecordTable(Table):
 
     def __len__(self) -> int:
         return len(self._records())
+
+
+class ColumnTable(Table):
+    """A table whose fields are its columns: arrays, or tuples of text; NaN becomes null.
+
+    `renamed` are the fields whose column has another name. A field that is None is no column, one that is a dictionary
+    is several.
+    """
+
+    classes = ()
+    renamed: ClassVar[Mapping[str, str]] = {}
+
+    def __post_init__(self) -> None:
+        arrays = (field.name for field in fields(self) if isinstance(getattr(self, field.name), np.ndarray))  # type: ignore[arg-type]
+        freeze(self, *arrays)
+
+    @classmethod
+    def of(cls, records: Sequence[Any]) -> Self:
+        """The table of `records`, in this order, which have an attribute for each field."""
+        columns: dict[str, Any] = {}
+        for field in fields(cls):  # type: ignore[arg-type]
+            values = [getattr(each, field.name) for each in records]
+            kind = str(field.type)
+            number = np.int64 if kind.startswith("Int") else np.float64
+            columns[field.name] = tuple(values) if kind.startswith("tuple") else np.array(values, number)
+        return cls(**columns)
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        columns: dict[str, Any] = {}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, dict):
+                columns |= value
+            elif value is not None:
+                columns[self.renamed.get(field.name, field.name)] = value
+        return pa.table({name: _sliced(column, start, stop) for name, column in columns.items()})
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]
+
+
+def _sliced(column: Any, start: int, stop: int) -> pa.Array:
+    if isinstance(column, tuple):
+        return pa.array([str(text) for text in column[start:stop]], pa.string())
+    is_arrow = isinstance(column, pa.Array)
+    return column.slice(start, stop - start) if is_arrow else pa.array(column[start:stop], from_pandas=True)
 
 
 def rows_of(rows: Rows, kind: type[Record]) -> tuple[Record, ...]:

@@ -97,7 +97,7 @@ def mean_reliability(seeds: Sequence[MatchedLabels], level: float) -> Reliabilit
         np.mean([np.nan_to_num(getattr(each, name)) * each.n_items for each in tables], axis=0)
         for name in ("confidence", "accuracy")
     )
-    return Reliability.of(tables[0].start, tables[0].end, n_items, sure, right, level)
+    return Reliability.from_sums(tables[0].start, tables[0].end, n_items, sure, right, level)
 
 
 def _overconfidence(table: Reliability) -> float:
