@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_QUIET := --quiet --disable-pip-version-check
 
-# Tests start hundreds of processes: each reads compiled modules from the disk, and computes with one thread.
+# Tests start hundreds of processes: each loads compiled modules from disk and uses one thread.
 unexport PYTHONDONTWRITEBYTECODE
 test check: export OMP_NUM_THREADS = 1
 test check: export OPENBLAS_NUM_THREADS = 1
@@ -15,13 +15,14 @@ test check: export POLARS_MAX_THREADS = 1
 demo: $(VENV)/.installed
 	@$(BIN)/sfumato demo
 
-# Every test but the slow ones. A file's tests stay in one process, which makes what they share once.
+# All tests except the slow ones. The tests of a file run in one process, so that shared fixtures are created once.
 test: system $(VENV)/.tested lint
 	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow" --durations=15
 
-# What a change breaks most often, in at most three minutes on two cores: lint and types, contracts, snapshots, layers, the
-# names in the documents, and the quick tests of every package. Left out are PostgreSQL and what LONG lists: tests that
-# start browsers, many processes or clusters, train networks, or try long random sequences. `make test` has them all.
+# The tests that fail most often after a change, in at most three minutes on two cores: lint and types, contracts,
+# snapshots, layers, names in the documentation, and the quick tests of every package. PostgreSQL and the tests in LONG
+# are left out: tests that start browsers, many processes or clusters, train networks, or try long random sequences.
+# `make test` runs them all.
 check: $(VENV)/.tested lint
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" -k "not postgresql" $(LONG:%=--ignore=%)
 
@@ -39,12 +40,12 @@ lint: $(VENV)/.tested
 	@$(BIN)/ruff format --check src papers tests bench examples docs/*.py conftest.py
 	@$(BIN)/mypy
 
-# The documents as a site: build/site/index.html, which opens from disk.
+# The documentation as a website that opens from disk: build/site/index.html.
 docs: $(VENV)/.documented
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 
-# Every fault trial in its full form, one table at the end; what it needs beyond `make test` is installed for it alone.
+# All fault trials in full length, with one table at the end. Installs the tools that only these trials need.
 faults: system fault-tools $(VENV)/.fuzzed
 	@$(BIN)/python -m pytest -n 2 -m slow
 	@$(BIN)/python tests/faults/run.py
@@ -52,7 +53,7 @@ faults: system fault-tools $(VENV)/.fuzzed
 bench: $(VENV)/.benched
 	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
-# What `make test` needs of the system: a real browser and a real database, as Debian packages them.
+# System packages for `make test`: a browser and a database, from Debian.
 system:
 	@missing=""; command -v chromium >/dev/null || missing="chromium"; \
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing="$$missing postgresql"; \
@@ -63,19 +64,19 @@ system:
 	    || { echo "could not install $$missing; on Debian or Ubuntu: apt-get install $$missing"; exit 1; }; \
 	fi
 
-# What some fault trials need besides; without it they are not run, and say so.
+# System packages that some fault trials need; without them these trials are skipped with a message.
 fault-tools:
 	@missing=""; for each in strace faketime pgbouncer; do command -v $$each >/dev/null || missing="$$missing $$each"; done; \
 	if [ -n "$$missing" ]; then \
 	  echo "installing$$missing ..."; \
 	  run=""; [ "$$(id -u)" = 0 ] || run="sudo"; \
 	  $$run apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$run apt-get install -y -qq --no-install-recommends $$missing >/dev/null \
-	    || echo "could not install$$missing: some trials are not run"; \
+	    || echo "could not install$$missing: some trials will be skipped"; \
 	fi
 
-# One stamp a set of packages, made anew when what is asked for changes.
+# One stamp file per set of packages, updated when the requirements change.
 $(VENV)/bin/python:
-	@test -n "$(PYTHON)" || { echo "sfumato needs Python 3.11 or later; say which with: make PYTHON=..."; exit 1; }
+	@test -n "$(PYTHON)" || { echo "sfumato needs Python 3.11 or later; set the interpreter with: make PYTHON=..."; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { echo "could not make $(VENV); on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt

@@ -1,15 +1,15 @@
-"""How fast crowds are aggregated, beside crowd-kit, and how far it goes.
+"""Speed, memory and scaling of aggregation, compared with crowd-kit.
 
-    python bench/aggregate.py [speed] [others] [scale]          (all three if none is named)
+    python bench/aggregate.py [speed] [others] [scale]          (default: all three)
 
-speed   Dawid-Skene end to end from the same DataFrame (text ids, K = 10) at 50 thousand, 500 thousand and 5 million
-        answers, ours and crowd-kit's runs in turn; wall and CPU time as ratios, the largest difference between the
-        posteriors, and how much memory each adds, each in a process of its own.
-others  one-coin, GLAD and MACE beside crowd-kit's at 50 thousand answers.
-scale   Dawid-Skene from Parquet, 1 to 100 million answers of 100,000 annotators: seconds an iteration and an answer,
-        and the peak memory of the whole process, reading and writing included.
+speed   Dawid-Skene end to end from the same DataFrame (text ids, K = 10) with 50 thousand, 500 thousand and 5 million
+        answers, alternating with crowd-kit: ratios of wall and CPU time, the largest difference between the posteriors,
+        and the memory each adds, measured in separate processes.
+others  one-coin, GLAD and MACE compared with crowd-kit at 50 thousand answers.
+scale   Dawid-Skene from Parquet, 1 to 100 million answers of 100,000 annotators: seconds per iteration, nanoseconds per
+        answer, and the peak memory of the whole process, including reading and writing.
 
-Needs the extra `bench`. The scale part writes up to 700 MB into the temporary folder, and takes some ten minutes.
+Needs the extra `bench`. The scale part writes up to 700 MB to the temporary folder and takes about ten minutes.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from sfumato import Beliefs
 from sfumato.aggregation import DawidSkene, Glad, Mace, OneCoin, kernels
 
 N_CLASSES = 10
-ANSWERS_AN_ITEM = 10
+ANSWERS_PER_ITEM = 10
 SIZES = ((50_000, 100), (500_000, 20), (5_000_000, 5))
 SCALES = (1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000)
 N_ANNOTATORS_AT_SCALE = 100_000
-MOST_MEMORY = 3 * 2**10
+MEMORY_LIMIT_MIB = 3 * 2**10
 
 
 def votes(n: int) -> pd.DataFrame:
-    """`n` votes in random order: ten an item, annotators right two times in three, a thousand answers each."""
+    """`n` votes in random order: ten per item, about 1,000 per annotator, two thirds of them correct."""
     rng = np.random.default_rng(0)
-    n_items, n_annotators = n // ANSWERS_AN_ITEM, max(n // 1000, 50)
+    n_items, n_annotators = n // ANSWERS_PER_ITEM, max(n // 1000, 50)
     truth = rng.integers(0, N_CLASSES, n_items)
-    item = rng.permutation(np.repeat(np.arange(n_items), ANSWERS_AN_ITEM))
+    item = rng.permutation(np.repeat(np.arange(n_items), ANSWERS_PER_ITEM))
     annotator = rng.integers(0, n_annotators, n)
     right = rng.random(n) < rng.beta(6, 3, n_annotators)[annotator]
     label = np.where(right, truth[item], rng.integers(0, N_CLASSES, n))
@@ -60,7 +60,7 @@ def votes(n: int) -> pd.DataFrame:
 
 
 def ours(frame: pd.DataFrame, aggregator: Any) -> pd.DataFrame:
-    """The posteriors, from the DataFrame on."""
+    """Our posteriors, computed from the DataFrame."""
     beliefs = Beliefs.from_votes(item=frame["task"], annotator=frame["worker"], label=frame["label"])
     labels = aggregator.aggregate(beliefs).labels
     return pd.DataFrame(labels.probs, index=labels.items.to_pandas(), columns=[int(name) for name in labels.classes])
@@ -71,14 +71,14 @@ def theirs(frame: pd.DataFrame, aggregator: Any) -> pd.DataFrame:
 
 
 def both(iterations: int) -> tuple[Any, Any]:
-    """Our Dawid-Skene and crowd-kit's, the classic method, a fixed number of iterations."""
+    """Our Dawid-Skene and crowd-kit's: no prior, a fixed number of iterations."""
     from crowdkit.aggregation import DawidSkene as CrowdKit
 
     return DawidSkene(prior=0, iterations=iterations, tolerance=0), CrowdKit(n_iter=iterations, tol=-1e18)
 
 
 def timed(work: Callable[..., Any], *given: Any) -> tuple[float, float, Any]:
-    """Wall seconds, CPU seconds, result."""
+    """Wall seconds, CPU seconds and the result of a call."""
     wall, cpu = time.perf_counter(), time.process_time()
     result = work(*given)
     return time.perf_counter() - wall, time.process_time() - cpu, result
@@ -88,60 +88,60 @@ def verdict(reached: bool) -> str:
     return "ok" if reached else "MISSED"
 
 
-def added_memory(n: int, iterations: int, who: str) -> float:
-    """MiB that one run adds to a process that holds the DataFrame and has both libraries loaded."""
-    line = [sys.executable, __file__, "--one", who, str(n), str(iterations)]
+def added_memory(n: int, iterations: int, library: str) -> float:
+    """Memory in MiB that one run adds to a process with the DataFrame and both libraries loaded."""
+    line = [sys.executable, __file__, "--one", library, str(n), str(iterations)]
     return float(json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()[-1]))
 
 
-def run_one(who: str, n: int, iterations: int) -> None:
-    """In a process of its own: print how much the peak rose above what was there before.
+def run_one(library: str, n: int, iterations: int) -> None:
+    """Print how much one run raises the peak memory of this process.
 
-    A small run comes first, so that what either library loads and compiles is there before.
+    A small run comes first, so that what the library loads and compiles is not counted.
     """
     small, frame = votes(20_000), votes(n)
-    method = {"ours": ours, "theirs": theirs}[who]
+    method = {"ours": ours, "theirs": theirs}[library]
     kernels.build()
-    method(small, both(2)[who == "theirs"])
+    method(small, both(2)[library == "theirs"])
     Path("/proc/self/clear_refs").write_text("5")
     before = status("VmRSS")
-    method(frame, both(iterations)[who == "theirs"])
+    method(frame, both(iterations)[library == "theirs"])
     print(json.dumps(status("VmHWM") - before))
 
 
 def status(field: str) -> float:
-    """A field of this process's status, in MiB."""
+    """A memory field of /proc/self/status, in MiB."""
     found = re.search(rf"{field}:\s+(\d+)", Path("/proc/self/status").read_text())
     assert found
     return int(found.group(1)) / 1024
 
 
 def speed() -> None:
-    print("Dawid-Skene, end to end from one DataFrame, beside crowd-kit")
+    print("Dawid-Skene, end to end from one DataFrame, compared with crowd-kit")
     kernels.build()
     for n, iterations in SIZES:
         frame = votes(n)
         mine, peer = both(iterations)
         times: dict[str, list[tuple[float, float]]] = {"ours": [], "theirs": []}
         for _ in range(1 if n > 10**6 else 3):
-            # In turn, and ours on both sides of theirs, so that a busy moment hits both.
-            for who, work, method in (("ours", ours, mine), ("theirs", theirs, peer), ("ours", ours, mine)):
+            # Alternating, with ours before and after theirs, so that a busy moment affects both.
+            for library, work, method in (("ours", ours, mine), ("theirs", theirs, peer), ("ours", ours, mine)):
                 wall, cpu, result = timed(work, frame, method)
-                times[who].append((wall, cpu))
-                if who == "ours":
+                times[library].append((wall, cpu))
+                if library == "ours":
                     posterior = result
                 else:
                     reference = result
         difference = float(np.abs(posterior.loc[reference.index, reference.columns] - reference).to_numpy().max())
         wall, cpu = (np.mean(times["theirs"], axis=0) / np.mean(times["ours"], axis=0)).tolist()
-        mine_added, peer_added = (added_memory(n, iterations, who) for who in ("ours", "theirs"))
+        mine_added, peer_added = (added_memory(n, iterations, each) for each in ("ours", "theirs"))
         share = mine_added / peer_added
         print(
-            f"  {n:>9,} answers x {iterations:>3} iterations: {wall:6.1f} x in wall time ({verdict(wall >= 40)}),"
-            f" {cpu:6.1f} x in CPU time; ours {np.mean(times['ours'], axis=0)[0]:.2f} s,"
-            f" theirs {np.mean(times['theirs'], axis=0)[0]:.1f} s; memory added {mine_added:,.0f} MiB of their"
-            f" {peer_added:,.0f} = {share:.2f} ({verdict(share <= 0.25)}); posteriors differ by {difference:.0e}"
-            f" ({verdict(difference <= 1e-9)})",
+            f"  {n:>9,} answers x {iterations:>3} iterations: speedup {wall:6.1f} in wall time ({verdict(wall >= 40)}),"
+            f" {cpu:6.1f} in CPU time; ours {np.mean(times['ours'], axis=0)[0]:.2f} s,"
+            f" theirs {np.mean(times['theirs'], axis=0)[0]:.1f} s; memory added: ours {mine_added:,.0f} MiB, theirs"
+            f" {peer_added:,.0f} MiB, ratio {share:.2f} ({verdict(share <= 0.25)}); largest difference of the"
+            f" posteriors {difference:.0e} ({verdict(difference <= 1e-9)})",
             flush=True,
         )
 
@@ -149,10 +149,10 @@ def speed() -> None:
 def others() -> None:
     from crowdkit.aggregation import GLAD, MACE, OneCoinDawidSkene
 
-    print("One-coin (100 iterations), GLAD and MACE (each as it comes) at 50,000 answers, beside crowd-kit's")
+    print("One-coin (100 iterations), GLAD and MACE (default settings) at 50,000 answers, compared with crowd-kit")
     frame = votes(50_000)
     truth_of = votes_truth(50_000)
-    for name, mine, peer, wanted in (
+    for name, mine, peer, required in (
         ("one-coin", OneCoin(prior=0, iterations=100, tolerance=0), OneCoinDawidSkene(n_iter=100, tol=-1e18), 100),
         ("glad", Glad(), GLAD(), 15),
         ("mace", Mace(), MACE(), 10),
@@ -161,35 +161,35 @@ def others() -> None:
         peer_wall, peer_cpu, reference = timed(theirs, frame, peer)
         runs += [timed(ours, frame, mine) for _ in range(2)]
         wall, cpu = np.mean([run[0] for run in runs[1:]]), np.mean([run[1] for run in runs[1:]])
-        right = [
+        accuracies = [
             float((probs.idxmax(axis=1) == truth_of.reindex(probs.index)).mean()) for probs in (runs[-1][2], reference)
         ]
         print(
-            f"  {name:9} {peer_wall / wall:6.1f} x in wall time ({verdict(peer_wall / wall >= wanted)}, asked"
-            f" {wanted}), {peer_cpu / cpu:6.1f} x in CPU time; ours {wall:.3f} s, theirs {peer_wall:.1f} s;"
-            f" right: ours {right[0]:.4f}, theirs {right[1]:.4f}",
+            f"  {name:9} speedup {peer_wall / wall:6.1f} in wall time ({verdict(peer_wall / wall >= required)},"
+            f" required {required}), {peer_cpu / cpu:6.1f} in CPU time; ours {wall:.3f} s, theirs {peer_wall:.1f} s;"
+            f" accuracy: ours {accuracies[0]:.4f}, theirs {accuracies[1]:.4f}",
             flush=True,
         )
 
 
 def votes_truth(n: int) -> pd.Series:
     """The true class of every item of `votes(n)`."""
-    truth = np.random.default_rng(0).integers(0, N_CLASSES, n // ANSWERS_AN_ITEM)
+    truth = np.random.default_rng(0).integers(0, N_CLASSES, n // ANSWERS_PER_ITEM)
     return pd.Series(truth, index=[f"item-{i}" for i in range(len(truth))])
 
 
 def write_beliefs(path: Path, n: int) -> None:
-    """A Beliefs file of `n` hard votes by 100,000 annotators, ten an item, scattered over the whole file."""
+    """Write a Beliefs file of `n` votes by 100,000 annotators: ten per item, not in order of items."""
     rng = np.random.default_rng(0)
-    n_items = n // ANSWERS_AN_ITEM
+    n_items = n // ANSWERS_PER_ITEM
     truth, skill = rng.integers(0, N_CLASSES, n_items), rng.beta(6, 3, N_ANNOTATORS_AT_SCALE)
-    stride = 7_368_787  # a prime that shares no factor with n: every row comes once, far from its neighbours
+    stride = 7_368_787  # a prime that does not divide n: every row occurs once, and an item's rows are far apart
     names = [f"class {k}" for k in range(N_CLASSES)]
     empty = Beliefs.from_votes(item=["0"], annotator=["0"], label=[names[0]], classes=names).to_arrow()
     with pq.ParquetWriter(path, empty.schema, compression="zstd") as writer:
         for start in range(0, n, 2**18):
             row = np.arange(start, min(start + 2**18, n), dtype=np.int64)
-            item = row * stride % n // ANSWERS_AN_ITEM
+            item = row * stride % n // ANSWERS_PER_ITEM
             annotator = rng.integers(0, N_ANNOTATORS_AT_SCALE, len(row))
             right = rng.random(len(row)) < skill[annotator]
             label = np.where(right, truth[item], rng.integers(0, N_CLASSES, len(row)))
@@ -199,7 +199,7 @@ def write_beliefs(path: Path, n: int) -> None:
 
 
 def run_at_scale(path: str, output: str) -> None:
-    """In a process of its own, as the command does it: read, aggregate, write; print times and the peak."""
+    """Read, aggregate and write as the command does; print the times and the peak memory."""
     from sfumato.aggregation import AggregationInputs, AnswerMatrix
 
     at: list[float] = []
@@ -210,12 +210,12 @@ def run_at_scale(path: str, output: str) -> None:
     result = DawidSkene(prior=0, iterations=6, tolerance=0).fit(answers)
     result.labels.write(output)
     done = time.perf_counter()
-    # The last iteration also keeps the posterior; those in between are alike.
+    # The last iteration also stores the posterior, so it is not counted.
     print(json.dumps([ready - begun, float(np.median(np.diff(at[:-1]))), done - begun, status("VmHWM")]))
 
 
 def scale() -> None:
-    print("Dawid-Skene from Parquet, 100,000 annotators, K = 10, ten answers an item")
+    print("Dawid-Skene from Parquet, 100,000 annotators, K = 10, ten answers per item")
     curve = []
     with tempfile.TemporaryDirectory() as folder:
         path, output = Path(folder) / "beliefs.parquet", Path(folder) / "labels.parquet"
@@ -226,17 +226,17 @@ def scale() -> None:
             reading, iteration, total, peak = json.loads(done.stdout.splitlines()[-1])
             curve.append(iteration)
             print(
-                f"  {n:>11,} answers: {iteration:7.3f} s an iteration = {iteration / n * 1e9:5.1f} ns an answer;"
-                f" read in {reading:6.1f} s, all in {total:6.1f} s, peak {peak:,.0f} MiB"
-                f" ({verdict(peak <= MOST_MEMORY)})",
+                f"  {n:>11,} answers: {iteration:7.3f} s per iteration = {iteration / n * 1e9:5.1f} ns per answer;"
+                f" reading {reading:6.1f} s, total {total:6.1f} s, peak memory {peak:,.0f} MiB"
+                f" ({verdict(peak <= MEMORY_LIMIT_MIB)})",
                 flush=True,
             )
     sizes, seconds = np.array(SCALES) / 1e6, np.array(curve)
     slope, fixed = np.polyfit(sizes, seconds, 1, w=1 / seconds)
     off = float(np.abs(slope * sizes + fixed - seconds).max() / seconds[-1])
     print(
-        f"  a line: {fixed:.2f} s for the confusions of {N_ANNOTATORS_AT_SCALE:,} annotators + {slope * 1000:.0f} ns an"
-        f" answer; largest distance from it {off:.3f} of the last (linear: {verdict(off <= 0.15)})"
+        f"  linear fit per iteration: {fixed:.2f} s (confusion matrices of {N_ANNOTATORS_AT_SCALE:,} annotators) +"
+        f" {slope * 1000:.0f} ns per answer; largest deviation {off:.3f} of the last value ({verdict(off <= 0.15)})"
     )
 
 

@@ -1,14 +1,14 @@
-"""Evaluation: how fast, how true, and what it shows of labels that doubt.
+"""Evaluation: speed, coverage of the intervals, and results on soft-label data sets.
 
     SFUMATO_DATA=/path/to/data python bench/evaluate.py [speed] [coverage] [cifar] [fashion] [--write docs/evaluate.md]
 
-speed      a million predictions of ten classes, every metric with an interval of 1,000 draws, in a process of its own;
-           torchmetrics beside it for the metrics it has (values alone, and per bootstrap draw).
-coverage   how often the intervals hold the figure of infinitely many items (see evaluate_coverage.py; some minutes).
-cifar      the full evaluation of the runs on CIFAR-10H, every target, by stratum and under attack (published_runs.py).
-fashion    likewise on Fashion-MNIST-H.
+speed      one million predictions of ten classes, every metric with an interval of 1,000 draws, in its own process;
+           compared with torchmetrics for the metrics it has (seconds per value and per bootstrap draw).
+coverage   share of intervals that contain the true value (see evaluate_coverage.py; takes some minutes).
+cifar      the full evaluation of the runs on CIFAR-10H: every target, by stratum and under attack (published_runs.py).
+fashion    the same on Fashion-MNIST-H.
 
-Without a name: all. Run it alone.
+Default: all. Run nothing else at the same time.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from pathlib import Path
 
 import numpy as np
 
-import evaluate_coverage as covering
-from evaluating_runs import shown
+import evaluate_coverage
 from pages import markdown, write
+from run_evaluation import evaluation_section
 
 N_ITEMS, N_CLASSES, N_VOTES, DRAWS = 1_000_000, 10, 50, 1000
 PEER_DRAWS, STUDIES = 3, 300
 
 
 def predictions() -> tuple[np.ndarray, np.ndarray]:
-    """What a model predicts, and what a crowd of fifty says."""
+    """Predictions of a model, and the vote shares of fifty people."""
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 1.5, (N_ITEMS, N_CLASSES))
     crowd = np.exp(logits)
@@ -43,7 +43,7 @@ def predictions() -> tuple[np.ndarray, np.ndarray]:
 
 
 def ours() -> dict[str, float]:
-    """Seconds of the clock, of the processor, and megabytes at the peak, for everything."""
+    """Wall seconds, CPU seconds and peak memory in MB for all metrics."""
     from sfumato import SoftLabels
     from sfumato.evaluation import METRICS, score
 
@@ -65,7 +65,7 @@ def ours() -> dict[str, float]:
 
 
 def peer() -> dict[str, tuple[float, float]]:
-    """Of each metric torchmetrics has: seconds for the value, and for one draw of its bootstrap."""
+    """Per metric that torchmetrics has: seconds for the value, and for one draw of its bootstrap."""
     import torch
     from torchmetrics import KLDivergence, PearsonCorrCoef, SpearmanCorrCoef
     from torchmetrics.classification import MulticlassAccuracy, MulticlassCalibrationError
@@ -94,7 +94,7 @@ def peer() -> dict[str, tuple[float, float]]:
 
 
 def ours_alone(name: str) -> float:
-    """Seconds for one metric by itself, value and interval."""
+    """Seconds for a single metric, value and interval."""
     import pyarrow as pa
 
     from sfumato.evaluation import MatchedLabels, metric_from_name
@@ -121,7 +121,7 @@ def speed() -> str:
     rows = [
         [
             f"all {whole['n_metrics']:.0f} metrics, a million items, intervals of {DRAWS:,} draws",
-            f"{whole['seconds']:.1f} s ({whole['cpu_seconds']:.1f} CPU-s), {whole['peak_mb']:,.0f} MB at the peak",
+            f"{whole['seconds']:.1f} s ({whole['cpu_seconds']:.1f} CPU-s), {whole['peak_mb']:,.0f} MB peak memory",
             "< 10 s, < 2 GB",
         ]
     ]
@@ -134,31 +134,34 @@ def speed() -> str:
                 "",
             ]
         )
-    return markdown(["what", "measured", "held to"], rows)
+    return markdown(["what", "measured", "required"], rows)
 
 
 def covered(sharpness: float) -> np.ndarray:
-    """The shares of one population, in a process of its own."""
-    return covering.coverage(1000, sharpness, covering.true_figures(sharpness), STUDIES, DRAWS)
+    """The coverage in one population (runs in a worker process)."""
+    return evaluate_coverage.coverage(1000, sharpness, evaluate_coverage.true_figures(sharpness), STUDIES, DRAWS)
 
 
 def coverage() -> str:
-    """The share of intervals that hold, of every metric in each population, at 1,000 items."""
+    """The coverage of every metric in each population, with 1,000 items."""
     with get_context("spawn").Pool(2) as pool:
-        columns = pool.map(covered, covering.POPULATIONS.values(), chunksize=1)
+        columns = pool.map(covered, evaluate_coverage.POPULATIONS.values(), chunksize=1)
     rows = [
-        [covering.label_of(metric), *(f"{column[i]:.1%}" for column in columns)]
-        for i, metric in enumerate(covering.ASKED)
+        [evaluate_coverage.label_of(metric), *(f"{column[i]:.1%}" for column in columns)]
+        for i, metric in enumerate(evaluate_coverage.METRICS_UNDER_TEST)
     ]
-    said = f"Of 95% intervals from 1,000 items, {STUDIES} studies a population (standard error 1.3 points):"
-    return f"{said}\n\n{markdown(['metric', *covering.POPULATIONS], rows)}"
+    caption = (
+        "Share of 95% intervals, each from 1,000 items, that contain the true value;"
+        f" {STUDIES} simulated studies per population (standard error 1.3 points):"
+    )
+    return f"{caption}\n\n{markdown(['metric', *evaluate_coverage.POPULATIONS], rows)}"
 
 
 PARTS: dict[str, Callable[[], str]] = {
     "speed": speed,
     "coverage": coverage,
-    "cifar": lambda: shown("cifar"),
-    "fashion": lambda: shown("fashion"),
+    "cifar": lambda: evaluation_section("cifar"),
+    "fashion": lambda: evaluation_section("fashion"),
 }
 
 

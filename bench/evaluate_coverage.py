@@ -1,8 +1,8 @@
-"""How often the intervals of metrics hold the figure that infinitely many items would give.
+"""Coverage of the metrics' intervals: how often a 95% interval contains the true value.
 
-`python bench/evaluate_coverage.py [studies]` draws that many studies from three populations of predictions and crowds,
-of 300, 1,000 and 3,000 items each, and prints for every metric the share of studies whose 95% interval holds the figure
-of a million items of the same population. What is not between 93 and 97% is marked.
+`python bench/evaluate_coverage.py [STUDIES]` simulates this many studies from three populations of predictions and
+votes, with 300, 1,000 and 3,000 items, and prints for every metric the share of studies whose 95% interval contains the
+value for one million items of the same population. An asterisk marks shares below 93% or above 97%.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from sfumato.tables.bootstrap import Bootstrap
 N_CLASSES = 6
 N_VOTES = 50
 MANY = 1_000_000
-POPULATIONS = {"too sure": 1.8, "as sure as right": 1.0, "too unsure": 0.6}
+POPULATIONS = {"overconfident": 1.8, "calibrated": 1.0, "underconfident": 0.6}
 SIZES = (300, 1000, 3000)
-ASKED = [member() for member in METRICS if member is not Wasserstein] + [
+METRICS_UNDER_TEST = [member() for member in METRICS if member is not Wasserstein] + [
     Wasserstein(ordered=True),
     RMSCalibration(size=10),
 ]
 
 
 def sample(n: int, sharpness: float, rng: np.random.Generator) -> MatchedLabels:
-    """`n` items: people vote by a distribution that the model knows but for some noise, and sharpens.
+    """`n` simulated items. The model predicts a distribution p, raised to the power `sharpness`.
 
-    The crowd's first choice is drawn from what the model holds probable, so that a sharpness of 1 is calibrated.
+    The class most people choose is drawn from p, so the model is calibrated if `sharpness` is 1. Half of people's
+    probability is on this class, the other half is distributed as p.
     """
     logits = rng.normal(0, 1.7, (n, N_CLASSES))
     believed = _softmax(logits)
@@ -50,28 +51,31 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def true_figures(sharpness: float) -> list[float]:
-    """Each metric's figure with very many items; for RMS the debiased one, which its intervals are about."""
-    everything = drawn(MANY, sharpness, np.random.default_rng(99))
+    """Each metric's value for a million items; for RMS the debiased value, which its intervals estimate."""
+    everything = sample(MANY, sharpness, np.random.default_rng(99))
     bootstrap = Bootstrap.of(MANY, level=0.95, draws=100, rng=np.random.default_rng(0))
-    asked = [RMSCalibration(each.size, "debiased") if isinstance(each, RMSCalibration) else each for each in ASKED]
-    return [each.estimate(everything, bootstrap).value for each in asked]
+    metrics = [
+        RMSCalibration(each.size, "debiased") if isinstance(each, RMSCalibration) else each
+        for each in METRICS_UNDER_TEST
+    ]
+    return [each.estimate(everything, bootstrap).value for each in metrics]
 
 
 def coverage(n: int, sharpness: float, figures: list[float], n_studies: int, draws: int = 1000) -> np.ndarray:
-    """The share of studies whose interval holds the figure, one a metric; NaN intervals hold nothing."""
-    held = np.zeros(len(ASKED))
+    """The share of studies whose interval contains the true value, per metric; a NaN interval contains nothing."""
+    n_covered = np.zeros(len(METRICS_UNDER_TEST))
     for study in range(n_studies):
         rng = np.random.default_rng([n, study])
-        matched = drawn(n, sharpness, rng)
+        matched = sample(n, sharpness, rng)
         bootstrap = Bootstrap.of(n, level=0.95, draws=draws, rng=rng)
-        for i, (metric, figure) in enumerate(zip(ASKED, figures, strict=True)):
-            between = metric.estimate(matched, bootstrap).interval
-            held[i] += between.low <= figure <= between.high
-    return held / n_studies
+        for i, (metric, figure) in enumerate(zip(METRICS_UNDER_TEST, figures, strict=True)):
+            interval = metric.estimate(matched, bootstrap).interval
+            n_covered[i] += interval.low <= figure <= interval.high
+    return n_covered / n_studies
 
 
 def label_of(metric: Any) -> str:
-    """The metric's name, with the setting that tells two of it apart."""
+    """The metric's name, with its bin size for the RMS calibration error, which is listed twice."""
     return f"{metric.name} (size {metric.size})" if isinstance(metric, RMSCalibration) else str(metric.name)
 
 
@@ -79,8 +83,8 @@ def main(n_studies: int) -> None:
     for name, sharpness in POPULATIONS.items():
         figures = true_figures(sharpness)
         columns = [coverage(n, sharpness, figures, n_studies) for n in SIZES]
-        print(f"{name}: {n_studies} studies\n{'':28}{'figure':>9}" + "".join(f"{n:>9,}" for n in SIZES))
-        for i, metric in enumerate(ASKED):
+        print(f"{name}: {n_studies} studies\n{'':28}{'value':>9}" + "".join(f"{n:>9,}" for n in SIZES))
+        for i, metric in enumerate(METRICS_UNDER_TEST):
             cells = "".join(f"{c[i]:>8.1%}" + (" " if 0.93 <= c[i] <= 0.97 else "*") for c in columns)
             print(f"{label_of(metric):28}{figures[i]:>9.4f}{cells}", flush=True)
 

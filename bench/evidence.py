@@ -1,11 +1,11 @@
-"""What our aggregators are worth on published data: the tables of docs/aggregate.md.
+"""Aggregators on published data: the tables of docs/aggregate.md.
 
     SFUMATO_DATA=/path/to/data python bench/evidence.py [--only NAME] [--write docs/aggregate.md]
 
-Prints four Markdown tables, every number computed in the run: `people` (CIFAR-10S beliefs against CIFAR-10H), `halves`
-(votes of CIFAR-10H against other votes), `truth` (crowdsourced votes against known classes, beside crowd-kit), and
-`calibration`. `--write` puts them into a page, between `<!-- evidence: NAME -->` and `<!-- end -->`. Takes three
-to four minutes on two cores, most of it crowd-kit's; needs the `bench` extra.
+Prints four Markdown tables, and computes every number in them: `people` (CIFAR-10S beliefs against CIFAR-10H votes),
+`halves` (CIFAR-10H votes against other votes), `truth` (crowdsourced votes against known classes, compared with
+crowd-kit), and `calibration`. `--write` writes them into a page, between `<!-- evidence: NAME -->` and `<!-- end -->`.
+Takes three to four minutes on two cores, mostly for crowd-kit; needs the extra `bench`.
 """
 
 from __future__ import annotations
@@ -50,59 +50,57 @@ DATA = Path(os.environ.get("SFUMATO_DATA", "data"))
 SPAM, SPAM_SEEDS = 0.3, range(5)
 N_LABELS = (1, 2, 3, 5, 7, 9, 10, 11, 13, 15, 20, 25)
 N_SPLITS = 3
-MOST_NEEDED = 11
+REQUIRED_LABELS = 11
 CONSTANTS = np.geomspace(0.001, 3, 81)
 WITH_TRUTH = ("bluebird", "dog", "rte", "weather-cf", "sentiment-sp-amt", "face-sentiment")
 ANESTHESIA = "anesthesia"
 PUBLISHED_SHARES = np.array([0.40, 0.42, 0.11, 0.07])
-"""How common the four classes are, as Dawid and Skene (1979) found."""
+"""Shares of the four classes according to Dawid and Skene (1979)."""
 FLOOR = 1e-6
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number below one without its zero."""
-    text = f"{value:.{digits}f}"
-    return text[1:] if text.startswith("0.") else text
+    return f"{value:.{digits}f}"
 
 
 # people: CIFAR-10S beliefs against CIFAR-10H
 
 
 def divergence(q: np.ndarray, p: np.ndarray) -> float:
-    """Mean KL(q || .999 p + .001 / K), q what people say."""
+    """Mean KL(q || 0.999 p + 0.001 / K), where q is people's distribution."""
     p = 0.999 * p + 0.001 / p.shape[1]
     return float(np.where(q > 0, q * np.log(np.where(q > 0, q, 1) / p), 0).sum(axis=1).mean())
 
 
-def with_soft(beliefs: Beliefs, probs: np.ndarray) -> Beliefs:
+def with_probs(beliefs: Beliefs, probs: np.ndarray) -> Beliefs:
     """The same answers with other distributions."""
     items, annotators = beliefs.item.text().to_pylist(), beliefs.annotator.text().to_pylist()
     return Beliefs.from_probs(item=items, annotator=annotators, probs=probs, classes=beliefs.classes)
 
 
-def spammed(beliefs: Beliefs, share: float, seed: int) -> Beliefs:
-    """`share` of the annotators replaced by people who answer at random, Dirichlet(1)."""
+def with_spam(beliefs: Beliefs, share: float, seed: int) -> Beliefs:
+    """The beliefs with this share of the annotators replaced by random answers, Dirichlet(1)."""
     rng = np.random.default_rng(seed)
     n_annotators = len(beliefs.annotator.names)
     bad = rng.permutation(n_annotators)[: round(share * n_annotators)]
     rows = np.isin(beliefs.annotator.codes, bad)
     probs = beliefs.probs.copy()
     probs[rows] = rng.dirichlet(np.ones(probs.shape[1]), rows.sum())
-    return with_soft(beliefs, probs)
+    return with_probs(beliefs, probs)
 
 
 def hardened(beliefs: Beliefs) -> Beliefs:
-    """Every belief as a vote for its largest class."""
-    return with_soft(beliefs, np.eye(len(beliefs.classes))[beliefs.probs.argmax(axis=1)])
+    """Every belief as a vote for its most probable class."""
+    return with_probs(beliefs, np.eye(len(beliefs.classes))[beliefs.probs.argmax(axis=1)])
 
 
 @dataclass(frozen=True)
-class Pooled:
-    """A row of `people`."""
+class PeopleRow:
+    """A row of the table `people`."""
 
     name: str
     by: Aggregator
-    to_reach: str = ""
+    reference: str = ""
     votes: bool = False
 
     def divergence(self, beliefs: Beliefs, people: SoftLabels) -> float:
@@ -110,14 +108,14 @@ class Pooled:
         return divergence(people.probs[people.rows_of(labels.items)], labels.probs)
 
 
-POOLED = (
-    Pooled("`mean` of hard votes", Mean(), ".536 / .821", votes=True),
-    Pooled("`mean`", Mean(), ".212 / .430"),
-    Pooled("`log-pool`", LogPool()),
-    Pooled("`reliability-pool`", ReliabilityPool(), ".209 / .335"),
-    Pooled("`mixture-pool`", MixturePool(), ".194 / .249"),
-    Pooled("`bayes`", Bayes()),
-    Pooled("`dawid-skene` (not meant for this)", DawidSkene()),
+PEOPLE_ROWS = (
+    PeopleRow("`mean` of hard votes", Mean(), "0.536 / 0.821", votes=True),
+    PeopleRow("`mean`", Mean(), "0.212 / 0.430"),
+    PeopleRow("`log-pool`", LogPool()),
+    PeopleRow("`reliability-pool`", ReliabilityPool(), "0.209 / 0.335"),
+    PeopleRow("`mixture-pool`", MixturePool(), "0.194 / 0.249"),
+    PeopleRow("`bayes`", Bayes()),
+    PeopleRow("`dawid-skene` (not meant for this)", DawidSkene()),
 )
 
 
@@ -125,12 +123,12 @@ def people() -> str:
     answers, crowd = Cifar10SImporter().read(DATA / "cifar10s").table, Cifar10HImporter().read(DATA / "cifar10h").table
     assert isinstance(crowd, SoftLabels)
     clean = TopTwoClamp().label(answers)
-    spam = [spammed(clean, SPAM, seed) for seed in SPAM_SEEDS]
+    spammed = [with_spam(clean, SPAM, seed) for seed in SPAM_SEEDS]
     rows = []
-    for row in POOLED:
-        with_spam = float(np.mean([row.divergence(beliefs, crowd) for beliefs in spam]))
-        rows.append([row.name, number(row.divergence(clean, crowd)), number(with_spam), row.to_reach])
-    return markdown(["aggregator", "as collected", "30% spam", "to reach"], rows)
+    for row in PEOPLE_ROWS:
+        on_spam = float(np.mean([row.divergence(beliefs, crowd) for beliefs in spammed]))
+        rows.append([row.name, number(row.divergence(clean, crowd)), number(on_spam), row.reference])
+    return markdown(["aggregator", "as collected", "30% spam", "reference (as collected / spam)"], rows)
 
 
 # halves: votes of CIFAR-10H against other votes
@@ -138,7 +136,7 @@ def people() -> str:
 
 @dataclass(frozen=True)
 class Half:
-    """One half of every image's votes in a random order, and how often each class occurs in the other half."""
+    """Half of the votes on each image in random order, and the counts of the other half."""
 
     image: np.ndarray
     label: np.ndarray
@@ -158,7 +156,7 @@ class Half:
         return cls(image[first], label[first], place[first], other)
 
     def sample(self, n_labels: int) -> Beliefs:
-        """`n_labels` votes an image, without replacement; all there are where there are fewer."""
+        """`n_labels` votes per image, without replacement; all votes of images that have fewer."""
         kept = self.place < n_labels
         classes = [str(k) for k in range(self.other.shape[1])]
         return Beliefs.from_votes(
@@ -166,7 +164,7 @@ class Half:
         )
 
     def log_loss(self, probs: np.ndarray) -> float:
-        """Of the other half's votes, mean over votes."""
+        """The mean log-loss over the votes of the other half."""
         return -float((self.other * np.log(probs)).sum() / self.other.sum())
 
 
@@ -184,7 +182,7 @@ def smoothing_losses(half: Half, beliefs: Beliefs) -> np.ndarray:
 
 
 def labels_needed(curve: Sequence[float], loss: float) -> float:
-    """How many labels an image bring a falling curve over `N_LABELS` down to `loss`, straight between its points."""
+    """The labels per image at which a falling curve over `N_LABELS` reaches `loss`, by linear interpolation."""
     at = next((i for i, value in enumerate(curve) if value <= loss), None)
     if at is None or at == 0:
         return float("nan") if at is None else float(N_LABELS[0])
@@ -198,7 +196,7 @@ def halves() -> str:
     for seed in range(N_SPLITS):
         half = Half.of(counts, seed)
         for i, n_labels in enumerate(N_LABELS):
-            beliefs = half.drawn(n_labels)
+            beliefs = half.sample(n_labels)
             smoothing[i] += smoothing_losses(half, beliefs) / N_SPLITS
             bayes[i] += half.log_loss(Bayes().aggregate(beliefs).labels.probs) / N_SPLITS
     best = smoothing.min(axis=1)
@@ -206,28 +204,28 @@ def halves() -> str:
         [str(n_labels), number(best[i], 4), number(CONSTANTS[smoothing[i].argmin()]), number(bayes[i], 4)]
         for i, n_labels in enumerate(N_LABELS)
     ]
-    table = markdown(["labels an image", "best smoothing", "its constant", "`bayes`"], rows)
+    table = markdown(["labels per image", "best smoothing", "its constant added", "`bayes`"], rows)
     needed = labels_needed(bayes.tolist(), best[-1])
-    verdict = "met" if needed <= MOST_NEEDED else "MISSED"
+    verdict = "" if needed <= REQUIRED_LABELS else "; MISSED"
     return (
-        f"{table}\n\nWhat the best smoothing reaches with {N_LABELS[-1]} labels an image, `bayes` reaches with"
-        f" {needed:.1f} (required: at most {MOST_NEEDED}; {verdict})."
+        f"{table}\n\nWhat the best smoothing reaches with {N_LABELS[-1]} labels per image, `bayes` reaches with"
+        f" {needed:.1f} (required: at most {REQUIRED_LABELS}{verdict})."
     )
 
 
-# truth: crowdsourced votes against known classes, beside crowd-kit
+# truth: crowdsourced votes against known classes, compared with crowd-kit
 
 
 Score = tuple[float, ...]
 
 
-def shown(score: Sequence[float]) -> str:
+def score_text(score: Sequence[float]) -> str:
     return " / ".join(map(number, score))
 
 
 @dataclass(frozen=True)
 class CrowdSet:
-    """Votes, and the true class of every item in the order of the beliefs (None where nobody knows)."""
+    """Votes, and the true class of every item in the order of the beliefs (None if there is no ground truth)."""
 
     name: str
     beliefs: Beliefs
@@ -245,22 +243,22 @@ class CrowdSet:
         truth = [beliefs.classes.index(known[item]) for item in beliefs.item.names.to_pylist()]
         return cls(name, beliefs, np.array(truth), votes)
 
-    def score(self, probs: np.ndarray, *, sure: bool = False) -> Score:
-        """Accuracy and log-loss; without truth, how far the shares of the classes are from the published ones."""
+    def score(self, probs: np.ndarray, *, accuracy_only: bool = False) -> Score:
+        """Accuracy and log-loss; without ground truth, the largest difference from the published class shares."""
         if self.truth is None:
             return (float(np.abs(probs.mean(axis=0) - PUBLISHED_SHARES).max()),)
         scored = accuracy(probs, self.truth)
-        return (scored,) if sure else (scored, log_loss(probs, self.truth))
+        return (scored,) if accuracy_only else (scored, log_loss(probs, self.truth))
 
 
 def accuracy(probs: np.ndarray, truth: np.ndarray) -> float:
-    """How often the most probable class is the true one; of tied classes, each counts as its share."""
+    """How often the most probable class is the true one; ties count by their share."""
     best = probs >= probs.max(axis=1, keepdims=True) * (1 - 1e-9)
     return float((best[np.arange(len(truth)), truth] / best.sum(axis=1)).mean())
 
 
 def log_loss(probs: np.ndarray, truth: np.ndarray) -> float:
-    """Mean of -ln p(true class), probabilities no smaller than `FLOOR`."""
+    """Mean of -ln p(true class), with probabilities of at least `FLOOR`."""
     return -float(np.log(np.maximum(probs[np.arange(len(truth)), truth], FLOOR)).mean())
 
 
@@ -287,7 +285,7 @@ def _fitted_probas(name: str, **settings: Any) -> Callable[[Any], Any]:
 
 
 def _weighted_vote(name: str) -> Callable[[Any], Any]:
-    """By its skills: its own `predict_proba` fails with scikit-learn 1.6 and later (`__sklearn_tags__`)."""
+    """A vote weighted by skills, because its `predict_proba` fails with scikit-learn 1.6 (`__sklearn_tags__`)."""
 
     def of(votes: Any) -> Any:
         import crowdkit.aggregation
@@ -326,24 +324,24 @@ def in_our_order(frame: Any, beliefs: Beliefs) -> np.ndarray:
 
 
 def truth_column(name: str) -> list[Score]:
-    """One set's score under every method."""
+    """The scores of every method on one data set."""
     crowd = CrowdSet.read(name)
     column = [crowd.score(by.aggregate(crowd.beliefs).labels.probs) for by in OURS.values()]
     votes = crowd.votes.to_pandas()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for method, probas in THEIRS.items():
-            column.append(crowd.score(in_our_order(probas(votes.copy()), crowd.beliefs), sure=method == MMSR))
+            column.append(crowd.score(in_our_order(probas(votes.copy()), crowd.beliefs), accuracy_only=method == MMSR))
     return column
 
 
 def truth() -> str:
-    # Polars has threads of its own, which a forked process would wait for forever.
+    # Polars has its own threads, for which a forked process would wait indefinitely.
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         *columns, shares = pool.map(truth_column, (*WITH_TRUTH, ANESTHESIA))
     rows = []
     for method, share, *scores in zip([*OURS, *THEIRS], shares, *columns, strict=True):
-        rows.append([method, *map(shown, scores), shown(np.mean(scores, axis=0)), shown(share)])
+        rows.append([method, *map(score_text, scores), score_text(np.mean(scores, axis=0)), score_text(share)])
     return markdown(["method", *WITH_TRUTH, "mean of the six", ANESTHESIA], rows)
 
 
@@ -351,7 +349,7 @@ def truth() -> str:
 
 
 def calibrated_on_half(crowd: CrowdSet, aggregation: Aggregation, seed: int) -> tuple[float, float, float]:
-    """Temperature from a random half of the true classes; log-loss on the other half, before and after."""
+    """Temperature fitted on a random half of the true classes; log-loss on the other half, before and after."""
     assert crowd.truth is not None
     chosen = np.random.default_rng(seed).permutation(len(crowd.truth)) < len(crowd.truth) // 2
     labels = aggregation.labels
@@ -377,7 +375,7 @@ def calibration() -> str:
                 f"{number(on_gold[2])} (T {on_gold[0]:.2f})",
             ]
         )
-    return markdown(["set", "as it comes", "on held-out annotators", "on half of the gold"], rows)
+    return markdown(["set", "uncalibrated", "on held-out annotators", "on half of the gold"], rows)
 
 
 TABLES = {"people": people, "halves": halves, "truth": truth, "calibration": calibration}

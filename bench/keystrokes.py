@@ -1,11 +1,11 @@
-"""How long the published CIFAR-10S answers take to enter, by the keystroke-level model: as tokens and as published.
+"""Time to enter the published CIFAR-10S answers, by the keystroke-level model: as tokens and as published.
 
     SFUMATO_DATA=... python bench/keystrokes.py [--write docs/elicit.md]
 
-Every one of the 6,200 first-pass answers is entered twice: in the form of the study (first and second class, their
-percents, a box for every class it is definitely not), and as the ten tokens nearest to the belief that `top-two-clamp`
-reads in it, with "others are possible" where it leaves belief on a class without a token. Where an M stands is written
-in `sfumato_papers.collins_2022.keystroke_model`; two other ways to place it are printed below.
+Each of the 6,200 first-pass answers is entered twice: in the form of the published study (first and second class, their
+percents, a box for every class it is definitely not), and as the ten tokens closest to the belief that `top-two-clamp`
+computes from it, with "others are possible" if a class without a token has a positive probability. The rules for
+placing M (a mental decision) are in `sfumato_papers.collins_2022.keystroke_model`; the table also shows two others.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ def as_documented(events: Sequence[Event]) -> float:
     return sum(SECONDS[each] for each in operators(events))
 
 
-def one_a_box(events: Sequence[Event]) -> float:
-    """An M before each further "definitely not" box: every class is a decision."""
+def one_m_per_box(events: Sequence[Event]) -> float:
+    """Also one M before each further "definitely not" box, as every class is a decision."""
     n_boxes = sum(event[1] == "pointerdown" and event[2].startswith(BOXES) for event in events)
     return as_documented(events) + SECONDS["M"] * max(n_boxes - 1, 0)
 
 
-def one_to_submit(events: Sequence[Event]) -> float:
-    """An M before submitting as well, to make sure that all is said."""
+def one_m_before_submitting(events: Sequence[Event]) -> float:
+    """Also one M before submitting, to check the answer."""
     return as_documented(events) + SECONDS["M"]
 
 
 PLACINGS: dict[str, Placing] = {
     "as documented": as_documented,
-    "an M for each box": one_a_box,
-    "an M before submitting": one_to_submit,
+    "one M per box": one_m_per_box,
+    "also one M before submitting": one_m_before_submitting,
 }
 
 
@@ -73,11 +73,11 @@ def main() -> None:
         "tokens": [planned_tokens(each) for each in tokens],
         "top_two": [planned_top_two(each) for each in answers],
     }
-    print(f"{len(answers):,} published answers; people took a median of {np.nanmedian(table.seconds):.1f} s a page")
+    print(f"{len(answers):,} published answers; people took a median of {np.nanmedian(table.seconds):.1f} s per page")
     for name, entered in forms.items():
         keys = np.array([sum(event[1] == "keydown" for event in events) for events in entered])
         points = np.array([operators(events).count("P") for events in entered])
-        print(f"{name:8} keys {keys.mean():4.1f}, pointings {points.mean():4.1f} an answer on average")
+        print(f"{name:8} keys {keys.mean():4.1f}, pointing actions {points.mean():4.1f} per answer on average")
     rows = []
     for placing, took in PLACINGS.items():
         ours, theirs = (np.array([took(events) for events in entered]) for entered in forms.values())
@@ -88,11 +88,18 @@ def main() -> None:
                 f"{np.median(theirs) / np.median(ours):.1f}",
             ]
         )
-    head = ["seconds, where an M stands", "tokens: median", "mean", "top_two as published: median", "mean", "ratio"]
-    shown = markdown(head, rows)
-    print(f"\n{shown}")
+    head = [
+        "placement of M (times in seconds)",
+        "tokens: median",
+        "mean",
+        "top_two as published: median",
+        "mean",
+        "ratio",
+    ]
+    text = markdown(head, rows)
+    print(f"\n{text}")
     if len(sys.argv) == 3 and sys.argv[1] == "--write":
-        write(Path(sys.argv[2]), "keystrokes", shown)
+        write(Path(sys.argv[2]), "keystrokes", text)
 
 
 if __name__ == "__main__":

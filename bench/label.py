@@ -1,11 +1,10 @@
-"""How fast top-two answers become beliefs, JSON included, beside a plain loop over the rows.
+"""Speed of converting top-two answers into beliefs, including JSON, compared with a plain loop over the rows.
 
     python bench/label.py [N]
 
-Prints answers a minute on one core for `TopTwoClamp`, and the ratio to a loop that decodes one payload at a time with
-the standard library and fills in one list at a time. Both make the same labels (checked). Two mixes: every payload
-distinct (nothing to gain from having seen one before), and payloads repeated as often as in CIFAR-10S (2,988 distinct
-in 6,723 answers).
+Prints answers per minute on one core for `TopTwoClamp`, and the ratio to a loop that decodes one payload at a time with
+the standard library and fills one list at a time. Both must give the same labels. Two cases: every payload distinct,
+and payloads repeated as often as in CIFAR-10S (2,988 distinct in 6,723 answers).
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from sfumato import Annotations
 from sfumato.labeling import TopTwoClamp
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-REQUIRED_A_MINUTE = 5_000_000
+REQUIRED_PER_MINUTE = 5_000_000
 
 
 def payloads(n: int, rng: np.random.Generator) -> list[str]:
-    """`n` distinct top-two payloads of the shape people give."""
+    """`n` distinct top-two payloads with the structure of real answers."""
     first, second = rng.integers(0, 10, (2, n))
     percents = rng.random((2, n))
     n_marked = rng.integers(0, 9, n)
@@ -60,7 +59,7 @@ def annotations(texts: list[str]) -> Annotations:
 
 
 def plain_loop(texts: list[str], gamma: float = 0.1) -> list[list[float]]:
-    """The same rule, one answer at a time."""
+    """The same labeling rule, one answer at a time."""
     index = {name: k for k, name in enumerate(CLASSES)}
     labels = []
     for text in texts:
@@ -104,10 +103,10 @@ def main() -> None:
         assert beliefs.soft is not None
         worst = float(np.abs(beliefs.soft[:n_loop] - np.array(reference)).max())
         assert worst < 1e-12, worst
-        verdict = "ok" if ours >= REQUIRED_A_MINUTE else "MISSED"
+        verdict = "ok" if ours >= REQUIRED_PER_MINUTE else "MISSED"
         print(
             f"top-two-clamp, {name:16} {ours / 1e6:6.1f} M answers/min on one core"
-            f" ({ours / REQUIRED_A_MINUTE:.1f} x the required 5 M: {verdict});"
+            f" ({ours / REQUIRED_PER_MINUTE:.1f} x the required 5 M: {verdict});"
             f" plain loop {loop / 1e6:5.2f} M/min; ratio {ours / loop:5.1f}; largest difference {worst:.1e}"
         )
 

@@ -1,12 +1,12 @@
-"""How fast Label Studio takes answers: a peer for our own server, started and driven over HTTP.
+"""Throughput of Label Studio, to compare with our server. Starts it and sends answers over HTTP.
 
     python bench/label_studio_peer.py [PROGRAM]
 
-Prints answers a second, latency and server CPU time an answer at 1, 8 and 32 clients, on SQLite and on PostgreSQL, each
-on a new project (in TMPDIR: its disk counts), and checks that every acknowledged answer is stored. Label Studio 1.23.2
-(Apache 2.0) needs other releases of Arrow than we do, so it is installed in an environment of its own under build/. It
-runs as its own program, `label-studio start`. An answer is `POST /api/tasks/N/annotations/`, a choice of one class,
-each client to tasks of its own. Left out, in its favour: finding the next task, drafts, the page.
+Prints answers per second, latency and server CPU time per answer at 1, 8 and 32 clients, on SQLite and on PostgreSQL,
+each with a new project (in TMPDIR, whose disk matters), and checks that every acknowledged answer is stored. Label
+Studio 1.23.2 (Apache 2.0) needs other releases of Arrow than we do, so it is installed in a separate environment under
+build/. It runs as its own program, `label-studio start`. An answer is `POST /api/tasks/N/annotations/`, a choice of one
+class; each client has its own tasks. Not measured, to its advantage: finding the next task, drafts, the page.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parent.parent
 VERSION = "1.23.2"
 HOME = ROOT / "build" / f"label-studio-{VERSION}"
 START_SECONDS = 300.0
-"""It makes its tables first."""
+"""Includes creating its tables."""
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 JSON = "Content-Type: application/json"
 CLASSES = ("cat", "dog", "ship")
@@ -37,7 +37,7 @@ PAGE = """<View><Text name="text" value="$text"/><Choices name="belief" toName="
 
 
 def installed() -> Path:
-    """The program, in an environment made for it the first time."""
+    """The path of the program; installs it if needed."""
     program = HOME / "bin" / "label-studio"
     if not program.exists():
         print(f"installing Label Studio {VERSION} under {HOME.relative_to(ROOT)} ...", flush=True)
@@ -56,25 +56,25 @@ class LabelStudio:
     tasks: list[int]
 
     async def submit(self, task: int, number: int) -> bool:
-        """Answer a task; whether it was taken. On SQLite it fails now and then when several answer at once."""
+        """Answer a task; whether it was accepted. On SQLite some concurrent answers fail."""
         value = {"choices": [CLASSES[number % len(CLASSES)]]}
         result = [{"from_name": "belief", "to_name": "text", "type": "choices", "value": value}]
         body = json.dumps({"result": result, "lead_time": 2.5})
         request = f"POST /api/tasks/{task}/annotations/"
         status, _, content = await ask(self.running.url, request, body, JSON, f"Authorization: Token {TOKEN}")
         if status not in (201, 500):
-            raise RuntimeError(f"{request} must give 201 or fail, found {status}: {content[:300]}")
+            raise RuntimeError(f"{request} expected status 201 or 500, found {status}: {content[:300]}")
         return status == 201
 
     async def n_stored(self) -> int:
-        """How many answers it says there are."""
-        said = await _call(self.running.url, f"GET /api/projects/{self.project}/")
-        return int(said["total_annotations_number"])
+        """The number of answers according to its API."""
+        answer = await _call(self.running.url, f"GET /api/projects/{self.project}/")
+        return int(answer["total_annotations_number"])
 
 
 @contextmanager
 def label_studio(n_tasks: int, database: str | None = None, program: Path | None = None) -> Iterator[LabelStudio]:
-    """A Label Studio on SQLite, or on the PostgreSQL `database`, with a new project; at the end both are gone."""
+    """A Label Studio on SQLite, or on the PostgreSQL `database`, with a new project; both are removed at the end."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="label-studio-peer-") as name:
         settings = {
@@ -112,14 +112,16 @@ async def _call(url: str, request: str, body: object = None) -> dict:
     text = "" if body is None else json.dumps(body)
     status, _, content = await ask(url, request, text, JSON, f"Authorization: Token {TOKEN}")
     if status not in (200, 201):
-        raise RuntimeError(f"{request} must give 200 or 201, found {status}: {content[:300]}")
+        raise RuntimeError(f"{request} expected status 200 or 201, found {status}: {content[:300]}")
     found: dict = json.loads(content)
     return found
 
 
 async def drive(peer: LabelStudio, n_clients: int, seconds: float) -> Measured:
-    """What `n_clients` measure in `seconds`, answering without a pause. Before the clock starts everyone gives one
-    answer; answers under way when time is up are finished and counted, those that failed are not."""
+    """Latencies of `n_clients` that answer without a pause for `seconds`, after one answer each that is not timed.
+
+    Answers in progress when the time is up are completed and counted; failed ones are not counted.
+    """
     latencies: list[float] = []
 
     async def answer(client: int) -> None:
@@ -129,7 +131,7 @@ async def drive(peer: LabelStudio, n_clients: int, seconds: float) -> Measured:
                 return
             if await peer.submit(task, number):
                 latencies.append(time.perf_counter() - pressed)
-        raise RuntimeError("there were too few tasks")
+        raise RuntimeError("too few tasks")
 
     n_first = sum(await asyncio.gather(*(peer.submit(peer.tasks[client], 0) for client in range(n_clients))))
     cpu, begun = peer.running.cpu_seconds(), time.perf_counter()
@@ -151,8 +153,8 @@ def main() -> None:
                 with label_studio(3_000, database, program) as peer:
                     run = asyncio.run(drive(peer, n_clients, 15.0))
                 print(
-                    f"{name:10} {n_clients:2} clients: {run.a_second:5.1f} answers/s; p50 {run.ms(50):.0f} ms, "
-                    f"p99 {run.ms(99):.0f} ms; server CPU {run.cpu_ms:.1f} ms an answer",
+                    f"{name:10} {n_clients:2} clients: {run.per_second:5.1f} answers/s; p50 {run.ms(50):.0f} ms, "
+                    f"p99 {run.ms(99):.0f} ms; server CPU {run.cpu_ms:.1f} ms per answer",
                     flush=True,
                 )
 

@@ -1,4 +1,4 @@
-"""What peers of the study server have in common: a program on a free port of the loopback, asked over HTTP."""
+"""Running and measuring other annotation servers: a program on a free local port, with requests over HTTP."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ REPLY_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Running:
-    """A peer that runs: where it listens, and its process."""
+    """A running server: its address and its process."""
 
     url: str
     pid: int
 
     def cpu_seconds(self) -> float:
-        """CPU time of the process so far, with that of the children it has waited for."""
+        """CPU time of the process so far, including children that have ended."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What clients saw while the clock ran."""
+    """The latencies that clients measured, and the server's CPU time."""
 
     seconds: float
     latencies: list[float]
     cpu_seconds: float
 
     @property
-    def a_second(self) -> float:
+    def per_second(self) -> float:
         return len(self.latencies) / self.seconds
 
     @property
     def cpu_ms(self) -> float:
-        """Of the server, an answer."""
+        """CPU time of the server per answer."""
         return 1000 * self.cpu_seconds / len(self.latencies)
 
     def ms(self, percent: float) -> float:
@@ -59,7 +59,7 @@ def free_port() -> int:
 
 @contextmanager
 def running(command: Sequence[str | Path], port: int, folder: Path, seconds: float, **more: str) -> Iterator[Running]:
-    """The program, once it listens on `port`; killed in the end. `more` is added to its environment."""
+    """Start the program and wait until it listens on `port`; kill it at the end. `more` extends its environment."""
     name, log = Path(command[0]).name, folder / "log"
     with (
         log.open("w") as out,
@@ -82,10 +82,10 @@ def _listens(port: int) -> bool:
 
 
 async def ask(url: str, request: str, body: str = "", *headers: str) -> tuple[int, str, str]:
-    """Status, head and content of the reply, over a connection of its own."""
+    """Status, head and content of the reply, over a new connection."""
     host, port = url.removeprefix("http://").split(":")
     lines = [f"{request} HTTP/1.1", f"Host: {host}:{port}", "Connection: close", *headers]
-    # Not our own `Connection`: these servers close after each reply, and do not always say how long it is.
+    # Not our own `Connection`: these servers close after each reply, and do not always send its length.
     async with asyncio.timeout(REPLY_SECONDS):
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write("\r\n".join([*lines, f"Content-Length: {len(body)}", "", body]).encode("ascii"))

@@ -2,7 +2,7 @@
 
     python bench/plan.py [figures ...]        all except grid-full by default
 
-gnmds        GNMDS compared with cblearn on the triplets of soft labels, at most 100 iterations, as ratios of processor
+gnmds        GNMDS compared with cblearn on the triplets of soft labels, at most 100 iterations, as ratios of CPU
              seconds in one run. cblearn needs an older numpy, so it has its own environment in the user's cache.
 gradient     one loss and gradient of half a billion triplets.
 grid         the uniform 10 x 10 grid of points and classes in 5, 25 and 125 dimensions, soft and hard labels, one core.
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import os
 
-# One core each, the peer's too: what is compared is the work.
+# One core for us and for cblearn, so that CPU seconds can be compared.
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
@@ -45,8 +45,8 @@ ALL = ("gnmds", "gradient", "grid", "correlation", "precision", "halves", "updat
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", nargs="*", metavar="figures", help="see above")
-    parser.add_argument("--sample", action="store_true", help="of grid-full the estimate alone")
-    parser.add_argument("-o", "--output", type=Path, help="where the cells of grid-full go")
+    parser.add_argument("--sample", action="store_true", help="grid-full: only estimate the time")
+    parser.add_argument("-o", "--output", type=Path, help="grid-full: file for the cells")
     given = parser.parse_args()
     known = (*ALL, "grid-full")
     named = dict.fromkeys(each for name in given.figures or ["all"] for each in (ALL if name == "all" else (name,)))
@@ -58,15 +58,15 @@ def main() -> None:
         "gradient": plan_geometry.gradient,
         "grid": plan_geometry.grid,
         "correlation": plan_geometry.correlation,
-        "grid-full": lambda: plan_geometry.grid_full(sample_alone=given.sample, output=given.output),
+        "grid-full": lambda: plan_geometry.grid_full(sample_only=given.sample, output=given.output),
         "precision": plan_annotators.figures,
-        "halves": plan_allocation.halves,
+        "halves": plan_allocation.split_half,
         "update": plan_allocation.update,
         "exchange": plan_exchange.figures,
     }
     needs_data = {"precision", "halves", "update", "exchange"} & set(named)
     if needs_data and "SFUMATO_DATA" not in os.environ:
-        print(f"left out, for SFUMATO_DATA is not set: {', '.join(sorted(needs_data))}")
+        print(f"skipped, because SFUMATO_DATA is not set: {', '.join(sorted(needs_data))}")
         named = dict.fromkeys(name for name in named if name not in needs_data)
     for name in named:
         print(f"-- {name} (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)", flush=True)

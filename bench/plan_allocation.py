@@ -3,8 +3,8 @@
 - the time of an update (an answer arrives, its item is recomputed, the next one is chosen) and of a refit, for
   10,000 items and 10 classes;
 - the answers per image with which `bayes` matches the best add-constant smoothing at 25, on real halves of the votes;
-- the comparison with 51 answers for all items, with a truth drawn from the family of the prior, and with the counts as
-  the truth, which is the pessimistic value;
+- the comparison with 51 answers for all items, with a truth sampled from the fitted prior, and with the counts as the
+  truth, which is the pessimistic value;
 - the answers needed when stopping at a lead of 8, for the most frequent label only.
 """
 
@@ -26,12 +26,12 @@ from sfumato.planning.recorded_answers import ADD_CONSTANT, BAYES, RecordedAnswe
 from sfumato.planning.replay import Replay, curves_of_runs, replay, replay_policy, stop_at_lead
 
 UPDATES = 300
-MOST_MS = 20.0
+LIMIT_MS = 20.0
 SPLITS = 3
 GOAL_UNIFORM, GOAL_ADAPTIVE = 2.3, 3.0
 N_ANSWERS = 51
 N_POOL = 120
-"""Drawn answers available per item: more than any policy needs."""
+"""Simulated answers available per item: more than any policy needs."""
 N_DRAWN = 2_000
 """Items of the comparison with 51 answers."""
 
@@ -41,7 +41,7 @@ def update() -> Iterator[Figure]:
     some = np.array([rng.multivariate_hypergeometric(row, 5) for row in counts.astype(np.int64)], np.float64)
     print(
         f"{len(some):,} items x {some.shape[1]} classes, 5 answers each\n"
-        f"{'index':14}{'update ms':>10}{'worst':>8}{'refit s':>9}"
+        f"{'index':14}{'update ms':>10}{'max':>8}{'refit s':>9}"
     )
     for member in INDICES:
         state = Allocation.of(some, member(), audit=0.05)
@@ -55,7 +55,9 @@ def update() -> Iterator[Figure]:
         state.refit()
         refit = time.perf_counter() - started
         print(f"{member.name:14}{np.median(taken) * 1e3:>10.2f}{max(taken) * 1e3:>8.2f}{refit:>9.2f}", flush=True)
-        yield Figure(f"{member.name}: update, median", MOST_MS, float(np.median(taken)) * 1e3, at_most=True, unit=" ms")
+        yield Figure(
+            f"{member.name}: update, median", LIMIT_MS, float(np.median(taken)) * 1e3, at_most=True, unit=" ms"
+        )
 
 
 def split_half() -> Iterator[Figure]:
@@ -79,17 +81,17 @@ def split_half() -> Iterator[Figure]:
             print(f"{need.policy:14}{need.answers:>6.1f} ({need.low:.1f} to {need.high:.1f})  x{need.times_fewer:.2f}")
             goal = GOAL_UNIFORM if need.policy == UniformIndex.name else GOAL_ADAPTIVE
             yield Figure(f"bayes, {need.policy}: times fewer answers on real halves", goal, need.times_fewer, unit="x")
-    print_sober(counts)
+    print_pessimistic(counts)
     print_lead(counts)
 
 
-def print_sober(counts: np.ndarray) -> None:
+def print_pessimistic(counts: np.ndarray) -> None:
     rng = np.random.default_rng(1)
     some = counts[rng.permutation(len(counts))[:N_DRAWN]].astype(np.float64)
     prior = fit_prior(counts.astype(np.float64))
     component = rng.choice(len(prior.weights), N_DRAWN, p=prior.weights / prior.weights.sum())
     truths = {
-        "truth drawn from the family": np.array([rng.dirichlet(prior.alpha[j]) for j in component]),
+        "truth sampled from the fitted prior": np.array([rng.dirichlet(prior.alpha[j]) for j in component]),
         "counts taken as the truth": some / some.sum(axis=1, keepdims=True),
     }
     print(f"pessimistic, for comparison: answers with which bayes matches uniform {N_ANSWERS}, {N_DRAWN:,} items")
@@ -104,7 +106,7 @@ def print_sober(counts: np.ndarray) -> None:
             cells = [
                 f"{need.policy} {need.answers:.1f} (x{need.times_fewer:.2f})"
                 if need.answers == need.answers
-                else f"{need.policy} not by {N_ANSWERS}"
+                else f"{need.policy} not with {N_ANSWERS}"
                 for need in both.needed("uniform", estimator, by)
                 if need.estimator == BAYES
             ]
@@ -125,9 +127,9 @@ def _replay(
 def print_lead(counts: np.ndarray) -> None:
     stop = stop_at_lead(RecordedAnswers.of_counts(counts), 8, np.random.default_rng(0))
     print(
-        f"most frequent label alone, stopping at a lead of 8: {stop.answers_per_item:.1f} of "
-        f"{stop.recorded_per_item:.1f} answers (x{stop.times_fewer:.1f}), the label of all for {stop.agrees:.2%}, "
-        f"{stop.unfinished:.1%} ran out"
+        f"most frequent label only, stopping at a lead of 8: {stop.answers_per_item:.1f} of "
+        f"{stop.recorded_per_item:.1f} answers per item (x{stop.times_fewer:.1f}), same label as with all answers for "
+        f"{stop.agrees:.2%} of the items, {stop.unfinished:.1%} did not reach the lead"
     )
 
 

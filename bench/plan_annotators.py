@@ -27,7 +27,7 @@ DRAWS = 100_000
 N_ITEMS = 40
 N_ANSWERS = (1, 3, 10, 30, 100)
 ALPHA = np.full(10, 0.1)
-MOST_OFF = 0.02
+LARGEST_DEVIATION = 0.02
 
 
 def cifar_10h() -> SoftLabels:
@@ -54,7 +54,7 @@ def precision(labels: SoftLabels) -> float:
     exact = np.stack([f(probs, N_ANSWERS) for f in (expected_tv, expected_l2)])
     exact = np.concatenate([exact, expected_kl(probs, N_ANSWERS, ALPHA)[None]])
     worst = 0.0
-    print(f"given distributions: exact / simulated, mean of {N_ITEMS} items (and the item furthest off)")
+    print(f"given distributions: exact / simulated, mean of {N_ITEMS} items (and the largest deviation of an item)")
     print(f"{'answers':>7}  {'tv':>15}  {'l2':>15}  {'kl':>15}")
     for i, m in enumerate(N_ANSWERS):
         drawn = np.stack([simulated(p, m, rng) for p in probs], axis=1)
@@ -62,7 +62,7 @@ def precision(labels: SoftLabels) -> float:
         single = np.abs(exact[:, :, i] / drawn - 1).max(axis=1)
         worst = max(worst, float(np.abs(mean - 1).max()))
         print(f"{m:>7}  " + "  ".join(f"{a:.4f} ({b:.4f})" for a, b in zip(mean, single, strict=True)))
-    print("a fitted prior: planned / simulated")
+    print("fitted prior: planned / simulated")
     print(f"{'answers':>7}  {'tv':>15}  {'l2':>15}  {'kl':>15}")
     prior = Pilot.of(labels).prior
     many = (1, 3, 10, 20)
@@ -80,7 +80,7 @@ def precision(labels: SoftLabels) -> float:
 def speed(labels: SoftLabels) -> None:
     any_probs = np.random.default_rng(0).dirichlet(np.full(10, 0.3), 10_000)
     many = range(1, 101)
-    for name, probs in (("CIFAR-10H", labels.probs), ("no two alike", any_probs)):
+    for name, probs in (("CIFAR-10H", labels.probs), ("all distinct", any_probs)):
         for each in (expected_tv, expected_l2, lambda p, m: expected_kl(p, m, ALPHA)):
             began, cpu = time.perf_counter(), time.process_time()
             each(probs, many)
@@ -92,6 +92,9 @@ def speed(labels: SoftLabels) -> None:
 def figures() -> Iterator[Figure]:
     people = cifar_10h()
     yield Figure(
-        "errors by formula / simulated: furthest off, %", 100 * MOST_OFF, 100 * precision(people), at_most=True
+        "errors by formula / simulated: largest deviation, %",
+        100 * LARGEST_DEVIATION,
+        100 * precision(people),
+        at_most=True,
     )
     speed(people)

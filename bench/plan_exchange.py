@@ -1,4 +1,4 @@
-"""What an answer of CIFAR-10S is worth in votes of CIFAR-10H, per goal, as means of several seeds."""
+"""Exchange rates: how many CIFAR-10H votes an answer of CIFAR-10S is worth, per goal, as means over seeds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sfumato.planning.goals import Goal
 
 SEEDS = 6
 PUBLISHED = {(Goal.DISTRIBUTION, "total variation", 1): 1.07, (Goal.DISTRIBUTION, "total variation", 6): 3.6}
-NEAR = 0.1
+TOLERANCE = 0.1
 """Allowed relative difference of a mean from the published value."""
 
 
@@ -37,6 +37,6 @@ def figures() -> Iterator[Figure]:
             f"{min(single):.2f} to {max(single):.2f}",
             flush=True,
         )
-        if asked := PUBLISHED.get((Goal(goal), measure, n_answers)):
+        if published := PUBLISHED.get((Goal(goal), measure, n_answers)):
             what = f"votes that {n_answers} soft answers are worth, by {measure}"
-            yield Figure(what, asked * (1 - NEAR), float(mean), upto=asked * (1 + NEAR))
+            yield Figure(what, published * (1 - TOLERANCE), float(mean), up_to=published * (1 + TOLERANCE))

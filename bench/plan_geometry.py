@@ -27,11 +27,11 @@ GOAL = {30: 80, 90: 100, 180: 500}
 DIMENSIONS = (5, 25)
 N_WORLDS = {30: 9, 90: 5, 180: 3}
 FRESH = 1
-"""Part of the seed of every world here: the default tolerance of `Gnmds` was chosen on others, without it."""
-TIMES = {30: 5, 90: 5, 180: 3}
-"""How often each of both is run; the fastest counts."""
+"""Part of the seed of every world here, because the default tolerance of `Gnmds` was chosen on worlds without it."""
+REPETITIONS = {30: 5, 90: 5, 180: 3}
+"""Repetitions per method; the fastest counts."""
 EARLIER = {5: (0.85, 0.13), 25: (0.79, 0.14), 125: (0.70, 0.15)}
-"""Mean rho of soft and of hard labels in an earlier simulation of the same grid, by dimensions."""
+"""Mean rho of soft and of hard labels in an earlier simulation of the same grid, by number of dimensions."""
 FULL = SimulationGrid(n=tuple(range(3, 91)), k=tuple(range(3, 91)))
 CORES = 2
 SAMPLE = 60
@@ -55,7 +55,7 @@ print(json.dumps({"seconds": min(seconds), "loss": float(model.stress_), "iterat
 
 
 def peer_python() -> Path:
-    """The interpreter of an environment that has cblearn."""
+    """The interpreter of an environment with cblearn; creates the environment if needed."""
     home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sfumato-bench" / "cblearn"
     python = home / "bin" / "python"
     if not python.exists():
@@ -66,26 +66,26 @@ def peer_python() -> Path:
 
 
 def peer_run(python: Path, orders: RankedLists, d: int, seed: int, true: np.ndarray) -> dict[str, float]:
-    """Seconds, loss, iterations and rho of cblearn; its triplets are made before the clock starts."""
+    """CPU seconds, loss, iterations and rho of cblearn; creating the triplets is not timed."""
     with tempfile.TemporaryDirectory() as folder:
         given, found = Path(folder) / "given.npz", Path(folder) / "found.npy"
         n_objects = orders.n_objects
-        np.savez(given, triplets=orders.triplets(), d=d, seed=seed, n_objects=n_objects, times=TIMES[n_objects])
+        np.savez(given, triplets=orders.triplets(), d=d, seed=seed, n_objects=n_objects, times=REPETITIONS[n_objects])
         done = subprocess.run([python, "-c", PEER, given, found], capture_output=True, text=True, check=True)
         places = np.load(found)
     return {**json.loads(done.stdout.splitlines()[-1]), "rho": recovery(found=places @ places.T, true=true)}
 
 
 def our_run(embedder: Embedder, orders: RankedLists, true: np.ndarray) -> dict[str, float]:
-    """The same for sfumato, compiled before."""
+    """The same for sfumato; compilation is not timed."""
     found = embedder.embed(orders, rng=np.random.default_rng(1))
-    seconds = best_of(TIMES[orders.n_objects], lambda: embedder.embed(orders, rng=np.random.default_rng(1)))
+    seconds = best_of(REPETITIONS[orders.n_objects], lambda: embedder.embed(orders, rng=np.random.default_rng(1)))
     rho = recovery(found=found.gram(), true=true)
     return {"seconds": seconds, "loss": found.loss, "iterations": found.n_iterations, "rho": rho}
 
 
 def best_of(times: int, what: Callable[[], object]) -> float:
-    """The smallest processor seconds that `what` took."""
+    """The CPU seconds of the fastest of several runs of `what`."""
     took = []
     for _ in range(times):
         begun = time.process_time()
@@ -96,7 +96,7 @@ def best_of(times: int, what: Callable[[], object]) -> float:
 
 def gnmds() -> Iterator[Figure]:
     python = peer_python()
-    print("soft labels; x: cblearn's processor seconds over ours, median of the worlds")
+    print("soft labels; x: CPU seconds of cblearn / ours, median over worlds")
     for (n_objects, goal), d in product(GOAL.items(), DIMENSIONS):
         n = 2 * n_objects // 3
         runs: dict[str, list[dict[str, float]]] = {}
@@ -140,7 +140,7 @@ def gradient() -> Iterator[Figure]:
 
 @cache
 def uniform_grid() -> tuple[Cells, float]:
-    """The cells of the uniform grid, and the processor seconds they took."""
+    """The cells of the uniform grid, and the CPU seconds to compute them."""
     begun = time.process_time()
     cells = SimulationGrid().run()
     return cells, time.process_time() - begun
@@ -148,7 +148,7 @@ def uniform_grid() -> tuple[Cells, float]:
 
 def grid() -> Iterator[Figure]:
     cells, seconds = uniform_grid()
-    yield Figure(f"uniform grid, {len(cells)} cells, processor seconds", 60, seconds, at_most=True, unit=" s")
+    yield Figure(f"uniform grid, {len(cells)} cells, CPU seconds", 60, seconds, at_most=True, unit=" s")
     for d, earlier in EARLIER.items():
         soft, hard = _by_kind(cells, d)
         rho = [np.array([cell.rho for cell in each]) for each in (soft, hard)]
@@ -169,7 +169,7 @@ def _correlations(cells: Cells) -> Iterator[Figure]:
         soft, _ = _by_kind(cells, d)
         ratio, needed = np.array([(cell.information_ratio, cell.effective_dimensionality) for cell in soft]).T
         what = f"d = {d}: r(information ratio, effective dimensionality)"
-        yield Figure(what, 0.70, float(np.corrcoef(ratio, needed)[0, 1]), upto=0.82)
+        yield Figure(what, 0.70, float(np.corrcoef(ratio, needed)[0, 1]), up_to=0.82)
 
 
 def _by_kind(cells: Cells, d: int) -> tuple[list, list]:  # type: ignore[type-arg]
@@ -177,7 +177,7 @@ def _by_kind(cells: Cells, d: int) -> tuple[list, list]:  # type: ignore[type-ar
     return soft, hard
 
 
-def grid_full(*, sample_alone: bool, output: Path | None) -> Iterator[Figure]:
+def grid_full(*, sample_only: bool, output: Path | None) -> Iterator[Figure]:
     worlds = FULL.worlds()
     some = np.random.default_rng(0).choice(len(worlds), SAMPLE, replace=False)
     begun = time.perf_counter()
@@ -186,19 +186,19 @@ def grid_full(*, sample_alone: bool, output: Path | None) -> Iterator[Figure]:
         SimulationGrid(n=(n,), k=(k,), d=(d,)).run()
     minutes = (time.perf_counter() - begun) / SAMPLE * len(worlds) / CORES / 60
     print(f"{len(worlds):,} worlds; about {minutes:.1f} min on {CORES} cores, from {SAMPLE} of them", flush=True)
-    if sample_alone:
+    if sample_only:
         yield Figure("grid of all n, k = 3 to 90, estimated minutes", 45, minutes, at_most=True)
         return
-    begun = told_at = time.perf_counter()
+    begun = printed_at = time.perf_counter()
 
-    def tell(done: int, of: int) -> None:
-        nonlocal told_at
+    def print_progress(done: int, of: int) -> None:
+        nonlocal printed_at
         now = time.perf_counter()
-        if now - told_at > 20 or done == of:
-            told_at, left = now, (now - begun) / done * (of - done)
+        if now - printed_at > 20 or done == of:
+            printed_at, left = now, (now - begun) / done * (of - done)
             print(f"  {done:,} of {of:,} worlds, {now - begun:.0f} s, about {left:.0f} s to go", flush=True)
 
-    cells = FULL.run(n_processes=CORES, progress=tell)
+    cells = FULL.run(n_processes=CORES, progress=print_progress)
     if output:
         cells.write(output)
     yield Figure(

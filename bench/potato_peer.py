@@ -1,12 +1,13 @@
-"""How fast Potato takes answers: a peer for our own server, started and driven over HTTP as its own page drives it.
+"""Throughput of Potato, to compare with our server. Starts it and sends the HTTP requests that its page sends.
 
     python bench/potato_peer.py [PROGRAM]
 
-Prints answers a second, latency and server CPU time an answer at 1, 8 and 32 clients, each on a new study (in TMPDIR:
-its disk counts); checks in Potato's files that every acknowledged answer is there. Potato 2.12.1 (GPL, `bench` extra)
-runs as its own program, `potato start`: one process of Flask's threaded server. One submit is what its page does on
-Next (`navigateToNext`, static/annotation.js): `POST /updateinstance` with the whole answer, `POST /annotate` to move
-on, `GET /annotate` for the next page. Left out, in its favour: scripts, autosave of a touched slider, interaction log.
+Prints answers per second, latency and server CPU time per answer at 1, 8 and 32 clients, each with a new study (in
+TMPDIR, whose disk matters), and checks in Potato's files that every acknowledged answer is stored. Potato 2.12.1 (GPL,
+extra `peers`) runs as its own program, `potato start`: one process of Flask's threaded server. One submission is what
+its page does on Next (`navigateToNext`, static/annotation.js): `POST /updateinstance` with the whole answer, `POST
+/annotate` to move on, `GET /annotate` for the next page. Not measured, to its advantage: scripts, autosave of sliders,
+interaction log.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ import numpy as np
 from peer import Measured, Running, ask, free_port, running
 
 PROGRAM = Path(sys.executable).with_name("potato")
-MOST_ANSWERS, MOST_SECONDS, START_SECONDS = 2_000, 30.0, 60.0
+MAX_ANSWERS, MAX_SECONDS, START_SECONDS = 2_000, 30.0, 60.0
 JSON, FORM = "Content-Type: application/json", "Content-Type: application/x-www-form-urlencoded"
 CLASSES = ("negative", "neutral", "positive")
-# `soft_label` is its scheme of sliders that sum to 100. Flow-style YAML, so that lists can be written as JSON.
+# `soft_label` is its scheme of sliders that sum to 100. YAML in flow style, so that lists can be written as JSON.
 CONFIG = """{annotation_task_name: peer, task_dir: ., output_annotation_dir: out, data_files: [items.jsonl],
 item_properties: {id_key: id, text_key: text}, assignment_strategy: fixed_order, require_password: false,
 annotation_schemes: [{annotation_type: soft_label, name: belief, description: How likely is each class, total: 100,
 labels: %s}], user_config: {allow_all_users: false, users: %s}}"""
-# As read in `InMemoryUserState.save` and `_append_history`, user_state_management.py of Potato 2.12.1.
+# From `InMemoryUserState.save` and `_append_history`, user_state_management.py of Potato 2.12.1.
 DURABLE = """a save is acknowledged after fsync of the annotator's whole state (a new file, renamed over the old one)
 and of an appended history; the folder is not fsynced after the rename"""
 
@@ -48,7 +49,7 @@ class Potato:
     folder: Path
 
     def stored(self) -> dict[str, int]:
-        """How many whole answers, summing to 100, the files on disk hold for each annotator."""
+        """Complete answers (with a sum of 100) in the files on disk, per annotator."""
         counts = {}
         for path in (self.folder / "out").glob("*/user_state.json"):
             answers = json.loads(path.read_text())["instance_id_to_label_to_value"].values()
@@ -58,7 +59,7 @@ class Potato:
 
 @contextmanager
 def potato(n_items: int = 500, n_users: int = 32, program: Path = PROGRAM) -> Iterator[Potato]:
-    """A Potato on a free loopback port with a new study, all items for every annotator; at the end both are gone."""
+    """A Potato on a free loopback port with a new study, all items for every annotator; removed at the end."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="potato-peer-") as name:
         folder = Path(name)
@@ -73,7 +74,7 @@ def potato(n_items: int = 500, n_users: int = 32, program: Path = PROGRAM) -> It
 
 @dataclass
 class Client:
-    """One annotator's browser: a cookie, and the item on the page, None when all are answered."""
+    """One annotator's browser: a cookie, and the item on the page (None if all are answered)."""
 
     url: str
     name: str
@@ -84,10 +85,12 @@ class Client:
     saves: list[float] = field(default_factory=list)
 
     async def ask(self, request: str, body: str = "", *headers: str) -> str | None:
-        """The content of the reply; None where it sends us elsewhere; any other status is an error."""
+        """The content of the reply; None for a redirect; any other status is an error."""
         status, head, content = await ask(self.url, request, body, f"Cookie: {self.cookie}", *headers)
         if status not in (200, 302):
-            raise RuntimeError(f"{request} must give 200 or 302, found {head[:80]!r} for {self.name}: {content[:200]}")
+            raise RuntimeError(
+                f"{request}: expected status 200 or 302, found {head[:80]!r} for {self.name}: {content[:200]}"
+            )
         if found := re.search(r"(?i)\nset-cookie: *(session=[^;\r]*)", head):
             self.cookie = found[1]
         return content if status == 200 else None
@@ -96,12 +99,12 @@ class Client:
         await self.ask("POST /auth", f"action=login&email={self.name}&pass=", FORM)
 
     async def load(self) -> None:
-        """Load the page, and read from it which item it shows."""
+        """Load the page and read which item it shows."""
         found = re.search(r'<input id="instance_id"[^>]*value="([^"]+)"', await self.ask("GET /annotate") or "")
         self.item = found[1] if found else None
 
     async def submit(self) -> None:
-        """Save an answer to the item on the page and move on to the next."""
+        """Save an answer to the item on the page and go to the next item."""
         percents = self.rng.multinomial(100, np.full(len(CLASSES), 1 / len(CLASSES)))
         annotations = {f"belief:{name}": str(percent) for name, percent in zip(CLASSES, percents, strict=True)}
         answer = {"instance_id": self.item, "annotations": annotations, "cleared_schemas": [], "span_annotations": []}
@@ -109,7 +112,7 @@ class Client:
         start = time.perf_counter()
         saved = await self.ask("POST /updateinstance", json.dumps(answer), JSON)
         if json.loads(saved or "{}").get("status") != "success":
-            raise RuntimeError(f"a save must be acknowledged with success, found {saved} for {self.name}, {self.item}")
+            raise RuntimeError(f"expected the status success for a save, found {saved} for {self.name}, {self.item}")
         self.saves.append(time.perf_counter() - start)
         move = json.dumps({"action": "next_instance", "instance_id": self.item})
         await self.ask("POST /annotate", move, JSON, "X-Potato-Navigation: 1")
@@ -119,24 +122,24 @@ class Client:
 
 @dataclass(frozen=True)
 class MeasuredSaves(Measured):
-    """`acknowledged` counts answers by annotator, the untimed one included."""
+    """Also the latency of saving; `acknowledged` counts answers per annotator, including the one that is not timed."""
 
-    saves: list[float]  # the part of each latency until the save is acknowledged
+    saves: list[float]  # the part of each latency before the save is acknowledged
     acknowledged: dict[str, int]
 
 
 async def drive(server: Running, n_clients: int, seconds: float) -> MeasuredSaves:
-    """What `n_clients` measure in `seconds`, each its own annotator, answering without a pause.
+    """Latencies of `n_clients` annotators who answer without a pause for `seconds`.
 
-    Before the clock starts everyone gives one answer, as Potato imports on first use; answers under way when time is up
-    are finished and counted.
+    Each first gives one answer that is not timed, because Potato imports modules on first use. Answers in progress when
+    the time is up are completed and counted.
     """
 
     async def submit_all(client: Client) -> None:
-        while client.item and time.perf_counter() - start < most_seconds and len(client.saves) < most_answers:
+        while client.item and time.perf_counter() - start < max_seconds and len(client.saves) < max_answers:
             await client.submit()
 
-    most_answers, most_seconds = MOST_ANSWERS // n_clients, min(seconds, MOST_SECONDS)
+    max_answers, max_seconds = MAX_ANSWERS // n_clients, min(seconds, MAX_SECONDS)
     clients = [Client(server.url, f"annotator{k}", np.random.default_rng(k)) for k in range(n_clients)]
     for step in (Client.log_in, Client.load, Client.submit):
         await asyncio.gather(*map(step, clients))
@@ -157,11 +160,12 @@ def main() -> None:
         assert stored == run.acknowledged, (stored, run.acknowledged)
         save = 1e3 * np.percentile(run.saves, (50, 99))
         print(
-            f"{n_clients:2} clients: {run.a_second:5.1f} answers/s ({len(run.saves)} in {run.seconds:.1f} s);"
-            f" submit p50 {run.ms(50):.0f} ms, p99 {run.ms(99):.0f} ms; save alone {save[0]:.0f}, {save[1]:.0f} ms;"
-            f" server CPU {run.cpu_ms:.1f} ms an answer; all {sum(stored.values())} on disk"
+            f"{n_clients:2} clients: {run.per_second:5.1f} answers/s ({len(run.saves)} in {run.seconds:.1f} s);"
+            f" submission p50 {run.ms(50):.0f} ms, p99 {run.ms(99):.0f} ms;"
+            f" save alone p50 {save[0]:.0f} ms, p99 {save[1]:.0f} ms;"
+            f" server CPU {run.cpu_ms:.1f} ms per answer; all {sum(stored.values())} stored on disk"
         )
-    print(f"durable: {DURABLE}")
+    print(f"durability: {DURABLE}")
 
 
 if __name__ == "__main__":

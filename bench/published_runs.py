@@ -1,10 +1,11 @@
-"""The small protocols on published data: eight targets, the same weights and batches for all of a seed.
+"""Two small training protocols on published data: eight targets, with the same initial weights and batches per seed.
 
-cifar     CIFAR-10H: 7,000 / 3,000 pictures as CIFAR-10S splits them, the small network, 12 epochs, 5 seeds. Optimiser
-          as Uma et al. (2020) and Collins et al. (2022) set it, in one cycle instead of 65 epochs in steps.
-fashion   Fashion-MNIST-H: the first 7,000 / the last 3,000 test pictures, LeNet, 15 epochs of Adam, 6 seeds.
+cifar     CIFAR-10H: 7,000 training and 3,000 test images in the split of CIFAR-10S, the small network, 12 epochs, 5
+          seeds. The optimizer of Uma et al. (2020) and Collins et al. (2022), with a one-cycle schedule instead of 65
+          epochs with steps.
+fashion   Fashion-MNIST-H: the first 7,000 and the last 3,000 test images, LeNet, 15 epochs of Adam, 6 seeds.
 
-Runs are kept in a folder and done once; what `bench/train.py` and `bench/evaluate.py` say of them is about the same.
+The runs are stored in a folder and trained once, so `bench/train.py` and `bench/evaluate.py` describe the same runs.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ TARGETS = ("hard", "majority", "soft", "sampled", "class-level", "smoothing", "s
 
 @dataclass(frozen=True)
 class Protocol:
-    """One data set, and how networks learn from it."""
+    """A data set and the training settings for it."""
 
     name: str
     folder: str
-    """Where people's labels stand."""
+    """The folder of people's labels."""
     pictures: str
     network: str
     seeds: int
@@ -69,18 +70,18 @@ PROTOCOLS = {each.name: each for each in (CIFAR, FASHION)}
 
 @dataclass(frozen=True, eq=False)
 class Published:
-    """The runs of a protocol, with what they learnt from."""
+    """The runs of a protocol, with their training data."""
 
     protocol: Protocol
     runs: Path
     inputs: Path
     labels: Path
     cpu_seconds: float | None
-    """CPU seconds a run, where they were made just now."""
+    """CPU seconds per run, if they were trained now."""
 
 
 def published_runs(name: str, place: Path) -> Published:
-    """The runs of protocol `name` under `place`; those that are missing are made, two at a time."""
+    """The runs of protocol `name` in the folder `place`; missing runs are trained, two at a time."""
     protocol = PROTOCOLS[name]
     place = place / name
     place.mkdir(parents=True, exist_ok=True)
@@ -115,6 +116,6 @@ def _experiment(protocol: Protocol, place: Path, inputs: Path, labels: Path) -> 
 
 
 def _cpu_seconds() -> float:
-    """Of processes that have ended."""
+    """CPU seconds of child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

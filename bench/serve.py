@@ -1,17 +1,17 @@
-"""How much a study server takes: durable answers a second, waiting times, start, memory, size.
+"""Performance of the study server: durable answers per second, latency, start time, memory and installed size.
 
-    python bench/serve.py [submits] [crowd] [syncs] [memory] [install] [--write docs/elicit.md]         (all if none)
+    python bench/serve.py [submits] [crowd] [syncs] [memory] [install] [--write docs/elicit.md]     (default: all)
 
-submits   1, 8 and 32 clients, each answering as fast as it is acknowledged, on SQLite and PostgreSQL, ours and Label
-          Studio in turn. Beside it, in the same run: 200 clients; how many rows this disk commits one by one (what one
-          commit an answer would give); Potato at 32 clients.
-crowd     500 people, one answer every two seconds each, at set times whether or not the last reply has come.
-syncs     syncs of the disk an answer, at 1 and 32 clients. Needs strace.
-memory    start to first page, and the server's memory after 100,000 answers.
-install   what a serving machine installs (no Arrow, no NumPy, no torch), in a fresh environment in which it serves.
+submits   1, 8 and 32 clients, each sending its next answer when the last is acknowledged, on SQLite and PostgreSQL,
+          alternating with Label Studio. In the same run: 200 clients; single-row commits per second on this disk (the
+          limit for one commit per answer); Potato at 32 clients.
+crowd     500 people with one answer every two seconds each, sent on schedule even if the last reply is late.
+syncs     disk syncs per answer, at 1 and 32 clients. Needs strace.
+memory    time from start to the first page, and the server's memory after 100,000 answers.
+install   installed size for a machine that only serves (no Arrow, NumPy or torch), in a new environment that serves.
 
-Everything goes to the loopback. Run it alone: the clients need a core of their own. Needs the extra `peers`; Label
-Studio is installed in an environment of its own.
+All requests are local. Run nothing else at the same time: the clients need one core. Needs the extra `peers`; Label
+Studio is installed in a separate environment.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ from sfumato.server.browser_client import BrowserClient  # noqa: E402
 
 N_CLIENTS, SECONDS = 32, 12
 N_PEOPLE, EVERY_SECONDS, CROWD_SECONDS = 500, 2.0, 30
-N_REMEMBERED = 100_000
+N_STORED = 100_000
 SQLITE, POSTGRESQL = STORES = ("SQLite", "PostgreSQL")
 N_TASKS = 3_000
-"""Of Label Studio: more than it takes in the time."""
+"""Tasks for Label Studio: more than it can store in the time."""
 N_ITEMS = 20_000
 RECORD = {
     "elapsed_ms": 2500,
@@ -67,15 +67,15 @@ ANSWER = {"tokens": {"cat": 7, "dog": 3}, "others": False}
 
 @contextlib.contextmanager
 def served(store: str | None = None) -> Iterator[StudyServer]:
-    """A server with room for more answers than we send."""
+    """A server for a study that needs more answers than we send."""
     with tempfile.TemporaryDirectory(prefix="sfumato-bench-") as folder:
         study = write_texts_study(Path(folder), N_ITEMS, answers_per_item=1000, batch_size=10_000)
         with StudyServer(study, store=store, python=sys.executable) as server:
             yield server
 
 
-async def arrived(url: str) -> tuple[BrowserClient, dict[str, object]]:
-    """Somebody at their first trial."""
+async def new_participant(url: str) -> tuple[BrowserClient, dict[str, object]]:
+    """A new participant at the first trial."""
     visitor = BrowserClient(url)
     await visitor.join()
     return visitor, await visitor.step("instructions")
@@ -83,7 +83,7 @@ async def arrived(url: str) -> tuple[BrowserClient, dict[str, object]]:
 
 async def closed_loop(url: str, n_clients: int, n_answers: int | None = None, seconds: float = np.inf) -> Measured:
     """Each client sends its next answer as soon as the last is acknowledged."""
-    people = [await arrived(url) for _ in range(n_clients)]
+    people = [await new_participant(url) for _ in range(n_clients)]
     latencies: list[float] = []
     begun = time.perf_counter()
 
@@ -102,8 +102,8 @@ async def closed_loop(url: str, n_clients: int, n_answers: int | None = None, se
     return Measured(taken, latencies, 0.0)
 
 
-def commits_a_second(seconds: float = 3.0) -> float:
-    """Rows that this disk commits one by one, as durably as we do."""
+def commits_per_second(seconds: float = 3.0) -> float:
+    """Single-row commits per second on this disk, with the durability settings of our store."""
     with tempfile.TemporaryDirectory(prefix="sfumato-bench-") as folder:
         connection = sqlite3.connect(Path(folder) / "floor.sqlite", isolation_level=None)
         connection.execute("PRAGMA journal_mode = WAL")
@@ -118,7 +118,7 @@ def commits_a_second(seconds: float = 3.0) -> float:
 
 
 def submits() -> list[list[str]]:
-    """Ours and Label Studio's at each number of clients, on each database; then what only ours is held to."""
+    """Our server and Label Studio for each number of clients and each database; then our requirements."""
     ours: dict[tuple[str, int], Measured] = {}
     theirs: dict[tuple[str, int], Measured] = {}
     rows = []
@@ -129,28 +129,36 @@ def submits() -> list[list[str]]:
                 ours[key] = _ours(postgres.new_database() if store == POSTGRESQL else None, n_clients)
                 theirs[key] = _label_studio(postgres.new_database() if store == POSTGRESQL else None, n_clients)
                 rows += [
-                    [f"{store}, {_people(n_clients)}", _said(ours[key]), ""],
-                    ["... Label Studio", _said(theirs[key]), ""],
-                    ["... ratio", f"{ours[key].a_second / theirs[key].a_second:,.0f}x", ""],
+                    [f"{store}, {_clients(n_clients)}", _summary(ours[key]), ""],
+                    ["... Label Studio", _summary(theirs[key]), ""],
+                    ["... ratio", f"{ours[key].per_second / theirs[key].per_second:,.0f}x", ""],
                 ]
         crowd = _ours(None, 200)
-    all_at_once = ours[SQLITE, N_CLIENTS]
-    best = max(theirs[store, N_CLIENTS].a_second for store in STORES)
-    floor = commits_a_second()
+    on_sqlite = ours[SQLITE, N_CLIENTS]
+    best = max(theirs[store, N_CLIENTS].per_second for store in STORES)
+    floor = commits_per_second()
     with potato(n_items=2000, n_users=N_CLIENTS) as peer:
         other = asyncio.run(drive_potato(peer.running, N_CLIENTS, 15))
     return [
         *rows,
-        ["32 clients on SQLite to Label Studio's best", f"{all_at_once.a_second / best:,.0f}x", ">= 60x (goal 115x)"],
-        ["... answers a second", f"{all_at_once.a_second:,.0f}", ">= 1,500 (goal 3,000)"],
-        ["... p99", f"{all_at_once.ms(99):.1f} ms", "<= 50 ms (goal 20)"],
-        ["... CPU of the server an answer", f"{all_at_once.cpu_ms:.2f} ms", "<= 2 ms (goal 0.5)"],
-        ["... to one commit an answer on this disk", f"{all_at_once.a_second / floor:.1f}x of {floor:,.0f}/s", ""],
-        ["... to Potato 2.12", f"{all_at_once.a_second / other.a_second:,.0f}x of {_said(other)}", ""],
+        [
+            "SQLite, 32 clients, compared with Label Studio's best",
+            f"{on_sqlite.per_second / best:,.0f}x",
+            ">= 60x (goal 115x)",
+        ],
+        ["... answers per second", f"{on_sqlite.per_second:,.0f}", ">= 1,500 (goal 3,000)"],
+        ["... p99", f"{on_sqlite.ms(99):.1f} ms", "<= 50 ms (goal 20)"],
+        ["... server CPU per answer", f"{on_sqlite.cpu_ms:.2f} ms", "<= 2 ms (goal 0.5)"],
+        [
+            "... compared with one commit per answer on this disk",
+            f"{on_sqlite.per_second / floor:.1f}x of {floor:,.0f}/s",
+            "",
+        ],
+        ["... compared with Potato 2.12", f"{on_sqlite.per_second / other.per_second:,.0f}x of {_summary(other)}", ""],
         ["200 clients, p99", f"{crowd.ms(99):.1f} ms", "<= 150 ms (goal 75)"],
         [
-            "32 clients on PostgreSQL, answers a second",
-            f"{ours[POSTGRESQL, N_CLIENTS].a_second:,.0f}",
+            "PostgreSQL, 32 clients, answers per second",
+            f"{ours[POSTGRESQL, N_CLIENTS].per_second:,.0f}",
             ">= 800 (goal 2,500)",
         ],
     ]
@@ -169,45 +177,45 @@ def _label_studio(database: str | None, n_clients: int) -> Measured:
         return asyncio.run(drive_label_studio(peer, n_clients, SECONDS))
 
 
-def _people(n_clients: int) -> str:
+def _clients(n_clients: int) -> str:
     return f"{n_clients} client{'s' if n_clients > 1 else ''}"
 
 
-def _said(measured: Measured) -> str:
+def _summary(measured: Measured) -> str:
     return (
-        f"{measured.a_second:,.{0 if measured.a_second > 100 else 1}f}/s, p99 {measured.ms(99):,.1f} ms, "
-        f"{measured.cpu_ms:.2f} ms of CPU an answer"
+        f"{measured.per_second:,.{0 if measured.per_second > 100 else 1}f}/s, p99 {measured.ms(99):,.1f} ms, "
+        f"{measured.cpu_ms:.2f} ms of CPU per answer"
     )
 
 
 def syncs() -> list[list[str]]:
-    """Syncs an answer, counted by strace, which slows the server: only their number counts."""
+    """Syncs per answer, counted by strace. strace slows the server, so times are not measured."""
     rows = []
-    for n_clients, asked in ((1, "<= 1"), (N_CLIENTS, "<= 0.2 (goal 0.1)")):
+    for n_clients, required in ((1, "<= 1"), (N_CLIENTS, "<= 0.2 (goal 0.1)")):
         with served() as server, tempfile.NamedTemporaryFile("r") as counted:
             command = ["strace", "-f", "-c", "-e", "trace=fdatasync,fsync", "-o", counted.name, "-p", str(server.pid)]
             with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as strace:
                 assert strace.stderr is not None
-                strace.stderr.readline()  # It says that it has attached.
+                strace.stderr.readline()  # Printed when strace has attached.
                 load = uvloop.run(closed_loop(server.url, n_clients, seconds=SECONDS))
                 strace.send_signal(signal.SIGINT)
             calls = [line.split() for line in counted.read().splitlines()]
         n = sum(int(line[3]) for line in calls if line and line[-1] in ("fdatasync", "fsync"))
-        rows.append([f"syncs an answer, {_people(n_clients)}", f"{n / len(load.latencies):.2f}", asked])
+        rows.append([f"syncs per answer, {_clients(n_clients)}", f"{n / len(load.latencies):.2f}", required])
     return rows
 
 
 def crowd() -> list[list[str]]:
     async def answer(people: People) -> Waits:
         await people.arrive(N_PEOPLE)
-        return await people.answer(asked, CROWD_SECONDS)
+        return await people.answer(per_second, CROWD_SECONDS)
 
-    asked = N_PEOPLE / EVERY_SECONDS
+    per_second = N_PEOPLE / EVERY_SECONDS
     with served() as server:
         load = uvloop.run(answer(People(server.url)))
     return [
         [
-            f"500 people, an answer every 2 s ({asked:.0f}/s), p50 / p99",
+            f"500 people, one answer every 2 s ({per_second:.0f}/s), p50 / p99",
             f"{load.ms(50):.1f} / {load.ms(99):.1f} ms",
             "p99 < 50 ms",
         ]
@@ -223,10 +231,10 @@ def memory() -> list[list[str]]:
             starts[-1] += uvloop.run(first_page(server.url))
             server.kill()
         server.start()
-        uvloop.run(closed_loop(server.url, N_CLIENTS, n_answers=N_REMEMBERED))
+        uvloop.run(closed_loop(server.url, N_CLIENTS, n_answers=N_STORED))
         used = memory_mb(server.pid)
     return [
-        ["start of a known study to its first page (median of 3)", f"{np.median(starts):.2f} s", "<= 2 s"],
+        ["start of an existing study until its first page (median of 3)", f"{np.median(starts):.2f} s", "<= 2 s"],
         ["memory after 100,000 answers", f"{used:.0f} MB", "<= 150 MB"],
     ]
 
@@ -249,7 +257,7 @@ def install() -> list[list[str]]:
         subprocess.run([*pip, "--no-deps", ROOT], check=True)
         used = sum(file.lstat().st_size for file in (place / "lib").rglob("*") if not file.is_dir()) / 1e6
         study = write_texts_study(Path(folder) / "study", 10)
-        # It must be able to serve: a page and an answer from that environment.
+        # The environment must be able to serve a page and store an answer.
         with StudyServer(study, program=("-m", "sfumato"), python=place / "bin" / "python") as server:
             load = uvloop.run(closed_loop(server.url, 1, n_answers=1))
     assert len(load.latencies) == 1
@@ -271,7 +279,7 @@ def main() -> None:
         for row in found:
             print(f"{row[0]:58} {row[1]:28} {row[2]}", flush=True)
     if options.write:
-        write(options.write, "serve", markdown(["what", "measured", "held to"], rows))
+        write(options.write, "serve", markdown(["measurement", "value", "required"], rows))
 
 
 if __name__ == "__main__":

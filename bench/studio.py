@@ -1,13 +1,13 @@
-"""What the researcher's page costs: a refresh of its figures, and what it takes from the people who answer.
+"""Cost of the dashboard: time to update its figures, and its effect on people who are answering.
 
-    python bench/studio.py [refresh] [submits] [--items 10000] [--answers 100000]           (both if none is named)
+    python bench/studio.py [refresh] [submits] [--items 10000] [--answers 100000]           (default: both)
 
-refresh   a store of so many items and answers: seconds of a core for the first look, for every next one (with a
-          hundred answers more), and for what people say (agreement, doubt, disputes).
-submits   32 clients that answer as fast as they are acknowledged, without the page and with it open: answers a second,
-          and how long 50% and 99% of them wait. Three rounds of each, in turn.
+refresh   CPU time for the first update, for the next ones, and for agreement, uncertainty and disputed items, in a
+          store with the given numbers of items and answers.
+submits   32 clients that each send the next answer when the last is acknowledged, with the dashboard closed and open:
+          answers per second, and the median and 99th percentile of the latency. Three alternating rounds.
 
-Run it alone: the clients need a core of their own. Needs the extra `bench`.
+Run nothing else at the same time: the clients need one core. Needs the extra `bench`.
 """
 
 from __future__ import annotations
@@ -44,56 +44,56 @@ def filled(folder: Path, n_items: int, n_answers: int) -> Path:
 
 
 def refresh(study: Path) -> None:
-    """Seconds of a core for each part."""
+    """Print the CPU time of each part."""
     with open_site(read_study(study)) as site:
-        books = site.dashboard.feed.cache
+        cache = site.dashboard.feed.cache
 
         def seconds(name: str) -> None:
-            books._due_at = {"opinions": np.inf}
+            cache._due_at = {"opinions": np.inf}
             begun = time.thread_time()
-            books.figures()
-            print(f"{name:<40} {1000 * (time.thread_time() - begun):8.1f} ms of a core")
+            cache.figures()
+            print(f"{name:<40} {1000 * (time.thread_time() - begun):8.1f} ms of CPU")
 
-        seconds("first look")
+        seconds("first update")
         for _ in range(3):
-            seconds("next look")
+            seconds("next update")
         for _ in range(2):
             begun, before = time.perf_counter(), time.process_time()
-            books._update_agreement(sum(each.n_answers for each in books._counts.annotators.values()))
-            taken = f"{time.process_time() - before:.2f} s of a core, {time.perf_counter() - begun:.2f} s"
-            print(f"{'what people say':<40} {taken}")
-        print(f"{'the page, all parts':<40} {sum(map(len, books._sections.values())):,} bytes")
+            cache._update_agreement(sum(each.n_answers for each in cache._counts.annotators.values()))
+            taken = f"{time.process_time() - before:.2f} s of CPU, {time.perf_counter() - begun:.2f} s in total"
+            print(f"{'agreement, uncertainty, disputed items':<40} {taken}")
+        print(f"{'size of all sections':<40} {sum(map(len, cache._sections.values())):,} bytes")
 
 
 def submits(study: Path) -> None:
-    """Answers a second and waiting times, without the page and with it."""
+    """Print answers per second and latencies, with the dashboard closed and open."""
     with StudyServer(study, python=sys.executable) as server:
         for _ in range(ROUNDS):
             for is_open in (False, True):
-                looking = threading.Event()
-                page = threading.Thread(target=_look, args=(server, looking), daemon=True)
+                closed = threading.Event()
+                viewer = threading.Thread(target=_watch, args=(server, closed), daemon=True)
                 if is_open:
-                    page.start()
+                    viewer.start()
                 load = asyncio.run(closed_loop(server.url, N_CLIENTS, seconds=SECONDS))
-                looking.set()
+                closed.set()
                 if is_open:
-                    page.join()
-                print(_told("page open" if is_open else "no page", load))
+                    viewer.join()
+                print(_summary("dashboard open" if is_open else "dashboard closed", load))
 
 
-def _look(server: StudyServer, ended: threading.Event) -> None:
-    """Keep the page's stream open until told to stop."""
+def _watch(server: StudyServer, closed: threading.Event) -> None:
+    """Read the dashboard's event stream until `closed` is set."""
     link = re.findall(r"works once: (\S+)", server.log.read_text())[-1]
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     n_bytes = len(opener.open(link).read())
     with opener.open(f"{server.url}/studio/events") as stream:
-        while not ended.is_set():
+        while not closed.is_set():
             n_bytes += len(stream.readline())
-    print(f"  (the page was sent {n_bytes:,} bytes)")
+    print(f"  (the dashboard received {n_bytes:,} bytes)")
 
 
-def _told(name: str, load: Measured) -> str:
-    return f"{name:<12} {load.a_second:8,.0f}/s   50% {load.ms(50):6.1f} ms   99% {load.ms(99):6.1f} ms"
+def _summary(name: str, load: Measured) -> str:
+    return f"{name:<17} {load.per_second:8,.0f}/s   p50 {load.ms(50):6.1f} ms   p99 {load.ms(99):6.1f} ms"
 
 
 if __name__ == "__main__":
@@ -101,9 +101,9 @@ if __name__ == "__main__":
     parser.add_argument("what", nargs="*", choices=["refresh", "submits", []], default=[])
     parser.add_argument("--items", type=int, default=10_000)
     parser.add_argument("--answers", type=int, default=100_000)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sfumato-bench-") as place:
-        study_folder = filled(Path(place) / "study", asked.items, asked.answers)
+        study_folder = filled(Path(place) / "study", options.items, options.answers)
         for name, measure in (("refresh", refresh), ("submits", submits)):
-            if not asked.what or name in asked.what:
+            if not options.what or name in options.what:
                 measure(study_folder)

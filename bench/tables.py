@@ -1,9 +1,9 @@
-"""How fast tables of ten million rows are read and checked, and within how much memory.
+"""Time and memory to read and check tables of ten million rows.
 
     python bench/tables.py [N]
 
-Writes each table once, then reads it in a fresh process and prints seconds, peak memory, and the ratio to pyarrow
-reading the same Parquet file without any check. Held to: seconds, within 2 GB.
+Writes each table once, then reads it in a new process and prints seconds, peak memory, and the ratio to pyarrow
+reading the same Parquet file without checks. Required: less than 2 GB.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import re, time
 start = time.perf_counter()
 {statement}
 seconds = time.perf_counter() - start
-# The high-water mark of this process alone: ru_maxrss would start at that of the parent.
+# The peak memory of this process only: ru_maxrss would include that of the parent.
 print(seconds, int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) / 1000)
 """
 
@@ -94,7 +94,7 @@ def main() -> None:
             bare, _ = measured(f"import pyarrow.parquet as pq; table = pq.read_table({str(path)!r})")
             verdict = "ok" if memory <= LIMIT_MB * n / 1e7 or (n < 1e7 and memory < LIMIT_MB) else "MISSED"
             print(
-                f"{name:14} {n:,} rows: {ours:5.1f} s, {memory:6.0f} MB of {LIMIT_MB} ({verdict});"
+                f"{name:14} {n:,} rows: {ours:5.1f} s, {memory:6.0f} MB of the allowed {LIMIT_MB} MB ({verdict});"
                 f" {ours / bare:4.1f} x the time of reading without checks; file {path.stat().st_size / 1e6:.0f} MB"
             )
 

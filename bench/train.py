@@ -45,9 +45,9 @@ from sfumato.training.training_loop import TrainingLoop
 from sfumato.training.training_set import TrainingSet
 
 RUNS = Path(os.environ.get("SFUMATO_BENCH_RUNS", "bench-runs"))
-"""Where runs are kept."""
-N_PICTURES, ROUNDS, EPOCHS, SEEDS = 2131, 5, 5, 6
-ASKED = {"simple-ffn": 3.4, "deeper-ffn": 2.7, "lenet": 2.8}
+"""The folder of the runs."""
+N_IMAGES, ROUNDS, EPOCHS, SEEDS = 2131, 5, 5, 6
+REQUIRED = {"simple-ffn": 3.4, "deeper-ffn": 2.7, "lenet": 2.8}
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +57,10 @@ class Data:
     images: np.ndarray
     training_set: TrainingSet
     train: np.ndarray
-    tested: np.ndarray
+    test: np.ndarray
 
     def run_group(
-        self, network: str, recipe: Recipe, seed: int, targets: Sequence[str] = TARGETS, *, with_tested: bool = True
+        self, network: str, recipe: Recipe, seed: int, targets: Sequence[str] = TARGETS, *, with_test: bool = True
     ) -> RunGroup:
         training_set = self.training_set.take(self.train)
         scale = PixelScale.of(self.images[self.train])
@@ -73,12 +73,12 @@ class Data:
             scale.applied(self.images[self.train]),
             recipe,
             seed,
-            test_images=scale.applied(self.images[self.tested]) if with_tested else None,
+            test_images=scale.applied(self.images[self.test]) if with_test else None,
         )
 
 
 def fashion_mnist_h(n_train: int) -> Data:
-    """The first pictures of the test set to learn from, 914 others to predict."""
+    """The first `n_train` images of the test set for training, 914 others for prediction."""
     images = np.load(DATA / "fashion-mnist" / "test.npz")["images"]
     with np.load(DATA / "fashion-mnist-h" / "counts.npz") as file:
         counts, original = file["counts"].astype(float), file["labels"].astype(np.int64)
@@ -89,17 +89,17 @@ def fashion_mnist_h(n_train: int) -> Data:
     return Data(images, training_set, np.arange(n_train), np.arange(7000, 7914))
 
 
-# --- how much faster ---
+# --- speed ---
 
 
 def stacked_group(network: str) -> RunGroup:
     targets = [name for name in TARGETS if name != "sampled"] + ["uniform"]
     recipe = Recipe(epochs=EPOCHS, dynamics="none")
-    return fashion_mnist_h(N_PICTURES).run_group(network, recipe, 0, targets, with_tested=False)
+    return fashion_mnist_h(N_IMAGES).run_group(network, recipe, 0, targets, with_test=False)
 
 
-def as_everybody_writes_it(network: nn.Module) -> nn.Module:
-    """The same function and weights: channels first, ReLU before pooling."""
+def in_usual_layout(network: nn.Module) -> nn.Module:
+    """The same network and weights with channels first and ReLU before pooling, as it is usually written."""
     layers = list(network.children())
     for i, layer in enumerate(layers[:-1]):
         if isinstance(layer, nn.MaxPool2d) and isinstance(layers[i + 1], nn.ReLU):
@@ -107,12 +107,12 @@ def as_everybody_writes_it(network: nn.Module) -> nn.Module:
     return nn.Sequential(*layers).to(memory_format=torch.contiguous_format)
 
 
-def train_apart(run_group: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
-    """Each network by itself, in the loop that everybody writes."""
+def train_separately(run_group: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
+    """Train each network separately, with the usual DataLoader loop."""
     trained = []
     pictures = run_group.pictures.contiguous()
     for labels in run_group.labels:
-        network = as_everybody_writes_it(run_group.new_network())
+        network = in_usual_layout(run_group.new_network())
         optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
         network.train()
         for epoch in range(epochs):
@@ -126,65 +126,68 @@ def train_apart(run_group: RunGroup, epochs: int) -> list[dict[str, torch.Tensor
 
 
 def train_stacked(run_group: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
-    """The same by all of them together."""
+    """Train all networks together, stacked."""
     training = TrainingLoop(run_group)
     for _ in range(epochs):
         training.advance()
     return [run.best for run in training.runs if run.best is not None]
 
 
-def timed(train: Callable[[RunGroup, int], list[dict[str, torch.Tensor]]], network: str, turn: Connection) -> None:
+def timed(
+    train: Callable[[RunGroup, int], list[dict[str, torch.Tensor]]], network: str, connection: Connection
+) -> None:
     """Runs in its own process: trains on request, sends the CPU seconds, and at the end the weights after one epoch."""
     torch.set_num_threads(1)
     run_group = stacked_group(network)
     first = [{name: tensor.numpy() for name, tensor in state.items()} for state in train(run_group, 1)]
-    while turn.recv():
+    while connection.recv():
         begun = time.thread_time()
         train(run_group, EPOCHS)
-        turn.send(time.thread_time() - begun)
-    turn.send(first)
+        connection.send(time.thread_time() - begun)
+    connection.send(first)
 
 
 def stacked() -> list[list[str]]:
     """The ratio of CPU seconds, and the largest difference of the weights from separate training."""
     context = get_context("spawn")
     rows = []
-    for network, asked in ASKED.items():
+    for network, required in REQUIRED.items():
         seconds: dict[str, list[float]] = {}
-        turns = {}
-        for name, train in (("apart", train_apart), ("stacked", train_stacked)):
-            turns[name], theirs = context.Pipe()
+        connections = {}
+        for name, train in (("separate", train_separately), ("stacked", train_stacked)):
+            connections[name], theirs = context.Pipe()
             context.Process(target=timed, args=(train, network, theirs), daemon=True).start()
         for _ in range(ROUNDS):
-            for name, turn in turns.items():
-                turn.send(True)
-                seconds.setdefault(name, []).append(turn.recv())
+            for name, connection in connections.items():
+                connection.send(True)
+                seconds.setdefault(name, []).append(connection.recv())
         weights = []
-        for turn in turns.values():
-            turn.send(False)
-            weights.append(turn.recv())
+        for connection in connections.values():
+            connection.send(False)
+            weights.append(connection.recv())
         off = [max(np.abs(one[name] - other[name]).max() for name in one) for one, other in zip(*weights, strict=True)]
-        alone, together = (float(np.median(seconds[name])) for name in ("apart", "stacked"))
+        alone, together = (float(np.median(seconds[name])) for name in ("separate", "stacked"))
         rows.append(
             [
                 f"8 x {network}, {EPOCHS} epochs: stacked against DataLoader",
-                f"{alone / together:.2f}x ({alone:.2f} to {together:.2f} CPU-s); weights after an epoch apart by "
-                f"{max(off):.1e} at most, {np.median(off):.1e} in the middle",
-                f">= {asked}x, 1e-5",
+                f"{alone / together:.2f}x ({alone:.2f} to {together:.2f} CPU-s); weights after one epoch differ by "
+                f"{max(off):.1e} at most, {np.median(off):.1e} at the median",
+                f">= {required}x, 1e-5",
             ]
         )
     return rows
 
 
 def protocol() -> list[list[str]]:
-    """CPU minutes for all of it."""
+    """CPU minutes of the whole protocol."""
     recipe = Recipe(epochs=100, predictions_each_epoch=True)
-    jobs = [(network, recipe, seed) for network in reversed(ASKED) for seed in range(SEEDS)]
+    jobs = [(network, recipe, seed) for network in reversed(REQUIRED) for seed in range(SEEDS)]
     outcomes = in_two_processes(jobs)
     minutes = sum(outcome.cpu_seconds for outcome in outcomes) / 60
     n_models = sum(len(outcome.probs) for outcome in outcomes)
     by_network = {
-        name: sum(o.cpu_seconds for o, job in zip(outcomes, jobs, strict=True) if job[0] == name) / 60 for name in ASKED
+        name: sum(o.cpu_seconds for o, job in zip(outcomes, jobs, strict=True) if job[0] == name) / 60
+        for name in REQUIRED
     }
     parts = ", ".join(f"{name} {value:.1f}" for name, value in by_network.items())
     return [
@@ -196,21 +199,21 @@ def protocol() -> list[list[str]]:
     ]
 
 
-# --- what doubt is worth ---
+# --- the effect of soft labels ---
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What the networks of one seed predict, and what it took."""
+    """The predictions of the networks of one seed, and the CPU time of the training."""
 
     probs: np.ndarray
     cpu_seconds: float
 
 
-def carried_out(job: tuple[str, Recipe, int]) -> Outcome:
+def run_job(job: tuple[str, Recipe, int]) -> Outcome:
     torch.set_num_threads(1)
     network, recipe, seed = job
-    data = fashion_mnist_h(N_PICTURES)
+    data = fashion_mnist_h(N_IMAGES)
     begun = time.process_time()
     training = TrainingLoop(data.run_group(network, recipe, seed))
     while not training.finished:
@@ -220,11 +223,11 @@ def carried_out(job: tuple[str, Recipe, int]) -> Outcome:
 
 def in_two_processes(jobs: Sequence[tuple[str, Recipe, int]]) -> list[Outcome]:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        return list(pool.map(carried_out, jobs, chunksize=1))
+        return list(pool.map(run_job, jobs, chunksize=1))
 
 
-def worth(name: str) -> list[list[str]]:
-    """Every target against hard, paired by seed: the difference in cross-entropy with its t interval."""
+def target_rows(name: str) -> list[list[str]]:
+    """Every target compared with hard, paired by seed: the difference in cross-entropy with its t interval."""
     published = published_runs(name, RUNS)
     people = SoftLabels.read(published.labels)
     original = dict(zip(*(np.load(published.inputs)[key].tolist() for key in ("items", "labels")), strict=True))
@@ -246,28 +249,28 @@ def worth(name: str) -> list[list[str]]:
         gain = np.array([losses["hard"][seed] - loss for seed, loss in losses[target].items()])
         half = stats.t.ppf(0.975, len(gain) - 1) * gain.std(ddof=1) / np.sqrt(len(gain))
         better = "" if target == "hard" else f"{gain.mean():+.3f} ± {half:.3f}"
-        asked = ">= .10, clear of 0" if target == "soft" else ""
+        required = ">= 0.10, interval above 0" if target == "soft" else ""
         loss = np.mean(list(losses[target].values()))
-        rows.append([target, f"{np.mean(right[target]):.3f}", f"{loss:.3f}", better, asked])
+        rows.append([target, f"{np.mean(right[target]):.3f}", f"{loss:.3f}", better, required])
     if published.cpu_seconds is not None:
-        print(f"{name}: {published.cpu_seconds:.1f} CPU-s a run, two at once")
+        print(f"{name}: {published.cpu_seconds:.1f} CPU-s per run, two at a time")
     return rows
 
 
 def cifar() -> list[list[str]]:
-    return worth("cifar")
+    return target_rows("cifar")
 
 
 def fashion() -> list[list[str]]:
-    return worth("fashion")
+    return target_rows("fashion")
 
 
 PARTS = {"stacked": stacked, "protocol": protocol, "cifar": cifar, "fashion": fashion}
 HEADS = {
-    "stacked": ["what", "measured", "held to"],
-    "protocol": ["what", "measured", "held to"],
-    "cifar": ["target", "accuracy", "cross-entropy", "better than hard by (95% over seeds)", "held to"],
-    "fashion": ["target", "accuracy", "cross-entropy", "better than hard by (95% over seeds)", "held to"],
+    "stacked": ["what", "measured", "required"],
+    "protocol": ["what", "measured", "required"],
+    "cifar": ["target", "accuracy", "cross-entropy", "improvement over hard (95% CI over seeds)", "required"],
+    "fashion": ["target", "accuracy", "cross-entropy", "improvement over hard (95% CI over seeds)", "required"],
 }
 
 

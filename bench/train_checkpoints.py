@@ -1,9 +1,9 @@
-"""What checkpoints cost: LeNets trained with and without them, an epoch of each in turns.
+"""Overhead of checkpoints: LeNets trained with and without them, in alternating epochs.
 
     python bench/train_checkpoints.py [SECONDS]
 
-Prints the ratio of the CPU seconds of one thread, and the share that copying and saving alone took: 8 LeNets side by
-side on 2,131 images of 28 px, batches of 64, dynamics noted. Both come to the same weights (checked).
+Prints the ratio of CPU seconds on one thread, and the share for copying and saving: 8 stacked LeNets on 2,131 images of
+28 px, batches of 64, with training dynamics. Both trainings must give the same weights.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from sfumato.training.targets import SoftTarget
 from sfumato.training.training_loop import TrainingLoop
 from sfumato.training.training_set import TrainingSet
 
-N_MEMBERS, N_ITEMS, SIZE, N_CLASSES = 8, 2131, 28, 10
-ALLOWED = 0.03
+N_NETWORKS, N_ITEMS, SIZE, N_CLASSES = 8, 2131, 28, 10
+LARGEST_SHARE = 0.03
 
 T = TypeVar("T")
 
@@ -42,21 +42,21 @@ class Overhead:
     """The time of a training with checkpoints, compared with one without."""
 
     ratio: float
-    """Of the CPU seconds of the one and the other; on a machine with others on it, right to a few hundredths."""
+    """CPU seconds with checkpoints / without; varies by a few hundredths on a busy machine."""
     share: float
-    """Of the CPU seconds, that went into copying and saving: the same, but for what others do to the clock."""
+    """Share of the CPU seconds spent on copying and saving; less affected by other processes than the ratio."""
     n_saves: int
     seconds: float
-    """CPU seconds without."""
+    """CPU seconds without checkpoints."""
 
 
 def lenets(epochs: int) -> RunGroup:
-    """Eight LeNets, and images of noise: what they show does not matter to the clock."""
+    """Eight LeNets and random images, because the content does not affect the time."""
     rng = np.random.default_rng(0)
     people = rng.dirichlet(np.ones(N_CLASSES), N_ITEMS)
     training_set = TrainingSet(tuple(map(str, range(N_ITEMS))), tuple("abcdefghij"), people=people)
     pictures = torch.from_numpy(rng.normal(size=(N_ITEMS, 1, SIZE, SIZE)).astype(np.float32))
-    names = tuple(f"soft-{g}" for g in range(N_MEMBERS))
+    names = tuple(f"soft-{g}" for g in range(N_NETWORKS))
     labels = tuple(SoftTarget().labels(training_set, rng) for _ in names)
     return RunGroup(
         names, LeNet(), labels, training_set, pictures, Recipe(epochs=epochs), seed=0, test_images=pictures[:500]
@@ -64,7 +64,7 @@ def lenets(epochs: int) -> RunGroup:
 
 
 def checkpoint_overhead(seconds: float = 30.0) -> Overhead:
-    """What checkpoints cost a training of about so many CPU seconds, at one thread."""
+    """The overhead in a training of about this many CPU seconds, on one thread."""
     torch.set_num_threads(1)
     run_group = lenets(_epochs_in(seconds))
     plain, without, spent = TrainingLoop(run_group), Clock(), Clock()
@@ -73,7 +73,7 @@ def checkpoint_overhead(seconds: float = 30.0) -> Overhead:
         without.time(plain.advance)
 
     fingerprint = Fingerprint.now(settings="bench", data="noise", device=run_group.device)
-    # The other training takes half of the time that passes, so twice as much must pass between two saves.
+    # The training without checkpoints takes half of the time, so the intervals between saves are doubled.
     with (
         tempfile.TemporaryDirectory() as folder,
         mock.patch.object(resumable_run, "KEEPING", 2 * resumable_run.KEEPING),
@@ -99,7 +99,7 @@ def checkpoint_overhead(seconds: float = 30.0) -> Overhead:
 
 
 class Clock:
-    """CPU seconds spent in calls, and how many of each there were."""
+    """CPU seconds spent in calls, and the number of calls by function."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -128,9 +128,9 @@ def main() -> int:
     found = checkpoint_overhead(float(sys.argv[1]) if len(sys.argv) > 1 else 30.0)
     print(
         f"checkpoints: {found.n_saves} saves in {found.seconds:.0f} CPU seconds took {found.share:.1%} of them "
-        f"(at most {ALLOWED:.0%}); ratio with / without {found.ratio:.3f}"
+        f"(at most {LARGEST_SHARE:.0%}); ratio with / without {found.ratio:.3f}"
     )
-    return 0 if found.share <= ALLOWED else 1
+    return 0 if found.share <= LARGEST_SHARE else 1
 
 
 if __name__ == "__main__":

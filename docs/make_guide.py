@@ -1,9 +1,9 @@
-"""The guide's pictures, what its commands print and how long they take, from one walk through it in a real Chromium.
+"""Runs the commands of docs/guide.md, with simulated participants in Chromium, and updates the page.
 
     python docs/make_guide.py
 
-Writes images/guide-*.png, and into guide.md the output of each command and the table of seconds. Needs the extras
-`serve` and `test`, and Chromium; the seconds mean something on a machine that has nothing else to do.
+Writes the screenshots images/guide-*.png and, in guide.md, the output of each command and the table of times. Needs the
+extras `serve` and `test`, and Chromium. Run nothing else at the same time, because times are measured.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DOCS = Path(__file__).parent
 for each in ("tests/support", "bench", "docs"):
     sys.path.insert(0, str(DOCS.parent / each))
 
-from make_images import kept  # noqa: E402
+from make_images import save_image  # noqa: E402
 from pilot import GUIDE, SESSION, Pilot, as_process, typed_in  # noqa: E402
 
 import pages  # noqa: E402
@@ -32,19 +32,19 @@ import pages  # noqa: E402
 SCALE = 1.5
 SIZE = {"width": 900, "height": 566}
 TRIAL_HEIGHT = 400
-WAY_IN = ("consent", "instructions", "comprehension", "feedback")
+FIRST_PAGES = ("consent", "instructions", "comprehension", "feedback")
 GAP = 24
-MOST_COLOURS = 256
-BEHIND = "#cfcbc0"
+MAX_COLORS = 256
+BACKGROUND = "#cfcbc0"
 
 
-class Album:
-    """Pictures of the pages that the walk shows."""
+class Screenshots:
+    """Screenshots of the pages that the pilot shows."""
 
     def __init__(self) -> None:
         self.taken: dict[str, bytes] = {}
 
-    def look(self, page: Page, name: str) -> None:
+    def take(self, page: Page, name: str) -> None:
         if name != "studio":
             if name in ("feedback", "trial"):
                 page.locator("#saved").get_by_text("All answers saved").wait_for()
@@ -61,22 +61,23 @@ class Album:
         below = panel["y"] + panel["height"] + 10
         self.taken["studio"] = page.screenshot(clip={"x": 0, "y": 0, "width": 1000, "height": below})
         self.taken["people"] = page.locator("section:has(#people)").screenshot()
-        # Four are enough to see what is shown, and small enough.
+        # Only four items, to keep the picture small.
         page.locator("#disputed > li:nth-child(n + 5)").evaluate_all("all => all.forEach((each) => each.remove())")
         self.taken["disputed"] = page.locator("section:has(> #disputed)").screenshot()
 
-    def keep(self) -> list[Path]:
-        four = [Image.open(io.BytesIO(self.taken[name])) for name in WAY_IN]
+    def save(self) -> list[Path]:
+        four = [Image.open(io.BytesIO(self.taken[name])) for name in FIRST_PAGES]
         single = [
-            kept(self.taken[name], f"guide-{name}", MOST_COLOURS) for name in ("trial", "studio", "people", "disputed")
+            save_image(self.taken[name], f"guide-{name}", MAX_COLORS)
+            for name in ("trial", "studio", "people", "disputed")
         ]
-        return [kept(beside(four), "guide-pages", MOST_COLOURS), *single]
+        return [save_image(tiled(four), "guide-pages", MAX_COLORS), *single]
 
 
-def beside(four: Sequence[Image.Image]) -> bytes:
-    """Four pictures as one, two in a row, at two thirds of their size."""
+def tiled(four: Sequence[Image.Image]) -> bytes:
+    """Four pictures in one, two per row, at two thirds of their size."""
     width, height = (2 * side // 3 for side in four[0].size)
-    sheet = Image.new("RGB", (2 * width + 3 * GAP, 2 * height + 3 * GAP), BEHIND)
+    sheet = Image.new("RGB", (2 * width + 3 * GAP, 2 * height + 3 * GAP), BACKGROUND)
     for number, picture in enumerate(four):
         place = (GAP + (number % 2) * (width + GAP), GAP + (number // 2) * (height + GAP))
         sheet.paste(picture.convert("RGB").resize((width, height), Image.Resampling.LANCZOS), place)
@@ -85,23 +86,23 @@ def beside(four: Sequence[Image.Image]) -> bytes:
     return stream.getvalue()
 
 
-def written_out(guide: str, said: dict[str, str]) -> str:
-    """The guide with what each command printed below it; addresses as they usually are, and no keys."""
+def with_outputs(guide: str, outputs: dict[str, str]) -> str:
+    """The guide with the output below each command, the usual port, and without login keys."""
 
     def session(found: re.Match[str]) -> str:
         commands = [typed.command for typed in typed_in(found[0])]
-        return "```text\n" + "".join(f"$ {each}\n{_plain(said[each])}" for each in commands) + "```"
+        return "```text\n" + "".join(f"$ {each}\n{_without_keys(outputs[each])}" for each in commands) + "```"
 
     return SESSION.sub(session, guide)
 
 
-def _plain(said: str) -> str:
-    said = re.sub(r"http://127\.0\.0\.1:\d+", "http://127.0.0.1:8000", said)
-    return re.sub(r"(/studio/enter/)\S+", r"\1…", said)
+def _without_keys(output: str) -> str:
+    output = re.sub(r"http://127\.0\.0\.1:\d+", "http://127.0.0.1:8000", output)
+    return re.sub(r"(/studio/enter/)\S+", r"\1…", output)
 
 
 def seconds_table(seconds: dict[str, float]) -> str:
-    """How long each step took the machine; people's are of a program."""
+    """The seconds per step; the participants are simulated."""
     people = [took for what, took in seconds.items() if what.startswith("person")]
     rows = []
     for what, took in seconds.items():
@@ -109,25 +110,25 @@ def seconds_table(seconds: dict[str, float]) -> str:
             words = what.split()
             rows.append([f"`{' '.join(words[: 3 if words[1] == 'study' else 2])}`", f"{took:.1f}"])
         elif what == "person 1":
-            rows.append([f"{len(people)} people in a browser, played: all of them", f"{sum(people):.1f}"])
-            rows.append(["... one of them (median)", f"{median(people):.1f}"])
+            rows.append([f"{len(people)} simulated participants in a browser, in total", f"{sum(people):.1f}"])
+            rows.append(["... per participant (median)", f"{median(people):.1f}"])
         elif what == "studio":
-            rows.append(["the researcher's page has everybody's answers, flags and disputes; paused", f"{took:.1f}"])
-    rows.append(["all of it", f"{sum(seconds.values()):.1f}"])
-    rows.append([f"(on {os.cpu_count()} cores, with a load of {os.getloadavg()[0]:.1f}, this included)", ""])
+            rows.append(["the dashboard shows all answers, flags and disputed items; pausing", f"{took:.1f}"])
+    rows.append(["total", f"{sum(seconds.values()):.1f}"])
+    rows.append([f"(on {os.cpu_count()} cores; load average {os.getloadavg()[0]:.1f}, including this run)", ""])
     return pages.markdown(["step", "seconds"], rows)
 
 
 def main() -> None:
-    album = Album()
+    screenshots = Screenshots()
     arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with tempfile.TemporaryDirectory() as place, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
-        pilot = Pilot(Path(place), chromium, as_process(Path(place)), album.look, SIZE, SCALE)
-        pilot.walk()
+        pilot = Pilot(Path(place), chromium, as_process(Path(place)), screenshots.take, SIZE, SCALE)
+        pilot.run_guide()
         chromium.close()
-    print(*album.keep(), sep="\n")
-    GUIDE.write_text(written_out(GUIDE.read_text(encoding="utf-8"), pilot.said), encoding="utf-8")
+    print(*screenshots.save(), sep="\n")
+    GUIDE.write_text(with_outputs(GUIDE.read_text(encoding="utf-8"), pilot.outputs), encoding="utf-8")
     pages.write(GUIDE, "pilot", seconds_table(pilot.seconds))
     print(GUIDE)
 

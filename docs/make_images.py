@@ -1,14 +1,14 @@
-"""The pictures in the documents, taken in a real Chromium from a study that is served and a report that was made.
+"""Screenshots for the documentation, taken in Chromium.
 
-    python docs/make_images.py [study] [report] [studio]          (study and report if none is named)
+    python docs/make_images.py [study] [report] [studio]          (default: study and report)
 
-study    images/study.png: `sfumato study new --demo`, served, and a trial in which somebody in doubt placed ten tokens.
-report   images/report.png: the report of `sfumato demo`, in demo-out; what an earlier demo left there is used.
-studio   images/studio.png and studio-disputed.png: the researcher's page of a study with simulated people, about
-         pictures of CIFAR-10 that people doubt most and others; needs SFUMATO_DATA.
+study    images/study.png: a trial of `sfumato study new --demo`, with ten tokens placed on two classes.
+report   images/report.png: the report of `sfumato demo` in demo-out, which is reused if it exists.
+studio   images/studio.png and studio-disputed.png: the dashboard of a study with simulated people on CIFAR-10 pictures,
+         among them those with the highest uncertainty; needs SFUMATO_DATA.
 
-Needs the extras `serve`, `report` and `test`, and Chromium. Pictures have few colors, to stay under 200 kB each. Those
-of the guide are made by `make_guide.py`.
+Needs the extras `serve`, `report` and `test`, and Chromium. Pictures have few colors, so that each has less than 200
+kB. The screenshots of the guide are made by `make_guide.py`.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from study_server import StudyServer  # noqa: E402
 
 from browser import Person  # noqa: E402
 
-MOST_BYTES = 200_000
+MAX_BYTES = 200_000
 WIDTH = 1000
 
 
 def study(folder: Path) -> Path:
-    """A picture of a trial: a shape between circle and square, and ten tokens over the two."""
+    """A trial with a shape between circle and square, and ten tokens placed on the two."""
     _sfumato(folder, "study", "new", "shapes", "--demo")
     shapes = folder / "shapes"
-    practised = {"shape-01", "shape-12"}
+    practice = {"shape-01", "shape-12"}
     for picture in (shapes / "images").rglob("shape-*"):
-        if picture.stem not in practised | {"shape-06"}:
+        if picture.stem not in practice | {"shape-06"}:
             picture.unlink()
     with StudyServer(shapes) as server, _chromium(height=400) as page:
         person = Person.joins(page, server)
@@ -51,11 +51,11 @@ def study(folder: Path) -> Path:
         for name, times in (("circle", 1), ("square", 4)):
             for _ in range(times):
                 page.keyboard.press(person.key_of(name))
-        return kept(page.screenshot(), "study")
+        return save_image(page.screenshot(), "study")
 
 
 def studio(folder: Path) -> list[Path]:
-    """Pictures of the researcher's page: its first panels, and the items disputed most."""
+    """The dashboard: its first panels, and the most disputed items."""
     write_cifar_study(folder / "study")
     truth = ["--truth", str(folder / "study" / "truth.parquet"), "--seed", "1"]
     with StudyServer(folder / "study") as server, _chromium(height=1180) as page:
@@ -65,24 +65,24 @@ def studio(folder: Path) -> list[Path]:
         page.locator("#disputed img").evaluate_all(
             "images => Promise.all(images.map((image) => { image.loading = 'eager'; return image.decode(); }))"
         )
-        whole = kept(page.screenshot(), "studio")
-        # Four are enough to see what is shown, and small enough.
+        whole = save_image(page.screenshot(), "studio")
+        # Only four items, to keep the picture small.
         page.locator("#disputed > li:nth-child(n + 5)").evaluate_all("all => all.forEach((each) => each.remove())")
-        return [whole, kept(page.locator("section:has(> #disputed)").screenshot(), "studio-disputed")]
+        return [whole, save_image(page.locator("section:has(> #disputed)").screenshot(), "studio-disputed")]
 
 
 def report(folder: Path) -> Path:
-    """A picture of the report's section on uncertainty."""
+    """The report's section on uncertainty."""
     _sfumato(folder, "demo")
     return of_report(folder / "demo-out" / "report.html")
 
 
 def of_report(path: Path) -> Path:
     with _chromium(height=930) as page:
-        page.goto(f"{path.absolute().as_uri()}#what-the-doubt-is-made-of")
+        page.goto(f"{path.absolute().as_uri()}#uncertainty")
         page.locator('[data-chart="doubt-parts"][data-drawn]').wait_for(state="attached")
-        page.locator("#what-the-doubt-is-made-of").evaluate("section => section.scrollIntoView()")
-        return kept(page.screenshot(), "report")
+        page.locator("#uncertainty").evaluate("section => section.scrollIntoView()")
+        return save_image(page.screenshot(), "report")
 
 
 def _sfumato(folder: Path, *command: str) -> None:
@@ -100,12 +100,12 @@ def _chromium(height: int) -> Iterator[Page]:
         browser.close()
 
 
-def kept(picture: bytes, name: str, n_colours: int = 128) -> Path:
-    """The picture with few colors in the documents' folder; what is still too large is an error."""
+def save_image(picture: bytes, name: str, n_colors: int = 128) -> Path:
+    """Save the picture with few colors in docs/images; it is an error if the file is too large."""
     path = DOCS / "images" / f"{name}.png"
-    few = Image.open(io.BytesIO(picture)).convert("RGB").quantize(n_colours, dither=Image.Dither.NONE)
+    few = Image.open(io.BytesIO(picture)).convert("RGB").quantize(n_colors, dither=Image.Dither.NONE)
     few.save(path, optimize=True)
-    assert path.stat().st_size < MOST_BYTES, f"{path} has {path.stat().st_size:,} bytes"
+    assert path.stat().st_size < MAX_BYTES, f"{path} has {path.stat().st_size:,} bytes"
     return path
 
 

@@ -26,7 +26,7 @@ def test_the_guide_leads_to_a_labelled_table(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     pilot = Pilot(tmp_path, chromium, run_here, look)
-    pilot.walk()
+    pilot.run_guide()
     for what, seconds in pilot.seconds.items():
         print(f"{seconds:6.1f} s  {what}")
     everybody_answered_about_everything(tmp_path / "pets")
@@ -34,8 +34,8 @@ def test_the_guide_leads_to_a_labelled_table(
     the_table_is_what_the_careful_people_said(tmp_path / "pets")
     doubt_that_people_share_is_told_from_dispute(tmp_path / "pets")
     for typed in typed_in(GUIDE.read_text(encoding="utf-8")):
-        printed = pilot.said[typed.command]
-        assert without_what_varies(typed.said) == without_what_varies(printed), f"{typed.command}\n{printed}"
+        printed = pilot.outputs[typed.command]
+        assert without_what_varies(typed.output) == without_what_varies(printed), f"{typed.command}\n{printed}"
 
 
 def run_here(words: list[str]) -> str:

@@ -1,7 +1,7 @@
-"""The pilot of docs/guide.md, walked: its own study file and commands, and people at real browsers in between.
+"""Runs the pilot study of docs/guide.md: its study file and commands, and simulated participants in real browsers.
 
-Four people take care; one presses the same key throughout. What they answer stands here, and so does how long they look
-before they submit: by the browser's artificial clock, so that nobody has to wait for it.
+Four participants answer carefully, one always presses the same key. Their answers and response times are defined here;
+the times pass on the browser's artificial clock, so that tests need not wait.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from browser import WAYS_ON, Person, asked, by_keys, by_pointer, steps_of_tokens
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
 SESSION = re.compile(r"^```text\n(\$ .*?)^```", re.DOTALL | re.MULTILINE)
-"""A block of the guide with commands, each behind a `$`, and what they print."""
+"""A block of the guide with commands, each after a `$`, and their output."""
 PICTURES = {
     "practice-1": (0.0, 1.0),
     "check-1": (0.05, 1.2),
@@ -41,7 +41,7 @@ PICTURES = {
     "photo-7": (0.76, 2.6),
     "photo-8": (0.92, 2.2),
 }
-"""How much of a dog each is, and how far out of focus."""
+"""Per picture: 0 for a cat to 1 for a dog, and the blur radius."""
 DOG_TOKENS: Mapping[str, Sequence[int]] = {
     "practice-1": (0, 0, 0, 0),
     "check-1": (0, 0, 1, 0),
@@ -55,39 +55,39 @@ DOG_TOKENS: Mapping[str, Sequence[int]] = {
     "photo-7": (10, 10, 5, 10),
     "photo-8": (10, 10, 10, 10),
 }
-"""What each of those who take care puts on dog. All are unsure of photo-4; of photo-5 all are sure, and disagree."""
+"""Tokens on dog of each careful participant. All are unsure about photo-4; on photo-5 all are sure but disagree."""
 N_CAREFUL = 4
 N_DISPUTED = 7
-"""All photos but the clear cat: the careless person says cat throughout."""
+"""All photos except the clear cat, because the careless participant always answers cat."""
 CARELESS_MS = 350
-PASSING = ("", "trial", "connecting", "waiting", "picture")
+TRANSIENT = ("", "trial", "connecting", "waiting", "picture")
 SHOWS_SOMETHING = '.trial[data-open]:not([data-open=""]), #page' + "".join(
-    f':not([data-page="{name}"])' for name in PASSING
+    f':not([data-page="{name}"])' for name in TRANSIENT
 )
-"""A trial open to be answered, or a page that waits to be read."""
-WAYS_FROM = {name: way for name, way in WAYS_ON.items() if name != "rest"} | {"feedback": ("continue",)}
-"""A study of one batch has no place to rest."""
-PATIENT_MS = 60_000
+"""A trial that can be answered, or a page to read."""
+BUTTONS = {name: way for name, way in WAYS_ON.items() if name != "rest"} | {"feedback": ("continue",)}
+"""The buttons that leave each page. A study with one batch has no break page."""
+TIMEOUT_MS = 60_000
 Run = Callable[[list[str]], str]
 Look = Callable[[Page, str], None]
 
 
 @dataclass(frozen=True)
 class Typed:
-    """A command of the guide, and what the guide says it prints."""
+    """A command of the guide, and its output according to the guide."""
 
     command: str
-    said: str
+    output: str
 
 
 def typed_in(guide: str) -> list[Typed]:
-    """Every command of the guide, in order."""
+    """All commands of the guide, in order."""
     parts = [part for block in SESSION.findall(guide) for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
-    return [Typed(command, said) for command, _, said in (part.partition("\n") for part in parts)]
+    return [Typed(command, output) for command, _, output in (part.partition("\n") for part in parts)]
 
 
 def as_process(folder: Path) -> Run:
-    """Runs commands as they are typed, in `folder`."""
+    """A function that runs commands as processes in `folder`."""
 
     def run(words: list[str]) -> str:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -101,7 +101,7 @@ def as_process(folder: Path) -> Run:
 
 @dataclass
 class Pilot:
-    """One walk through the guide, in a folder that is empty at first. `look` is shown the pages worth a picture."""
+    """One run of the guide, in an empty folder. `look` is called with the pages to take screenshots of."""
 
     folder: Path
     chromium: Browser
@@ -110,13 +110,13 @@ class Pilot:
     size: Mapping[str, int] = field(default_factory=lambda: {"width": 1000, "height": 640})
     scale: float = 1.0
     port: int = 0
-    said: dict[str, str] = field(default_factory=dict)
-    """What each command printed."""
+    outputs: dict[str, str] = field(default_factory=dict)
+    """The output of each command."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """How long each command took, and each of the people."""
+    """The seconds of each command and of each participant."""
 
-    def walk(self) -> None:
-        """Everything, in the order of the guide."""
+    def run_guide(self) -> None:
+        """Run everything in the order of the guide."""
         guide = GUIDE.read_text(encoding="utf-8")
         (study_file,) = re.findall(r"^```toml\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
         for typed in typed_in(guide):
@@ -124,7 +124,7 @@ class Pilot:
                 self._serve(typed.command)
                 continue
             with self._timed(typed.command):
-                self.said[typed.command] = self.run(shlex.split(typed.command))
+                self.outputs[typed.command] = self.run(shlex.split(typed.command))
             if typed.command.startswith("sfumato study new"):
                 for name, (dogness, blur) in PICTURES.items():
                     draw_animal(self.folder / "pets" / "images" / f"{name}.png", dogness, blur)
@@ -137,7 +137,7 @@ class Pilot:
         self.seconds[what] = time.perf_counter() - begun
 
     def _serve(self, command: str) -> None:
-        # People who are a program answer faster than people, and so without a pace.
+        # Simulated participants answer faster than people, so there is no rate limit.
         server = StudyServer(self.folder / "pets", port=self.port)
         with self._timed(command):
             server.start()
@@ -147,36 +147,36 @@ class Pilot:
                 with self._timed(f"person {number + 1}"):
                     self._take_part(number, server)
             with self._timed("studio"):
-                self._watch(server)
+                self._use_dashboard(server)
         finally:
             server.kill(signal.SIGINT)
-        self.said[command] = server.log.read_text()
+        self.outputs[command] = server.log.read_text()
 
-    def _opened(self) -> Page:
+    def _new_page(self) -> Page:
         context = self.chromium.new_context(
             viewport=self.size,  # type: ignore[arg-type]
             device_scale_factor=self.scale,
             reduced_motion="reduce",
         )
         page = context.new_page()
-        page.set_default_timeout(PATIENT_MS)
+        page.set_default_timeout(TIMEOUT_MS)
         return page
 
-    # --- people ---
+    # --- participants ---
 
     def _take_part(self, number: int, server: StudyServer) -> None:
-        """One of the people, from the front page to the code."""
-        page = self._opened()
+        """One participant, from the first page to the completion code."""
+        page = self._new_page()
         page.clock.install()
         looks = self.look if number == 0 else lambda page, name: None
         person = Person.joins(page, server)
         if number == 1:
-            self._misunderstands(person)
+            self._fail_comprehension(person)
         seen: list[str] = []
-        while (now := self._at(person)) != "finished":
+        while (now := self._current_page(person)) != "finished":
             if now != "trial":
                 looks(page, now)
-                for name in WAYS_FROM[now]:
+                for name in BUTTONS[now]:
                     page.locator(f'main [data-name="{name}"]').click()
                 page.locator(f'#page[data-page="{now}"]').wait_for(state="detached")
                 continue
@@ -190,12 +190,12 @@ class Pilot:
         looks(page, "finished")
         page.context.close()
 
-    def _at(self, person: Person) -> str:
+    def _current_page(self, person: Person) -> str:
         person.page.locator(SHOWS_SOMETHING).first.wait_for(state="attached")
         return person.page.locator("#page").get_attribute("data-page") or ""
 
-    def _misunderstands(self, person: Person) -> None:
-        """Choose the wrong answer about the instructions, and come back to them."""
+    def _fail_comprehension(self, person: Person) -> None:
+        """Choose a wrong answer in the comprehension check, and return to the instructions."""
         person.goes_to("comprehension")
         for name in ("question:0:0", "check", "again"):
             person.page.locator(f'main [data-name="{name}"]').click()
@@ -208,29 +208,29 @@ class Pilot:
         dog = dog_tokens(item, number, again=again)
         answer = {"tokens": {"cat": 10 - dog, "dog": dog}, "others": False}
         (by_pointer if number == 3 else by_keys)(person, "tokens", answer)
-        # Who splits their tokens looks longer.
+        # Participants who split their tokens take longer.
         n_steps = len(steps_of_tokens(answer["tokens"]))
         person.page.clock.fast_forward(5000 + 700 * n_steps + 300 * number)
 
     # --- the researcher ---
 
-    def _watch(self, server: StudyServer) -> None:
-        """The researcher's page, once everybody has finished: who is flagged, what is disputed; then pause."""
-        page = self._opened()
+    def _use_dashboard(self, server: StudyServer) -> None:
+        """Check the flags and disputed items on the dashboard after everybody has finished; then pause the study."""
+        page = self._new_page()
         page.goto(re.findall(r"works once: (\S+)", server.log.read_text())[-1])
-        expect(page.locator("#state-text")).to_have_text("All answers collected", timeout=PATIENT_MS)
-        expect(page.locator("#figures")).to_contain_text("5 finished", timeout=PATIENT_MS)
+        expect(page.locator("#state-text")).to_have_text("All answers collected", timeout=TIMEOUT_MS)
+        expect(page.locator("#figures")).to_contain_text("5 finished", timeout=TIMEOUT_MS)
         careless = page.locator("#people tbody tr", has_text="hasty, same answer in a row")
-        expect(careless).to_contain_text("1 of 2", timeout=PATIENT_MS)
-        expect(page.locator("#disputed > li", has_text="5 answers")).to_have_count(N_DISPUTED, timeout=PATIENT_MS)
+        expect(careless).to_contain_text("1 of 2", timeout=TIMEOUT_MS)
+        expect(page.locator("#disputed > li", has_text="5 answers")).to_have_count(N_DISPUTED, timeout=TIMEOUT_MS)
         self.look(page, "studio")
         page.locator("#pause").click()
         page.locator('[data-name="pause-yes"]').click()
-        expect(page.locator("#state-text")).to_contain_text("Paused since", timeout=PATIENT_MS)
+        expect(page.locator("#state-text")).to_contain_text("Paused since", timeout=TIMEOUT_MS)
         page.context.close()
 
 
 def dog_tokens(item: str, number: int, *, again: bool = False) -> int:
-    """What one of those who take care puts on dog; asked again, they are a token surer of what they lean to."""
+    """Tokens on dog of a careful participant; when asked again, one token more on the class with more tokens."""
     first = DOG_TOKENS[item][number]
     return first if not again or first in (0, 5, 10) else first + (1 if first > 5 else -1)

@@ -1,7 +1,4 @@
-"""From a study that is served to the pictures people disagree about.
-
-Run it anywhere: it draws a small study, and sends simulated people through it over HTTP, as people would come.
-"""
+"""Serves a small demo study, sends simulated annotators through it over HTTP, and prints the most disputed pictures."""
 
 import tempfile
 from pathlib import Path

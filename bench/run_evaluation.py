@@ -1,4 +1,4 @@
-"""What the runs of published_runs.py show: every target and metric, by stratum, under attack, and where a gain is."""
+"""Evaluation of the runs of published_runs.py: every target and metric, by stratum, under attack, and by label set."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from sfumato.training.robustness_runs import AttackExperiment, run_missing
 from sfumato.training.trained_runs import TrainedRuns
 
 RUNS = Path(os.environ.get("SFUMATO_BENCH_RUNS", "bench-runs"))
-"""Where runs are kept."""
+"""The folder of the runs."""
 STRATA = {"cifar": AgreementStrata(), "fashion": EntropyStrata(3)}
-"""How items are told apart; on five of 3,000 Fashion-MNIST-H items alone do all people agree."""
+"""How items are divided into strata. On Fashion-MNIST-H all people agree on only five of 3,000 items."""
 BY_STRATUM = (
     "accuracy", "second_best_accuracy", "kl_divergence", "brier", "total_variation", "entropy_spearman",
     "overconfidence", "smooth_ece", "excess_aurc",
@@ -36,8 +36,8 @@ BY_STRATUM = (
 MARK = {"better": " ▲", "worse": " ▼", "differs": " ◆", "": ""}
 
 
-def shown(name: str) -> str:
-    """The page's section on one protocol, in Markdown."""
+def evaluation_section(name: str) -> str:
+    """The section of docs/evaluate.md on one protocol, in Markdown."""
     published = published_runs(name, RUNS)
     people, original = SoftLabels.read(published.labels), _original(published)
     runs = read_runs(published.runs)
@@ -46,21 +46,22 @@ def shown(name: str) -> str:
     n_items = {figures.condition: figures.n_items for figures in measured.figures if figures.metric.name == "brier"}
     parts = [
         f"{len(TARGETS)} targets x {published.protocol.seeds} seeds, network `{published.protocol.network}`, "
-        f"{n_items[ALL]:,} test items. ▲ better and ▼ worse than `hard`, ◆ different where neither way is better: "
-        "paired t over seeds, Holm over all comparisons of a metric, 5 %.",
-        _by_target(measured, differences, ALL),
+        f"{n_items[ALL]:,} test items. ▲ better and ▼ worse than `hard`, ◆ different where neither direction is "
+        "better: paired t over seeds, Holm over all comparisons of a metric, 5% level.",
+        _target_table(measured, differences, ALL),
     ]
     for stratum, n in n_items.items():
         if stratum != ALL:
             parts += [
                 f"**{stratum[:1].upper()}{stratum[1:]}** ({n:,} items):",
-                _by_target(measured, differences, stratum, BY_STRATUM),
+                _target_table(measured, differences, stratum, BY_STRATUM),
             ]
-    parts += ["**`soft` against the controls**, mean difference (95% over seeds):", _controlled(measured)]
-    parts += ["**Under FGSM**, 4/255 away from the original label:", _attacked(published, people, original)]
+    parts += ["**`soft` against the controls**, mean difference (95% CI over seeds):", _controls_table(measured)]
+    parts += ["**Under FGSM** (eps 4/255, attacking the original label):", _attack_table(published, people, original)]
     parts += [
-        "**Where the gain is**: scored against people's labels and the original ones.",
-        _shift(runs, people, original),
+        "**Changed classes and uncertainty**, scored against people's labels and the original ones (`doubt` is the "
+        "gain from uncertainty).",
+        _mode_shift_table(runs, people, original),
     ]
     return "\n\n".join(parts)
 
@@ -71,10 +72,10 @@ def _original(published: Published) -> SoftLabels:
     return SoftLabels.one_hot(inputs.items, inputs.labels, SoftLabels.read(published.labels).classes)
 
 
-def _by_target(
+def _target_table(
     measured: RunMeasurements, differences: Sequence[Difference], condition: str, only: Sequence[str] = ()
 ) -> str:
-    """A row a metric, a column a target: the mean over seeds, marked where it differs from hard."""
+    """One row per metric, one column per target: the mean over seeds, marked if it differs from hard."""
     verdicts = {(each.metric, each.target): each.verdict for each in differences if each.condition == condition}
     values = {
         (each.metric, each.target): each.value
@@ -95,8 +96,8 @@ def _by_target(
     return markdown(["", *TARGETS], rows)
 
 
-def _controlled(measured: RunMeasurements) -> str:
-    """How `soft` differs from labels with the doubt of another item, of the class, and of no class in particular."""
+def _controls_table(measured: RunMeasurements) -> str:
+    """Differences of `soft` from the controls: other items of the class, the class mean, and the same entropy only."""
     controls = ("shuffled", "class-level", "entropy-matched")
     found = {
         (each.metric, control): each
@@ -117,7 +118,7 @@ def _controlled(measured: RunMeasurements) -> str:
     return markdown(["", *controls], rows)
 
 
-def _attacked(published: Published, people: SoftLabels, original: SoftLabels) -> str:
+def _attack_table(published: Published, people: SoftLabels, original: SoftLabels) -> str:
     inputs = Inputs.read(published.inputs)
     place = published.runs.parent / "attacked"
     run_missing(AttackExperiment(TrainedRuns.in_folder(published.runs).runs, place, Fgsm(), inputs), processes=2)
@@ -125,14 +126,14 @@ def _attacked(published: Published, people: SoftLabels, original: SoftLabels) ->
     metrics = [Accuracy(), CrossEntropy(), KLDivergence()]
     measured = measure_runs(read_runs(folder), people=people, original=original, metrics=metrics)
     condition = measured.figures[0].condition
-    return _by_target(measured, compare_runs(measured, baseline="hard").differences, condition)
+    return _target_table(measured, compare_runs(measured, baseline="hard").differences, condition)
 
 
-def _shift(runs: Sequence[object], people: SoftLabels, original: SoftLabels) -> str:
+def _mode_shift_table(runs: Sequence[object], people: SoftLabels, original: SoftLabels) -> str:
     kinds = {name: labels for name, labels in kinds_of_labels(people, original).items() if name in (PEOPLE, ORIGINAL)}
     measured = measure_against(runs, kinds, metrics=[CrossEntropy(), Brier(), Accuracy()])
     rows = [
         [each.metric, each.against, each.part, f"{each.difference:+.3f} ({each.low:+.3f} to {each.high:+.3f})"]
         for each in mode_shift(measured).shifts
     ]
-    return markdown(["metric", "scored against", "step", "difference (95% over seeds)"], rows)
+    return markdown(["metric", "scored against", "step", "difference (95% CI over seeds)"], rows)

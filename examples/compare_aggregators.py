@@ -1,4 +1,4 @@
-"""What people together say, by every aggregator: the same votes, and one person who always says the same."""
+"""Aggregates the same votes with every aggregator; one of the annotators always gives the same answer."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ beliefs = Beliefs.from_votes(item=items, annotator=people, label=labels, classes
 for aggregator in AGGREGATORS:
     result = aggregator().aggregate(beliefs)
     right = (result.labels.probs.argmax(axis=1) == truth).mean()
-    print(f"{aggregator.name:17} {right:.2f} right, estimates {result.estimand}")
+    print(f"{aggregator.name:17} {right:.2f} correct, estimates {result.estimand}")
 
 first_day = beliefs.take(np.arange(len(beliefs)) < 300)
 second_day = beliefs.take(np.arange(len(beliefs)) >= 300)

@@ -1,4 +1,4 @@
-"""One answer, read by every labeler made for it."""
+"""Converts an answer into beliefs, with every labeler for its question type."""
 
 import json
 
