@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from sfumato_command import sfumato
 
 from sfumato import Beliefs, SoftLabels
 from sfumato.aggregation import AGGREGATORS, AggregationInputs, DawidSkene, Estimand, Mean, calibrate
 from sfumato.cli.aggregate import _aggregators
 
-SFUMATO = Path(sys.executable).parent / "sfumato"
 CLASSES = ("cat", "dog")
-
-
-def sfumato(*arguments: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([SFUMATO, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, env=os.environ)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
 
 
 @pytest.fixture

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
+from sfumato_command import sfumato
 
 from sfumato import Beliefs, SoftLabels
-
-SFUMATO = Path(sys.executable).parent / "sfumato"
-
-
-def sfumato(*arguments: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([SFUMATO, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, env=os.environ)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
 
 
 def test_from_the_published_answers_to_the_released_labels(published: Path, tmp_path: Path) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import urlopen
@@ -13,19 +10,11 @@ from urllib.request import urlopen
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from sfumato_command import sfumato
 from study_server import StudyServer
 
 from sfumato import Annotations, Beliefs
 from sfumato.cli import group
-
-SFUMATO = Path(sys.executable).parent / "sfumato"
-
-
-def sfumato(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([SFUMATO, *map(str, arguments)], capture_output=True, text=True, env=os.environ, timeout=120)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")

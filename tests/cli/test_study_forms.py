@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from sfumato_command import sfumato
 
 from sfumato import SoftLabels
 
-SFUMATO = Path(sys.executable).parent / "sfumato"
 CLASSES = ("cat", "dog", "fox")
 N_ITEMS = 24
 
@@ -29,13 +26,6 @@ batch_size = {size}
 """
 ARMS = '[[arms]]\nkind = "choice"\n[[arms]]\nname = "ten tokens"\nkind = "tokens"\n[[arms]]\nkind = "plausible"\n'
 DEEPER = '[question]\nkind = "choice"\n[deeper]\nkind = "tokens"\nshare = 0.2\n'
-
-
-def sfumato(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([SFUMATO, *map(str, arguments)], capture_output=True, text=True, env=os.environ, timeout=120)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
 
 
 def write(folder: Path, more: str, *, answers: int) -> Path:

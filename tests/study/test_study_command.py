@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from PIL import Image
+from sfumato_command import sfumato
 
 from sfumato.cli.study_options import checked_study
 from sfumato.elicitation.kinds import KINDS
@@ -17,15 +17,7 @@ from sfumato.elicitation.new_study import begin_study
 from sfumato.study.study import ABOUT_ONE_ITEM
 from sfumato.tables.errors import BadSetting, CannotWrite, UnknownName
 
-SFUMATO = Path(sys.executable).parent / "sfumato"
 NAMES = [kind.name for kind in KINDS]
-
-
-def sfumato(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([SFUMATO, *map(str, arguments)], capture_output=True, text=True, env=os.environ)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
 
 
 def test_a_good_study_is_summed_up(folder: Path) -> None:

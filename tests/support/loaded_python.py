@@ -7,6 +7,7 @@ process id is sent back at once, the exit code when the process has ended.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -18,11 +19,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+import traceback
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import NoReturn
 
 LIBRARIES = (
     "altair",
@@ -38,8 +41,20 @@ LIBRARIES = (
     "torch",
 )
 """Of others only, so that a script that lacks an import of ours fails."""
-SFUMATO = ("sfumato.cli.serve", "sfumato.server.server", "uvicorn.lifespan.off", "uvicorn.loops.auto")
-"""What `sfumato serve` loads.
+SFUMATO = (
+    "numpy",
+    "pandas",
+    "polars",
+    "pyarrow.compute",
+    "pyarrow.csv",
+    "pyarrow.parquet",
+    "scipy.stats",
+    "sfumato.cli.serve",
+    "sfumato.server.server",
+    "uvicorn.lifespan.off",
+    "uvicorn.loops.auto",
+)
+"""What commands on tables load of others, and all that `sfumato serve` loads.
 
 All of these are only loaded, never used: no thread may run in a process that forks.
 """
@@ -157,11 +172,6 @@ def end_loaded_sfumato() -> None:
         loaded_sfumato().end()
 
 
-def run_sfumato(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """What `sfumato *arguments` does and says, in a process of its own."""
-    return loaded_sfumato().run(["-m", "sfumato", *arguments], folder=cwd)
-
-
 def main(number: str, *modules: str) -> None:
     """Fork a process per request from the listening socket `number`, until stdin is closed."""
     for name in modules:
@@ -193,7 +203,6 @@ def main(number: str, *modules: str) -> None:
                     for process in running:
                         os.close(process)
                     become(**request)
-                    return
                 connection.sendall(b"%d\n" % child)
                 process = os.pidfd_open(child)
                 running[process] = child, connection
@@ -207,7 +216,7 @@ def main(number: str, *modules: str) -> None:
                     connection.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
 
 
-def become(arguments: list[str], out: str, err: str, folder: str, env: dict[str, str]) -> None:
+def become(arguments: list[str], out: str, err: str, folder: str, env: dict[str, str]) -> NoReturn:
     """Be the program: in its folder, with nothing to read, writing to its files."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
@@ -221,7 +230,28 @@ def become(arguments: list[str], out: str, err: str, folder: str, env: dict[str,
         opened = os.open(path, flags)
         os.dup2(opened, number)
         os.close(opened)
-    sys.stdout.reconfigure(write_through="PYTHONUNBUFFERED" in env)
+    sys.stdout.reconfigure(write_through="PYTHONUNBUFFERED" in env)  # type: ignore[union-attr]
+    exit_code: object = None
+    try:
+        execute(arguments)
+    except SystemExit as end:
+        exit_code = end.code
+    except BaseException:  # noqa: BLE001
+        traceback.print_exc()
+        exit_code = 1
+    # What the interpreter does at its end, but for taking apart everything that was loaded.
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    if exit_code is not None and not isinstance(exit_code, int):
+        print(exit_code, file=sys.stderr)
+        exit_code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(exit_code or 0)
+
+
+def execute(arguments: list[str]) -> None:
+    """Run what `python *arguments` would."""
     first, *rest = arguments
     if first == "-c":
         sys.argv, sys.path[0] = ["-c", *rest[1:]], ""

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from sfumato_command import sfumato
 
 from sfumato import Beliefs
 from sfumato.labeling.agreement import MEASURES, agreement
 
-SFUMATO = Path(sys.executable).parent / "sfumato"
 PAGE = Path(__file__).parents[3] / "docs" / "agreement.md"
 
 
-def sfumato(*arguments: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([SFUMATO, "agreement", *map(str, arguments)], cwd=cwd, capture_output=True, text=True)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
+def measured(*arguments: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    return sfumato("agreement", *arguments, cwd=cwd, code=code)
 
 
 @pytest.fixture
@@ -36,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_the_table_is_shown_and_written(folder: Path) -> None:
-    shown = sfumato("b.parquet", "-o", "a.csv", cwd=folder).stdout.splitlines()
+    shown = measured("b.parquet", "-o", "a.csv", cwd=folder).stdout.splitlines()
     ours = agreement(Beliefs.read(folder / "b.parquet"), rng=np.random.default_rng(0))
     written = pl.read_csv(folder / "a.csv")
     assert written.columns == ["measure", "value", "low", "high", "n_items", "n_answers", "interval"]
@@ -51,7 +47,7 @@ def test_the_table_is_shown_and_written(folder: Path) -> None:
 
 
 def test_measures_by_name(folder: Path) -> None:
-    done = sfumato(
+    done = measured(
         "b.parquet", "--measure", "alpha-ordinal", "--measure", "retest-same-class", "--level", 0.8, cwd=folder
     )
     assert done.stdout.splitlines()[1].startswith("alpha-ordinal")
@@ -61,7 +57,7 @@ def test_measures_by_name(folder: Path) -> None:
 
 
 def test_the_seed_decides(folder: Path) -> None:
-    shown = [sfumato("b.parquet", "--seed", seed, cwd=folder).stdout for seed in (1, 1, 2)]
+    shown = [measured("b.parquet", "--seed", seed, cwd=folder).stdout for seed in (1, 1, 2)]
     assert shown[0] == shown[1] != shown[2]
 
 
@@ -76,15 +72,15 @@ def test_the_seed_decides(folder: Path) -> None:
     ],
 )
 def test_errors(arguments: tuple[object, ...], error: str, folder: Path) -> None:
-    assert sfumato("b.parquet", *arguments, cwd=folder, code=2).stderr.startswith(error)
+    assert measured("b.parquet", *arguments, cwd=folder, code=2).stderr.startswith(error)
 
 
 def test_errors_as_json_and_empty_tables(folder: Path) -> None:
     (folder / "none.csv").write_text("item,annotator,p:cat,p:dog\n")
-    assert json.loads(sfumato("none.csv", "--json", cwd=folder, code=2).stderr)["code"] == "no-rows"
+    assert json.loads(measured("none.csv", "--json", cwd=folder, code=2).stderr)["code"] == "no-rows"
 
 
 def test_help_and_page_name_every_measure(folder: Path) -> None:
-    shown, page = sfumato("--help", cwd=folder).stdout, PAGE.read_text()
+    shown, page = measured("--help", cwd=folder).stdout, PAGE.read_text()
     assert [each.name for each in MEASURES if f"  {each.name} " not in shown] == []
     assert [each.name for each in MEASURES if f"`{each.name}`" not in page] == []
