@@ -46,9 +46,9 @@ install_import_hook(
         "sfumato.tables.soft_labels",
         "sfumato.tables.text_columns",
     ],
-    "beartype.beartype",
+    "array_checks.checked",
 )
-install_import_hook([f"sfumato.planning.{name}" for name in PLAN], "array_checks.checked")
+install_import_hook([f"sfumato.planning.{name}" for name in PLAN], "array_checks.checked_with_whole_numbers")
 
 from loaded_python import end_loaded_sfumato  # noqa: E402
 from postgres_cluster import Cluster, cluster  # noqa: E402

@@ -1,0 +1,43 @@
+"""Array types are checked in every function, also where one of the same signature was checked before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from array_checks import checked
+from jaxtyping import Float, TypeCheckError, jaxtyped
+
+
+def scaling(factor: float) -> Callable[[np.ndarray], np.ndarray]:
+    @jaxtyped(typechecker=checked)
+    def scale(values: Float[np.ndarray, "items 2"]) -> Float[np.ndarray, "items 2"]:
+        return factor * values if factor else values[:1]
+
+    return scale
+
+
+def test_functions_of_one_signature_are_checked_each() -> None:
+    pairs = np.ones((3, 2))
+    assert (scaling(2.0)(pairs) == 2).all()
+    assert (scaling(3.0)(pairs) == 3).all()
+    for factor in (2.0, 3.0):
+        with pytest.raises(TypeCheckError, match="values"):
+            scaling(factor)(np.ones(3))
+    with pytest.raises(TypeCheckError, match="return value"):
+        scaling(0.0)(pairs)
+
+
+def test_another_signature_of_the_same_name_has_a_check_of_its_own() -> None:
+    def defined(annotation: object) -> Callable[[object], object]:
+        def taken(value):  # type: ignore[no-untyped-def]
+            return value
+
+        taken.__annotations__ = {"value": annotation}
+        return jaxtyped(typechecker=checked)(taken)
+
+    assert defined(int)(1) == 1
+    with pytest.raises(TypeCheckError):
+        defined(str)(1)
+    assert defined(str)("one") == "one"
