@@ -106,6 +106,16 @@ def serve(store: str) -> Iterator[Serve]:
         manager.__exit__(None, None, None)
 
 
+@pytest.fixture
+def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passwords hashed at the lowest cost, for tests that do not check the cost."""
+    from argon2 import PasswordHasher
+
+    hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    monkeypatch.setattr("sfumato.server.passwords._hasher", lambda: hasher)
+    monkeypatch.setattr("sfumato.server.passwords.DUMMY_HASH", hasher.hash("nobody"))
+
+
 @pytest.fixture(scope="session")
 def published() -> Path:
     """The folder with the published data sets, one folder each."""

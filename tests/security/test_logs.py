@@ -39,6 +39,7 @@ def happenings(asked: AskedSite) -> list[tuple[str, str, dict[str, Any]]]:
     return [(row["who"], row["what"], json.loads(row["about"])) for row in asked.stored("happenings")]
 
 
+@pytest.mark.usefixtures("cheap_hashes")
 def test_every_login_denial_export_and_quota_change_is_noted_with_who_and_when(asked: AskedSite) -> None:
     kept = hash_password(PASSWORD)
     asked.site.writer.run(lambda running: set_password(running, kept, "terminal"))

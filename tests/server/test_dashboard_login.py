@@ -213,6 +213,7 @@ def test_logging_out_ends_it_at_once(asked: AskedSite) -> None:
     assert other.get("/studio").status == 200
 
 
+@pytest.mark.usefixtures("cheap_hashes")
 def test_coming_in_again_is_another_session(asked: AskedSite) -> None:
     set_password(asked)
     person = Researcher.by_link(asked)
@@ -285,6 +286,7 @@ def test_the_password_opens_and_others_do_not(asked: AskedSite) -> None:
     assert ("logged in", "researcher, by password") in happened(asked)
 
 
+@pytest.mark.usefixtures("cheap_hashes")
 def test_nothing_of_a_long_password_is_left_out() -> None:
     long = "correct geese " * 20
     kept = hash_password(long + "a")
@@ -336,6 +338,7 @@ def test_good_passwords_are_taken(tmp_path: Path) -> None:
     assert len(COMMON) > 300
 
 
+@pytest.mark.usefixtures("cheap_hashes")
 def test_tries_are_limited(asked: AskedSite) -> None:
     clock = Clock()
     asked.site.dashboard.password_attempts = SlidingWindow("tries", 5, clock=clock)
