@@ -102,12 +102,8 @@ def _names(papers: Sequence[str]) -> list[str]:
     from sfumato_papers import PAPERS
 
     if not papers:
-        raise BadSetting(
-            "found no paper",
-            expected=f"one or more of {', '.join(PAPERS)}, or {ALL}",
-            fix="give the name of a paper",
-            code="usage",
-        )
+        expected = f"one or more of {', '.join(PAPERS)}, or {ALL}"
+        raise BadSetting("no paper", expected, "give the name of a paper", "usage")
     for name in papers:
         if name != ALL and name not in PAPERS:
             raise unknown("paper", name, [*PAPERS, ALL])

@@ -78,7 +78,9 @@ def batches(archive: Path, *names: str) -> list[Batch]:
         for member in tar:
             name = member.name.rpartition("/")[2]
             if name in names and (file := tar.extractfile(member)) is not None:
-                found[name] = _batch(file.read())
+                records = np.frombuffer(file.read(), np.uint8).reshape(-1, RECORD_BYTES)
+                planes = records[:, 1:].reshape(-1, 3, SIDE, SIDE)
+                found[name] = Batch(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, 0].copy())
     return [found[name] for name in names]
 
 
@@ -99,12 +101,6 @@ def convert_train(files: Mapping[str, Path], place: Path, folder: Path) -> None:
         class_names=np.array(CIFAR_10),
     )
     write_arrays(folder / "train-labels-all50000.npz", labels=np.concatenate([batch.labels for batch in train]))
-
-
-def _batch(data: bytes) -> Batch:
-    records = np.frombuffer(data, np.uint8).reshape(-1, RECORD_BYTES)
-    planes = records[:, 1:].reshape(-1, 3, SIDE, SIDE)
-    return Batch(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, 0].copy())
 
 
 NETWORKS = ("resnet-110", "preresnet-110", "densenet-bc-L190-k40")
@@ -248,12 +244,12 @@ def convert_digit_similarity(files: Mapping[str, Path], place: Path, folder: Pat
     sheets = sorted(name for name in files if name.endswith(".csv"))
     rows = [(rater, *rating) for rater, name in enumerate(sheets) for rating in _ratings(files[name])]
     write_table(folder / "ratings.csv.gz", ("rater", "digit", "pair", "similarity_1_10"), rows)
-    pairs = [_pairs(files[f"digits{digit}.npz"]) for digit in range(N_DIGITS)]
-    n_pairs = [len(first) for first, _ in pairs]
+    pairs = [read_arrays(files[f"digits{digit}.npz"]) for digit in range(N_DIGITS)]
+    n_pairs = [len(each["images1"]) for each in pairs]
     write_arrays(
         folder / "pairs.npz",
-        images1=np.concatenate([first for first, _ in pairs]),
-        images2=np.concatenate([second for _, second in pairs]),
+        images1=np.concatenate([each["images1"].astype(np.uint8)[:, 0] for each in pairs]),
+        images2=np.concatenate([each["images2"].astype(np.uint8)[:, 0] for each in pairs]),
         digit=np.repeat(np.arange(N_DIGITS, dtype=np.uint8), n_pairs),
         pair=np.concatenate([np.arange(n, dtype=np.uint8) for n in n_pairs]),
     )
@@ -269,12 +265,6 @@ def _ratings(path: Path) -> list[tuple[int, int, int]]:
         for digit, rating in enumerate(ratings)
         if rating.strip()
     ]
-
-
-def _pairs(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    with np.load(path, allow_pickle=False) as file:
-        first, second = (file[name].astype(np.uint8)[:, 0] for name in ("images1", "images2"))
-    return first, second
 
 
 def convert_fashion_mnist_h(files: Mapping[str, Path], place: Path, folder: Path) -> None:
@@ -338,7 +328,10 @@ def convert_hmix(files: Mapping[str, Path], place: Path, folder: Path) -> None: 
     write_table(
         folder / "select_shuffled_midpoint.csv.gz",
         (*PAIR, "selected_mixing", "rt_ms"),
-        [(*_mixed_pair(row, people), _selected(row), row["rt"]) for row in selected],
+        [
+            (*_mixed_pair(row, people), json.loads(row["response"])["select"].removeprefix("select"), row["rt"])
+            for row in selected
+        ],
     )
     for name in DOCUMENTS:
         write_document(folder / f"{name}.gz", read_document(files[name]))
@@ -353,11 +346,6 @@ def _mixed_pair(row: Mapping[str, str], people: Mapping[str, int]) -> tuple[obje
 def _inferred(row: Mapping[str, str]) -> tuple[object, ...]:
     given = json.loads(row["responses"])
     return row["mixtureCoeff"], given["mixingcoeff"], given["confidence"]
-
-
-def _selected(row: Mapping[str, str]) -> str:
-    chosen: str = json.loads(row["response"])["select"]
-    return chosen.removeprefix("select")
 
 
 Convert = Callable[[Mapping[str, Path], Path, Path], None]

@@ -18,14 +18,14 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from sfumato.tables.errors import BadFile, CannotWrite, ErrorLocation, NoReply, Refused, SfumatoError
+from sfumato.tables.errors import BadFile, CannotWrite, NoReply, Refused
 from sfumato_papers.dataset_source import PIECE_BYTES, Source, Upstream, source_named
 
 TIMEOUT_SECONDS = 30.0
 TRIES = 5
 """How often a connection that breaks is taken up again, as long as each one brings something."""
 LARGE_BYTES = 20_000_000
-"""Downloads of this size or more show progress."""
+"""Downloads of this size or more show progress, a quarter at a time."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 PASSING = (408, 425, 429)
 """What a server says that will not answer now, and may later; so does any code from 500."""
@@ -85,7 +85,8 @@ class Fetcher:
             except _Broken as error:
                 broke = str(error)
             if _size(part) < file.n_bytes and (_size(part) <= have or not left):
-                raise _no_reply(file, source, path, broke)
+                fix = f"try again when the network is there: it goes on where it was; or {_by_hand(path)}"
+                raise NoReply(broke, _wanted(file, source), fix, "no-download", file.url)
 
     def _opened(self, file: Upstream, source: Source, have: int, path: Path) -> Any:
         address = _address(file.url, self.homes)
@@ -120,14 +121,10 @@ class Fetcher:
                     break
                 out.write(piece)
                 out.flush()  # there for the next call, even if this one is killed
-                self._tell(file, before, have)
+                if file.n_bytes >= LARGE_BYTES and 4 * have // file.n_bytes > 4 * before // file.n_bytes:
+                    self.say(f"{file.name}: {have / 1e6:,.0f} of {file.n_bytes / 1e6:,.0f} MB")
         if have > file.n_bytes:
             raise _not_released(file, source, f"a file of more than {file.n_bytes:,} bytes")
-
-    def _tell(self, file: Upstream, before: int, have: int) -> None:
-        quarter = 4 * have // file.n_bytes
-        if file.n_bytes >= LARGE_BYTES and quarter > 4 * before // file.n_bytes:
-            self.say(f"{file.name}: {have / 1e6:,.0f} of {file.n_bytes / 1e6:,.0f} MB")
 
 
 class _Broken(Exception):
@@ -182,34 +179,19 @@ def _reason(error: BaseException) -> str:
     return str(getattr(inner, "strerror", None) or inner) or type(inner).__name__
 
 
-def _no_reply(file: Upstream, source: Source, path: Path, found: str) -> SfumatoError:
-    return NoReply(
-        f"found {found}",
-        expected=_wanted(file, source),
-        fix=f"try again when the network is there: it goes on where it was; or {_by_hand(path)}",
-        code="no-download",
-        where=ErrorLocation(file.url),
-    )
+def _refused(file: Upstream, source: Source, path: Path, found: str) -> Refused:
+    fix = f"look whether the file has moved, on {source.home}, then {_by_hand(path)}"
+    return Refused(found, _wanted(file, source), fix, "no-download", file.url)
 
 
-def _refused(file: Upstream, source: Source, path: Path, found: str) -> SfumatoError:
-    return Refused(
-        f"found {found}",
-        expected=_wanted(file, source),
-        fix=f"look whether the file has moved, on {source.home}, then {_by_hand(path)}",
-        code="no-download",
-        where=ErrorLocation(file.url),
-    )
-
-
-def _not_released(file: Upstream, source: Source, found: str) -> SfumatoError:
+def _not_released(file: Upstream, source: Source, found: str) -> BadFile:
     return BadFile(
-        f"found {found}; nothing of it was kept",
-        expected=f"the released one of {file.n_bytes:,} bytes with SHA-256 {file.sha256}",
-        fix=f"try again; if it stays so, the file has changed at its home {source.home}, or something on the way "
-        "changes it: give a folder that has the released data with --data",
-        code="wrong-checksum",
-        where=ErrorLocation(file.url),
+        f"{found}; nothing of it was kept",
+        f"the released one of {file.n_bytes:,} bytes with SHA-256 {file.sha256}",
+        f"try again; if it stays so, the file has changed at its home {source.home}, or something on the way changes "
+        "it: give a folder that has the released data with --data",
+        "wrong-checksum",
+        file.url,
     )
 
 
@@ -248,14 +230,9 @@ def download(names: Sequence[str], place: Path, sources: Sequence[Source], fetch
     except BrokenPipeError:
         raise  # nobody listens to what is said: no matter of the folder
     except OSError as error:
-        raise CannotWrite(
-            f"writing failed ({error.strerror or error})",
-            expected="a folder to download into",
-            fix="free some space or check its permissions, and run the command again; or give a folder that has the "
-            "data with --data",
-            code="cannot-write",
-            where=ErrorLocation(str(place)),
-        ) from error
+        fix = "free some space or check its permissions, and run the command again; or give a folder that has the data"
+        found, expected = f"writing failed ({error.strerror or error})", "a folder to download into"
+        raise CannotWrite(found, expected, f"{fix} with --data", where=place) from error
 
 
 def in_order(names: Sequence[str], sources: Sequence[Source]) -> list[Source]:
@@ -307,13 +284,12 @@ def _terms(source: Source) -> str:
 def _check_public(sources: Sequence[Source], place: Path) -> None:
     for source in sources:
         if not source.upstream and not (place / source.name).is_dir():
-            raise BadFile(
-                f"found no {source.name}, which is not public",
-                expected="sets that are here, or that their authors give out",
-                fix=f"ask the authors of {source.citation!r}, and put it into {place / source.name}",
-                code="not-public",
-                where=ErrorLocation(str(place)),
+            found, expected = (
+                f"no {source.name}, which is not public",
+                "sets that are here, or that their authors give out",
             )
+            fix = f"ask the authors of {source.citation!r}, and put it into {place / source.name}"
+            raise BadFile(found, expected, fix, "not-public", place)
 
 
 @contextmanager

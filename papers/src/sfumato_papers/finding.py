@@ -30,8 +30,7 @@ class Published:
     def half_unit(self) -> float:
         """Half a unit of the last digit: numbers no further off round to what is printed."""
         digits, _, exponent = self.text.replace(",", "").lower().partition("e")
-        places = len(digits.partition(".")[2])
-        return 0.5 * 10.0 ** (int(exponent or 0) - places)
+        return 0.5 * 10.0 ** (int(exponent or 0) - _places(digits))
 
     def less(self, other: Published) -> Published:
         """The difference of two printed figures, as precise as the less precise of them."""

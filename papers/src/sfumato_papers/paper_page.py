@@ -33,25 +33,24 @@ in the papers unless a page says otherwise: `--scale small` takes minutes, `--sc
 `--scale full` is the published protocol, for a graphics card. Every page names what was scaled down, gives the command
 that wrote it, and has every verdict with its reason in a CSV next to it."""
 """The last sentences of the list."""
-INDEX_COLUMNS = (Verdict.REPRODUCED, Verdict.SAME_DIRECTION, Verdict.NOT_REPRODUCED, Verdict.NEEDS_DATA)
+SHOWN = (Verdict.REPRODUCED, Verdict.SAME_DIRECTION, Verdict.NOT_REPRODUCED, Verdict.NEEDS_DATA)
 
 
 def write_index(folder: Path) -> None:
     """Write `index.md` about the papers whose outcomes are in `folder`."""
-    lines = ["| paper | " + " | ".join(f"{MARKS[each]} {each.value}" for each in INDEX_COLUMNS) + " |"]
-    lines.append("| --- " * (1 + len(INDEX_COLUMNS)) + "|")
+    lines = ["| paper | " + " | ".join(f"{MARKS[each]} {each.value}" for each in SHOWN) + " |"]
+    lines.append("| --- " * (1 + len(SHOWN)) + "|")
     for name, title in PAPERS.items():
         path = folder / f"{name}.csv"
         if not path.exists():
             continue
-        tally: Counter[Verdict] = Outcomes.read(path).tally()
-        lines.append(f"| [{title}]({name}.md) | " + " | ".join(str(tally[each]) for each in INDEX_COLUMNS) + " |")
+        tally = Outcomes.read(path).tally()
+        lines.append(f"| [{title}]({name}.md) | " + " | ".join(str(tally[each]) for each in SHOWN) + " |")
     with atomic_write(folder / INDEX) as file:
         file.write_text("\n".join([INDEX_HEAD, *lines, INDEX_FOOT]) + "\n", "utf-8")
 
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
-SHOWN = (Verdict.REPRODUCED, Verdict.SAME_DIRECTION, Verdict.NOT_REPRODUCED, Verdict.NEEDS_DATA)
 
 
 def page_of(reproduction: Reproduction) -> str:
@@ -60,7 +59,12 @@ def page_of(reproduction: Reproduction) -> str:
         *_head(reproduction),
         "\n".join(_contents(parts)),
         *(block for part in parts for block in _part(part, reproduction.paper.name)),
-        *_where_from(reproduction),
+        "## The data, and how this was run",
+        _table(
+            ["data", "license", "home", "as released"],
+            [[_safe(each.set), _safe(each.licence), each.home, _safe(each.state)] for each in reproduction.described],
+        ),
+        reproduction.cost,
     ]
     return "\n\n".join(blocks) + "\n"
 
@@ -100,43 +104,34 @@ def _contents(parts: Sequence[Part]) -> Iterator[str]:
     yield "| --- | --- | --- |"
     for part in parts:
         where = f"[{_safe(part.place)}](#{anchor_of(part)})"
-        smaller = ", scaled down" if part.scaled_down else ""
-        yield f"| {where} | {_safe(part.title)} | {_marked(part.tally())}{smaller} |"
-
-
-def _marked(tally: Mapping[Verdict, int]) -> str:
-    """`✓ 9 ✗ 2`."""
-    return " ".join(f"{MARKS[each]} {tally[each]}" for each in SHOWN if tally.get(each)) or "–"
+        tally = part.tally()
+        marked = " ".join(f"{MARKS[each]} {tally[each]}" for each in SHOWN if tally.get(each)) or "–"
+        yield f"| {where} | {_safe(part.title)} | {marked}{', scaled down' if part.scaled_down else ''} |"
 
 
 def anchor_of(part: Part) -> str:
     """The anchor of a part's heading, as Markdown tools make it."""
-    words = re.sub(r"[^\w\s-]", "", _heading(part).lower()).strip()
+    words = re.sub(r"[^\w\s-]", "", f"{part.place}: {part.title}".lower()).strip()
     return re.sub(r"[-\s]+", "-", words)
 
 
-def _named(part: Part) -> str:
-    """A part in a sentence: what is in no paper goes by its title."""
-    return part.title if part.place == BEYOND else part.place
-
-
-def _heading(part: Part) -> str:
-    return f"{part.place}: {part.title}"
-
-
 def _part(part: Part, paper: str) -> Iterator[str]:
-    yield f"## {_heading(part)}"
+    yield f"## {part.place}: {part.title}"
     if part.about:
         yield part.about
     if part.scaled_down:
         yield f"*Scaled down: {part.scaled_down}.*"
-    figures = [(each, judged) for each, judged in _judged(part) if isinstance(each, Finding)]
-    sentences = [(each, judged) for each, judged in _judged(part) if isinstance(each, Statement)]
+    both = list(zip(part.findings, part.judged, strict=True))
+    figures = [(each, judged) for each, judged in both if isinstance(each, Finding)]
+    sentences = [(each, judged) for each, judged in both if isinstance(each, Statement)]
     if len({each.column for each, _ in figures}) > 1:
         yield _across(figures)
         told = [(each, judged) for each, judged in figures if each.published or each.needs or each.how]
         if told:
-            yield _folded(f"{_named(part)}: interval, verdict and reason of each cell", _listed(told, with_column=True))
+            name = part.title if part.place == BEYOND else part.place
+            title = f"{name}: interval, verdict and reason of each cell"
+            table = _listed(told, with_column=True)
+            yield f'<details markdown="1"><summary>{title}</summary>\n\n{table}\n\n</details>'
     elif figures:
         yield _listed(figures, with_column=False)
     for chart in part.charts:
@@ -151,10 +146,6 @@ def _part(part: Part, paper: str) -> Iterator[str]:
         yield _sentences(sentences)
     if part.after:
         yield part.after
-
-
-def _judged(part: Part) -> Iterator[tuple[Finding | Statement, Judged]]:
-    return zip(part.findings, part.judged, strict=True)
 
 
 def _across(figures: Sequence[tuple[Finding, Judged]]) -> str:
@@ -212,17 +203,6 @@ def _sentences(sentences: Sequence[tuple[Statement, Judged]]) -> str:
 
 def _said(judged: Judged) -> str:
     return f"{MARKS[judged.verdict]} {judged.verdict.value}".strip() if judged.verdict in SHOWN else "–"
-
-
-def _folded(title: str, table: str) -> str:
-    return f'<details markdown="1"><summary>{title}</summary>\n\n{table}\n\n</details>'
-
-
-def _where_from(reproduction: Reproduction) -> Iterator[str]:
-    yield "## The data, and how this was run"
-    rows = [[_safe(each.set), _safe(each.licence), each.home, _safe(each.state)] for each in reproduction.described]
-    yield _table(["data", "license", "home", "as released"], rows)
-    yield reproduction.cost
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -13,7 +13,7 @@ from jaxtyping import Int
 
 from sfumato.importers import Cifar10HImporter, Cifar10SImporter, FashionMnistHImporter
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.errors import BadFile, ErrorLocation
+from sfumato.tables.errors import BadFile
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.dataset_source import SOURCES, Source, source_named
@@ -21,6 +21,7 @@ from sfumato_papers.download import Fetcher, SayLine, download
 
 PLACE = "SFUMATO_DATA"
 """Names the folder with the data, where the command does not."""
+WANTED = "the released data, a folder per set"
 AS_RELEASED, UNCHECKED, NOT_HERE, UNKNOWN = "as released", "unchecked", "not here", "not known here"
 
 
@@ -59,7 +60,6 @@ class PublishedData:
     homes: Mapping[str, str] = field(default_factory=dict)
     """Other addresses in place of the beginnings of the authors'; none but in tests."""
     sources: tuple[Source, ...] = SOURCES
-    _known: dict[str, object] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def found(cls, folder: Path | None = None, *, download: bool = True, say: SayLine = _silent) -> PublishedData:
@@ -71,12 +71,8 @@ class PublishedData:
         if named is None:
             return cls(cache_folder(), download, say)
         if not named.is_dir():
-            raise BadFile(
-                f"found no folder {str(named)!r}",
-                expected="the released data, a folder per set",
-                fix=f"check {'--data' if folder else PLACE}; without --data and {PLACE} it is downloaded",
-                code="no-such-folder",
-            )
+            fix = f"check {'--data' if folder else PLACE}; without --data and {PLACE} it is downloaded"
+            raise BadFile(f"no folder {str(named)!r}", WANTED, fix, "no-such-folder")
         return cls(named, say=say)
 
     def need(self, sets: Sequence[str]) -> None:
@@ -89,7 +85,7 @@ class PublishedData:
 
     def described(self, sets: Sequence[str]) -> tuple[Described, ...]:
         """Every set of `sets` as it is here. A changed file is no error: its set's state tells of it."""
-        return tuple(self._described(name) for name in sets)
+        return tuple(map(self._described, sets))
 
     def _described(self, name: str) -> Described:
         folder = self.folder / name
@@ -109,13 +105,9 @@ class PublishedData:
         source = source_named(missing[0], self.sources)
         files = ", ".join(source.files) or "what its authors have"
         public = f"; or leave out --data, {PLACE} and --no-download, and it is downloaded" if source.upstream else ""
-        return BadFile(
-            f"found no {', '.join(missing)}",
-            expected=f"a folder {source.name} with {files} ({source.origin})",
-            fix=f"put it there, or name another folder with --data{public}",
-            code="no-such-data",
-            where=ErrorLocation(str(self.folder)),
-        )
+        expected = f"a folder {source.name} with {files} ({source.origin})"
+        fix = f"put it there, or name another folder with --data{public}"
+        return BadFile(f"no {', '.join(missing)}", expected, fix, "no-such-data", self.folder)
 
     def path(self, *parts: str) -> Path:
         """A file or folder of the data; an error that says what is missing."""
@@ -123,13 +115,8 @@ class PublishedData:
         if not path.exists():
             # A folder that is there is never downloaded over.
             half = f"remove {self.folder / parts[0]} and " if len(parts) > 1 and path.parent.is_dir() else ""
-            raise BadFile(
-                f"found no {'/'.join(parts)}",
-                expected="the released data, a folder per set",
-                fix=f"give its folder with --data, or {half}let it be downloaded",
-                code="no-such-file",
-                where=ErrorLocation(str(self.folder)),
-            )
+            fix = f"give its folder with --data, or {half}let it be downloaded"
+            raise BadFile(f"no {'/'.join(parts)}", WANTED, fix, "no-such-file", self.folder)
         return path
 
     @cached_property

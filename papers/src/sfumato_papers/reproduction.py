@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import resource
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from sfumato.evaluation.run_predictions import RUN
 from sfumato.reporting.vega import check_report_installed
@@ -39,9 +38,6 @@ class Reproduction:
     def outcomes(self) -> Outcomes:
         return Outcomes.of(self.paper.name, self.parts)
 
-    def markdown(self) -> str:
-        return page_of(self)
-
     def write(self, folder: str | Path) -> Path:
         """Write the page, its pictures, every outcome as CSV, and the list of all papers; returns the page."""
         folder = Path(folder)
@@ -50,11 +46,13 @@ class Reproduction:
             for chart in part.charts:
                 for mode, dark in (("", False), ("-dark", True)):
                     with atomic_write(folder / IMAGES / f"{self.paper.name}-{chart.name}{mode}.svg") as file:
-                        file.write_text(_as_picture(chart.svg(dark=dark)) + "\n", "utf-8")
+                        # A page shows it as a picture, whose words stand next to it: no words mark by mark.
+                        svg = re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", chart.svg(dark=dark))
+                        file.write_text(svg + "\n", "utf-8")
         self.outcomes().write(folder / f"{self.paper.name}.csv")
         path = folder / f"{self.paper.name}.md"
         with atomic_write(path) as file:
-            file.write_text(self.markdown(), "utf-8")
+            file.write_text(page_of(self), "utf-8")
         write_index(folder)
         return path
 
@@ -81,34 +79,20 @@ def reproduce(
     began, used = time.perf_counter(), _cpu_seconds()
     parts = tuple(paper.parts(rerun, steps))
     cost = _cost(rerun, time.perf_counter() - began, _cpu_seconds() - used)
-    return Reproduction(paper, scale, parts, data.described(paper.data), command or _asked(name, scale), cost)
-
-
-def _as_picture(svg: str) -> str:
-    """The drawing without what it says mark by mark: a page shows it as a picture, whose words stand next to it."""
-    return re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", svg)
-
-
-def _asked(name: str, scale: Scale) -> str:
-    return f"sfumato reproduce {name} --scale {scale}"
+    command = command or f"sfumato reproduce {name} --scale {scale}"
+    return Reproduction(paper, scale, parts, data.described(paper.data), command, cost)
 
 
 def _cost(rerun: Rerun, seconds: float, cpu_seconds: float) -> str:
     """What the rerun took, and what of it trainings took that may have been done before."""
-    trainings = [run for run in _documents(rerun) if "condition" not in run]
+    documents = [read_document(path) for path in sorted(rerun.folder.rglob(RUN))]
+    trainings = [run for run in documents if isinstance(run, dict) and "seconds" in run and "condition" not in run]
     minutes = sum(run["seconds"]["cpu"] for run in trainings) / 60
     trained = f"{len(trainings):,} trainings took {minutes:.0f} CPU-minutes in all; " if trainings else ""
     return (
         f"Scale `{rerun.scale}`: {trained}the command that wrote this page took {seconds / 60:.1f} minutes "
         f"({cpu_seconds / 60:.1f} CPU-minutes). Trainings are done once and kept."
     )
-
-
-def _documents(rerun: Rerun) -> Iterator[dict[str, Any]]:
-    for path in sorted(rerun.folder.rglob(RUN)):
-        document = read_document(path)
-        if isinstance(document, dict) and "seconds" in document:
-            yield document
 
 
 def _cpu_seconds() -> float:

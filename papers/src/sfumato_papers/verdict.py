@@ -54,7 +54,9 @@ def judge(finding: Finding | Statement, *, scaled_down: bool) -> Judged:
     if finding.needs:
         return Judged(Verdict.NEEDS_DATA, finding.needs)
     if isinstance(finding, Statement):
-        return _judge_statement(finding, scaled_down=scaled_down)
+        if not finding.holds:
+            return Judged(Verdict.NOT_REPRODUCED, "does not hold here")
+        return Judged(Verdict.SAME_DIRECTION, "holds here") if scaled_down else Judged(Verdict.REPRODUCED, "holds")
     assert finding.ours is not None, f"{finding.row}: neither a figure nor what it needs"
     if finding.published is None:
         return Judged(Verdict.NO_VERDICT, "nothing published next to it")
@@ -64,15 +66,7 @@ def judge(finding: Finding | Statement, *, scaled_down: bool) -> Judged:
         return _judge_change(finding.change, scaled_down=scaled_down)
     if scaled_down:
         return Judged(Verdict.NO_VERDICT, "what the other rows are measured from")
-    return Judged(Verdict.NOT_REPRODUCED, _off(finding.published, finding.ours))
-
-
-def _judge_statement(statement: Statement, *, scaled_down: bool) -> Judged:
-    if not statement.holds:
-        return Judged(Verdict.NOT_REPRODUCED, "does not hold here")
-    if scaled_down:
-        return Judged(Verdict.SAME_DIRECTION, "holds here")
-    return Judged(Verdict.REPRODUCED, "holds")
+    return Judged(Verdict.NOT_REPRODUCED, f"off by {finding.ours.value - finding.published.value:+.3g}")
 
 
 def _agrees(published: Published, ours: Estimate, change: Change | None) -> str:
@@ -91,7 +85,8 @@ def _agrees(published: Published, ours: Estimate, change: Change | None) -> str:
 def _judge_change(change: Change, *, scaled_down: bool) -> Judged:
     """Whether ours differs from its reference as the published figure does."""
     ours, published = change.ours, change.published
-    said = f"{_signed(ours)} from {change.reference}, published {published.value:+g}"
+    interval = "" if ours.is_exact else f" ({ours.low:+.3g} to {ours.high:+.3g})"
+    said = f"{ours.value:+.3g}{interval} from {change.reference}, published {published.value:+g}"
     if abs(published.value) <= published.half_unit * SLACK:
         if ours.leaves_out_0:
             return Judged(Verdict.NOT_REPRODUCED, said)
@@ -103,13 +98,3 @@ def _judge_change(change: Change, *, scaled_down: bool) -> Judged:
     if scaled_down and not ours.is_exact and ours.holds(published.value, published.half_unit):
         return Judged(Verdict.REPRODUCED, f"{said}: the published change lies in our interval")
     return Judged(Verdict.SAME_DIRECTION, said)
-
-
-def _signed(ours: Estimate) -> str:
-    if ours.is_exact:
-        return f"{ours.value:+.3g}"
-    return f"{ours.value:+.3g} ({ours.low:+.3g} to {ours.high:+.3g})"
-
-
-def _off(published: Published, ours: Estimate) -> str:
-    return f"off by {ours.value - published.value:+.3g}"

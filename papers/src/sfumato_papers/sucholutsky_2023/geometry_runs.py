@@ -17,7 +17,7 @@ from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
 from sfumato.planning.label_comparison import ValueMap, value_map
 from sfumato.reporting.blocks import Columns, as_columns
-from sfumato.tables.errors import BadTable, ErrorLocation
+from sfumato.tables.errors import BadTable
 from sfumato.tables.files import read_rows
 from sfumato.tables.table import rows_of
 
@@ -76,16 +76,8 @@ def noise_runs(*, seed: int = 0) -> Columns:
     n, k, d = NOISY_SIZE
     rows: list[tuple[Any, ...]] = []
     for noise in NOISES:
-        grid = SimulationGrid(
-            (n,),
-            (k,),
-            (d,),
-            (SoftLabelType(), SparseLabels(2), HardLabels()),
-            n_seeds=NOISY_SEEDS,
-            seed=seed,
-            noise=noise,
-        )
-        found = grid.run().cells
+        kinds = (SoftLabelType(), SparseLabels(2), HardLabels())
+        found = SimulationGrid((n,), (k,), (d,), kinds, n_seeds=NOISY_SEEDS, seed=seed, noise=noise).run().cells
         for kind in dict.fromkeys(cell.kind for cell in found):
             mean = _mean([cell.rho for cell in found if cell.kind == kind])
             rows.append((noise, "sparse" if kind.startswith("sparse") else kind, *mean))
@@ -102,15 +94,12 @@ def sparsity_runs(*, seed: int = 0) -> Columns:
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(n, k, number)))
             world = LatentWorld.sample(n, k, SPARSE_DIMENSIONS, rng=rng)
             curve = sparsity_curve(world, rng=rng, kept=kept)
-            flat = {
-                "soft": label_rho(world, SoftLabelType(), rng=rng),
-                "hard": label_rho(world, HardLabels(), rng=rng),
-            }
             curves = {
                 "principal components": curve.components,
                 "sparse": curve.sparse,
                 "top-class": curve.top_class,
-                **{kind: np.full(len(kept), rho) for kind, rho in flat.items()},
+                "soft": np.full(len(kept), label_rho(world, SoftLabelType(), rng=rng)),
+                "hard": np.full(len(kept), label_rho(world, HardLabels(), rng=rng)),
             }
             for kind, found in curves.items():
                 rhos.setdefault(kind, []).append(found)
@@ -156,18 +145,12 @@ def read_cells(path: str | Path) -> Cells:
     rows = read_rows(path)
     cells = rows_of(rows, GridCell)
     if not {"soft", "hard"} <= {cell.kind for cell in cells}:
-        raise _bad_cells("found no cells of soft labels, or none of hard ones", path)
+        found, expected = (
+            "no cells of soft labels, or none of hard ones",
+            "the cells of a grid over soft and hard labels",
+        )
+        raise BadTable(found, expected, "write them with Grid(...).run().write(path)", "bad-cells", path)
     return Cells(cells)
-
-
-def _bad_cells(found: str, path: str | Path) -> BadTable:
-    return BadTable(
-        found,
-        expected="the cells of a grid over soft and hard labels",
-        fix="write them with Grid(...).run().write(path)",
-        code="bad-cells",
-        where=ErrorLocation(str(path)),
-    )
 
 
 def _mean(values: list[float]) -> tuple[float, float, float]:

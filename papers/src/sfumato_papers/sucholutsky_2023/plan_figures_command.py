@@ -23,13 +23,15 @@ def command(n_items: int, n_classes: int, cells: Path | None, seed: int, output:
     classes lose; and when soft labels are worth their price, for the same items and for the same money.
     """
     from sfumato.planning.label_comparison import check_size
+    from sfumato.tables.errors import BadSetting
     from sfumato.tables.files import check_place
     from sfumato_papers.sucholutsky_2023.geometry_figures import geometry_page
     from sfumato_papers.sucholutsky_2023.geometry_runs import geometry_runs, read_cells
 
     check_not_negative("seed", seed)
     check_size(n_items, n_classes)
-    _check_html(output)
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise BadSetting(f"the output {output.name!r}", "a name that ends in .html", "choose another name with -o")
     check_place(output)
     given = read_cells(cells) if cells else None
     with drawing() as draw:
@@ -42,15 +44,3 @@ def command(n_items: int, n_classes: int, cells: Path | None, seed: int, output:
     page = geometry_page(runs, command=f"{said} --cells {cells}" if cells else said, cells=str(cells or ""))
     page.write(output)
     say_written(output, f"{len(page.charts)} figures, {n_items:,} items of {n_classes} classes marked")
-
-
-def _check_html(output: Path) -> None:
-    from sfumato.tables.errors import BadSetting
-
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise BadSetting(
-            f"found the output {output.name!r}",
-            expected="a name that ends in .html",
-            fix="choose another name with -o",
-            code="bad-setting",
-        )
