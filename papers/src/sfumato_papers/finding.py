@@ -146,6 +146,22 @@ class Finding:
     """Decimals to show."""
 
     @classmethod
+    def exact(
+        cls,
+        row: str,
+        column: str,
+        published: str | None,
+        value: float,
+        *,
+        unit: str = "",
+        places: int = 0,
+        how: str = "",
+    ) -> Finding:
+        """A figure that was counted or computed from the released data; `published` as the paper prints it."""
+        figure = None if published is None else Published(published, unit)
+        return cls(row, column, figure, Estimate(float(value)), how=how, places=places)
+
+    @classmethod
     def over_seeds(
         cls,
         row: str,

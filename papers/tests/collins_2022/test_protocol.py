@@ -10,7 +10,7 @@ from sfumato.training.optimizers import StepSchedule
 from sfumato.training.target_labels import PooledLabels
 from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.collins_2022.held_out_scores import held_out
-from sfumato_papers.collins_2022.label_sets import LabelSets, votes_pool
+from sfumato_papers.collins_2022.label_sets import LabelSets, label_sets, votes_pool
 from sfumato_papers.collins_2022.protocol import grid, items_of, scaled_down, targets, training_data
 from sfumato_papers.paper import Rerun, Scale
 
@@ -22,7 +22,7 @@ def full(rerun: Rerun) -> Rerun:
 
 @pytest.fixture(scope="module")
 def sets(full: Rerun) -> LabelSets:
-    return LabelSets.of(full.data, items_of(full).compared)
+    return label_sets(full.data, items_of(full).compared)
 
 
 def test_items_of_the_published_split(full: Rerun) -> None:
@@ -90,7 +90,8 @@ def test_pools_have_the_votes_of_cifar_10h(full: Rerun) -> None:
 
 
 def test_labels_that_predictions_are_held_against(full: Rerun) -> None:
-    labels = held_out(full)
-    assert (len(labels.people["10H"]), len(labels.people["10S"])) == (3000, 100)
-    assert (labels.attacked["10H"].probs.max(axis=1) == 1).all()
-    assert (labels.attacked["10S"].probs.max(axis=1) < 1).any()
+    labels, attacked = held_out(full), held_out(full, attacked=True)
+    assert (len(labels["10H"]), len(labels["10S"])) == (3000, 100)
+    assert (labels["10H"].probs.max(axis=1) < 1).any()
+    assert (attacked["10H"].probs.max(axis=1) == 1).all()
+    assert (attacked["10S"].probs.max(axis=1) < 1).any()

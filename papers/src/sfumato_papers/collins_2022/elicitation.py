@@ -23,7 +23,7 @@ from sfumato.tables.doubt import entropy
 from sfumato.tables.files import read_rows
 from sfumato.tables.payloads import TopTwoPayload, decode, payload_kind
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.paper import Part, Rerun, once
 from sfumato_papers.published_data import PublishedData
 
@@ -115,8 +115,7 @@ IN_AUTHORS_CODE = 2
 def counted(
     row: str, published: str | None, value: float, *, unit: str = "", places: int = 0, how: str = ""
 ) -> Finding:
-    said = None if published is None else Published(published, unit)
-    return Finding(row, FOUND, said, Estimate(float(value)), how=how, places=places)
+    return Finding.exact(row, FOUND, published, value, unit=unit, places=places, how=how)
 
 
 def section_4(rerun: Rerun) -> Part:
@@ -185,7 +184,7 @@ def section_4_1(rerun: Rerun) -> Part:
                 np.median(np.bincount(released.table.annotator.codes)),
                 how="25 images, two of them shown again",
             ),
-            counted("repeated images an annotator", "2", _repeats(rerun)),
+            counted("repeated images an annotator", "2", repeated(with_repeats(rerun))["each"]),
             counted("batches", "40", len(low_in_batch)),
             counted(
                 "low entropy images a batch",
@@ -283,6 +282,7 @@ def repeated(answers: Cifar10sAnswers) -> dict[str, float]:
     changers = {key[j][1] for (_, j), is_other in zip(pairs, changed, strict=True) if is_other}
     return {
         "n": float(len(pairs)),
+        "each": float(np.bincount(table.annotator.codes[is_again]).mean()),
         "changed": float(changed.mean()),
         "people": len(changers) / len(table.annotator.names),
         "moved": float(moved[~changed].mean()),
@@ -297,9 +297,3 @@ def _low_in_batch(rerun: Rerun, low: set[str]) -> Int[np.ndarray, "batches"]:
     found = Counter({batch: 0 for batch, _ in pairs})
     found.update(batch for batch, image in pairs if image in low)
     return np.array(sorted(found.values()), np.int64)
-
-
-def _repeats(rerun: Rerun) -> float:
-    table = with_repeats(rerun).table
-    is_again = np.array(table.purpose.text().to_pylist()) == "repeat"
-    return float(np.bincount(table.annotator.codes[is_again]).mean())

@@ -74,7 +74,11 @@ def section_5_1(rerun: Rerun) -> Part:
 def figure_7(rerun: Rerun) -> Part:
     answers = first_pass(rerun)
     table, seconds = answers.table, answers.table.seconds
-    pointed, boxes = _actions(answers)
+    presses = [
+        [str(event[2]) for event in planned_top_two(answer) if event[1] == "pointerdown"] for answer in answers.each
+    ]
+    n_presses = sum(map(len, presses))
+    n_boxes = sum(name.startswith(BOXES) for each in presses for name in each)
     sure = np.array([a.second is None and (a.first_percent or 100) == 100 for a in answers.each])
     typed = np.array([a.first_percent for a in answers.each], np.float64)
     tokens = np.abs(np.round(answers.first_percent / 10) * 10 - answers.first_percent) / 100
@@ -86,8 +90,13 @@ def figure_7(rerun: Rerun) -> Part:
         "Figure 7",
         "The elicitation interface, and what a page of it costs",
         (
-            counted("pointing actions a page (median)", None, np.median(pointed), how="as the answer given needs"),
-            counted("share of them for definitely-not boxes", None, 100 * boxes.sum() / pointed.sum(), unit="%"),
+            counted(
+                "pointing actions a page (median)",
+                None,
+                np.median([*map(len, presses)]),
+                how="as the answer given needs",
+            ),
+            counted("share of them for definitely-not boxes", None, 100 * n_boxes / n_presses, unit="%"),
             counted("pages that say 100%, no alternative", None, 100 * sure.mean(), unit="%"),
             _seconds("median of those pages", None, float(np.median(seconds[sure]))),
             counted("first percents that are multiples of 5", None, 100 * (typed % 5 == 0).mean(), unit="%"),
@@ -128,15 +137,6 @@ def within(answers: Cifar10sAnswers) -> float:
         if len(set(doubt[own].tolist())) > 1:
             found.append(np.corrcoef(rankdata(seconds[own]), rankdata(doubt[own]))[0, 1])
     return float(np.median(found))
-
-
-def _actions(answers: Cifar10sAnswers) -> tuple[Float[np.ndarray, "answers"], Float[np.ndarray, "answers"]]:
-    """How often each answer makes its annotator point at something, and how often at a definitely-not box."""
-    presses = [
-        [str(event[2]) for event in planned_top_two(answer) if event[1] == "pointerdown"] for answer in answers.each
-    ]
-    pointed = np.array([len(each) for each in presses], np.float64)
-    return pointed, np.array([sum(name.startswith(BOXES) for name in each) for each in presses], np.float64)
 
 
 def _seconds(row: str, published: Published | None, value: float, *, how: str = "") -> Finding:

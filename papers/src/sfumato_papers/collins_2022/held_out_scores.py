@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.evaluation import read_runs
@@ -35,16 +34,9 @@ Figures = Mapping[tuple[str, str, str], Mapping[int, float]]
 """By label set, block and metric: a figure a training, by its number."""
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """The labels that predictions are compared with."""
-
-    people: Mapping[str, SoftLabels]
-    attacked: Mapping[str, SoftLabels]
-    """What the loss under attack is taken from: hard labels on CIFAR-10H, as the published figure was."""
-
-
-def held_out(rerun: Rerun) -> HeldOut:
+def held_out(rerun: Rerun, *, attacked: bool = False) -> dict[str, SoftLabels]:
+    """The labels that predictions are compared with, by block. What the loss under attack is taken from are hard labels
+    on CIFAR-10H, as the published figure was."""
     items, original = items_of(rerun), original_classes(rerun.data)
     votes = rerun.data.cifar_10h
     tested = [str(n) for n in items.tested]
@@ -54,9 +46,10 @@ def held_out(rerun: Rerun) -> HeldOut:
         "10H": SoftLabels.from_numpy(tested, votes.probs[votes.rows_of(tested)], CIFAR_10),
         "10S": SoftLabels.from_numpy(few, mean.probs[mean.rows_of(few)], CIFAR_10),
     }
-    hard = SoftLabels.one_hot(tested, [CIFAR_10[original[n]] for n in items.tested], CIFAR_10)
     assert len(few) == N_HELD_OUT
-    return HeldOut(people, {"10H": hard, "10S": people["10S"]})
+    if attacked:
+        people["10H"] = SoftLabels.one_hot(tested, [CIFAR_10[original[n]] for n in items.tested], CIFAR_10)
+    return people
 
 
 @once
@@ -66,12 +59,12 @@ def figures(rerun: Rerun) -> Figures:
     for folder in trained(rerun):
         clean += read_runs(folder)
         attacked += read_runs(_attacked(rerun, folder))
-    labels = held_out(rerun)
+    labels, under_attack = held_out(rerun), held_out(rerun, attacked=True)
     values: dict[tuple[str, str, str], dict[int, float]] = {}
     for block in BLOCKS:
         calibration = RMSCalibration(size=BIN_SIZES[block], form="published")
-        _add(values, clean, labels.people[block], block, {CE: CrossEntropy(), CALIBRATION: calibration})
-        _add(values, attacked, labels.attacked[block], block, {FGSM: CrossEntropy()})
+        _add(values, clean, labels[block], block, {CE: CrossEntropy(), CALIBRATION: calibration})
+        _add(values, attacked, under_attack[block], block, {FGSM: CrossEntropy()})
     return values
 
 

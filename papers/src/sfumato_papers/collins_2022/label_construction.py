@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from sfumato.importers.importer import CIFAR_10
-from sfumato.labeling import ClassSimilarity, SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
+from sfumato.labeling import (
+    ClassSimilarity,
+    Labeler,
+    SelectTopTwo,
+    TopOneClamp,
+    TopOneUniform,
+    TopTwoClamp,
+    TopTwoUniform,
+)
 from sfumato.labeling.simulated_top_two import AnswerStatistics, SimulatedTopTwo
-from sfumato.labeling.top_two_labelers import TopTwoArrays, clamp, read_top_two
+from sfumato.labeling.top_two_labelers import clamp, read_top_two
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars, heat_map
 from sfumato.tables.doubt import entropy
+from sfumato.tables.payloads import TopTwoPayload
 from sfumato_papers.collins_2022.elicitation import FOUND, Cifar10sAnswers, as_released, counted, first_pass
 from sfumato_papers.collins_2022.label_sets import LABELERS
 from sfumato_papers.finding import Estimate, Finding, Statement
@@ -22,7 +30,7 @@ from sfumato_papers.paper import Part, Rerun
 
 DIFFERS, MUCH = 1e-9, 0.1
 """Total variations from which two labels of an answer count as different, and as much so."""
-BOTH_RULES = {
+BOTH_RULES: dict[str, Callable[..., Labeler]] = {
     "T1, Unif": TopOneUniform,
     "T1, Clamp": TopOneClamp,
     "T2, Unif": TopTwoUniform,
@@ -37,7 +45,10 @@ def section_4_2(rerun: Rerun) -> Part:
         items, theirs = [str(i) for i in file["image_index"]], file["soft_labels"]
     ours = TopTwoClamp(as_released=True).label(released.table, CIFAR_10)
     apart = difference(items, theirs, ours.item.text().to_pylist(), ours.probs)
-    moved = {name: _moved(answers, by(as_released=False), by(as_released=True)) for name, by in BOTH_RULES.items()}
+    moved = {}
+    for name, by in BOTH_RULES.items():
+        one, other = (by(as_released=rule).label(answers.table, CIFAR_10).probs for rule in (False, True))
+        moved[name] = np.abs(one - other).sum(axis=1) / 2
     clamp = moved["T2, Clamp"]
     return Part(
         "Section 4.2",
@@ -118,16 +129,9 @@ def edge_cases(answers: Cifar10sAnswers) -> list[Finding]:
     return [counted(f"answers: {name}", None, n, how=how.get(name, "")) for name, n in counts.items()]
 
 
-def _second(answer: object) -> float:
+def _second(answer: TopTwoPayload) -> float:
     """The second percent of an answer that has a second class, else 0."""
-    second, percent = getattr(answer, "second", None), getattr(answer, "second_percent", None)
-    return float(percent or 0) if second is not None else 0.0
-
-
-def _moved(answers: Cifar10sAnswers, one: object, other: object) -> Float[np.ndarray, "answers"]:
-    """How far apart two rules put the label of each answer: total variation."""
-    labels = [rule.label(answers.table, CIFAR_10).probs for rule in (one, other)]  # type: ignore[attr-defined]
-    return np.asarray(np.abs(labels[0] - labels[1]).sum(axis=1) / 2)
+    return float(answer.second_percent or 0) if answer.second is not None else 0.0
 
 
 def _varieties(answers: Cifar10sAnswers) -> Chart:
@@ -166,20 +170,29 @@ HIGH, LOW = "high entropy", "low entropy"
 def appendix_b_5(rerun: Rerun) -> Part:
     answers = first_pass(rerun)
     groups = {HIGH: answers.is_doubtful, LOW: ~answers.is_doubtful}
-    fitted = {name: AnswerStatistics.fitted_to(_arrays(answers, rows)) for name, rows in groups.items()}
+    index = {name: k for k, name in enumerate(CIFAR_10)}
+    fitted = {
+        name: AnswerStatistics.fitted_to(read_top_two([answers.each[i] for i in np.flatnonzero(rows)], index))
+        for name, rows in groups.items()
+    }
     n_alternatives = np.array([10 - len({*answer.impossible, answer.first}) for answer in answers.each])
     real = entropy(TopTwoClamp(as_released=True).label(answers.table, CIFAR_10).probs)[answers.is_doubtful].mean()
-    drawn = _simulated(fitted)
-    softness = Estimate.over_seeds([float(entropy(part).mean()) for part in np.array_split(drawn.labels, N_PARTS)])
+    similarity = ClassSimilarity(CIFAR_10, np.ones((len(CIFAR_10), len(CIFAR_10))))
+    simulator = SimulatedTopTwo(similarity=similarity, doubtful=fitted[HIGH], clear=fitted[LOW])
+    rng, classes = np.random.default_rng(7), np.arange(N_SIMULATED) % len(CIFAR_10)
+    drawn = simulator.simulate_answers(classes, np.ones(N_SIMULATED, bool), CIFAR_10, rng)
+    above = (drawn.first_percent + drawn.second_percent)[~np.isnan(drawn.second_percent)] > 100
+    parts = np.array_split(clamp(drawn, simulator.gamma), N_PARTS)
+    softness = Estimate.over_seeds(float(entropy(part).mean()) for part in parts)
     typed = [float(answer.first_percent or 0) for answer in answers.each]
     dependence = float(np.corrcoef(typed, n_alternatives)[0, 1])
-    findings = [_found("answers fitted to", name, float(rows.sum()), places=0) for name, rows in groups.items()]
+    findings = [Finding.exact("answers fitted to", name, None, rows.sum()) for name, rows in groups.items()]
     for name, statistics in fitted.items():
         for which in ("first", "second"):
             for symbol, value in zip(("alpha", "beta"), getattr(statistics, which), strict=True):
-                findings.append(_found(f"Beta of the {which} percent, {symbol}", name, value))
+                findings.append(Finding.exact(f"Beta of the {which} percent, {symbol}", name, None, value, places=3))
         findings += [
-            _found(f"answers with {k} alternatives left possible", name, float(n), places=0)
+            Finding.exact(f"answers with {k} alternatives left possible", name, None, n)
             for k, n in enumerate(statistics.n_alternatives)
         ]
     return Part(
@@ -192,7 +205,7 @@ def appendix_b_5(rerun: Rerun) -> Part:
             counted(
                 "draws whose two percents exceed 100",
                 None,
-                100 * drawn.above_100,
+                100 * above.mean(),
                 unit="%",
                 how="of those with a second class",
             ),
@@ -217,33 +230,6 @@ def appendix_b_5(rerun: Rerun) -> Part:
         "are alike, so all are taken to be here.",
         charts=(_alternatives(fitted),),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Drawn:
-    """Simulated labels of images of high entropy, and how often their percents were too much."""
-
-    labels: Float[np.ndarray, "answers classes"]
-    above_100: float
-
-
-def _simulated(fitted: dict[str, AnswerStatistics]) -> _Drawn:
-    alike = ClassSimilarity(CIFAR_10, np.ones((len(CIFAR_10), len(CIFAR_10))))
-    simulator = SimulatedTopTwo(similarity=alike, doubtful=fitted[HIGH], clear=fitted[LOW])
-    rng, classes = np.random.default_rng(7), np.arange(N_SIMULATED) % len(CIFAR_10)
-    answers = simulator.simulate_answers(classes, np.ones(N_SIMULATED, bool), CIFAR_10, rng)
-    given = ~np.isnan(answers.second_percent)
-    above = (answers.first_percent + answers.second_percent)[given] > 100
-    return _Drawn(clamp(answers, simulator.gamma), float(above.mean()))
-
-
-def _arrays(answers: Cifar10sAnswers, rows: Bool[np.ndarray, "answers"]) -> TopTwoArrays:
-    index = {name: k for k, name in enumerate(CIFAR_10)}
-    return read_top_two([answers.each[i] for i in np.flatnonzero(rows)], index)
-
-
-def _found(row: str, column: str, value: float, *, places: int = 3) -> Finding:
-    return Finding(row, column, None, Estimate(float(value)), places=places)
 
 
 def _alternatives(fitted: dict[str, AnswerStatistics]) -> Chart:

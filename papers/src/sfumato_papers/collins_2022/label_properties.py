@@ -38,7 +38,7 @@ def section_4_3(rerun: Rerun) -> Part:
                 correlation,
                 places=3,
                 how=f"does not come out of the released labels. Nearest: Spearman's correlation of the same, "
-                f"{_spearman(matched):.3f}",
+                f"{spearmanr(matched.predicted_entropy, matched.people_entropy)[0]:.3f}",
             ),
             counted("the same, first pass alone", None, _pearson(own), places=3),
             counted("the same, first pass and our rule", None, _pearson(first.beside_votes(TopTwoClamp())), places=3),
@@ -184,17 +184,12 @@ def _pearson(matched: MatchedLabels) -> float:
     return float(pearsonr(matched.predicted_entropy, matched.people_entropy)[0])
 
 
-def _spearman(matched: MatchedLabels) -> float:
-    return float(spearmanr(matched.predicted_entropy, matched.people_entropy)[0])
-
-
 def _entropies(matched: MatchedLabels) -> Chart:
     return scatter(
         "section-4-3-entropy",
         title="Entropy of the labels of 1,000 images",
         caption="CIFAR-10S (T2, Clamp, about 6 annotators per image) against CIFAR-10H (about 51). The gap below "
-        "0.25 is "
-        "how the images were chosen.",
+        "0.25 is how the images were chosen.",
         data={"image": matched.items.to_pylist(), "votes": matched.people_entropy, "ours": matched.predicted_entropy},
         x=Field("votes", "entropy under CIFAR-10H (nats)"),
         y=Field("ours", "entropy under CIFAR-10S (nats)"),

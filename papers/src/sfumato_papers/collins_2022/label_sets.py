@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import Labeler, SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
@@ -53,18 +53,11 @@ class Relabelled:
         own = np.array([place.get(item, -1) for item in training_set.items], np.int64)
         made = self.target.labels(self.known.training_set, rng)
         assert isinstance(made, FixedLabels | PooledLabels), f"{self.target.name} draws from no pool"
-        rows, starts = _pool(made)
+        rows = (made.probs if isinstance(made, FixedLabels) else made.rows).cpu().numpy().astype(np.float64)
+        starts = np.arange(len(rows) + 1) if isinstance(made, FixedLabels) else made.starts.cpu().numpy()
         sure = one_hot(training_set.need_original(self.name), training_set.n_classes)
         parts = [sure[i : i + 1] if k < 0 else rows[starts[k] : starts[k + 1]] for i, k in enumerate(own)]
         return PooledLabels.of(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
-
-
-def _pool(made: FixedLabels | PooledLabels) -> tuple[Float[np.ndarray, "rows classes"], Int[np.ndarray, "bounds"]]:
-    """The rows that an item's labels are drawn from, and where those of each item begin."""
-    if isinstance(made, FixedLabels):
-        probs = made.probs.cpu().numpy().astype(np.float64)
-        return probs, np.arange(len(probs) + 1)
-    return made.rows.cpu().numpy().astype(np.float64), made.starts.cpu().numpy()
 
 
 LABELERS: dict[str, Labeler] = {
@@ -77,24 +70,19 @@ LABELERS: dict[str, Labeler] = {
 """Section 4.2's ways from an answer to a label, as the released code goes them."""
 
 
-@dataclass(frozen=True, eq=False)
-class LabelSets:
-    """For every label set, each annotator's label of the items that are compared, and their mean."""
+LabelSets: TypeAlias = dict[str, Labelled]
+"""By label set: each annotator's label of the items that are compared, and their mean."""
 
-    labelled: dict[str, Labelled]
 
-    @classmethod
-    def of(cls, data: PublishedData, compared: Int[np.ndarray, "compared"]) -> LabelSets:
-        original = original_classes(data)[compared]
-        items = tuple(map(str, compared))
-        pools = {"CIFAR-10H": votes_pool(data.cifar_10h, compared)}
-        pools |= {name: beliefs_pool(by.label(data.cifar_10s, CIFAR_10), items) for name, by in LABELERS.items()}
-        return cls(
-            {
-                name: Labelled(name, TrainingSet(items, CIFAR_10, original, mean_of(pool), pool))
-                for name, pool in pools.items()
-            }
-        )
+def label_sets(data: PublishedData, compared: Int[np.ndarray, "compared"]) -> LabelSets:
+    original = original_classes(data)[compared]
+    items = tuple(map(str, compared))
+    pools = {"CIFAR-10H": votes_pool(data.cifar_10h, compared)}
+    pools |= {name: beliefs_pool(by.label(data.cifar_10s, CIFAR_10), items) for name, by in LABELERS.items()}
+    return {
+        name: Labelled(name, TrainingSet(items, CIFAR_10, original, mean_of(pool), pool))
+        for name, pool in pools.items()
+    }
 
 
 def votes_pool(labels: SoftLabels, numbers: Int[np.ndarray, "items"]) -> AnnotatorBeliefs:

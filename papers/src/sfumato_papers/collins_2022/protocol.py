@@ -32,7 +32,7 @@ from sfumato.training.targets import (
     UniformTarget,
 )
 from sfumato.training.training_set import TrainingSet
-from sfumato_papers.collins_2022.label_sets import LabelSets, Relabelled
+from sfumato_papers.collins_2022.label_sets import LabelSets, Relabelled, label_sets
 from sfumato_papers.paper import Rerun, Scale, once
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 5}
@@ -95,7 +95,7 @@ def pictures(rerun: Rerun) -> Inputs:
 
 def targets(sets: LabelSets, scale: Scale) -> dict[str, Target]:
     def relabelled(target: Target, of: str) -> Relabelled:
-        return Relabelled(target, sets.labelled[of])
+        return Relabelled(target, sets[of])
 
     found: dict[str, Target] = {
         "hard": HardTarget(),
@@ -150,6 +150,6 @@ def trained(rerun: Rerun) -> list[Path]:
     """The folders with the runs, one a network."""
     items = items_of(rerun)
     data, fold = training_data(rerun, items)
-    sets = LabelSets.of(rerun.data, items.compared)
+    sets = label_sets(rerun.data, items.compared)
     grids = {network: grid(sets, rerun.scale, network, rerun.device) for network in rerun.scale.of(NETWORKS)}
     return [rerun.train(f"cifar-10s-{name}", data=data, folds=[fold], grid=each) for name, each in grids.items()]

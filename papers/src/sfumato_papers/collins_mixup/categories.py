@@ -13,8 +13,9 @@ from sfumato.importers.importer import CIFAR_10
 from sfumato.reporting.charts import Field, bars
 from sfumato.tables.beliefs import Beliefs
 from sfumato.training.mixing import blends_of
+from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.collins_mixup.hmix import soft_labels
-from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun
 
 COEFFICIENTS = (0.25, 0.5, 0.75)
@@ -73,30 +74,33 @@ def section_5_1_2(rerun: Rerun) -> Part:
         "Section 5.1.2",
         "Human-inferred category composition",
         (
-            Finding("mixed images", "soft labels", Published("100"), Estimate(float(len(found.items))), places=0),
-            Finding("soft labels", "soft labels", None, Estimate(float(len(beliefs))), places=0),
-            Finding(
+            Finding.exact("mixed images", "soft labels", "100", len(found.items)),
+            Finding.exact("soft labels", "soft labels", None, len(beliefs)),
+            Finding.exact(
                 "Pearson r of mass on the endpoints and coefficient",
                 "soft labels",
-                Published("0.52"),
-                Estimate(found.correlation()),
+                "0.52",
+                found.correlation(),
+                places=3,
                 how=f"mean label of an image, both endpoints; single labels give {single.correlation():.2f}",
             ),
-            Finding(
+            Finding.exact(
                 "mass on classes that were not mixed",
                 "soft labels",
-                Published("38.3", "%"),
-                Estimate(100 * float(off.mean())),
-                how=f"mean over images of their mean label; over single labels {100 * single.elsewhere.mean():.1f}%",
+                "38.3",
+                100 * off.mean(),
+                unit="%",
                 places=1,
+                how=f"mean over images of their mean label; over single labels {100 * single.elsewhere.mean():.1f}%",
             ),
-            Finding(
+            Finding.exact(
                 "± of it",
                 "soft labels",
-                Published("0.6", "%"),
-                Estimate(100 * spread),
-                how=f"1.96 standard errors over images: {spread:.2f} as a share. Printed is a tenth of its percents",
+                "0.6",
+                100 * spread,
+                unit="%",
                 places=1,
+                how=f"1.96 standard errors over images: {spread:.2f} as a share. Printed is a tenth of its percents",
             ),
             Statement(
                 "coefficients shown",
@@ -121,13 +125,11 @@ def figure_5_1(rerun: Rerun) -> Part:
     found = _by_image(soft_labels(rerun))
     horse, ship = CIFAR_10.index("horse"), CIFAR_10.index("ship")
     shown = (found.generating == 0.5) & (found.first == horse) & (found.second == ship)
-    rows: dict[str, list[object]] = {name: [] for name in ("class", "mass", "series")}
     n = int(shown.sum())
     people = found.probs[shown].mean(axis=0) if n else np.zeros(len(CIFAR_10))
+    rows: list[tuple[str, float, str]] = []
     for name, value in zip(CIFAR_10, people.tolist(), strict=True):
-        for series, mass in (("people", value), ("mixup", 0.5 if name in ("horse", "ship") else 0.0)):
-            for column, each in zip(rows, (name, mass, series), strict=True):
-                rows[column].append(each)
+        rows += [(name, value, "people"), (name, 0.5 if name in ("horse", "ship") else 0.0, "mixup")]
     named = [found.items[int(i)] for i in np.flatnonzero(shown)]
     elsewhere = float(1 - people[horse] - people[ship]) if n else float("nan")
     return Part(
@@ -151,7 +153,7 @@ def figure_5_1(rerun: Rerun) -> Part:
                 "figure-5-1",
                 title="Half horse, half ship",
                 caption="The mean label people gave, and the one mixup would.",
-                data=rows,
+                data=chart_columns(("class", "mass", "series"), rows),
                 of="class",
                 value=Field("mass", "probability", ".2f"),
                 series="series",

@@ -12,8 +12,9 @@ from sfumato.evaluation.paired_tests import t_interval
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
 from sfumato.training.mixing import CurveFit, ShareCurve
+from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
-from sfumato_papers.finding import LEVEL, Estimate, Finding, Published, Statement
+from sfumato_papers.finding import LEVEL, Finding, Statement
 from sfumato_papers.paper import Part, Rerun
 
 COEFFICIENTS = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -34,19 +35,12 @@ def figure_4_2(rerun: Rerun) -> Part:
     medians, means = _by_coefficient(thesis, np.median), _by_coefficient(thesis, np.mean)
     apart = max(abs(median - at) for at, median in medians.items())
     relabeled = float((thesis.relabeling > 0.25).mean())
-    findings: list[Finding | Statement] = [
-        Finding(f"median at λ_f = {at:g}", "the thesis' collection", None, Estimate(value), how="drawn, not printed")
-        for at, value in medians.items()
-    ]
-    findings += [
-        Finding(f"median at λ_f = {at:g}", "all of H-Mix", None, Estimate(value))
-        for at, value in _by_coefficient(everyone, np.median).items()
-    ]
-    findings += [
-        Finding(f"mean at λ_f = {at:g}", column, None, Estimate(value))
-        for column, each in (("the thesis' collection", thesis), ("all of H-Mix", everyone))
-        for at, value in _by_coefficient(each, np.mean).items()
-    ]
+    findings: list[Finding | Statement] = []
+    for name, of in (("median", np.median), ("mean", np.mean)):
+        for column, each in (("the thesis' collection", thesis), ("all of H-Mix", everyone)):
+            how = "drawn, not printed" if (name, each) == ("median", thesis) else ""
+            for at, value in _by_coefficient(each, of).items():
+                findings.append(Finding.exact(f"{name} at λ_f = {at:g}", column, None, value, places=3, how=how))
     findings += [
         Statement(
             "on aggregate",
@@ -83,9 +77,7 @@ def figure_4_3(rerun: Rerun) -> Part:
         first = shares.get(item, float("nan"))
         values = (1 - first, first) if turned else (first, 1 - first)
         for of, published, value in zip(name.split(", "), (one, other), values, strict=True):
-            findings.append(
-                Finding(name, f"λ_h of {of.lower()}", Published(published), Estimate(value), how=item, places=3)
-            )
+            findings.append(Finding.exact(name, f"λ_h of {of.lower()}", published, value, how=item, places=3))
     return Part(
         "Figure 4.3",
         "Example relabelings",
@@ -106,27 +98,21 @@ def _by_coefficient(collection: Collection, of: Callable[[Float[np.ndarray, "row
 
 
 def _aggregate_chart(everyone: Collection, thesis: Collection) -> Chart:
-    rows: dict[str, list[object]] = {name: [] for name in ("generating", "inferred", "low", "high", "series")}
-
-    def add(series: str, at: float, value: float, low: float | None = None, high: float | None = None) -> None:
-        for name, each in zip(rows, (at, value, low, high, series), strict=True):
-            rows[name].append(each)
-
+    rows: list[tuple[Any, ...]] = []
     for series, each in (("median, the thesis' collection", thesis), ("median, all of H-Mix", everyone)):
         for at in COEFFICIENTS:
             shares = each.judgments.share[np.isclose(each.generating, at)]
             low, middle, high = np.quantile(shares, [0.25, 0.5, 0.75])
-            add(series, at, float(middle), float(low), float(high))
-    fitted = CurveFit(prior=0.0).fit(everyone.judgments).pooled
-    for at in np.linspace(0, 1, 11):
-        add("logistic fit, all of H-Mix", float(at), float(fitted.at(np.array([at]))[0]))
-    for at in (0.0, 1.0):
-        add("as mixup assumes", at, at)
+            rows.append((at, float(middle), float(low), float(high), series))
+    fitted, places = CurveFit(prior=0.0).fit(everyone.judgments).pooled, np.linspace(0, 1, 11)
+    curved = zip(places.tolist(), fitted.at(places).tolist(), strict=True)
+    rows += [(*point, None, None, "logistic fit, all of H-Mix") for point in curved]
+    rows += [(at, at, None, None, "as mixup assumes") for at in WHOLE]
     return curve(
         "figure-4-2",
         title="What people say went into a mixed image",
         caption="Median of judgments with the middle half of them; the straight line is the label of mixup.",
-        data=rows,
+        data=chart_columns(("generating", "inferred", "low", "high", "series"), rows),
         x=Field("generating", "generating coefficient λ_f", ".2f", domain=WHOLE),
         y=Field("inferred", "inferred coefficient λ_h", ".2f", domain=WHOLE),
         low="low",
@@ -137,29 +123,27 @@ def _aggregate_chart(everyone: Collection, thesis: Collection) -> Chart:
 
 DRAWN = ((0, 4), (3, 5), (0, 8), (1, 9), (2, 4), (6, 8))
 """Pairs of classes by number; the first is the one the thesis draws, deer and airplane."""
+AIRPLANE_DEER = "airplane and deer"
 
 
 def figure_4_4(rerun: Rerun) -> Part:
     everyone, thesis = all_collections(rerun), thesis_collection(rerun)
     pooled = CurveFit(prior=0.0).fit(everyone.judgments).pooled
-    deviations = {pair: abs(dev) for pair, dev in _deviations(everyone).items()}
-    furthest = max(deviations, key=lambda pair: deviations[pair])
+    signed = _deviations(everyone)
+    furthest = max(signed, key=lambda pair: abs(signed[pair]))
     n_shown = sum(not low <= 0 <= high for low, high in _intervals(everyone).values())
-    airplane_deer = (0, 4)
-    own = _deviations(thesis)[airplane_deer]
     classes = everyone.judgments.classes
     return Part(
         "Figure 4.4",
         "Category boundaries by pair of classes",
         (
-            Finding("airplane and deer: furthest mean from λ_f", "the thesis' collection", None, Estimate(own)),
-            Finding(
-                "airplane and deer: furthest mean from λ_f", "all of H-Mix", None,
-                Estimate(_deviations(everyone)[airplane_deer]),
+            *(
+                Finding.exact(f"{AIRPLANE_DEER}: furthest mean from λ_f", column, None, of[DRAWN[0]], places=3)
+                for column, of in (("the thesis' collection", _deviations(thesis)), ("all of H-Mix", signed))
             ),
-            Finding(
-                "any pair: furthest mean from λ_f", "all of H-Mix", None, Estimate(deviations[furthest]),
-                how=f"{classes[furthest[0]]} and {classes[furthest[1]]}", places=3,
+            Finding.exact(
+                "any pair: furthest mean from λ_f", "all of H-Mix", None, abs(signed[furthest]), places=3,
+                how=f"{classes[furthest[0]]} and {classes[furthest[1]]}",
             ),
             Statement(
                 "by pair of classes",
@@ -208,28 +192,23 @@ def _intervals(collection: Collection) -> dict[tuple[int, int, float], tuple[flo
 def _pair_chart(everyone: Collection, pooled: ShareCurve) -> Chart:
     classes = everyone.judgments.classes
     names = {pair: f"{classes[pair[0]]} in {classes[pair[1]]}" for pair in DRAWN}
-    rows: dict[str, list[object]] = {name: [] for name in ("generating", "inferred", "low", "high", "series", "pair")}
-
-    def add(pair: str, series: str, at: float, value: float, low: float | None, high: float | None) -> None:
-        for name, each in zip(rows, (at, value, low, high, series, pair), strict=True):
-            rows[name].append(each)
-
+    rows: list[tuple[Any, ...]] = []
+    places = np.linspace(0, 1, 11)
     cells, intervals = _cells(everyone), _intervals(everyone)
     for pair, name in names.items():
         for at in COEFFICIENTS:
             if (*pair, at) in cells:
                 low, high = intervals.get((*pair, at), (np.nan, np.nan))
                 clipped = [None if np.isnan(end) else float(np.clip(end + at, 0, 1)) for end in (low, high)]
-                add(name, "mean judgment", at, float(cells[*pair, at].mean()), *clipped)
-        for at in (0.0, 1.0):
-            add(name, "as mixup assumes", at, at, None, None)
-        for at in np.linspace(0, 1, 11):
-            add(name, "logistic fit, all pairs", float(at), float(pooled.at(np.array([at]))[0]), None, None)
+                rows.append((at, float(cells[*pair, at].mean()), *clipped, "mean judgment", name))
+        rows += [(at, at, None, None, "as mixup assumes", name) for at in WHOLE]
+        curved = zip(places.tolist(), pooled.at(places).tolist(), strict=True)
+        rows += [(*point, None, None, "logistic fit, all pairs", name) for point in curved]
     return curve(
         "figure-4-4",
         title="Category boundaries of six pairs of classes",
         caption="Mean of judgments (95%) by generating coefficient of the class named first, all of H-Mix.",
-        data=rows,
+        data=chart_columns(("generating", "inferred", "low", "high", "series", "pair"), rows),
         x=Field("generating", "generating coefficient λ_f", ".2f", domain=WHOLE),
         y=Field("inferred", "inferred λ_h", ".2f", domain=WHOLE),
         low="low",

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from sfumato.evaluation.rank_correlation import spearman
 from sfumato.reporting.charts import Field, bars
 from sfumato.tables.doubt import entropy
+from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.collins_mixup.coefficients import COEFFICIENTS
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
 from sfumato_papers.finding import Estimate, Finding, Statement
@@ -25,31 +26,25 @@ def figure_4_5(rerun: Rerun) -> Part:
     doubt = entropy(people.probs)[people.rows_of([str(i) for i in range(len(people))])]
     both = dict(zip(COLUMNS, (thesis_collection(rerun), all_collections(rerun)), strict=True))
     findings: list[Finding | Statement] = []
-    drawn: dict[str, list[object]] = {name: [] for name in ("endpoints", "mean", "low", "high", "series")}
+    drawn = []
     estimates = {}
     for column, each in both.items():
         groups = _groups(each, doubt)
         confidence = each.judgments.confidence
         for name, rows in groups.items():
-            findings.append(Finding(f"judgments, {name}", column, None, Estimate(float(rows.sum())), places=0))
-            found = _mean(confidence, rows, each)
-            findings.append(Finding(f"mean confidence, {name}", column, None, found, how="drawn, not printed"))
-            findings.append(
-                Finding(f"mean amount of relabeling, {name}", column, None, _mean(each.relabeling, rows, each))
-            )
-            for field, value in zip(drawn, (name, found.value, found.low, found.high, column), strict=True):
-                drawn[field].append(value)
+            sure, moved = _mean(confidence, rows, each), _mean(each.relabeling, rows, each)
+            findings += [
+                Finding.exact(f"judgments, {name}", column, None, rows.sum()),
+                Finding(f"mean confidence, {name}", column, None, sure, how="drawn, not printed"),
+                Finding(f"mean amount of relabeling, {name}", column, None, moved),
+            ]
+            drawn.append((name, sure, column))
         high, low = groups.values()
         estimates[column] = (_gap(confidence, high, low, each), _gap(each.relabeling, high, low, each))
         summed = doubt[each.first_image] + doubt[each.second_image]
-        findings.append(
-            Finding("Spearman, entropy of both and confidence", column, None, Estimate(spearman(summed, confidence)))
-        )
-        findings.append(
-            Finding(
-                "Spearman, entropy of both and relabeling", column, None, Estimate(spearman(summed, each.relabeling))
-            )
-        )
+        for what, values in (("confidence", confidence), ("relabeling", each.relabeling)):
+            rho = spearman(summed, values)
+            findings.append(Finding.exact(f"Spearman, entropy of both and {what}", column, None, rho, places=3))
     sure, moved = estimates[COLUMNS[0]]
     by_coefficient = {
         at: float(both[COLUMNS[0]].judgments.confidence[np.isclose(both[COLUMNS[0]].generating, at)].mean())
@@ -88,7 +83,7 @@ def figure_4_5(rerun: Rerun) -> Part:
                 "figure-4-5",
                 title="How sure people are of what went into an image",
                 caption="Mean confidence with 95% over annotators, by the entropy of both images under CIFAR-10H.",
-                data=drawn,
+                data=chart_columns(("endpoints", "mean", "series"), drawn),
                 of="endpoints",
                 value=Field("mean", "mean confidence", ".2f", domain=(0.0, 1.0)),
                 low="low",

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sfumato.evaluation.paired_tests import t_interval
 from sfumato.reporting.charts import Field, bars
-from sfumato.tables.bootstrap import Interval
 from sfumato.tables.columns import numbers
 from sfumato.tables.files import read_rows
 from sfumato.tables.files.table_file import check_columns
 from sfumato.tables.text_columns import TextEncoder
 from sfumato.training.mixing import CurveFit, blends_of
-from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
-from sfumato_papers.finding import LEVEL, Estimate, Finding, Published, Statement
+from sfumato_papers.chart_data import chart_columns
+from sfumato_papers.collins_mixup.hmix import all_collections, thesis_collection
+from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun, once
 
 
@@ -84,44 +83,37 @@ def answers(rerun: Rerun, task: MidpointTask) -> MidpointAnswers:
 
 def perceived_midpoints(rerun: Rerun) -> Part:
     findings: list[Finding | Statement] = []
-    rows: dict[str, list[object]] = {"coefficient": [], "share": [], "task": []}
+    rows = []
     middles = {}
     for task in TASKS:
         told = answers(rerun, task)
         first = ~told.is_repeat
-        middles[task.name] = Estimate.within(float(told.by_annotator().mean()), _over_annotators(told.by_annotator()))
+        away = np.abs(told.chosen[first] - 0.5)
+        middles[task.name] = replace(Estimate.over_seeds(told.by_annotator()), covers="95% t over annotators")
         counts = {
             "participants": len(told.annotators),
             "pairs of images": len(set(told.pairs)),
             "answers, repeats left out": int(first.sum()),
         }
-        findings += [Finding(name, task.name, None, Estimate(float(n)), places=0) for name, n in counts.items()]
+        findings += [Finding.exact(name, task.name, None, n) for name, n in counts.items()]
         findings += [
             Finding("mean coefficient of the image chosen", task.name, None, middles[task.name], places=3),
-            Finding("median", task.name, None, Estimate(float(np.median(told.chosen[first]))), places=2),
-            Finding(
-                "chose another image than 0.5", task.name, None,
-                Estimate(float((np.abs(told.chosen[first] - 0.5) > 0.05).mean())), places=3,
-            ),
-            Finding(
-                "chose one at least 0.2 away", task.name, None,
-                Estimate(float((np.abs(told.chosen[first] - 0.5) > 0.15).mean())), places=3,
-            ),
-        ]  # fmt: skip
+            Finding.exact("median", task.name, None, np.median(told.chosen[first]), places=2),
+            Finding.exact("chose another image than 0.5", task.name, None, (away > 0.05).mean(), places=3),
+            Finding.exact("chose one at least 0.2 away", task.name, None, (away > 0.15).mean(), places=3),
+        ]
         if told.start is not None:
             for start in (0.1, 0.9):
                 own = first & np.isclose(told.start, start)
-                value = Estimate(float(told.chosen[own].mean()))
-                findings.append(Finding(f"mean where the first image shown was {start:g}", task.name, None, value))
+                row = f"mean where the first image shown was {start:g}"
+                findings.append(Finding.exact(row, task.name, None, told.chosen[own].mean(), places=3))
         for at in np.arange(11) / 10:
-            rows["coefficient"].append(f"{at:.1f}")
-            rows["share"].append(float(np.isclose(np.round(told.chosen[first], 1), at).mean()))
-            rows["task"].append(task.name)
+            share = float(np.isclose(np.round(told.chosen[first], 1), at).mean())
+            rows.append((f"{at:.1f}", share, task.name))
     x0 = CurveFit(prior=0.0).fit(all_collections(rerun).judgments).pooled.x0
-    findings.append(
-        Finding("where the curve of inferred coefficients is at 0.5", "Infer", None, Estimate(x0), how="x0, appendix C")
-    )
-    findings.append(
+    middle = "where the curve of inferred coefficients is at 0.5"
+    findings += [
+        Finding.exact(middle, "Infer", None, x0, places=3, how="x0, appendix C"),
         Statement(
             "human perceptions (abstract)",
             "do not consistently align with the labels used for synthetic points",
@@ -129,8 +121,8 @@ def perceived_midpoints(rerun: Rerun) -> Part:
             ", ".join(f"{name} {each.value:.3f} ({each.low:.3f} to {each.high:.3f})" for name, each in middles.items())
             + " on average",
             how="holds where most answers are another image than the one mixed half and half",
-        )
-    )
+        ),
+    ]
     return Part(
         "UAI paper, Section 3",
         "The perceived midpoint",
@@ -144,7 +136,7 @@ def perceived_midpoints(rerun: Rerun) -> Part:
                 "midpoints",
                 title="Which mixture people take for half and half",
                 caption="Share of answers by the first image's coefficient in the mixture chosen, repeats left out.",
-                data=rows,
+                data=chart_columns(("coefficient", "share", "task"), rows),
                 of="coefficient",
                 value=Field("share", "share of answers", ".0%"),
                 series="task",
@@ -153,29 +145,24 @@ def perceived_midpoints(rerun: Rerun) -> Part:
     )
 
 
-def _over_annotators(means: Float[np.ndarray, "annotators"]) -> Interval:
-    found = t_interval(means, LEVEL)
-    return Interval(found.low, found.high, "95% t over annotators")
-
-
 def section_4_2_1(rerun: Rerun) -> Part:
     thesis, everyone = thesis_collection(rerun), all_collections(rerun)
     told = thesis.judgments
     by_pair = Counter(zip(told.first.tolist(), told.second.tolist(), strict=True))
     pages = np.bincount(thesis.annotations.annotator.codes)
-    again = np.bincount(thesis.annotations.annotator.codes, _is_repeat(thesis))
-    seen_by = [len(set(rows)) for rows in _annotators_by_item(thesis)]
-    images = {b for blend in blends_of(told.items, ()).values() for b in (blend.first, blend.second)}
+    given = thesis.annotations
+    again = np.bincount(given.annotator.codes, np.array(given.purpose.text().to_pylist()) == "repeat")
+    seen = set(zip(given.item.codes.tolist(), given.annotator.codes.tolist(), strict=True))
+    seen_by = np.bincount([item for item, _ in seen])
     pairs = {(blend.first, blend.second) for blend in blends_of(told.items, ()).values()}
+    images = {image for pair in pairs for image in pair}
     train = set(map(str, rerun.data.cifar_split()[0].tolist()))
 
     def row(name: str, published: str, value: float, how: str = "") -> Finding:
-        return Finding(name, "the thesis' collection", Published(published), Estimate(float(value)), how=how, places=0)
+        return Finding.exact(name, "the thesis' collection", published, value, how=how)
 
-    def later(name: str, value: float) -> Finding:
-        return Finding(name, "all of H-Mix", None, Estimate(float(value)), places=0)
-
-    n_three = len(set(_all_participants(rerun)))
+    people = [everyone.annotations.annotator.names.to_pylist(), *(answers(rerun, task).annotators for task in TASKS)]
+    n_three = len({who for names in people for who in names})  # the three tasks share their ids
     return Part(
         "Section 4.2.1",
         "Stimuli and participants",
@@ -188,49 +175,25 @@ def section_4_2_1(rerun: Rerun) -> Part:
             row("class combinations", "45", len(by_pair)),
             row("pairs of images a class combination", "6", len(pairs) / len(by_pair)),
             row("stimuli a pair of images", "3", len(told.items) / len(pairs)),
-            row("participants an image, at least", "2", min(seen_by)),
+            row("participants an image, at least", "2", seen_by.min()),
             Statement(
                 "images mixed",
                 "are from the 7,000 that networks learn from",
                 images <= train,
                 f"{len(images & train):,} of {len(images):,} images",
             ),
-            later("participants", everyone.n_annotators),
-            later("stimuli", len(everyone.judgments.items)),
-            later("judgments", len(everyone.judgments.share)),
-            Finding(
+            Finding.exact("participants", "all of H-Mix", None, everyone.n_annotators),
+            Finding.exact("stimuli", "all of H-Mix", None, len(everyone.judgments.items)),
+            Finding.exact("judgments", "all of H-Mix", None, len(everyone.judgments.share)),
+            Finding.exact(
                 "participants in every task together (UAI paper, abstract)",
                 "all of H-Mix",
-                Published("159"),
-                Estimate(float(n_three + 8)),
+                "159",
+                n_three + 8,
                 how=f"{n_three} ids in the three released tables, and the 8 who gave ten-class labels, as the thesis "
                 "counts them: the released labels have no ids",
-                places=0,
             ),
         ),
         about="H-Mix was collected in rounds. The thesis' round is recognized by its pages: its participants judged "
-        "59 or 60 "
-        "images, all others 62. No image of one round is in another.",
+        "59 or 60 images, all others 62. No image of one round is in another.",
     )
-
-
-def _is_repeat(collection: Collection) -> np.ndarray:
-    names = np.array(collection.annotations.purpose.names.to_pylist(), object)
-    return np.asarray(names[collection.annotations.purpose.codes] == "repeat").astype(float)
-
-
-def _annotators_by_item(collection: Collection) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in range(len(collection.annotations.item.names))]
-    for item, who in zip(
-        collection.annotations.item.codes.tolist(), collection.annotations.annotator.codes.tolist(), strict=True
-    ):
-        found[item].append(who)
-    return found
-
-
-def _all_participants(rerun: Rerun) -> list[str]:
-    """The people who answered in any of the three tasks, which share their ids."""
-    return [
-        *all_collections(rerun).annotations.annotator.names.to_pylist(),
-        *(who for task in TASKS for who in answers(rerun, task).annotators),
-    ]

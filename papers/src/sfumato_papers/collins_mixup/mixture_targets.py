@@ -85,6 +85,9 @@ def labelings(mixtures: HumanMixtures) -> dict[str, Target]:
     `generating-smoothed`: mixup's labels, each smoothed as much as people's confidence does on average.
     `shuffled-confidence`: what each person saw, smoothed by the confidence of another judgment.
     """
+    told = mixtures.judgments
+    share = float(MixtureSmoothing().of(told.confidence).mean())
+    shuffled = replace(told, confidence=np.random.default_rng(SHUFFLE).permutation(told.confidence))
     labels: dict[str, FixedLabels | PooledLabels] = {
         "uniform": mixtures.uniform(),
         "generating": mixtures.generating(),
@@ -92,22 +95,11 @@ def labelings(mixtures: HumanMixtures) -> dict[str, Target]:
         "by-annotator": mixtures.by_annotator(),
         "averaged-confidence": mixtures.averaged(MixtureSmoothing()),
         "by-annotator-confidence": mixtures.by_annotator(MixtureSmoothing()),
-        "generating-smoothed": _smoothed(mixtures),
-        "shuffled-confidence": _shuffled(mixtures).by_annotator(MixtureSmoothing()),
+        "generating-smoothed": FixedLabels.of((1 - share) * mixtures.generating().mean() + share / mixtures.n_classes),
+        "shuffled-confidence": replace(mixtures, judgments=shuffled).by_annotator(MixtureSmoothing()),
     }
     found: dict[str, Target] = {name: MixtureLabels.of(name, mixtures, each) for name, each in labels.items()}
     return found | {"random": RandomOnMixtures.of(mixtures)}
-
-
-def _smoothed(mixtures: HumanMixtures) -> FixedLabels:
-    share = float(MixtureSmoothing().of(mixtures.judgments.confidence).mean())
-    return FixedLabels.of((1 - share) * mixtures.generating().mean() + share / mixtures.n_classes)
-
-
-def _shuffled(mixtures: HumanMixtures) -> HumanMixtures:
-    told = mixtures.judgments
-    confidence = np.random.default_rng(SHUFFLE).permutation(told.confidence)
-    return replace(mixtures, judgments=replace(told, confidence=confidence))
 
 
 @dataclass(frozen=True)

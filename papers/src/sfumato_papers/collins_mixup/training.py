@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from sfumato.aggregation import Mean
 from sfumato.labeling import ClassSimilarity, TopTwoClamp
@@ -42,7 +42,9 @@ def soft_endpoints(data: PublishedData) -> SoftLabels:
     """
     people = data.cifar_10h
     rng = np.random.default_rng(SEED)
-    simulated = SimulatedTopTwo(similarity=_similarity(people))
+    first = people.probs.argmax(axis=1)
+    means = np.stack([people.probs[first == k].mean(axis=0) for k in range(len(people.classes))])
+    simulated = SimulatedTopTwo(similarity=ClassSimilarity(people.classes, means + means.T, "CIFAR-10H"))
     doubtful = entropy(people.probs) >= DOUBTFUL
     drawn = [simulated.soften(_voted(people, rng), doubtful, rng).probs.astype(np.float64) for _ in range(N_ANNOTATORS)]
     probs = np.mean(drawn, axis=0)
@@ -56,14 +58,6 @@ def _voted(people: SoftLabels, rng: np.random.Generator) -> SoftLabels:
     chosen = (people.probs.cumsum(axis=1) < rng.random((len(people), 1))).sum(axis=1)
     labels = [people.classes[k] for k in np.minimum(chosen, len(people.classes) - 1)]
     return SoftLabels.one_hot(people.items.to_pylist(), labels, people.classes)
-
-
-def _similarity(people: SoftLabels) -> ClassSimilarity:
-    first = people.probs.argmax(axis=1)
-    means: Float[np.ndarray, "classes classes"] = np.stack(
-        [people.probs[first == k].mean(axis=0) for k in range(len(people.classes))]
-    )
-    return ClassSimilarity(people.classes, means + means.T, "CIFAR-10H")
 
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 5}

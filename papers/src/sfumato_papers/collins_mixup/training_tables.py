@@ -93,8 +93,8 @@ def table_4_1(rerun: Rerun) -> Part:
                 how="compared by their means, as the thesis does",
             ),
         ),
-        about=ABOUT_AUGMENTED,
-        scaled_down=scaled_down(rerun.scale, DEPTHS[0]),
+        ABOUT_AUGMENTED,
+        scaled_down(rerun.scale, DEPTHS[0]),
         after=after,
     )
 
