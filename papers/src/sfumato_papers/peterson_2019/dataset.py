@@ -8,7 +8,7 @@ from sfumato.importers import Cifar10HImporter
 from sfumato.reporting.charts import Field, bars, curve, histogram
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.doubt import entropy
-from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.finding import Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
 
 RAW = "cifar10h-raw.csv (single answers with times and attention checks), which is not among the data here"
@@ -31,15 +31,24 @@ def dataset(rerun: Rerun) -> Part:
     first = votes == votes.max(axis=1, keepdims=True)
     n_seen = (votes > 0).sum(axis=1)
     per_category = np.bincount(label, weights=n, minlength=votes.shape[1])
+    least, most = per_category.min(), per_category.max()
+    evenly = "every category alike" if least == most else f"{least:,.0f} to {most:,.0f}"
+    single = Cifar10HImporter(annotator_level=True).read(rerun.data.path("cifar10h")).table
+    assert isinstance(single, Annotations)
+    # Both totals are whole participants of 200 images each.
+    why_400 = (
+        f"{(2571 - 14) * 200:,} is 2,571 participants less the 14 excluded, times 200 images; "
+        f"the released counts hold {votes.sum():,}, as of {votes.sum() / 200:,.0f} participants"
+    )
     findings = [
-        _exact("Human judgments", "511,400", votes.sum(), how=_why_400(int(votes.sum()))),
+        _exact("Human judgments", "511,400", votes.sum(), how=why_400),
         _exact("Images", "10,000", len(votes)),
         _exact("Images a category", "1,000", np.bincount(label, minlength=10).max()),
-        _exact("Judgments a category", None, per_category.mean(), how=_evenly(per_category)),
+        _exact("Judgments a category", None, per_category.mean(), how=evenly),
         _exact("Judgments an image, on average", "51", n.mean(), places=1),
         _exact("Judgments an image, fewest", "47", n.min()),
         _exact("Judgments an image, most", "63", n.max()),
-        _exact("Participants", "2,571", _participants(rerun), how="who answered about images 9500 to 9999"),
+        _exact("Participants", "2,571", len(single.annotator.names), how="who answered about images 9500 to 9999"),
         *(
             Finding(row, "CIFAR10H", Published(figure), needs=RAW)
             for row, figure in (
@@ -56,7 +65,8 @@ def dataset(rerun: Rerun) -> Part:
             "Most frequent choice is CIFAR10's label, %", None, 100 * (votes.argmax(axis=1) == label).mean(), places=2,
             how=f"{int((first.sum(axis=1) > 1).sum())} ties go to the first class",
         ),
-        *(_exact(f"Images with {_categories(k)} chosen", None, (n_seen == k).sum()) for k in range(1, 11)),
+        _exact("Images with 1 category chosen", None, (n_seen == 1).sum()),
+        *(_exact(f"Images with {k} categories chosen", None, (n_seen == k).sum()) for k in range(2, 11)),
     ]  # fmt: skip
     return Part(
         "Section 4",
@@ -120,28 +130,4 @@ def concentration(rerun: Rerun) -> Part:
 
 
 def _exact(row: str, published: str | None, ours: float, *, places: int = 0, how: str = "") -> Finding:
-    figure = None if published is None else Published(published)
-    return Finding(row, "CIFAR10H", figure, Estimate(float(ours)), how=how, places=places)
-
-
-def _categories(k: int) -> str:
-    return "1 category" if k == 1 else f"{k} categories"
-
-
-def _evenly(counts: np.ndarray) -> str:
-    return "every category alike" if counts.min() == counts.max() else f"{counts.min():,.0f} to {counts.max():,.0f}"
-
-
-def _why_400(n_votes: int) -> str:
-    """What the two totals are made of: whole participants of 200 images each."""
-    stated = (2571 - 14) * 200
-    return (
-        f"{stated:,} is 2,571 participants less the 14 excluded, times 200 images; "
-        f"the released counts hold {n_votes:,}, as of {n_votes / 200:,.0f} participants"
-    )
-
-
-def _participants(rerun: Rerun) -> int:
-    table = Cifar10HImporter(annotator_level=True).read(rerun.data.path("cifar10h")).table
-    assert isinstance(table, Annotations)
-    return len(table.annotator.names)
+    return Finding.exact(row, "CIFAR10H", published, ours, how=how, places=places)

@@ -229,6 +229,7 @@ def _statements(found: Scored) -> list[Statement]:
     agreed = less(HUMAN, CONTROL, "accuracy")
     original_gain = less(HUMAN, CONTROL, "accuracy_original", on="original")
     noisiest = list(found.sets)[-1]
+    growth = found.growth(noisiest, "people", NETWORK, HUMAN, CONTROL, "cross_entropy", times=-1)
     human = ("category", HUMAN, "sampled")
     return [
         Statement("Fit to humans", "Soft labels bring predictions nearer to people than hard ones.",
@@ -255,19 +256,10 @@ def _statements(found: Scored) -> list[Statement]:
                   ours=f"original labels {original_gain.signed()}; people's first choice {agreed.signed()}",
                   how="of original labels, which people's first choice is on 82% of the pictures"),
         Statement("Distance", "The gain increases as test pictures move away from those learned.",
-                  holds=_growth(found, noisiest).is_above_0,
-                  ours=f"gain in crossentropy under {noisiest} less gain without: {_growth(found, noisiest).signed()}",
+                  holds=growth.is_above_0,
+                  ours=f"gain in crossentropy under {noisiest} less gain without: {growth.signed()}",
                   how="noise on the held-out pictures, for other test sets"),
     ]  # fmt: skip
-
-
-def _growth(found: Scored, noisy: str) -> Estimate:
-    """How much more crossentropy is saved on noisy pictures, seed by seed."""
-    saved = []
-    for on in (noisy, "people"):
-        human, control = (found.of(on, NETWORK, each, "cross_entropy") for each in (HUMAN, CONTROL))
-        saved.append({seed: control[seed] - human[seed] for seed in human})
-    return Estimate.paired(*saved)
 
 
 def _smaller(scale: Scale) -> str:

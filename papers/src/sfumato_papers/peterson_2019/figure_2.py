@@ -134,26 +134,23 @@ def _cells(found: Scored) -> list[Finding]:
 def _second_best(found: Scored) -> list[Finding]:
     """What people's labels add to second-best accuracy, with ties left out and as the paper counts them."""
     cells = []
-    for name, how in (
-        ("people", "images whose second choice is clear among people"),
+    for name, ties, how in (
+        ("people", "", "images whose second choice is clear among people"),
         (
             "people, as published",
+            ", ties by category order",
             "all images; of tied categories the last in order comes first, as a stable sort has it",
         ),
     ):
-        row = "Second best accuracy, human labels less control"
-        row += "" if name == "people" else ", ties by category order"
+        row = f"Second best accuracy, human labels less control{ties}"
         gain = found.less(name, ACROSS, HUMAN, CONTROL, "second_best_accuracy", times=100)
-        values = found.of(name, ACROSS, HUMAN, "second_best_accuracy", times=100)
-        control = found.of(name, ACROSS, CONTROL, "second_best_accuracy", times=100)
-        means = f"{sum(control.values()) / len(control):.1f}% and {sum(values.values()) / len(values):.1f}%"
-        cells.append(gained(row, "points", SECOND_BEST, gain, how=f"{how}: {means}"))
+        control, own = (found.mean(name, ACROSS, each, "second_best_accuracy", times=100) for each in (CONTROL, HUMAN))
+        # What is compared is the gain itself.
+        change = Change("control", SECOND_BEST, gain)
+        cells.append(
+            Finding(row, "points", SECOND_BEST, gain, change, f"{how}: {control:.1f}% and {own:.1f}%", places=1)
+        )
     return cells
-
-
-def gained(row: str, column: str, published: Published, gain: Estimate, *, how: str = "") -> Finding:
-    """A published gain over the control, next to ours: what is compared is the gain itself."""
-    return Finding(row, column, published, gain, Change("control", published, gain), how, places=1)
 
 
 def _statements(found: Scored) -> list[Statement]:
@@ -183,20 +180,11 @@ def _statements(found: Scored) -> list[Statement]:
                 ours=f"gain on {far} less gain on {near}: {apart.signed(places)}",
             )
             for what, places, apart in (
-                ("accuracy", 1, _growth(found, "accuracy_original", near, far, 100.0)),
-                ("crossentropy", 3, _growth(found, "cross_entropy", near, far, -1.0)),
+                ("accuracy", 1, found.growth(far, near, ACROSS, HUMAN, CONTROL, "accuracy_original", times=100)),
+                ("crossentropy", 3, found.growth(far, near, ACROSS, HUMAN, CONTROL, "cross_entropy", times=-1)),
             )
         ),
     ]
-
-
-def _growth(found: Scored, metric: str, near: str, far: str, times: float) -> Estimate:
-    """How much more is gained on the further set, seed by seed."""
-    gains = []
-    for name in (far, near):
-        human, control = (found.of(name, ACROSS, each, metric, times=times) for each in (HUMAN, CONTROL))
-        gains.append({seed: human[seed] - control[seed] for seed in human})
-    return Estimate.paired(*gains)
 
 
 def _charts(found: Scored) -> tuple[Chart, ...]:

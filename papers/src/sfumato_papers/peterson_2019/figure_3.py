@@ -12,7 +12,6 @@ from sfumato.evaluation.metrics import (
     KLDivergence,
     TotalVariation,
 )
-from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun, once
@@ -30,6 +29,7 @@ COLUMNS = {
     "entropy_spearman": "rank correlation of entropies",
     "accuracy": "same first choice as people",
 }
+CONFIDENCE, DISTANCE = Field("value", "mean confidence", ".0%"), Field("value", "distance from people", ".3~g")
 AWAY = ("kl_divergence", "jsd", "total_variation")
 ABOUT = """
 The networks of Figure 2 on the held-out pictures. *Correct* is what most people chose. The paper's (A) comes without
@@ -49,21 +49,30 @@ def figure_3(rerun: Rerun) -> Part:
         for rival in ("shuffled", "entropy-matched")
         for metric, column in COLUMNS.items()
     ]
-    confidence = _bars(
-        found, "figure-3-a", [RIGHT, WRONG], "(A) Confidence when correct and when incorrect",
-        Field("value", "mean confidence", ".0%"),
-    )  # fmt: skip
-    distance = _bars(
-        found, "figure-3-b", ["jsd", "total_variation"], "(B) Distance of predictions from people",
-        Field("value", "distance from people", ".3~g"),
-    )  # fmt: skip
+    charts = tuple(
+        pairs_of_bars(
+            name,
+            title=title,
+            caption="Held-out pictures.",
+            shown=[
+                (COLUMNS[m].removesuffix(" from people"), LABELS[target], found.of("people", ACROSS, target, m))
+                for m in metrics
+                for target in (CONTROL, HUMAN)
+            ],
+            value=value,
+        )
+        for name, metrics, title, value in (
+            ("figure-3-a", (RIGHT, WRONG), "(A) Confidence when correct and when incorrect", CONFIDENCE),
+            ("figure-3-b", ("jsd", "total_variation"), "(B) Distance of predictions from people", DISTANCE),
+        )
+    )
     return Part(
         "Figure 3",
         "Confidence, and fit to people",
         (*cells, *_statements(found)),
         ABOUT.strip(),
         smaller(rerun.scale, TRAINING),
-        (confidence, distance),
+        charts,
     )
 
 
@@ -111,17 +120,3 @@ def _statements(found: Scored) -> list[Statement]:
             how="not shown to be less often people's",
         ),
     ]
-
-
-def _bars(found: Scored, name: str, metrics: list[str], title: str, value: Field) -> Chart:
-    return pairs_of_bars(
-        name,
-        title=title,
-        caption="Held-out pictures.",
-        shown=[
-            (COLUMNS[metric].removesuffix(" from people"), LABELS[target], found.of("people", ACROSS, target, metric))
-            for metric in metrics
-            for target in (CONTROL, HUMAN)
-        ],
-        value=value,
-    )

@@ -18,14 +18,8 @@ PAPER = Paper(
     year=2019,
     venue="International Conference on Computer Vision",
     data=(
-        "cifar10h",
-        "cifar10-test",
-        "cifar10-train-batch1",
-        "cifar10-model-predictions",
-        "cifar10s",
-        "cinic10-sample",
-        "fashion-mnist",
-        "fashion-mnist-h",
+        "cifar10h", "cifar10-test", "cifar10-train-batch1", "cifar10-model-predictions", "cifar10s", "cinic10-sample",
+        "fashion-mnist", "fashion-mnist-h",
     ),
     steps=(
         figure_1, dataset, figure_2, figure_3, table_1, section_6_3, table_2, figure_4, concentration, fashion,

@@ -28,7 +28,8 @@ def released(rerun: Rerun) -> dict[str, SoftLabels]:
     people = rerun.data.cifar_10h
     items = people.items.to_pylist()
     with np.load(rerun.data.path(*FILE)) as file:
-        probs = {name: _normalised(file[key]) for name, key in RELEASED.items()}
+        exact = {name: file[key].astype(np.float64) for name, key in RELEASED.items()}
+    probs = {name: each / each.sum(axis=1, keepdims=True) for name, each in exact.items()}
     probs[ENSEMBLE] = np.mean(list(probs.values()), axis=0)
     return {name: SoftLabels.from_numpy(items, each, people.classes, 0) for name, each in probs.items()}
 
@@ -36,11 +37,6 @@ def released(rerun: Rerun) -> dict[str, SoftLabels]:
 def teachers(rerun: Rerun) -> list[SoftLabels]:
     """Those whose mean is distilled."""
     return [released(rerun)[name] for name in RELEASED]
-
-
-def _normalised(probs: np.ndarray) -> np.ndarray:
-    exact = probs.astype(np.float64)
-    return np.asarray(exact / exact.sum(axis=1, keepdims=True))
 
 
 N_LEARNT = {Scale.SMALL: 2000, Scale.CPU: 7000}
@@ -102,7 +98,10 @@ def elsewhere(rerun: Rerun, *, with_training_set: bool) -> dict[str, Inputs]:
     for name, parts in OPTIONAL.items():
         if rerun.data.folder.joinpath(*parts).exists():
             found[name] = rerun.data.pictures(*parts, classes=classes)
-    found["CINIC10"] = _from_imagenet(rerun, classes)
+    # CINIC-10's pictures that are not CIFAR-10's.
+    pictures = rerun.data.pictures("cinic10-sample", "images.npz", classes=classes)
+    with np.load(rerun.data.path("cinic10-sample", "images.npz")) as file:
+        found["CINIC10"] = pictures.take(np.flatnonzero(~file["in_cifar10"]))
     return {name: _some(inputs, rerun.scale.of(N_ELSEWHERE)) for name, inputs in found.items()}
 
 
@@ -110,13 +109,6 @@ def original(inputs: Inputs) -> SoftLabels:
     assert inputs.labels is not None
     assert inputs.classes is not None
     return SoftLabels.one_hot(inputs.items, inputs.labels, inputs.classes)
-
-
-def _from_imagenet(rerun: Rerun, classes: tuple[str, ...]) -> Inputs:
-    """CINIC-10's pictures that are not CIFAR-10's."""
-    pictures = rerun.data.pictures("cinic10-sample", "images.npz", classes=classes)
-    with np.load(rerun.data.path("cinic10-sample", "images.npz")) as file:
-        return pictures.take(np.flatnonzero(~file["in_cifar10"]))
 
 
 def spread(n_all: int, n: int) -> Int[np.ndarray, "kept"]:

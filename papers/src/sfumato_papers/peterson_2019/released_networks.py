@@ -18,6 +18,7 @@ from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.peterson_2019.pictures import ENSEMBLE, NOT_THE_PAPERS, RELEASED, judged, original, released
 from sfumato_papers.peterson_2019.table_1 import SOFT_ROW, TABLE_1, TRAINED
 
+PREDICTIONS = "the predictions of the paper's networks, which were not released"
 SHOWN = 600
 """Images in the chart, drawn by chance."""
 ABOUT_FIGURE_1 = """
@@ -36,15 +37,14 @@ def figure_1(rerun: Rerun) -> Part:
     for name in RELEASED:
         matched = match_labels(predicted=released(rerun)[name], people=people)
         same = matched.take(np.flatnonzero(matched.right == 1))
-        away, others = _away(same), _of_others(same, np.random.default_rng(0))
+        away = np.abs(same.predicted - same.people).sum(axis=1) / 2
+        others = _of_others(same, np.random.default_rng(0))
         surer = float((same.confidence > same.people.max(axis=1)).mean())
         findings += [
-            Finding(
-                name, "same first guess, %", None, Estimate(100 * float(matched.right.mean())), places=1,
-            ),
-            Finding(name, "distance from people there", None, Estimate(float(away.mean())), places=4),
-            Finding(name, "of other people", None, Estimate(others), places=4, how="total variation, in both columns"),
-            Finding(name, "network is surer, % of images", None, Estimate(100 * surer), places=1),
+            Finding.exact(name, "same first guess, %", None, 100 * matched.right.mean(), places=1),
+            Finding.exact(name, "distance from people there", None, away.mean(), places=4),
+            Finding.exact(name, "of other people", None, others, places=4, how="total variation, in both columns"),
+            Finding.exact(name, "network is surer, % of images", None, 100 * surer, places=1),
             Statement(
                 f"{name}: systematic difference",
                 "Humans and networks agree in their top guess, but systematically differ over other choices.",
@@ -53,13 +53,8 @@ def figure_1(rerun: Rerun) -> Part:
                 f"other people {others:.4f}",
             ),
         ]  # fmt: skip
-    findings.append(
-        Statement(
-            "Shake-Shake",
-            "The same of the best traditionally trained network, Shake-Shake.",
-            needs="the predictions of the paper's networks, which were not released",
-        )
-    )
+    says = "The same of the best traditionally trained network, Shake-Shake."
+    findings.append(Statement("Shake-Shake", says, needs=PREDICTIONS))
     return Part(
         "Figure 1",
         "Same first guess, other doubts",
@@ -91,10 +86,6 @@ def _guess_chart(rerun: Rerun) -> Chart:
     )
 
 
-def _away(matched: MatchedLabels) -> Float[np.ndarray, "items"]:
-    return np.asarray(np.abs(matched.predicted - matched.people).sum(axis=1) / 2)
-
-
 def _of_others(matched: MatchedLabels, rng: np.random.Generator) -> float:
     """The mean total variation between people's shares and those of as many votes drawn from them."""
     assert matched.n_annotators is not None
@@ -123,11 +114,9 @@ def section_6_3(rerun: Rerun) -> Part:
         to_people, to_hard = (match_labels(predicted=predicted, people=each).cross_entropies for each in (people, hard))
         fit[name, "c10H"], fit[name, "c10"] = _mean(to_people), _mean(to_hard)
         figure, reference = (_published(name, column) for column in ("c10H", "c10"))
-        further = (
-            None
-            if figure is None or reference is None
-            else Change("c10", figure.less(reference), _mean(to_people - to_hard), reference)
-        )
+        further = None
+        if figure is not None and reference is not None:
+            further = Change("c10", figure.less(reference), _mean(to_people - to_hard), reference)
         row = f"{name}: {TRAINED}"
         cells += [
             Finding(row, "c10H", figure, fit[name, "c10H"], further),
@@ -186,7 +175,7 @@ def _statements(fit: Mapping[tuple[str, str], Estimate]) -> list[Statement]:
         Statement(
             "Recency",
             "Shake-Shake is the state of the art of the eight yet not one of the top three in fit to humans.",
-            needs="the predictions of the paper's networks, which were not released",
+            needs=PREDICTIONS,
         ),
     ]
 

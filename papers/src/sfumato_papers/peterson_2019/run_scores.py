@@ -53,6 +53,16 @@ class Scored:
         """How `target` differs from `baseline`, paired by seed."""
         return Estimate.paired(*(self.of(on, network, each, metric, times=times) for each in (target, baseline)))
 
+    def growth(
+        self, on: str, before: str, network: str, target: str, baseline: str, metric: str, *, times: float = 1.0
+    ) -> Estimate:
+        """How much further `target` is from `baseline` on the set `on` than on the set `before`, seed by seed."""
+        gains = []
+        for name in (on, before):
+            own, base = (self.of(name, network, each, metric, times=times) for each in (target, baseline))
+            gains.append({seed: own[seed] - base[seed] for seed in own})
+        return Estimate.paired(*gains)
+
     def mean(self, on: str, network: str, target: str, metric: str, *, times: float = 1.0) -> float:
         values = self.of(on, network, target, metric, times=times)
         return sum(values.values()) / len(values)

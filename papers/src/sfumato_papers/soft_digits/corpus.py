@@ -46,22 +46,16 @@ def table_5(rerun: Rerun) -> Part:
     accuracy = {size: _accuracy(rerun, size) for size in rerun.scale.of(SIZES)}
     findings: list[Finding | Statement] = []
     for size, values in accuracy.items():
-        found = Estimate.over_seeds([100 * value for value in values.values()])
+        found = Estimate.over_seeds(100 * value for value in values.values())
         findings.append(Finding("Avg. Acc.", str(size), TABLE_5["Avg. Acc.", str(size)], found, places=2))
     for size, values in accuracy.items():
-        spread = 100 * float(np.std(list(values.values()), ddof=1))
-        findings.append(
-            Finding("Avg. Std.", f"{size} (ours)", None, Estimate(spread, covers="repeats"), places=2,
-                    how=f"published {TABLE_5['Avg. Std.', str(size)]}")
-        )  # fmt: skip
+        spread = Estimate(100 * float(np.std(list(values.values()), ddof=1)), covers="repeats")
+        how = f"published {TABLE_5['Avg. Std.', str(size)]}"
+        findings.append(Finding("Avg. Std.", f"{size} (ours)", None, spread, how=how, places=2))
     if ENOUGH in accuracy:
         mean = 100 * float(np.mean(list(accuracy[ENOUGH].values())))
-        findings.append(
-            Statement(
-                "150 a digit", "suffice to reach about 95% on the test set", round(mean) >= ASKED, f"{mean:.2f}%",
-                "rounded to whole percents",
-            )
-        )  # fmt: skip
+        says, how = "suffice to reach about 95% on the test set", "rounded to whole percents"
+        findings.append(Statement("150 a digit", says, round(mean) >= ASKED, f"{mean:.2f}%", how))
     rows = [("ours", size, 100 * float(np.mean(list(values.values())))) for size, values in accuracy.items()]
     rows += [("published", int(size), cell.value) for (row, size), cell in TABLE_5.items() if row == "Avg. Acc."]
     chart = curve(
@@ -92,8 +86,8 @@ def appendix_a_2(rerun: Rerun) -> Part:
     found = find_duplicates(splits, near=False)
     n_pictures = sum(len(each) for each in splits.values())
     findings: list[Finding | Statement] = [
-        Finding("MNIST: pictures", "pictures", Published("70,000"), Estimate(n_pictures), places=0),
-        Finding("MNIST: duplicates", "pictures", Published("0"), Estimate(len(found)), places=0, how="the same pixels"),
+        Finding.exact("MNIST: pictures", "pictures", "70,000", n_pictures),
+        Finding.exact("MNIST: duplicates", "pictures", "0", len(found), how="the same pixels"),
     ]
     for name, (taken, left) in LEFT.items():
         findings += [

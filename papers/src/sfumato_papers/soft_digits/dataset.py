@@ -38,40 +38,31 @@ def section_2_1(rerun: Rerun) -> Part:
     found = {each.name: each for each in soft_digits(rerun)}
     findings: list[Finding | Statement] = []
     for (name, split), published in SIZES.items():
-        row = f"{name}, {split} pictures"
-        if name in found:
-            findings.append(Finding(row, "pictures", published, Estimate(_size(found[name], split)), places=0))
-        else:
+        row, own = f"{name}, {split} pictures", found.get(name)
+        if own is None:
             findings.append(Finding(row, "pictures", published, needs=NEEDS))
-    whole = Published("5,530")
+            continue
+        n_learnt = len(own.learnt) - own.n_validation
+        sizes = {"training": n_learnt, "validation": own.n_validation, "test": len(own.tested)}
+        findings.append(Finding(row, "pictures", published, Estimate(sizes[split]), places=0))
     n_split = sum(each.value for each in SIZES.values())
-    findings.append(
-        Finding(
-            "pictures in all (datasheet)", "pictures", whole, Estimate(n_split), places=0,
-            how="the sum of the six splits above as printed; Table 6 sums to 5,530: one picture is in no split",
-        )
-    )  # fmt: skip
-    return Part(
-        "Section 2.1",
-        "How many pictures",
-        tuple(findings),
-        about="The sum is over the paper's own figures, and needs no data.",
-    )
+    how = "the sum of the six splits above as printed; Table 6 sums to 5,530: one picture is in no split"
+    findings.append(Finding.exact("pictures in all (datasheet)", "pictures", "5,530", n_split, how=how))
+    about = "The sum is over the paper's own figures, and needs no data."
+    return Part("Section 2.1", "How many pictures", tuple(findings), about)
 
 
 def table_1(rerun: Rerun) -> Part:
     found = {each.name: each for each in soft_digits(rerun)}
     findings: list[Finding | Statement] = []
     for (name, column), published in TABLE_1.items():
-        places = PLACES.get(column, 2)
-        if name in found:
-            findings.append(Finding(name, column, published, Estimate(facts(found[name])[column]), places=places))
-        else:
-            findings.append(Finding(name, column, published, needs=NEEDS, places=places))
+        ours = Estimate(facts(found[name])[column]) if name in found else None
+        needs, places = "" if ours else NEEDS, PLACES.get(column, 2)
+        findings.append(Finding(name, column, published, ours, needs=needs, places=places))
     others = stand_ins(rerun)
     for each in others:
         findings += [
-            Finding(each.name, column, None, Estimate(value), places=PLACES.get(column, 2))
+            Finding.exact(each.name, column, None, value, places=PLACES.get(column, 2))
             for column, value in facts(each).items()
         ]
     ratio = {c: TABLE_1[MUKHOTI, c].value / TABLE_1[MNIST, c].value for c in ("mean uncertainty", "unsure proportion")}
@@ -136,24 +127,18 @@ def appendix_b(rerun: Rerun) -> Part:  # noqa: ARG001
         for k, n in ANNOTATIONS_PER_IMAGE.items()
     ]
     findings += [
-        Finding("pictures in all", "value", Published("5,530"), Estimate(n_images), how="the sum of Table 6", places=0),
-        Finding(
-            "answers per picture", "value", Published("6"), Estimate(n_answers / n_images), how="Table 6", places=2
-        ),
-        Finding(
-            "pictures per annotator (Section 2.2)", "value", Published("70"), Estimate(n_answers / 160), places=1,
+        Finding.exact("pictures in all", "value", "5,530", n_images, how="the sum of Table 6"),
+        Finding.exact("answers per picture", "value", "6", n_answers / n_images, how="Table 6", places=2),
+        Finding.exact(
+            "pictures per annotator (Section 2.2)", "value", "70", n_answers / 160, places=1,
             how=f"{n_answers:,} answers of Table 6 over the 160 annotators of Appendix B; with 160 in each of the "
             f"three regions they are {n_answers / 160 / N_REGIONS:.1f}, which is likely what is meant",
         ),
         Finding("median minutes per annotator", "value", Published("14.59"), needs=RAW),
         Finding("annotators", "value", Published("160"), needs=RAW),
     ]  # fmt: skip
-    return Part(
-        "Appendix B",
-        "Annotators and answers (Table 6)",
-        tuple(findings),
-        about="The released file has no answers of single people; what follows from the printed table needs none.",
-    )
+    about = "The released file has no answers of single people; what follows from the printed table needs none."
+    return Part("Appendix B", "Annotators and answers (Table 6)", tuple(findings), about)
 
 
 def table_7(rerun: Rerun) -> Part:
@@ -166,10 +151,8 @@ def table_7(rerun: Rerun) -> Part:
             value = None if needs else Estimate(ours[row, column])
             findings.append(Finding(f"{name} {row}", column, published, value, needs=needs))
     for each in stand_ins(rerun):
-        own = doubts_together(each)
-        findings += [
-            Finding(f"{each.name} {row}", column, None, Estimate(value)) for (row, column), value in own.items()
-        ]
+        for (row, column), rho in doubts_together(each).items():
+            findings.append(Finding(f"{each.name} {row}", column, None, Estimate(rho)))
     return Part(
         "Table 7",
         "How the measures of doubt go together",
@@ -198,8 +181,3 @@ def doubts_together(audited: Audited) -> dict[tuple[str, str], float]:
     # What differs in the last digits alone is a tie.
     tidy = {name: np.round(values, 9) for name, values in measures.items()}
     return {(row, column): spearman(tidy[column], tidy[row]) for column, row in combinations(tidy, 2)}
-
-
-def _size(audited: Audited, split: str) -> int:
-    n_learnt = len(audited.learnt) - audited.n_validation
-    return {"training": n_learnt, "validation": audited.n_validation, "test": len(audited.tested)}[split]

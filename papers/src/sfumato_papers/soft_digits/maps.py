@@ -174,7 +174,11 @@ def appendix_f_3(rerun: Rerun) -> Part:
                     is_below(early), in_words(early), "mean JSD of the first quarter of epochs, nats",
                 )
             )  # fmt: skip
-            late = {(n, t): _late(moved[n, t]) for n in networks for t in (MAJORITY, WEIGHTED)}
+            late = {
+                (n, t): float(np.mean([each[-LAST:].mean() for each in moved[n, t].values()]))
+                for n in networks
+                for t in (MAJORITY, WEIGHTED)
+            }
             findings.append(
                 Statement(
                     f"{audited.name}, {stratum}: late epochs", "both come to a near stable state in the end",
@@ -301,7 +305,3 @@ def _moved(audited: Audited, runs: Mapping[int, Watched], stratum: str) -> dict[
 
 def _early(moved: Mapping[int, np.ndarray]) -> dict[int, float]:
     return {seed: float(each[: max(len(each) // 4, 1)].mean()) for seed, each in moved.items()}
-
-
-def _late(moved: Mapping[int, np.ndarray]) -> float:
-    return float(np.mean([each[-LAST:].mean() for each in moved.values()]))

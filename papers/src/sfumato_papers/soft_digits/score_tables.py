@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars, dots
 from sfumato_papers.chart_data import interval_chart
@@ -37,50 +39,83 @@ from sfumato_papers.soft_digits.training import (
     WEIGHTED,
 )
 
-TABLES = published_tables("soft_digits")
 STRATA = tuple(column for column, (_, stratum) in COLUMNS.items() if stratum in (NO_HLV, HLV))
-SAME_ELSEWHERE = "The same on CIFAR-10H and Fashion-MNIST-H"
+BOTH = (ON_ORIGINAL, ON_PEOPLE)
 
 
 def table_2(rerun: Rerun) -> Part:
-    return Part(
-        "Table 2",
-        "Accuracy by human label variation",
-        tuple(cells(rerun, TABLES["Table 2"], ACCURACY, factor=100, places=2)),
-        about="Rows: set, labels scored on, labels trained on. In the Mukhoti part, `original` is synthetic.",
-        scaled_down=smaller_than_published(rerun),
-    )
+    about = "Rows: set, labels scored on, labels trained on. In the Mukhoti part, `original` is synthetic."
+    return _printed(rerun, 2, "Accuracy by human label variation", ACCURACY, about, factor=100, places=2)
 
 
-def table_2_elsewhere(rerun: Rerun) -> Part:
-    findings: list[Finding | Statement] = []
-    findings += stand_in_cells(rerun, ACCURACY, (ON_ORIGINAL, ON_PEOPLE), STRATA, factor=100, places=1)
-    for audited in stand_ins(rerun):
-        findings += _accuracy_statements(rerun, audited)
-    return Part(
-        "Table 2, elsewhere",
-        SAME_ELSEWHERE,
-        tuple(findings),
-        about=(
-            "In percent. `synthetic` are what a model says of the pictures (a ResNet-110 on CIFAR-10, a LeNet that "
-            "learned other pictures of Fashion-MNIST). `shuffled` has people's labels on other pictures of the same "
-            "class, `entropy-matched` as much doubt as people have but between no classes in particular; the paper "
-            "has neither. Differences are paired by seed, and named with their 95% interval; a sentence holds where "
-            "the interval of all three networks together (their mean, seed by seed) leaves out 0."
-        ),
-        scaled_down=instead(rerun.scale),
-        charts=(_accuracy_chart(rerun),),
-    )
+def table_3(rerun: Rerun) -> Part:
+    about = "KL(people, predicted), the mean over items in nats; people's label is the weighted one."
+    return _printed(rerun, 3, "KL divergence from people's labels", KLD, about)
 
 
 def table_9(rerun: Rerun) -> Part:
-    findings = cells(rerun, TABLES["Table 9"], ACCURACY, factor=100, places=2)
-    return Part("Table 9", "Accuracy over all test items", tuple(findings), scaled_down=smaller_than_published(rerun))
+    return _printed(rerun, 9, "Accuracy over all test items", ACCURACY, factor=100, places=2)
+
+
+def table_10(rerun: Rerun) -> Part:
+    about = "The mean over items of the sum of squared differences, from 0 to 2."
+    return _printed(rerun, 10, "Brier scores", BRIER, about)
+
+
+def _printed(
+    rerun: Rerun, number: int, title: str, metric: str, about: str = "", *, factor: float = 1.0, places: int = 3
+) -> Part:
+    table = published_tables("soft_digits")[f"Table {number}"]
+    findings = cells(rerun, table, metric, factor=factor, places=places)
+    return Part(f"Table {number}", title, tuple(findings), about, smaller_than_published(rerun))
+
+
+def _elsewhere(
+    rerun: Rerun, number: int, findings: Sequence[Finding | Statement], about: str = "", *charts: Chart
+) -> Part:
+    title = "The same on CIFAR-10H and Fashion-MNIST-H"
+    return Part(f"Table {number}, elsewhere", title, tuple(findings), about, instead(rerun.scale), charts)
+
+
+def table_2_elsewhere(rerun: Rerun) -> Part:
+    findings: list[Finding | Statement] = [*stand_in_cells(rerun, ACCURACY, BOTH, STRATA, factor=100, places=1)]
+    for audited in stand_ins(rerun):
+        findings += _accuracy_statements(rerun, audited)
+    about = (
+        "In percent. `synthetic` are what a model says of the pictures (a ResNet-110 on CIFAR-10, a LeNet that "
+        "learned other pictures of Fashion-MNIST). `shuffled` has people's labels on other pictures of the same "
+        "class, `entropy-matched` as much doubt as people have but between no classes in particular; the paper "
+        "has neither. Differences are paired by seed, and named with their 95% interval; a sentence holds where "
+        "the interval of all three networks together (their mean, seed by seed) leaves out 0."
+    )
+    return _elsewhere(rerun, 2, findings, about, _accuracy_chart(rerun))
+
+
+def table_3_elsewhere(rerun: Rerun) -> Part:
+    findings: list[Finding | Statement] = [*stand_in_cells(rerun, KLD, (ON_PEOPLE,), STRATA)]
+    for audited in stand_ins(rerun):
+        findings += _against_controls(rerun, audited)
+        findings += _kld_statements(rerun, audited)
+    about = (
+        "The rows `weighted less shuffled` and `weighted less entropy-matched` ask whether it is the doubt of "
+        "the very picture, and between the very classes, that helps; the paper does not."
+    )
+    return _elsewhere(rerun, 3, findings, about, _kld_chart(rerun))
 
 
 def table_9_elsewhere(rerun: Rerun) -> Part:
-    findings = stand_in_cells(rerun, ACCURACY, (ON_ORIGINAL, ON_PEOPLE), tuple(NETWORKS), factor=100, places=1)
-    return Part("Table 9, elsewhere", SAME_ELSEWHERE, tuple(findings), scaled_down=instead(rerun.scale))
+    return _elsewhere(rerun, 9, stand_in_cells(rerun, ACCURACY, BOTH, tuple(NETWORKS), factor=100, places=1))
+
+
+def table_10_elsewhere(rerun: Rerun) -> Part:
+    findings: list[Finding | Statement] = [*stand_in_cells(rerun, BRIER, BOTH, STRATA)]
+    says = "soft labels have lower Brier scores where people disagree"
+    for audited in stand_ins(rerun):
+        scores = measured(rerun, audited)[ON_PEOPLE]
+        for base in (ORIGINAL, MAJORITY):
+            found = contrasts(scores, WEIGHTED, base, BRIER, HLV)
+            findings.append(Statement(f"{audited.name}: soft for {base}", says, is_below(found), in_words(found)))
+    return _elsewhere(rerun, 10, findings)
 
 
 def _accuracy_statements(rerun: Rerun, audited: Audited) -> list[Statement]:
@@ -154,61 +189,6 @@ COMPARABLE = 0.1
 """Half a tenth of a nat either way is what the paper's LeNet figures on NoHLV allow; twice that is taken here."""
 
 
-def table_3(rerun: Rerun) -> Part:
-    return Part(
-        "Table 3",
-        "KL divergence from people's labels",
-        tuple(cells(rerun, TABLES["Table 3"], KLD)),
-        about="KL(people, predicted), the mean over items in nats; people's label is the weighted one.",
-        scaled_down=smaller_than_published(rerun),
-    )
-
-
-def table_3_elsewhere(rerun: Rerun) -> Part:
-    findings: list[Finding | Statement] = []
-    findings += stand_in_cells(rerun, KLD, (ON_PEOPLE,), STRATA)
-    for audited in stand_ins(rerun):
-        findings += _against_controls(rerun, audited)
-        findings += _kld_statements(rerun, audited)
-    return Part(
-        "Table 3, elsewhere",
-        SAME_ELSEWHERE,
-        tuple(findings),
-        about=(
-            "The rows `weighted less shuffled` and `weighted less entropy-matched` ask whether it is the doubt of "
-            "the very picture, and between the very classes, that helps; the paper does not."
-        ),
-        scaled_down=instead(rerun.scale),
-        charts=(_kld_chart(rerun),),
-    )
-
-
-def table_10(rerun: Rerun) -> Part:
-    return Part(
-        "Table 10",
-        "Brier scores",
-        tuple(cells(rerun, TABLES["Table 10"], BRIER)),
-        about="The mean over items of the sum of squared differences, from 0 to 2.",
-        scaled_down=smaller_than_published(rerun),
-    )
-
-
-def table_10_elsewhere(rerun: Rerun) -> Part:
-    findings: list[Finding | Statement] = []
-    findings += stand_in_cells(rerun, BRIER, (ON_ORIGINAL, ON_PEOPLE), STRATA)
-    for audited in stand_ins(rerun):
-        scores = measured(rerun, audited)[ON_PEOPLE]
-        for base in (ORIGINAL, MAJORITY):
-            found = contrasts(scores, WEIGHTED, base, BRIER, HLV)
-            findings.append(
-                Statement(
-                    f"{audited.name}: soft for {base}", "soft labels have lower Brier scores where people disagree",
-                    is_below(found), in_words(found),
-                )
-            )  # fmt: skip
-    return Part("Table 10, elsewhere", SAME_ELSEWHERE, tuple(findings), scaled_down=instead(rerun.scale))
-
-
 def _against_controls(rerun: Rerun, audited: Audited) -> list[Finding]:
     """How people's own labels differ from labels with as much doubt that is not about the picture."""
     scores = measured(rerun, audited)[ON_PEOPLE]
@@ -228,13 +208,8 @@ def _kld_statements(rerun: Rerun, audited: Audited) -> list[Statement]:
     found = []
     for target in (EQUAL, WEIGHTED):
         for base in (ORIGINAL, MAJORITY):
-            less = contrasts(scores, target, base, KLD, HLV)
-            found.append(
-                Statement(
-                    f"{name}: {target} for {base}", "soft labels have a lower KLD where people disagree",
-                    is_below(less), in_words(less),
-                )
-            )  # fmt: skip
+            less, says = contrasts(scores, target, base, KLD, HLV), "soft labels have a lower KLD where people disagree"
+            found.append(Statement(f"{name}: {target} for {base}", says, is_below(less), in_words(less)))
     agreed = contrasts(scores, WEIGHTED, MAJORITY, KLD, NO_HLV, ["LeNet"])
     made = contrasts(scores, WEIGHTED, SYNTHETIC, KLD, HLV)
     found += [

@@ -68,16 +68,13 @@ def dynamics(rerun: Rerun, audited: Audited) -> Path:
     """The folder with runs of a fixed length that kept what they predicted for items they learned from."""
     data = _prepared(rerun, audited)
     row = {item: k for k, item in enumerate(data.items)}
-    learnt = np.array([row[item] for item in watched_of(audited)], np.int64)
+    # None of the items is held out in trainings of a fixed length.
+    items = audited.learnt[: len(audited.learnt) - audited.n_validation]
+    learnt = np.array([row[item] for item in items], np.int64)
     fold = Fold(0, np.sort(learnt), np.sort(learnt[: rerun.scale.of(N_WATCHED)]))
     targets, networks = (ORIGINAL, MAJORITY, WEIGHTED, *_extra(audited)), watched_networks(rerun.scale)
     grid = _grid(rerun, audited, targets, fixed_recipe(rerun.scale), networks)
     return rerun.train(f"{_folder(audited)}-dynamics", data=data, folds=[fold], grid=grid)
-
-
-def watched_of(audited: Audited) -> tuple[str, ...]:
-    """The items that trainings of a fixed length learn from: none is held out there."""
-    return audited.learnt[: len(audited.learnt) - audited.n_validation]
 
 
 def watched_networks(scale: Scale) -> Mapping[str, str]:

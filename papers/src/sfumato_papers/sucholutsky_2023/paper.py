@@ -20,13 +20,7 @@ PAPER = Paper(
     year=2023,
     venue="Uncertainty in Artificial Intelligence (UAI)",
     data=(
-        "cifar10h",
-        "cifar10s",
-        "cifar10-test",
-        "cifar10-train-batch1",
-        "cinic10-sample",
-        "digit-similarity",
-        "mnist",
+        "cifar10h", "cifar10s", "cifar10-test", "cifar10-train-batch1", "cinic10-sample", "digit-similarity", "mnist",
     ),
     steps=(
         triplet_constraints, information_ratios, signal_and_noise, simulations, cost_benefit, effective_dimensionality,
