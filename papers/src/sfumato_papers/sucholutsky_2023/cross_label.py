@@ -61,7 +61,8 @@ PUBLISHED_TESTS = (sets.DS, sets.T, sets.S_DENSE)
 
 def cross_label(rerun: Rerun) -> Part:
     runs = training.predictions(rerun)
-    tests = test_labels(rerun)
+    every = sets.label_sets(rerun)
+    tests = {name: sets.cifar_10s(rerun.data) if name == S else every[name] for name in TESTED_ON}
     found = {name: by_set(runs, labels, CrossEntropy()) for name, labels in tests.items()}
     right = {name: by_set(runs, labels, Accuracy()) for name, labels in tests.items() if name in (sets.HARD, sets.H)}
     findings: list[Finding | Statement] = [
@@ -92,12 +93,6 @@ def cross_label(rerun: Rerun) -> Part:
         scaled_down=training.scaled_down(rerun.scale),
         charts=(_softness_chart(rerun, found),),
     )
-
-
-def test_labels(rerun: Rerun) -> dict[str, SoftLabels]:
-    """What predictions are tested on, under the paper's names."""
-    every = sets.label_sets(rerun)
-    return {name: sets.cifar_10s(rerun.data) if name == S else every[name] for name in TESTED_ON}
 
 
 def _item_level(values: Values) -> Statement:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from sfumato.planning.goals import UTILITIES, Utility, subjective_loss
-from sfumato.planning.informativeness.simulation import GridCell
 from sfumato.planning.label_comparison import BETA, MapCell
 from sfumato.reporting.blocks import Columns, DataSource, Prose, n_rows
 from sfumato.reporting.chart import Chart
@@ -23,6 +21,7 @@ from sfumato_papers.sucholutsky_2023.geometry_runs import (
     GeometryRuns,
     MeanCell,
     averaged,
+    share_better,
 )
 
 RHO = Field("rho", "rank correlation with the truth", ".2f", domain=(0.0, 1.0))
@@ -36,19 +35,18 @@ def recovery_maps(runs: GeometryRuns, source: DataSource) -> Chart:
     every = runs.cells.cells
     cells = [*averaged(every, "soft"), *averaged(every, "hard")]
     soft, hard = (np.mean([cell.rho for cell in cells if cell.kind == kind]) for kind in ("soft", "hard"))
-    better = _share_better(every)
     return heat_map(
         "recovery",
         title="Soft labels recover most of the geometry, hard labels little of it",
         caption=f"Rank correlation of recovered with true similarities: {soft:.2f} on average with soft labels, "
-        f"{hard:.2f} with hard ones; soft labels recover more in {better:.0%} of the worlds.",
-        data={
-            "labels": [f"{cell.kind} · {cell.d} dimensions" for cell in cells],
-            "n": [cell.n for cell in cells],
-            "k": [cell.k for cell in cells],
-            "rho": [cell.rho for cell in cells],
-            "information_ratio": [cell.information_ratio for cell in cells],
-        },
+        f"{hard:.2f} with hard ones; soft labels recover more in {share_better(every):.0%} of the worlds.",
+        data=chart_columns(
+            ("labels", "n", "k", "rho", "information_ratio"),
+            [
+                (f"{cell.kind} · {cell.d} dimensions", cell.n, cell.k, cell.rho, cell.information_ratio)
+                for cell in cells
+            ],
+        ),
         x=ITEMS,
         y=CLASSES,
         value=RHO,
@@ -61,23 +59,21 @@ def recovery_maps(runs: GeometryRuns, source: DataSource) -> Chart:
 def dimensionality_plot(runs: GeometryRuns, source: DataSource) -> Chart:
     """Their section 6: the information ratio foretells the effective dimensionality."""
     cells = [cell for cell in runs.cells.cells if cell.kind == "soft"]
-    data: dict[str, list[Any]] = {
-        "world": [f"{cell.n} items, {cell.k} classes" for cell in cells],
-        "dimensions": [f"{cell.d} dimensions" for cell in cells],
-        "information_ratio": [cell.information_ratio for cell in cells],
-        "effective": [cell.effective_dimensionality for cell in cells],
-    }
+    names = ("world", "dimensions", "information_ratio", "effective")
+    rows = [
+        (f"{c.n} items, {c.k} classes", f"{c.d} dimensions", c.information_ratio, c.effective_dimensionality)
+        for c in cells
+    ]
     each = []
-    for name in dict.fromkeys(data["dimensions"]):
-        chosen = [i for i, of in enumerate(data["dimensions"]) if of == name]
-        part = {column: [data[column][i] for i in chosen] for column in ("information_ratio", "effective")}
+    for name in dict.fromkeys(row[1] for row in rows):
+        part = chart_columns(names, [row for row in rows if row[1] == name])
         each.append(f"{correlation(part, 'information_ratio', 'effective'):.2f} in {name}")
     return scatter(
         "dimensionality",
         title="The information ratio foretells how many numbers a label is worth",
         caption=f"Each point is a world. Correlation with the effective dimensionality of soft labels: "
         f"{', '.join(each)}; Sucholutsky et al. report 0.73 over all theirs.",
-        data=data,
+        data=chart_columns(names, rows),
         x=Field("information_ratio", "information ratio", ".2~f"),
         y=Field("effective", "effective dimensionality, principal components", ",d", zero=True),
         of="world",
@@ -96,12 +92,10 @@ def dimensionality_maps(runs: GeometryRuns, source: DataSource) -> Chart:
         title="Soft labels are worth few components next to their classes",
         caption="The fewest principal components that recover as much as soft labels do: at most half the number of "
         f"classes, which every label spells out, in {few:.0%} of the cells.",
-        data={
-            "dimensions": [f"{cell.d} dimensions" for cell in cells],
-            "n": [cell.n for cell in cells],
-            "k": [cell.k for cell in cells],
-            "components": [cell.effective_dimensionality for cell in cells],
-        },
+        data=chart_columns(
+            ("dimensions", "n", "k", "components"),
+            [(f"{cell.d} dimensions", cell.n, cell.k, cell.effective_dimensionality) for cell in cells],
+        ),
         x=ITEMS,
         y=CLASSES,
         value=Field("components", "principal components", ",.3~r"),
@@ -228,12 +222,7 @@ def value_maps(runs: GeometryRuns, source: DataSource) -> Chart:
         caption=f"Blue where {DEAREST} recover more, brown where {PLAIN} does. The ring is your data, {n:,} items of "
         f"{k} classes: {_signed(yours['at equal items'])} at equal items, {_signed(yours['at equal budget'])} at equal "
         f"budget, where {n_answers} people answer {PLAIN} for each who fills in {DEAREST}.",
-        data={
-            "comparison": [name for name, _, _ in rows],
-            "n": [a.n for _, a, _ in rows],
-            "k": [a.k for _, a, _ in rows],
-            "gain": [gain for _, _, gain in rows],
-        },
+        data=chart_columns(("comparison", "n", "k", "gain"), [(name, a.n, a.k, gain) for name, a, gain in rows]),
         x=ITEMS,
         y=CLASSES,
         value=Field("gain", f"rank correlation of {DEAREST} minus {PLAIN}", "+.2f"),
@@ -242,15 +231,6 @@ def value_maps(runs: GeometryRuns, source: DataSource) -> Chart:
         marked=(n, k),
         source=source,
     )
-
-
-def _share_better(cells: Sequence[GridCell]) -> float:
-    """The share of worlds in which soft labels recover at least as much as hard ones."""
-    soft, hard = (
-        {(cell.n, cell.k, cell.d, cell.seed): cell.rho for cell in cells if cell.kind == kind}
-        for kind in ("soft", "hard")
-    )
-    return float(np.mean([soft[world] >= hard[world] for world in soft if world in hard]))
 
 
 def _signed(value: float) -> str:

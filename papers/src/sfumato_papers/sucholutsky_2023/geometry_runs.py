@@ -140,6 +140,15 @@ def averaged(cells: Sequence[GridCell], kind: str) -> list[MeanCell]:
     ]
 
 
+def share_better(cells: Sequence[GridCell]) -> float:
+    """The share of worlds in which soft labels recover at least as much as hard ones."""
+    soft, hard = (
+        {(cell.n, cell.k, cell.d, cell.seed): cell.rho for cell in cells if cell.kind == kind}
+        for kind in ("soft", "hard")
+    )
+    return float(np.mean([soft[world] >= hard[world] for world in soft if world in hard]))
+
+
 def read_cells(path: str | Path) -> Cells:
     """The cells of a grid that was run before: `Grid(...).run().write(path)`."""
     rows = read_rows(path)

@@ -32,6 +32,7 @@ TABLE_2_NAMES = {
     "DenseNet": "densenet-bc-100-12",
     "Shake shake": "shake-shake-26",
 }
+MASS = "ε: mass on the nine other classes of"
 CIFAR_SHAPE, N_CLASSES = (3, 32, 32), 10
 
 
@@ -47,24 +48,15 @@ def experimental_setup(rerun: Rerun) -> Part:
             holds=n_votes > 500_000 and abs(n_each - 50) < 2.5,
             ours=f"{n_votes:,}, {n_each:.1f} an image",
         ),
-        Finding(
-            "CIFAR-10LS (Low)",
-            "ε: mass on the nine other classes of CIFAR-10H",
-            Published("0.05"),
-            Estimate(float(1 - people.probs.max(axis=1).mean())),
-        ),
-        Finding(
-            "CIFAR-10LS (High)",
-            "ε: mass on the nine other classes of CIFAR-10DS",
-            Published("0.2"),
-            needs=NOT_PUBLIC[DS],
-        ),
-        Finding("CIFAR-10S", "images", Published("1,000"), Estimate(float(len(elicited))), places=0),
-        Finding(
+        Finding.exact("CIFAR-10LS (Low)", f"{MASS} CIFAR-10H", "0.05", 1 - people.probs.max(axis=1).mean(), places=3),
+        Finding("CIFAR-10LS (High)", f"{MASS} CIFAR-10DS", Published("0.2"), needs=NOT_PUBLIC[DS]),
+        Finding.exact("CIFAR-10S", "images", "1,000", len(elicited)),
+        Finding.exact(
             "CIFAR-10S",
             "mean entropy (D.2)",
-            Published("0.69"),
-            Estimate(float(entropy(elicited.probs).mean())),
+            "0.69",
+            entropy(elicited.probs).mean(),
+            places=3,
             how="of the mean of all 6,723 released labels, repeats among them; of the first-pass answers alone 0.696",
         ),
         Finding("CIFAR-10DS, top two", "mean entropy (D.2)", Published("0.75"), needs=NOT_PUBLIC[DS]),
@@ -100,13 +92,9 @@ def table_2(rerun: Rerun) -> Part:  # noqa: ARG001
     for (row, column), published in TABLE_2.items():
         network = NAMED[TABLE_2_NAMES[row]].build(CIFAR_SHAPE, N_CLASSES)
         n = sum(int(np.prod(each.shape)) for each in network.parameters())
-        findings.append(Finding(row, column, published, Estimate(float(n)), how=TABLE_2_NAMES[row], places=0))
-    return Part(
-        "Table 2",
-        "Image classifiers",
-        tuple(findings),
-        about="The networks here of those names, counted; ResNet has no figure in the paper.",
-    )
+        findings.append(Finding.exact(row, column, published.text, n, how=TABLE_2_NAMES[row]))
+    about = "The networks here of those names, counted; ResNet has no figure in the paper."
+    return Part("Table 2", "Image classifiers", tuple(findings), about)
 
 
 N_IMAGES = 200

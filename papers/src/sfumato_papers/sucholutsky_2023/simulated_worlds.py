@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +22,10 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, heat_map
 from sfumato.tables.files import read_rows
 from sfumato.tables.table import rows_of
+from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun, Scale, once
+from sfumato_papers.sucholutsky_2023.geometry_runs import share_better
 
 DIMENSIONS = (5, 25, 125)
 N_SIZES = {Scale.SMALL: 10, Scale.CPU: 20, Scale.FULL: 88}
@@ -135,14 +138,8 @@ def mean_rho(cells: Sequence[GridCell]) -> Estimate:
     """The mean over worlds, with the t interval for other worlds of these sizes."""
     rho = np.array([cell.rho for cell in cells])
     half = 1.96 * rho.std(ddof=1) / np.sqrt(len(rho))
-    return Estimate(
-        float(rho.mean()), float(rho.mean() - half), float(rho.mean() + half), "95% over the worlds of the grid"
-    )
-
-
-def share_better(cells: Sequence[GridCell]) -> float:
-    soft, hard = ({(c.n, c.k, c.d, c.seed): c.rho for c in of_kind(cells, kind)} for kind in ("soft", "hard"))
-    return float(np.mean([soft[world] >= hard[world] for world in soft]))
+    mean = float(rho.mean())
+    return Estimate(mean, float(mean - half), float(mean + half), "95% over the worlds of the grid")
 
 
 def _share(row: str, cells: Sequence[GridCell]) -> Statement:
@@ -187,20 +184,14 @@ def _phases(cells: Sequence[GridCell]) -> list[Statement]:
         "one-shot": ([(middle, middle), (high, high)], f"n = k from {middle} to {high}"),
         "less-than-one-shot": ([(low, middle), (low, high)], f"k from {middle} to {high} at n = {low}"),
     }
-    found = {
-        (kind, name): [rho(kind, *size) for size in path]
-        for kind in ("soft", "hard")
-        for name, (path, _) in paths.items()
-    }
-    return [
-        Statement(
-            f"Phase: {kind}, {name}",
-            "ρ does not degrade as both increase" if (kind, name) == ("soft", "one-shot") else "ρ degrades with size",
-            holds=after >= before - 0.01 if (kind, name) == ("soft", "one-shot") else after < before,
-            ours=f"{paths[name][1]}: ρ from {before:.3f} to {after:.3f}",
-        )
-        for (kind, name), (before, after) in found.items()
-    ]
+    found = []
+    for kind, (name, (path, words)) in product(("soft", "hard"), paths.items()):
+        before, after = (rho(kind, *size) for size in path)
+        says, holds = "ρ degrades with size", after < before
+        if (kind, name) == ("soft", "one-shot"):
+            says, holds = "ρ does not degrade as both increase", after >= before - 0.01
+        found.append(Statement(f"Phase: {kind}, {name}", says, holds, f"{words}: ρ from {before:.3f} to {after:.3f}"))
+    return found
 
 
 def _maps(cells: Sequence[GridCell]) -> Chart:
@@ -211,13 +202,13 @@ def _maps(cells: Sequence[GridCell]) -> Chart:
         title="Soft labels recover most of the geometry, hard labels little of it",
         caption=f"ρ of recovered with true similarities: {soft:.2f} on average with soft labels, {hard:.2f} with hard "
         "ones. Sparse labels keep the two largest classes of each point.",
-        data={
-            "labels": [f"{KINDS[cell.kind].partition(',')[0].lower()} · d = {cell.d}" for cell in shown],
-            "n": [cell.n for cell in shown],
-            "k": [cell.k for cell in shown],
-            "rho": [cell.rho for cell in shown],
-            "information_ratio": [cell.information_ratio for cell in shown],
-        },
+        data=chart_columns(
+            ("labels", "n", "k", "rho", "information_ratio"),
+            [
+                (f"{KINDS[c.kind].partition(',')[0].lower()} · d = {c.d}", c.n, c.k, c.rho, c.information_ratio)
+                for c in shown
+            ],
+        ),
         x=Field("n", "points (n)", ",d"),
         y=Field("k", "classes (k)", ",d"),
         value=RHO,

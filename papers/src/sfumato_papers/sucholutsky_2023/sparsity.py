@@ -16,6 +16,7 @@ from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
+from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.sucholutsky_2023.simulated_worlds import n_processes
@@ -54,7 +55,7 @@ def sparsity_curves(rerun: Rerun) -> Part:
                     f"Sparse over top-class labels, dropped classes {how}, over {what}",
                     "sparse labels consistently outperform top-class labels",
                     holds=share > 0.8,
-                    ours=f"in {share:.0%} of {_n_pairs(rows):,} comparisons",
+                    ours=f"in {share:.0%} of {len(_inner(rows)):,} comparisons",
                     how="zeros claim that every point was found far from a class that nobody was asked about"
                     if way == ZEROS and over == "rho"
                     else "",
@@ -100,23 +101,15 @@ def label_optimization(rerun: Rerun) -> Part:
         ends = {SOFT: curves[SOFT][k], HARD: curves[HARD][k]}
         gain = min(ends.values()) - best[0]
         n_inner += gain > 0
-        findings.append(
-            Finding(
-                f"{utility}, β = {beta:g}, n = {n}, k = {k}",
-                f"loss below {min(ends, key=lambda each: ends[each])} labels",
-                None,
-                Estimate(gain),
-                how=f"sparse labels of {best[1]} classes",
-            )
+        row, column = (
+            f"{utility}, β = {beta:g}, n = {n}, k = {k}",
+            f"loss below {min(ends, key=ends.__getitem__)} labels",
         )
-    findings.append(
-        Statement(
-            "Picking the right sparsity",
-            "it can often provide big gains over both hard and dense soft labels",
-            holds=n_inner > len(losses) / 2,
-            ours=f"sparse labels have the lowest loss in {n_inner} of {len(losses)} cases",
-        )
-    )
+        how = f"sparse labels of {best[1]} classes"
+        findings.append(Finding(row, column, None, Estimate(gain), how=how))
+    says = "it can often provide big gains over both hard and dense soft labels"
+    ours = f"sparse labels have the lowest loss in {n_inner} of {len(losses)} cases"
+    findings.append(Statement("Picking the right sparsity", says, n_inner > len(losses) / 2, ours))
     about = "L = β c - u(ρ); a label of h classes costs h/k, a soft one 1, a hard one 1/k. Means over the worlds above."
     return Part(
         "Figure 6; Section 6",
@@ -180,10 +173,6 @@ def _inner(rows: list[Recovered]) -> list[tuple[int, int, int, int]]:
     return [key for key in _by(rows, SPARSE) if 1 < key[3] < key[1]]
 
 
-def _n_pairs(rows: list[Recovered]) -> int:
-    return len(_inner(rows))
-
-
 def _mean(rows: list[Recovered], way: str, n: int, k: int) -> Estimate:
     """The mean over worlds, and over how many classes are kept."""
     by_world: dict[int, list[float]] = {}
@@ -222,7 +211,7 @@ def _curves(rows: list[Recovered]) -> Chart:
         title="What labels of fewer classes recover",
         caption="ρ by the number of classes or components kept, means over worlds; soft labels keep all and hard "
         "labels one, so they are level. Top-class labels twice: dropped classes set to 0, and missing.",
-        data=dict(zip(("size", "kept", "labels", "rho"), zip(*sorted(drawn), strict=True), strict=True)),
+        data=chart_columns(("size", "kept", "labels", "rho"), sorted(drawn)),
         x=Field("kept", "classes or components kept (k̂)", ",d", log=True),
         y=Field("rho", "rank correlation with the truth (ρ)", ".2f"),
         series="labels",
@@ -244,7 +233,7 @@ def _loss_chart(losses: dict[tuple[str, float, int, int], dict[str, dict[int, fl
         "figure-6",
         title="The best number of classes to ask about",
         caption="n = 90, k = 30: loss by the number of classes kept; lower is better. Soft and hard labels are level.",
-        data=dict(zip(("case", "kept", "labels", "loss"), zip(*sorted(rows), strict=True), strict=True)),
+        data=chart_columns(("case", "kept", "labels", "loss"), sorted(rows)),
         x=Field("kept", "classes kept (k̂)", ",d", log=True),
         y=Field("loss", "loss"),
         series="labels",

@@ -49,7 +49,7 @@ def triplet_constraints(rerun: Rerun) -> Part:  # noqa: ARG001
         n_each = hard.sum(axis=0)
         hard_off.append(found / hard_triplets(n, k) - 1)
         exact_off.append(found - (n * (k - 1) + n**2 - (n_each**2).sum()))
-    even = _evenly_hard(60, 6)
+    even = informativeness_of(np.eye(6)[np.arange(60) % 6]).n_triplets
     findings = (
         Statement(
             "Soft labels",
@@ -86,14 +86,14 @@ def triplet_constraints(rerun: Rerun) -> Part:  # noqa: ARG001
 
 
 def information_ratios(rerun: Rerun) -> Part:  # noqa: ARG001
-    many, few = CLASSES * FAR, CLASSES * FAR
+    many = CLASSES * FAR
     limits = {
         "soft, many-shot": (_ratio("soft", many, CLASSES) / (CLASSES / many), "k/n"),
         "soft, one-shot": (_ratio("soft", many, many) / 0.25, "1/4"),
-        "soft, less-than-one-shot": (_ratio("soft", CLASSES, few) / (CLASSES / few), "n/k"),
+        "soft, less-than-one-shot": (_ratio("soft", CLASSES, many) / (CLASSES / many), "n/k"),
         "hard, many-shot": (_ratio("hard", many, CLASSES) / (2 * (1 - 1 / CLASSES) / many), "1/n"),
         "hard, one-shot": (_ratio("hard", many, many) / (1 / (2 * many)), "1/n"),
-        "hard, less-than-one-shot": (_ratio("hard", CLASSES, few) / (2 * CLASSES / few**2), "n/k²"),
+        "hard, less-than-one-shot": (_ratio("hard", CLASSES, many) / (2 * CLASSES / many**2), "n/k²"),
     }
     phases = [
         Statement(
@@ -138,10 +138,6 @@ def information_ratios(rerun: Rerun) -> Part:  # noqa: ARG001
 def _ratio(kind: str, n: int, k: int) -> float:
     count = soft_triplets(n, k) if kind == "soft" else hard_triplets(n, k)
     return information_ratio(count, n + k)
-
-
-def _evenly_hard(n: int, k: int) -> int:
-    return informativeness_of(np.eye(k)[np.arange(n) % k]).n_triplets
 
 
 def _written_out(n_objects: int) -> set[tuple[int, int, int]]:
@@ -281,15 +277,13 @@ def flipped(n_worlds: int) -> dict[tuple[str, float], list[float]]:
                 kept = round(model.kept(rate) * len(triplets))
                 given[name] = triplets[rng.permutation(len(triplets))[:kept]]
             for name, some in given.items():
-                found = _recovered(some, n + k, d, true) if len(some) else 0.0
+                found = 0.0
+                if len(some):
+                    orders = RankedLists.of_triplets(some, n + k)
+                    gram = Gnmds(d).embed(orders, rng=np.random.default_rng(0)).gram()
+                    found = recovery(found=gram, true=true)
                 rho.setdefault((name, rate), []).append(found)
     return rho
-
-
-def _recovered(triplets: Int[np.ndarray, "triplets 3"], n_objects: int, d: int, true: np.ndarray) -> float:
-    orders = RankedLists.of_triplets(triplets, n_objects)
-    gram = Gnmds(d).embed(orders, rng=np.random.default_rng(0)).gram()
-    return recovery(found=gram, true=true)
 
 
 def _mean(values: list[float]) -> Estimate:
