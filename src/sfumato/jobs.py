@@ -161,12 +161,8 @@ def _run_in_worker(job: Any) -> Any:
 
 
 def _worker_died() -> NotNow:
-    return NotNow(
-        f"that a worker process died {RESTARTS + 1} times",
-        "the worker processes to be running",
-        "there may be too little memory: use fewer processes; run the command again to continue",
-        "worker-died",
-    )
+    fix, code = "there may be too little memory: use fewer processes; run the command again to continue", "worker-died"
+    return NotNow(f"that a worker process died {RESTARTS + 1} times", "the worker processes to be running", fix, code)
 
 
 # --- Ray ---
@@ -273,12 +269,8 @@ def connection(address: str) -> Iterator[None]:
             socket.create_connection((host, int(port)), CONNECTION_SECONDS).close()
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, OverflowError, ValueError) as error:
-        raise BadSetting(
-            f"no Ray cluster at {show(address)}",
-            "the address of a running cluster",
-            "start one with ray start --head, or omit the address and RAY_ADDRESS",
-            "no-cluster",
-        ) from error
+        fix, code = "start one with ray start --head, or omit the address and RAY_ADDRESS", "no-cluster"
+        raise BadSetting(f"no Ray cluster at {show(address)}", "the address of a running cluster", fix, code) from error
     try:
         yield
     finally:
@@ -291,8 +283,5 @@ def check_cpus(n_workers: int) -> None:
 
     n_cpus = int(ray.cluster_resources().get("CPU", 0))
     if n_cpus < n_workers:
-        raise BadSetting(
-            f"a Ray cluster of {n_cpus} CPUs for {n_workers} workers",
-            "one CPU per worker",
-            "use fewer workers, or a larger cluster",
-        )
+        found = f"a Ray cluster of {n_cpus} CPUs for {n_workers} workers"
+        raise BadSetting(found, "one CPU per worker", "use fewer workers, or a larger cluster")

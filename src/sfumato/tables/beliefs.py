@@ -73,11 +73,9 @@ class Beliefs(Table):
         if not fits or (
             self.hard is not None and len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self.classes)
         ):
-            raise wrong_shape(
-                f"{len(self.item.codes)} items, {len(self.annotator.codes)} annotators and {len(chosen)} beliefs",
-                f"the same number of each, and classes numbered 0 to {len(self.classes) - 1}",
-                "give one row per answer",
-            )
+            found = f"{len(self.item.codes)} items, {len(self.annotator.codes)} annotators and {len(chosen)} beliefs"
+            expected = f"the same number of each, and classes numbered 0 to {len(self.classes) - 1}"
+            raise wrong_shape(found, expected, "give one row per answer")
         if self.soft is not None:
             check_probs(self.soft)
         freeze(self, "hard", "soft")
@@ -99,11 +97,9 @@ class Beliefs(Table):
             or (values.ndim == 2 and values.shape[1] != len(classes))
             or values.ndim not in (1, 2)
         ):
-            raise wrong_shape(
-                f"{len(items)} items, {len(annotators)} annotators and an array of shape {values.shape}",
-                f"one row each, with {len(classes)} columns, or class numbers from 0 to {len(classes) - 1}",
-                "give one row per answer and one column per class",
-            )
+            found = f"{len(items)} items, {len(annotators)} annotators and an array of shape {values.shape}"
+            expected = f"one row each, with {len(classes)} columns, or class numbers from 0 to {len(classes) - 1}"
+            raise wrong_shape(found, expected, "give one row per answer and one column per class")
         votes = HardVotes(len(classes))
         if values.ndim == 1:
             votes.append_hard(values)

@@ -29,9 +29,8 @@ def strategy_from_name(family: str, members: tuple[Any, ...], name: str, setting
             raise BadSetting(f"the setting {option} for {name}", expected, fix)
     for setting, field in known.items():
         if field.default is MISSING and field.default_factory is MISSING and setting not in settings:
-            raise BadSetting(
-                f"no {setting} for {name}", f"the setting {setting}", f"give --{setting.replace('_', '-')}"
-            )
+            found = f"no {setting} for {name}"
+            raise BadSetting(found, f"the setting {setting}", f"give --{setting.replace('_', '-')}")
     return member(**settings)
 
 

@@ -69,9 +69,8 @@ class Table(ABC):
     def to_pandas(self) -> pd.DataFrame:
         """The table as a pandas data frame, one column per class."""
         if find_spec("pandas") is None:
-            raise MissingExtra(
-                "no pandas", "pandas, for to_pandas()", "pip install pandas, or use to_polars() or to_arrow()"
-            )
+            expected = "pandas, for to_pandas()"
+            raise MissingExtra("no pandas", expected, "pip install pandas, or use to_polars() or to_arrow()")
         return self.chunk(0, len(self), wide=True).to_pandas()
 
     @final

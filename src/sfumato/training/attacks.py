@@ -182,8 +182,5 @@ def _unit_norm(gradient: Tensor) -> Tensor:
 
 def _check_eps(eps: float, *, most: float) -> None:
     if not 0 <= eps <= most or eps == float("inf"):
-        raise BadSetting(
-            f"eps = {eps:g}",
-            "a finite number, 0 or more" if most > 1 else "a number from 0 to 1, the unit of the pixels",
-            "divide gray levels by 255: --eps 4/255",
-        )
+        expected = "a finite number, 0 or more" if most > 1 else "a number from 0 to 1, the unit of the pixels"
+        raise BadSetting(f"eps = {eps:g}", expected, "divide gray levels by 255: --eps 4/255")

@@ -93,12 +93,9 @@ class Checkpoints:
             if not os.access(self.folder, os.W_OK | os.X_OK):
                 raise PermissionError("no permission to write")
         except OSError as error:
-            raise CannotWrite(
-                f"that no checkpoint can be written here ({error.strerror or error})",
-                "a folder with write permission",
-                "check the folder's permissions, or choose another place",
-                where=self.folder,
-            ) from error
+            found = f"that no checkpoint can be written here ({error.strerror or error})"
+            fix = "check the folder's permissions, or choose another place"
+            raise CannotWrite(found, "a folder with write permission", fix, where=self.folder) from error
         # Incomplete files of a process that was killed.
         for part in self.folder.glob(".checkpoint-*.part"):
             with contextlib.suppress(OSError):
@@ -140,13 +137,9 @@ class Checkpoints:
             self.epoch = checkpoint.epoch
             return checkpoint
         if damaged:
-            raise BadFile(
-                f"every checkpoint damaged: {', '.join(damaged)}",
-                "an undamaged checkpoint to resume from",
-                "restore one from a backup, or delete the folder and start again",
-                "damaged-checkpoint",
-                self.folder,
-            )
+            found = f"every checkpoint damaged: {', '.join(damaged)}"
+            fix = "restore one from a backup, or delete the folder and start again"
+            raise BadFile(found, "an undamaged checkpoint to resume from", fix, "damaged-checkpoint", self.folder)
         return None
 
     def _paths(self) -> list[Path]:

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.columns import check_probs
-from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError, listing, show
+from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError, listing, show, wrong_shape
 from sfumato.training.target_labels import SampledLabels, TargetLabels
 
 
@@ -43,12 +43,8 @@ class EstimatorModel:
         """Train on the rows of `x`, flattened, with the labels of the same items."""
         probs = labels.mean().astype(np.float64)
         if len(x) != len(probs):
-            raise BadTable(
-                f"{len(x):,} rows of inputs",
-                f"{len(probs):,}, one per item with a label",
-                "give the inputs in the order of the labels",
-                "wrong-shape",
-            )
+            expected = f"{len(probs):,}, one per item with a label"
+            raise wrong_shape(f"{len(x):,} rows of inputs", expected, "give the inputs in the order of the labels")
         flat = _flat(x)
         fitted = copy.deepcopy(self.estimator)
         if "sample_weight" in inspect.signature(fitted.fit).parameters:

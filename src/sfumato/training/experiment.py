@@ -209,13 +209,8 @@ class Experiment:
         run = self.run(RunKey(PRETRAINED, key.network, key.seed, None))
         assert run is not None, "networks are pretrained before any target is trained"
         if run.metadata["ended"] == "diverged":
-            raise BadSetting(
-                f"that {run.folder.name} diverged",
-                "a pretrained network to start with",
-                "pretrain with a smaller rate, into another folder",
-                "diverged",
-                run.folder,
-            )
+            found, fix = f"that {run.folder.name} diverged", "pretrain with a smaller rate, into another folder"
+            raise BadSetting(found, "a pretrained network to start with", fix, "diverged", run.folder)
         return run.weights()
 
     def _hashes(self) -> dict[str, dict[str, str]]:
@@ -254,13 +249,8 @@ class Experiment:
             return True
         found = f"found a run with other settings or data: {'; '.join(differences[:5])}"
         if not self.allow_drift:
-            raise BadSetting(
-                found,
-                "a folder with runs of this grid only",
-                "choose another folder with -o, or keep the run with --allow-drift",
-                "drift",
-                run.folder,
-            )
+            fix = "choose another folder with -o, or keep the run with --allow-drift"
+            raise BadSetting(found, "a folder with runs of this grid only", fix, "drift", run.folder)
         warn(f"{found}; it is kept ({run.folder})")
         return True
 

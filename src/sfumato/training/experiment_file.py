@@ -56,13 +56,8 @@ class ExperimentFile:
         try:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise BadFile(
-                f"text that is not TOML ({error})",
-                "TOML, as in examples/grid.toml",
-                "correct the line",
-                "bad-toml",
-                path,
-            ) from error
+            found = f"text that is not TOML ({error})"
+            raise BadFile(found, "TOML, as in examples/grid.toml", "correct the line", "bad-toml", path) from error
         lines = lines_of(text)
 
         def where(*keys: str) -> ErrorLocation:
@@ -140,13 +135,9 @@ class ExperimentFile:
         """The files of the section `name`, without teachers."""
         section = self.document.get(name, {})
         if "inputs" not in section:
-            raise BadSetting(
-                f"found no inputs in [{name}]" if self.where("x").file else "found no inputs",
-                "an npz with the images",
-                "give --inputs X.npz, or inputs in the experiment file",
-                "missing-source",
-                self.where(name),
-            )
+            found = f"found no inputs in [{name}]" if self.where("x").file else "found no inputs"
+            fix = "give --inputs X.npz, or inputs in the experiment file"
+            raise BadSetting(found, "an npz with the images", fix, "missing-source", self.where(name))
         return {key: self._path((name, key), section[key]) for key in DATA[:-1] if key in section}
 
     def _teachers(self) -> list[Path]:
@@ -273,9 +264,5 @@ class ExperimentFile:
         return self.base / value
 
     def _bad(self, keys: tuple[str, ...], value: Any, expected: str) -> BadSetting:
-        return BadSetting(
-            f"{keys[-1]} = {show(described(value))}",
-            expected,
-            f"change {keys[-1]}; examples/grid.toml shows every key",
-            where=self.where(*keys),
-        )
+        fix = f"change {keys[-1]}; examples/grid.toml shows every key"
+        return BadSetting(f"{keys[-1]} = {show(described(value))}", expected, fix, where=self.where(*keys))

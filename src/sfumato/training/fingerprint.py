@@ -61,13 +61,8 @@ class Fingerprint:
         if allow_drift:
             warn(f"{found}; it continues, but the result will differ ({file})")
             return
-        raise BadSetting(
-            found,
-            "the settings, data, versions and threads of its start",
-            "restore them, use --allow-drift, or delete the checkpoint to start again",
-            "drift",
-            ErrorLocation(file),
-        )
+        fix, where = "restore them, use --allow-drift, or delete the checkpoint to start again", ErrorLocation(file)
+        raise BadSetting(found, "the settings, data, versions and threads of its start", fix, "drift", where)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import torch
 
-from sfumato.tables.errors import BadSetting, BadTable, show
+from sfumato.tables.errors import BadSetting, show, wrong_shape
 from sfumato.tables.files.table_file import write_rows
 from sfumato.tables.strategies import described
 from sfumato.training.networks.network import Network
@@ -69,16 +69,12 @@ class Grid:
         if len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
             raise BadSetting(f"the seeds {list(self.seeds)}", "integers from 0, each once", "choose other seeds")
         if PRETRAINED in self.targets:
-            raise BadSetting(
-                f"a target called {PRETRAINED}", "another name: this one is used for pretrained networks", "rename it"
-            )
+            found = f"a target called {PRETRAINED}"
+            raise BadSetting(found, "another name: this one is used for pretrained networks", "rename it")
         names = [RunKey(target, network, 0, 0).name for target in self.targets for network in self.networks]
         if len(set(names)) < len(names):
-            raise BadSetting(
-                "targets or networks whose runs would share a folder",
-                "names that differ in letters and digits",
-                "give each of them another name",
-            )
+            found = "targets or networks whose runs would share a folder"
+            raise BadSetting(found, "names that differ in letters and digits", "give each of them another name")
         check_device(self.device)
 
     def run_groups(self, n_folds: int) -> list[RunGroupKey]:
@@ -146,23 +142,16 @@ def check_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise BadSetting(
-            f"the device {show(name)} ({str(error).splitlines()[0][:80]})",
-            "a device of this machine: cpu, cuda, cuda:1, mps ...",
-            "omit --device to train on the CPU",
-        ) from None
+        found, fix = f"the device {show(name)} ({str(error).splitlines()[0][:80]})", "omit --device to train on the CPU"
+        raise BadSetting(found, "a device of this machine: cpu, cuda, cuda:1, mps ...", fix) from None
     return device
 
 
 def check_image_size(shape: tuple[int, ...], other: tuple[int, ...]) -> None:
     """Raise an error if the images to pretrain on have another size."""
     if shape != other:
-        raise BadTable(
-            f"images of {' x '.join(map(str, other))} to pretrain on",
-            f"the size of the other images: {' x '.join(map(str, shape))}",
-            "give images of the same size",
-            "wrong-shape",
-        )
+        found, fix = f"images of {' x '.join(map(str, other))} to pretrain on", "give images of the same size"
+        raise wrong_shape(found, f"the size of the other images: {' x '.join(map(str, shape))}", fix)
 
 
 def _path_name(name: str) -> str:

@@ -42,13 +42,8 @@ def join_items(
     Columns are matched by class name; their order is that of `classes`, else of the first table.
     """
     if inputs.images is None:
-        raise BadTable(
-            "texts",
-            "images, which the networks need",
-            "give an npz with images, or train on texts in Python with EstimatorModel",
-            "no-images",
-            inputs.path,
-        )
+        fix = "give an npz with images, or train on texts in Python with EstimatorModel"
+        raise BadTable("texts", "images, which the networks need", fix, "no-images", inputs.path)
     original_path = None
     if original is None and inputs.labels is not None:
         original, original_path = dict(zip(inputs.items, inputs.labels, strict=True)), inputs.path
@@ -57,13 +52,9 @@ def join_items(
     rows = inputs.rows_of(labeled)
     if (rows < 0).any():
         missing = [labeled[i] for i in np.flatnonzero(rows < 0)]
-        raise BadTable(
-            f"no input for {_some(missing)}",
-            "an input for every item that has a label",
-            "give the inputs of all items, or remove these items from the labels",
-            "missing-input",
-            inputs.path,
-        )
+        found = f"no input for {_some(missing)}"
+        fix = "give the inputs of all items, or remove these items from the labels"
+        raise BadTable(found, "an input for every item that has a label", fix, "missing-input", inputs.path)
     kept = np.sort(rows)
     items = tuple(inputs.items[i] for i in kept)
     notes = []
@@ -111,13 +102,10 @@ def original_classes(labels: SoftLabels) -> dict[str, str]:
     soft = labels.probs.max(axis=1) < 1
     if soft.any():
         row = int(np.argmax(soft))
-        raise BadTable(
-            f"a soft label for item {show(labels.items[row].as_py())}",
-            "one class per item, with probability 1",
-            "give soft labels with --labels, and a table with item and label with --original",
-            "not-one-hot",
-            ErrorLocation(str(labels.path) if labels.path else None, row=row),
-        )
+        found = f"a soft label for item {show(labels.items[row].as_py())}"
+        fix = "give soft labels with --labels, and a table with item and label with --original"
+        where = ErrorLocation(str(labels.path) if labels.path else None, row=row)
+        raise BadTable(found, "one class per item, with probability 1", fix, "not-one-hot", where)
     best = labels.probs.argmax(axis=1)
     return {item: labels.classes[k] for item, k in zip(labels.items.to_pylist(), best.tolist(), strict=True)}
 
@@ -134,12 +122,8 @@ def _labeled_items(people: SoftLabels | None, original: Original | None, beliefs
     elif beliefs is not None:
         items = beliefs.item.names.to_pylist()
     else:
-        raise BadSetting(
-            "no labels",
-            "soft labels, original classes or beliefs",
-            "give --labels, --original or --beliefs, or an npz with labels",
-            "missing-source",
-        )
+        fix = "give --labels, --original or --beliefs, or an npz with labels"
+        raise BadSetting("no labels", "soft labels, original classes or beliefs", fix, "missing-source")
     if not items:
         raise no_rows("at least one label")
     return items
@@ -172,13 +156,8 @@ def _columns(
         missing = [name for name in classes if name not in own]
         parts = [f"the additional class {listing(others)}"] if others else []
         parts += [f"no class {listing(missing)}"] if missing else []
-        raise BadTable(
-            f"{what} with {' and '.join(parts)}",
-            f"the classes {listing(classes)}, in any order",
-            "use the same classes in every file",
-            "bad-classes",
-            path,
-        )
+        found, expected = f"{what} with {' and '.join(parts)}", f"the classes {listing(classes)}, in any order"
+        raise BadTable(found, expected, "use the same classes in every file", "bad-classes", path)
     place = {name: k for k, name in enumerate(own)}
     return np.array([place[name] for name in classes], np.int64)
 
@@ -203,22 +182,14 @@ def _original(
 ) -> Int[np.ndarray, "items"]:
     missing = [item for item in items if item not in original]
     if missing:
-        raise BadTable(
-            f"no original label for {_some(missing)}",
-            "an original label for every item",
-            "complete the labels, or omit --original",
-            "missing-item",
-        )
+        found, expected = f"no original label for {_some(missing)}", "an original label for every item"
+        raise BadTable(found, expected, "complete the labels, or omit --original", "missing-item")
     number = {name: k for k, name in enumerate(classes)}
     for item in items:
         if original[item] not in number:
-            raise unknown(
-                "class",
-                original[item],
-                list(classes),
-                where=ErrorLocation(str(path) if path else None),
-                fix=f"item {show(item)} has it: use the same class names (class_names), or give --original",
-            )
+            fix = f"item {show(item)} has it: use the same class names (class_names), or give --original"
+            where = ErrorLocation(str(path) if path else None)
+            raise unknown("class", original[item], list(classes), where=where, fix=fix)
     return np.array([number[original[item]] for item in items], np.int64)
 
 

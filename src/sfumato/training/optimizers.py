@@ -111,11 +111,8 @@ class StepSchedule:
 
     def __post_init__(self) -> None:
         if not 0 < self.by < 1 or list(self.after) != sorted(set(self.after)) or min(self.after, default=1) < 1:
-            raise BadSetting(
-                f"steps after {list(self.after)} by {self.by}",
-                "increasing numbers of epochs, and a factor between 0 and 1",
-                "for example after = [50, 55], by = 0.1",
-            )
+            found, fix = f"steps after {list(self.after)} by {self.by}", "for example after = [50, 55], by = 0.1"
+            raise BadSetting(found, "increasing numbers of epochs, and a factor between 0 and 1", fix)
 
     def factor(self, progress: float, n_epochs: int, losses: Sequence[float]) -> float:  # noqa: ARG002
         return float(self.by ** sum(progress >= epoch for epoch in self.after))
@@ -136,11 +133,9 @@ class OneCycle:
 
     def __post_init__(self) -> None:
         if not (0 < self.rise < 1 and 0 < self.start <= 1 and 0 < self.end <= 1):
-            raise BadSetting(
-                f"rise = {self.rise}, start = {self.start}, end = {self.end}",
-                "a rise between 0 and 1, start and end above 0 and at most 1",
-                "for example rise = 0.3, start = 0.04, end = 0.0001",
-            )
+            found = f"rise = {self.rise}, start = {self.start}, end = {self.end}"
+            expected = "a rise between 0 and 1, start and end above 0 and at most 1"
+            raise BadSetting(found, expected, "for example rise = 0.3, start = 0.04, end = 0.0001")
 
     def factor(self, progress: float, n_epochs: int, losses: Sequence[float]) -> float:  # noqa: ARG002
         done = min(progress / n_epochs, 1.0)
@@ -166,11 +161,9 @@ class Plateau:
 
     def __post_init__(self) -> None:
         if not 0 < self.by < 1 or self.patience < 1 or self.threshold < 0:
-            raise BadSetting(
-                f"by = {self.by}, patience = {self.patience}, threshold = {self.threshold}",
-                "a factor between 0 and 1, a patience of at least 1, a threshold of at least 0",
-                "for example by = 0.1, patience = 5",
-            )
+            found = f"by = {self.by}, patience = {self.patience}, threshold = {self.threshold}"
+            expected = "a factor between 0 and 1, a patience of at least 1, a threshold of at least 0"
+            raise BadSetting(found, expected, "for example by = 0.1, patience = 5")
 
     def factor(self, progress: float, n_epochs: int, losses: Sequence[float]) -> float:  # noqa: ARG002
         best, waited, factor = math.inf, 0, 1.0

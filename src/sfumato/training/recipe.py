@@ -89,8 +89,5 @@ class Recipe:
         one_of("precision", self.precision, PRECISIONS)
         if (self.patience or self.schedule.needs_validation) and not self.validation:
             setting = "patience" if self.patience else f"the schedule {self.schedule.name}"
-            raise BadSetting(
-                f"{setting} without validation items",
-                "a share of the items for validation",
-                "give validation, for example 0.1",
-            )
+            found = f"{setting} without validation items"
+            raise BadSetting(found, "a share of the items for validation", "give validation, for example 0.1")

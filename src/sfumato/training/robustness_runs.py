@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.jobs import JobList, ProgressCallback, run_jobs
-from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing, show, unknown
+from sfumato.tables.errors import BadSetting, BadTable, listing, show, unknown
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import described
@@ -94,9 +94,8 @@ def corruptions_for(
         kinds = [each() for each in CORRUPTIONS if is_color or not each.needs_color]
     unfit = [each.name for each in kinds if each.needs_color and not is_color]
     if unfit:
-        raise BadSetting(
-            f"{listing(unfit)} for gray images", "corruptions for gray images", f"omit {listing(unfit)}", "no-colour"
-        )
+        found = f"{listing(unfit)} for gray images"
+        raise BadSetting(found, "corruptions for gray images", f"omit {listing(unfit)}", "no-colour")
     corrupted = [Corrupted(kind, check_severity(severity)) for kind in kinds for severity in severities]
     return tuple(dict.fromkeys([Corrupted(), *corrupted]))
 
@@ -185,11 +184,9 @@ def _check_distinct(names: Sequence[str]) -> None:
     for name in names:
         folder = path_name(name)
         if folder in seen or not folder.strip(".-"):
-            raise BadSetting(
-                f"the condition {show(name)}{' a second time' if folder in seen else ''}",
-                "conditions whose names differ in letters and digits",
-                "give the data set another name: --extra NAME=FILE",
-            )
+            found = f"the condition {show(name)}{' a second time' if folder in seen else ''}"
+            expected = "conditions whose names differ in letters and digits"
+            raise BadSetting(found, expected, "give the data set another name: --extra NAME=FILE")
         seen.add(folder)
 
 
@@ -280,13 +277,12 @@ class AttackExperiment:
         items = run.predictions.items.to_pylist()
         missing = [item for item in items if item not in row]
         if missing:
+            found = (
+                f"no label for item {show(missing[0])} ({len(missing):,} such items), which {run.folder.name} predicted"
+            )
+            where = None if self.people is None else self.people.path
             raise BadTable(
-                f"no label for item {show(missing[0])} ({len(missing):,} such items), "
-                f"which {run.folder.name} predicted",
-                "a label for every test item",
-                "give the labels of all test items",
-                "missing-item",
-                ErrorLocation(str(self.people.path) if self.people is not None and self.people.path else None),
+                found, "a label for every test item", "give the labels of all test items", "missing-item", where
             )
         probs: Float[np.ndarray, "items classes"] = self._cached(
             ("labels", run.classes), lambda: self._targets(training_set)
@@ -313,12 +309,9 @@ class AttackExperiment:
     def _check_sources(self) -> None:
         is_hard = self.targets == HardTarget.name
         if (self.original is None and self.inputs.labels is None) if is_hard else self.people is None:
-            raise BadSetting(
-                f"no label source for the target {self.targets}",
-                "the original label for every item" if is_hard else "people's label for every item",
-                "give --original or an npz with labels, or choose --targets majority" if is_hard else "give --labels",
-                "missing-source",
-            )
+            expected = "the original label for every item" if is_hard else "people's label for every item"
+            fix = "give --original or an npz with labels, or choose --targets majority" if is_hard else "give --labels"
+            raise BadSetting(f"no label source for the target {self.targets}", expected, fix, "missing-source")
 
     def _digest(self) -> str:
         assert self.inputs.images is not None

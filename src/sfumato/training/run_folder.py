@@ -86,23 +86,13 @@ class Run:
         """The run in `folder`; an error if it is not finished."""
         folder = Path(folder)
         if not (folder / RUN).is_file():
-            raise BadFile(
-                "no run.json",
-                "the folder of a finished run",
-                "run the experiment again: it trains missing runs",
-                "no-such-run",
-                folder,
-            )
+            fix = "run the experiment again: it trains missing runs"
+            raise BadFile("no run.json", "the folder of a finished run", fix, "no-such-run", folder)
         metadata = read_document(folder / RUN)
         missing = [key for key in ("target", "network", "seed", "settings", "classes", "ended") if key not in metadata]
         if not isinstance(metadata, dict) or missing:
-            raise BadFile(
-                f"no {', '.join(missing)}",
-                "a run.json as sfumato train writes it",
-                "delete the folder and run the experiment again",
-                "bad-run",
-                folder / RUN,
-            )
+            found, expected = f"no {', '.join(missing)}", "a run.json as sfumato train writes it"
+            raise BadFile(found, expected, "delete the folder and run the experiment again", "bad-run", folder / RUN)
         return cls(folder, metadata)
 
     @property
@@ -144,13 +134,9 @@ class Run:
         try:
             weights: dict[str, Tensor] = load_file(path)
         except (SafetensorError, OSError) as error:
-            raise BadFile(
-                f"weights that cannot be read ({str(error)[:120]})",
-                "a complete model.safetensors",
-                "delete the run's folder and run the experiment again",
-                "damaged",
-                path,
-            ) from error
+            found = f"weights that cannot be read ({str(error)[:120]})"
+            fix = "delete the run's folder and run the experiment again"
+            raise BadFile(found, "a complete model.safetensors", fix, "damaged", path) from error
         return weights
 
     def predictor(self, network: Network | None = None) -> Predictor:

@@ -46,18 +46,12 @@ class RunGroup:
         assert len(self.names) == len(self.labels) == len(set(self.names)), "one name and one set of labels per run"
         assert len(self.images) == self.training_set.n_items, "one image per item"
         if not isinstance(self.recipe.mixing, Plain) and any(isinstance(each, CrowdLabels) for each in self.labels):
-            raise BadSetting(
-                f"the mixing {self.recipe.mixing.name} for a crowd target",
-                "images as people saw them",
-                "omit the mixing or the target",
-            )
+            found = f"the mixing {self.recipe.mixing.name} for a crowd target"
+            raise BadSetting(found, "images as people saw them", "omit the mixing or the target")
         if self.n_validation >= self.training_set.n_items:
-            raise BadSetting(
-                f"{self.training_set.n_items} items with {self.n_validation} held out for validation",
-                "at least one training item",
-                "give more items, or a smaller validation part",
-                "too-few-items",
-            )
+            found = f"{self.training_set.n_items} items with {self.n_validation} held out for validation"
+            expected = "at least one training item"
+            raise BadSetting(found, expected, "give more items, or a smaller validation part", "too-few-items")
 
     @property
     def n_runs(self) -> int:

@@ -33,13 +33,9 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
         rows = inputs.rows_of(labels.items.to_pylist())
         if (rows < 0).any():
             first = labels.items[int(np.argmax(rows < 0))].as_py()
-            raise BadTable(
-                f"no input for item {show(first)} ({int((rows < 0).sum()):,} labeled items have none)",
-                "an input for every labeled item",
-                "use the item names of the labels, or remove these labels",
-                "missing-input",
-                inputs.path,
-            )
+            found = f"no input for item {show(first)} ({int((rows < 0).sum()):,} labeled items have none)"
+            fix = "use the item names of the labels, or remove these labels"
+            raise BadTable(found, "an input for every labeled item", fix, "missing-input", inputs.path)
         self.items: tuple[str, ...] = tuple(labels.items.to_pylist())
         self.classes = labels.classes
         self.probs: Float[Tensor, "items classes"] = torch.from_numpy(labels.probs.astype(np.float32))
@@ -67,13 +63,8 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
             return cls(inputs, labels)
         names = words.get("splits", [])
         if split not in names:
-            raise BadTable(
-                f"no split {show(split)}",
-                f"one of {listing(names)}" if names else "no split: the data set has none",
-                "choose another split, or omit it",
-                "unknown-split",
-                folder,
-            )
+            expected, code = f"one of {listing(names)}" if names else "no split: the data set has none", "unknown-split"
+            raise BadTable(f"no split {show(split)}", expected, "choose another split, or omit it", code, folder)
         kept = np.flatnonzero(tensors["split"].numpy() == names.index(split))
         some = None if counts is None else counts[kept]
         items = [words["items"][row] for row in kept]
@@ -95,10 +86,5 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
 
 
 def _bad_folder(folder: Path, found: str) -> BadFile:
-    return BadFile(
-        found,
-        "a folder written by sfumato share --as pytorch with --inputs",
-        "share the data set again",
-        "damaged",
-        folder,
-    )
+    expected = "a folder written by sfumato share --as pytorch with --inputs"
+    return BadFile(found, expected, "share the data set again", "damaged", folder)

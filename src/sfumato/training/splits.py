@@ -15,6 +15,7 @@ from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing, show
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.inputs import Inputs
+from sfumato.tables.settings import bad_setting, between_0_and_1
 from sfumato.tables.text_columns import TextReader
 from sfumato.training.training_set import TrainingSet
 
@@ -50,7 +51,7 @@ class KFold:
 
     def __post_init__(self) -> None:
         if self.k < 2:
-            raise _bad("k", self.k, "at least 2 folds")
+            raise bad_setting("k", self.k, "at least 2 folds")
 
     def folds(self, training_set: TrainingSet) -> list[Fold]:
         if self.k > training_set.n_items:
@@ -71,8 +72,7 @@ class RandomSplit:
     name: ClassVar[str] = "share"
 
     def __post_init__(self) -> None:
-        if not 0 < self.test < 1:
-            raise _bad("test", self.test, "a share between 0 and 1")
+        between_0_and_1("test", self.test)
 
     def folds(self, training_set: TrainingSet) -> list[Fold]:
         n_items = training_set.n_items
@@ -98,12 +98,9 @@ class NamedSplit:
     def __post_init__(self) -> None:
         both = sorted(set(self.train) & set(self.test))
         if both:
-            raise BadSetting(
-                f"{listing([show(item, 40) for item in both], 5)} in both parts of the split",
-                "each item in one part only",
-                "remove them from one of the files",
-                "overlapping-split",
-            )
+            found = f"{listing([show(item, 40) for item in both], 5)} in both parts of the split"
+            expected = "each item in one part only"
+            raise BadSetting(found, expected, "remove them from one of the files", "overlapping-split")
 
     @classmethod
     def read(cls, train: Path, test: Path, inputs: Inputs) -> NamedSplit:
@@ -114,12 +111,9 @@ class NamedSplit:
         row = {name: i for i, name in enumerate(training_set.items)}
         unlabeled = [item for item in self.test if item not in row]
         if unlabeled:
-            raise BadTable(
-                f"no label for {listing([show(item, 40) for item in unlabeled], 5)} of the test items",
-                "a label for every test item",
-                "label them, or remove them from the test items",
-                "missing-item",
-            )
+            found = f"no label for {listing([show(item, 40) for item in unlabeled], 5)} of the test items"
+            expected = "a label for every test item"
+            raise BadTable(found, expected, "label them, or remove them from the test items", "missing-item")
         train = np.array(sorted(row[item] for item in self.train if item in row), np.int64)
         if not len(train) or not self.test:
             raise _too_few(len(train), "at least one training item with a label, and one test item")
@@ -167,44 +161,25 @@ def _listed(path: Path, inputs: Inputs) -> tuple[str, ...]:
         items = [line.strip() for line in text.splitlines() if line.strip()]
     unknown_items = [item for item, row in zip(items, inputs.rows_of(items), strict=True) if row < 0]
     if unknown_items:
-        raise BadTable(
-            f"{listing([show(item, 40) for item in unknown_items], 5)}, which have no input",
-            "items that are among the inputs",
-            "use the item names of the inputs",
-            "missing-input",
-            path,
-        )
+        found, code = f"{listing([show(item, 40) for item in unknown_items], 5)}, which have no input", "missing-input"
+        raise BadTable(found, "items that are among the inputs", "use the item names of the inputs", code, path)
     return tuple(dict.fromkeys(items))
 
 
 def _numbered(path: Path, inputs: Inputs) -> list[str]:
     (numbers,) = read_arrays(path).values()
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-        raise BadFile(
-            f"an array of type {numbers.dtype} and shape {numbers.shape}",
-            "row numbers of the inputs, in one dimension",
-            "save the row numbers as integers",
-            "wrong-type",
-            path,
-        )
+        found, fix = f"an array of type {numbers.dtype} and shape {numbers.shape}", "save the row numbers as integers"
+        raise BadFile(found, "row numbers of the inputs, in one dimension", fix, "wrong-type", path)
     wrong = (numbers < 0) | (numbers >= len(inputs))
     if wrong.any():
-        raise BadFile(
-            f"the row number {int(numbers[np.argmax(wrong)])}",
-            f"numbers from 0 to {len(inputs) - 1}",
-            "count the rows of the inputs from 0",
-            "missing-input",
-            path,
-        )
+        found, expected = f"the row number {int(numbers[np.argmax(wrong)])}", f"numbers from 0 to {len(inputs) - 1}"
+        raise BadFile(found, expected, "count the rows of the inputs from 0", "missing-input", path)
     return [inputs.items[i] for i in numbers.tolist()]
 
 
 def _too_few(n_items: int, expected: str) -> BadSetting:
     return BadSetting(f"{n_items:,} items", expected, "give more items, or another split", "too-few-items")
-
-
-def _bad(name: str, value: object, expected: str) -> BadSetting:
-    return BadSetting(f"{name} = {value}", expected, f"choose another {name}")
 
 
 def names_of(training_set: TrainingSet, index: Sequence[int] | np.ndarray) -> tuple[str, ...]:

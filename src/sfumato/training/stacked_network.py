@@ -219,12 +219,9 @@ def _widened(network: nn.Module, n_runs: int) -> nn.Module:
             *_device_and_dtype(network),
         )
     if any(True for _ in network.parameters(recurse=False)) or _is_random(network):
-        raise BadSetting(
-            f"a layer {type(network).__name__}",
-            "Linear, Conv2d, BatchNorm2d, layers without parameters, or layers with a method stacked",
-            "train this network with stacking off",
-            "not-stackable",
-        )
+        found = f"a layer {type(network).__name__}"
+        expected = "Linear, Conv2d, BatchNorm2d, layers without parameters, or layers with a method stacked"
+        raise BadSetting(found, expected, "train this network with stacking off", "not-stackable")
     for name, child in network.named_children():
         setattr(network, name, _widened(child, n_runs))
     return network

@@ -52,15 +52,11 @@ class TrainedModels:
         if target not in grid.targets:
             raise unknown("target", target, list(grid.targets))
         seeds = grid.seeds if seed is None else (seed,)
-        found = [self.experiment.predictions(target, network, each) for network in grid.networks for each in seeds]
-        tables = [table for table in found if table is not None]
+        each = [self.experiment.predictions(target, network, seed) for network in grid.networks for seed in seeds]
+        tables = [table for table in each if table is not None]
         if not tables:
-            raise BadSetting(
-                f"no predictions of the target {target}",
-                "a run that did not diverge",
-                "train with a smaller learning rate",
-                "no-predictions",
-            )
+            found, expected = f"no predictions of the target {target}", "a run that did not diverge"
+            raise BadSetting(found, expected, "train with a smaller learning rate", "no-predictions")
         first = tables[0]
         probs = np.mean([table.probs for table in tables], axis=0)
         return SoftLabels.from_numpy(first.items.to_pylist(), probs, first.classes, 0)

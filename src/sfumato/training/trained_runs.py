@@ -55,13 +55,9 @@ class TrainedRuns:
             return cls((run,))
         folders = sorted(path.parent for path in place.glob(f"*/{RUN}"))
         if not folders:
-            raise BadFile(
-                "found no finished run" if place.is_dir() else "found no such folder",
-                "the folder of a run, or a folder of runs",
-                "train networks first: sfumato train ... -o runs/",
-                "no-such-run",
-                place,
-            )
+            found = "found no finished run" if place.is_dir() else "found no such folder"
+            expected = "the folder of a run, or a folder of runs"
+            raise BadFile(found, expected, "train networks first: sfumato train ... -o runs/", "no-such-run", place)
         runs = [Run.read(folder) for folder in folders]
         reasons = {run.folder.name: why for run in runs if (why := _problem(run))}
         if len(reasons) == len(runs):
@@ -81,37 +77,23 @@ def _problem(run: Run) -> str:
 
 
 def _no_network(found: str, place: Path) -> BadFile:
-    return BadFile(
-        found,
-        "a finished run with its weights",
-        "give a folder written by sfumato train; train diverged runs again with a smaller --rate",
-        "no-weights",
-        place,
-    )
+    fix = "give a folder written by sfumato train; train diverged runs again with a smaller --rate"
+    return BadFile(found, "a finished run with its weights", fix, "no-weights", place)
 
 
 def test_rows(run: Run, inputs: Inputs) -> Int[np.ndarray, "tested"]:
     """The rows of `inputs` that the run predicted."""
     if run.predictions is None:
-        raise BadFile(
-            "no predictions",
-            "a run with test items",
-            "train with a --split that has test items, or give other inputs with --extra",
-            "no-predictions",
-            run.folder,
-        )
+        fix = "train with a --split that has test items, or give other inputs with --extra"
+        raise BadFile("no predictions", "a run with test items", fix, "no-predictions", run.folder)
     items = run.predictions.items.to_pylist()
     rows = inputs.rows_of(items)
     missing = [items[i] for i in np.flatnonzero(rows < 0)]
     if missing:
         more = f" ({len(missing):,} such items)" if len(missing) > 1 else ""
-        raise BadTable(
-            f"no input for item {show(missing[0])}{more}, which {run.folder.name} predicted",
-            "an input for every test item",
-            "give the inputs that the networks were trained on",
-            "missing-input",
-            inputs.path,
-        )
+        found = f"no input for item {show(missing[0])}{more}, which {run.folder.name} predicted"
+        fix = "give the inputs that the networks were trained on"
+        raise BadTable(found, "an input for every test item", fix, "missing-input", inputs.path)
     return rows
 
 
@@ -126,13 +108,9 @@ def predictor_of(run: Run, networks: Mapping[str, Network]) -> Predictor:
     try:
         return run.predictor(networks.get(run.metadata["network"]))
     except RuntimeError as error:
-        raise BadFile(
-            f"weights of another network ({' '.join(str(error).split())[:120]})",
-            f"weights of {run.metadata['network']}",
-            "delete the run's folder and run the experiment again",
-            "damaged",
-            run.folder / MODEL,
-        ) from error
+        found = f"weights of another network ({' '.join(str(error).split())[:120]})"
+        fix = "delete the run's folder and run the experiment again"
+        raise BadFile(found, f"weights of {run.metadata['network']}", fix, "damaged", run.folder / MODEL) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,13 +190,8 @@ def is_written(output: Path, run: Run, condition: Condition) -> bool:
     if changed:
         under = [key for key in now["under"] if before.get("under", {}).get(key) != now["under"][key]]
         names = [key for key in changed if key != "under"] + (under if "under" in changed else [])
-        raise BadSetting(
-            f"predictions made with another {listing(names, 5)}",
-            "predictions with the same settings, or none",
-            "choose another folder with -o",
-            "drift",
-            path.parent,
-        )
+        found, fix = f"predictions made with another {listing(names, 5)}", "choose another folder with -o"
+        raise BadSetting(found, "predictions with the same settings, or none", fix, "drift", path.parent)
     return True
 
 
@@ -272,10 +245,7 @@ def head_of(network: nn.Module) -> nn.Linear:
     """The last linear layer, in the order of the layers' names."""
     layers = [module for module in network.modules() if isinstance(module, nn.Linear)]
     if not layers:
-        raise BadSetting(
-            f"a {type(network).__name__} without a linear layer",
-            "a network whose last linear layer is its head",
-            "extract the features yourself and save them as an npz with features and items",
-            "no-head",
-        )
+        found = f"a {type(network).__name__} without a linear layer"
+        fix = "extract the features yourself and save them as an npz with features and items"
+        raise BadSetting(found, "a network whose last linear layer is its head", fix, "no-head")
     return layers[-1]

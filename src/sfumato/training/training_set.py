@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 
 from sfumato.tables.columns import check_classes, check_probs
-from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, ErrorLocation, show
+from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, ErrorLocation, show, wrong_shape
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,27 +27,16 @@ class AnnotatorBeliefs:
     def __post_init__(self) -> None:
         bounds = np.asarray(self.starts)
         if len(bounds) == 0 or bounds[0] != 0 or bounds[-1] != len(self.rows) or (np.diff(bounds) < 0).any():
-            raise BadTable(
-                f"bounds {show(bounds[:6].tolist())} for {len(self.rows):,} rows of beliefs",
-                "bounds from 0 to the number of rows, in increasing order",
-                "sort the rows by item and state where each item begins",
-                "wrong-shape",
-            )
+            found = f"bounds {show(bounds[:6].tolist())} for {len(self.rows):,} rows of beliefs"
+            expected = "bounds from 0 to the number of rows, in increasing order"
+            raise wrong_shape(found, expected, "sort the rows by item and state where each item begins")
         if len(self.annotators) != len(self.rows):
-            raise BadTable(
-                f"{len(self.annotators):,} annotators for {len(self.rows):,} rows of beliefs",
-                "one annotator per row",
-                "give the annotator of every row",
-                "wrong-shape",
-            )
+            found = f"{len(self.annotators):,} annotators for {len(self.rows):,} rows of beliefs"
+            raise wrong_shape(found, "one annotator per row", "give the annotator of every row")
         wrong = (self.annotators < 0) | (self.annotators >= self.n_annotators)
         if wrong.any():
-            raise BadTable(
-                f"the annotator number {int(self.annotators[np.argmax(wrong)])}",
-                f"numbers from 0 to {self.n_annotators - 1}",
-                "number the annotators from 0",
-                "unknown-annotator",
-            )
+            found, code = f"the annotator number {int(self.annotators[np.argmax(wrong)])}", "unknown-annotator"
+            raise BadTable(found, f"numbers from 0 to {self.n_annotators - 1}", "number the annotators from 0", code)
 
     def take(self, index: Int[np.ndarray, "kept"]) -> AnnotatorBeliefs:
         """The rows of some items, in the order of `index`."""
@@ -94,21 +83,15 @@ class TrainingSet:
         if self.original is not None:
             self._check_rows("original", len(self.original))
             if self.original.ndim != 1 or not np.issubdtype(self.original.dtype, np.integer):
-                raise BadTable(
-                    f"original labels of type {self.original.dtype} in {self.original.ndim} dimensions",
-                    "one integer per item",
-                    "number the classes in the order of their names",
-                    "wrong-type",
-                )
+                found = f"original labels of type {self.original.dtype} in {self.original.ndim} dimensions"
+                expected = "one integer per item"
+                raise BadTable(found, expected, "number the classes in the order of their names", "wrong-type")
             wrong = (self.original < 0) | (self.original >= len(self.classes))
             if wrong.any():
                 i = int(np.argmax(wrong))
-                raise BadTable(
-                    f"the class number {int(self.original[i])} for item {show(self.items[i])}",
-                    f"numbers from 0 to {len(self.classes) - 1}",
-                    "number the classes in the order of their names",
-                    "unknown-class",
-                )
+                found = f"the class number {int(self.original[i])} for item {show(self.items[i])}"
+                expected = f"numbers from 0 to {len(self.classes) - 1}"
+                raise BadTable(found, expected, "number the classes in the order of their names", "unknown-class")
         if self.beliefs is not None:
             self._check_rows("beliefs", len(self.beliefs.starts) - 1)
             item = np.repeat(np.arange(self.n_items), np.diff(self.beliefs.starts))
@@ -167,12 +150,9 @@ class TrainingSet:
         pool = _needed(self.beliefs, target, "the belief of every annotator", "--beliefs")
         empty = np.flatnonzero(np.diff(pool.starts) == 0)
         if len(empty):
-            raise BadTable(
-                f"no belief about item {show(self.items[empty[0]])} ({len(empty):,} such items)",
-                "at least one belief about every item",
-                f"leave these items out, or leave out the target {target}",
-                "missing-belief",
-            )
+            found = f"no belief about item {show(self.items[empty[0]])} ({len(empty):,} such items)"
+            fix = f"leave these items out, or leave out the target {target}"
+            raise BadTable(found, "at least one belief about every item", fix, "missing-belief")
         return pool
 
     def need_predicted(self, target: str) -> Float[np.ndarray, "items classes"]:
@@ -180,39 +160,22 @@ class TrainingSet:
 
     def _check_rows(self, name: str, n_rows: int) -> None:
         if n_rows != len(self.items):
-            raise BadTable(
-                f"{n_rows:,} rows of {name}",
-                f"{len(self.items):,}, one per item",
-                "give one row per item, in the order of the items",
-                "wrong-shape",
-            )
+            fix = "give one row per item, in the order of the items"
+            raise wrong_shape(f"{n_rows:,} rows of {name}", f"{len(self.items):,}, one per item", fix)
 
     def _check_probs(self, name: str, probs: Float[np.ndarray, "rows classes"], item: Int[np.ndarray, "rows"]) -> None:
         if probs.ndim != 2 or probs.shape[1] != len(self.classes):
-            raise BadTable(
-                f"{name} of shape {probs.shape}",
-                f"{len(self.classes)} columns, one per class",
-                "give one column per class, in the order of the classes",
-                "wrong-shape",
-            )
+            fix = "give one column per class, in the order of the classes"
+            raise wrong_shape(f"{name} of shape {probs.shape}", f"{len(self.classes)} columns, one per class", fix)
         if not np.issubdtype(probs.dtype, np.floating):
-            raise BadTable(
-                f"{name} of type {probs.dtype}",
-                "probabilities as floats",
-                "convert them to float64; divide counts by their sum",
-                "wrong-type",
-            )
+            fix = "convert them to float64; divide counts by their sum"
+            raise BadTable(f"{name} of type {probs.dtype}", "probabilities as floats", fix, "wrong-type")
         try:
             check_probs(probs)
         except BadProbabilities as error:
             about = self.items[item[error.where.row or 0]]
-            raise BadProbabilities(
-                f"{error.found}, for item {show(about)}",
-                error.expected,
-                error.fix,
-                error.code,
-                ErrorLocation(row=error.where.row, column=name),
-            ) from None
+            found, where = f"{error.found}, for item {show(about)}", ErrorLocation(row=error.where.row, column=name)
+            raise BadProbabilities(found, error.expected, error.fix, error.code, where) from None
 
 
 def digest_of(*parts: np.ndarray | Sequence[str]) -> str:
@@ -237,10 +200,6 @@ T = TypeVar("T")
 
 def _needed(source: T | None, target: str, what: str, option: str) -> T:
     if source is None:
-        raise BadSetting(
-            f"no source for the target {target}",
-            what,
-            f"give it with {option}, or leave the target out",
-            "missing-source",
-        )
+        found = f"no source for the target {target}"
+        raise BadSetting(found, what, f"give it with {option}, or leave the target out", "missing-source")
     return source

@@ -99,13 +99,8 @@ def _locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise NotNow(
-                "another command that is training in this folder",
-                "one command at a time",
-                "wait for it, or choose another folder with -o",
-                "at-work",
-                folder,
-            ) from None
+            found, expected = "another command that is training in this folder", "one command at a time"
+            raise NotNow(found, expected, "wait for it, or choose another folder with -o", "at-work", folder) from None
         yield
 
 
@@ -253,12 +248,9 @@ class _WorkerPool:
         self._deaths[key] += 1
         exit_code = worker.process.exitcode
         if self._deaths[key] >= MAX_DEATHS:
-            raise NotNow(
-                f"that the process training {key.runs[0].name} died {MAX_DEATHS} times (exit code {exit_code})",
-                "the worker process to be running",
-                "there may be too little memory: use fewer --processes; run the command again to continue",
-                "worker-died",
-            )
+            found = f"that the process training {key.runs[0].name} died {MAX_DEATHS} times (exit code {exit_code})"
+            fix = "there may be too little memory: use fewer --processes; run the command again to continue"
+            raise NotNow(found, "the worker process to be running", fix, "worker-died")
         warn(f"the process training {key.runs[0].name} died (exit code {exit_code}); another process continues")
         self._waiting.appendleft(key)
         self._send_experiment(self._new_worker())

@@ -66,12 +66,8 @@ class Saturate:
     def apply(self, images: Images, severity: int, rng: np.random.Generator) -> Images:  # noqa: ARG002
         factor, added = at_severity(self.changes, severity)
         if images.ndim != 4 or images.shape[3] != 3:
-            raise BadTable(
-                f"gray images of shape {images.shape}",
-                "color images, for saturate",
-                "omit saturate for gray images",
-                "no-colour",
-            )
+            found = f"gray images of shape {images.shape}"
+            raise BadTable(found, "color images, for saturate", "omit saturate for gray images", "no-colour")
 
         def saturated(x: Pixels) -> Pixels:
             value = x.max(axis=3, keepdims=True)

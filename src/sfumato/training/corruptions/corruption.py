@@ -53,12 +53,9 @@ def check_images(images: np.ndarray) -> None:
     """Raise an error if these are not images with pixels from 0 to 255."""
     fits = images.ndim == 3 or (images.ndim == 4 and images.shape[3] in (1, 3))
     if images.dtype != np.uint8 or not fits:
-        raise BadTable(
-            f"images of type {images.dtype} and shape {images.shape}",
-            "uint8 from 0 to 255, items x height x width [x 3]",
-            "scale the pixels to 0..255, with channels last",
-            "bad-images",
-        )
+        found = f"images of type {images.dtype} and shape {images.shape}"
+        expected = "uint8 from 0 to 255, items x height x width [x 3]"
+        raise BadTable(found, expected, "scale the pixels to 0..255, with channels last", "bad-images")
 
 
 def changed(images: Images, change: Callable[[Pixels], Pixels]) -> Images:

@@ -93,12 +93,9 @@ class CurveFit:
         low, high = np.minimum(first, second), np.maximum(first, second)
         differ = low < high
         if len(np.unique(given[differ])) < 2:
-            raise BadTable(
-                f"{int(differ.sum()):,} judgments of {len(np.unique(given[differ]))} different shares",
-                "judgments of mixtures of two classes in at least two different shares",
-                "give more judgments, or use the published curve (k = 4.59, x0 = 0.522)",
-                "too-few-judgments",
-            )
+            found = f"{int(differ.sum()):,} judgments of {len(np.unique(given[differ]))} different shares"
+            fix, code = "give more judgments, or use the published curve (k = 4.59, x0 = 0.522)", "too-few-judgments"
+            raise BadTable(found, "judgments of mixtures of two classes in at least two different shares", fix, code)
         pooled = _fitted(given[differ], seen[differ], ShareCurve(), 0.0)
         pairs, counts = [], []
         for i, j in sorted(set(zip(low[differ].tolist(), high[differ].tolist(), strict=True))):

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadTable, listing
+from sfumato.tables.errors import BadTable, listing, wrong_shape
 from sfumato.tables.settings import between_0_and_1
 from sfumato.training.mixing.mixture_judgments import Blend, Judgments, blends_of
 from sfumato.training.target_labels import FixedLabels, PooledLabels
@@ -62,12 +62,8 @@ class HumanMixtures:
         """
         ids = [str(i) for i in range(len(images))] if ids is None else list(ids)
         if len(ids) != len(images) or len(set(ids)) != len(ids):
-            raise BadTable(
-                f"{len(set(ids)):,} different ids for {len(images):,} images",
-                "one id per image",
-                "give every image its own id",
-                "wrong-shape",
-            )
+            found = f"{len(set(ids)):,} different ids for {len(images):,} images"
+            raise wrong_shape(found, "one id per image", "give every image its own id")
         blends = blends_of(annotations.item.names.to_pylist(), ids) if blends is None else blends
         judgments = Judgments.of(annotations, blends, classes)
         return cls(_mixed(images, ids, [blends[item] for item in judgments.items]), judgments)
@@ -108,23 +104,15 @@ class HumanMixtures:
         Every mixture needs a belief; beliefs about other items are ignored.
         """
         if beliefs.classes != self.judgments.classes:
-            raise BadTable(
-                f"beliefs over {listing(beliefs.classes)}",
-                f"the classes {listing(self.judgments.classes)}, in this order",
-                "label the answers with these classes",
-                "bad-classes",
-            )
+            found, fix = f"beliefs over {listing(beliefs.classes)}", "label the answers with these classes"
+            raise BadTable(found, f"the classes {listing(self.judgments.classes)}, in this order", fix, "bad-classes")
         place = {item: i for i, item in enumerate(self.items)}
         item = np.array([place.get(name, -1) for name in beliefs.item.names.to_pylist()])[beliefs.item.codes]
         counts = np.bincount(item[item >= 0], minlength=len(self.items))
         if not counts.all():
-            raise BadTable(
-                f"no belief about {int((counts == 0).sum()):,} mixtures, {self.items[int(np.argmin(counts))]!r}"
-                " among them",
-                "a belief about every mixture",
-                "select the mixtures that have one with take(items)",
-                "missing-belief",
-            )
+            missing = f"{int((counts == 0).sum()):,} mixtures, {self.items[int(np.argmin(counts))]!r} among them"
+            fix = "select the mixtures that have one with take(items)"
+            raise BadTable(f"no belief about {missing}", "a belief about every mixture", fix, "missing-belief")
         order = np.argsort(item, kind="stable")[int((item < 0).sum()) :]
         pooled = PooledLabels.of(beliefs.probs[order], np.concatenate(([0], np.cumsum(counts))))
         return FixedLabels.of(pooled.mean()) if averaged else pooled
@@ -171,12 +159,8 @@ def _mixed(
     place = {name: i for i, name in enumerate(ids)}
     missing = sorted({name for blend in blends for name in (blend.first, blend.second)} - place.keys())
     if missing:
-        raise BadTable(
-            f"no image called {listing(missing, 3)}",
-            "every image that was mixed",
-            "give the images that were mixed, with their ids",
-            "missing-image",
-        )
+        fix = "give the images that were mixed, with their ids"
+        raise BadTable(f"no image called {listing(missing, 3)}", "every image that was mixed", fix, "missing-image")
     first = images[[place[blend.first] for blend in blends]].astype(np.float32)
     second = images[[place[blend.second] for blend in blends]].astype(np.float32)
     share = np.array([blend.share for blend in blends], np.float32).reshape(-1, *[1] * (images.ndim - 1))

@@ -31,12 +31,8 @@ class Blend:
 
     def __post_init__(self) -> None:
         if not 0 <= self.share <= 1:
-            raise BadTable(
-                f"{self.share} as the share of image {show(self.first)}",
-                "a share from 0 to 1",
-                "give the share of the first image",
-                "bad-number",
-            )
+            found = f"{self.share} as the share of image {show(self.first)}"
+            raise BadTable(found, "a share from 0 to 1", "give the share of the first image", "bad-number")
 
 
 def blends_of(items: Sequence[str], images: Collection[str]) -> Mapping[str, Blend]:
@@ -61,13 +57,9 @@ def _blend_of(item: str, known: frozenset[str]) -> Blend:
         ((first, second, share),) = found
         return Blend(first, second, float(share))
     except ValueError:
-        raise BadTable(
-            f"an item called {show(item)}",
-            "mixed_0.5_Dog_2205_Frog_6908.png, or 2205+6908@0.5 with images of these ids",
-            "give the images of every item (blends=), or the images with these ids",
-            "unknown-blend",
-            ErrorLocation(item=item),
-        ) from None
+        expected = "mixed_0.5_Dog_2205_Frog_6908.png, or 2205+6908@0.5 with images of these ids"
+        fix, code = "give the images of every item (blends=), or the images with these ids", "unknown-blend"
+        raise BadTable(f"an item called {show(item)}", expected, fix, code, ErrorLocation(item=item)) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,14 +90,10 @@ class Judgments:
         items = annotations.item.names.to_pylist()
         unblended = [item for item in items if item not in blends]
         if not answers or unblended:
-            raise BadTable(
-                f"found {len(unblended):,} items without a blend ({listing(unblended, 3)})"
-                if answers
-                else "found no answers",
-                "answers about mixed items, and the images of each item",
-                "give a blend for every item, or remove the other items",
-                "unknown-blend",
-            )
+            without = f"{len(unblended):,} items without a blend ({listing(unblended, 3)})"
+            expected = "answers about mixed items, and the images of each item"
+            fix = "give a blend for every item, or remove the other items"
+            raise BadTable(without if answers else "no answers", expected, fix, "unknown-blend")
         first = _class_numbers(annotations, answers, names, 0)
         second = _class_numbers(annotations, answers, names, 1)
         order = np.argsort(annotations.item.codes, kind="stable")
@@ -116,13 +104,10 @@ class Judgments:
         )
         if other_order.any():
             row = int(np.argmax(other_order))
-            raise InvalidAnswer(
-                f"the classes {listing(answers[row].classes)}",
-                f"{listing(answers[first_row[annotations.item.codes[row]]].classes)}, as in the other answers",
-                "use the class of the item's first image first, or give the item another name",
-                "bad-answer",
-                annotations.where(row),
-            )
+            found = f"the classes {listing(answers[row].classes)}"
+            expected = f"{listing(answers[first_row[annotations.item.codes[row]]].classes)}, as in the other answers"
+            fix = "use the class of the item's first image first, or give the item another name"
+            raise InvalidAnswer(found, expected, fix, "bad-answer", annotations.where(row))
         return cls(
             tuple(items),
             names,
@@ -146,12 +131,8 @@ class Judgments:
         place = {item: i for i, item in enumerate(self.items)}
         missing = [item for item in items if item not in place]
         if missing:
-            raise BadTable(
-                f"no judgments of {listing(missing, 3)}",
-                "items with judgments",
-                "remove the other items",
-                "unknown-item",
-            )
+            found = f"no judgments of {listing(missing, 3)}"
+            raise BadTable(found, "items with judgments", "remove the other items", "unknown-item")
         index = np.array([place[item] for item in items], np.int64)
         counts = np.diff(self.starts)[index]
         starts = np.concatenate(([0], np.cumsum(counts)))
@@ -182,10 +163,5 @@ def _class_numbers(
         return np.array([place[answer.classes[which]] for answer in answers], np.int64)
     except KeyError as error:
         row = next(i for i, answer in enumerate(answers) if answer.classes[which] not in place)
-        raise InvalidAnswer(
-            f"class {show(error.args[0])}",
-            f"one of {listing(names)}",
-            "check the class names and their order",
-            "unknown-class",
-            annotations.where(row),
-        ) from None
+        found, fix = f"class {show(error.args[0])}", "check the class names and their order"
+        raise InvalidAnswer(found, f"one of {listing(names)}", fix, "unknown-class", annotations.where(row)) from None

@@ -90,9 +90,6 @@ def network_named(name: str, settings: Mapping[str, Any] | None = None) -> Netwo
     if name in families:
         return strategy_from_name("network", NETWORKS, name, settings or {})  # type: ignore[no-any-return]
     if name in NAMED:
-        raise BadSetting(
-            f"settings for {name}",
-            "no settings: the name determines them",
-            f"omit them, or use the family {NAMED[name].name}",
-        )
+        expected = "no settings: the name determines them"
+        raise BadSetting(f"settings for {name}", expected, f"omit them, or use the family {NAMED[name].name}")
     raise unknown("network", name, list(dict.fromkeys([*NAMED, *families])))

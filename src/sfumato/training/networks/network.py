@@ -28,18 +28,12 @@ def check_shape(name: str, shape: Shape, n_classes: int, *, smallest: int) -> No
     """Raise an error if the network cannot use images of this shape; `smallest` is its smallest height and width."""
     channels, height, width = shape
     if channels < 1 or min(height, width) < smallest:
-        raise BadSetting(
-            f"images of {channels} channels and {height} x {width} pixels for the network {name}",
-            f"at least 1 channel and {smallest} x {smallest} pixels",
-            "choose a network for smaller images (simple-ffn has no limit), or enlarge the images",
-            "image-too-small",
-        )
+        found = f"images of {channels} channels and {height} x {width} pixels for the network {name}"
+        fix = "choose a network for smaller images (simple-ffn has no limit), or enlarge the images"
+        raise BadSetting(found, f"at least 1 channel and {smallest} x {smallest} pixels", fix, "image-too-small")
     if n_classes < 2:
-        raise BadSetting(
-            f"{n_classes} classes for the network {name}",
-            "2 classes or more",
-            "list all classes, also those that nobody chose",
-        )
+        found = f"{n_classes} classes for the network {name}"
+        raise BadSetting(found, "2 classes or more", "list all classes, also those that nobody chose")
 
 
 def blocks_per_stage(depth: int, *, layers_per_block: int, others: int) -> int:

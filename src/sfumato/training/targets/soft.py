@@ -58,11 +58,8 @@ class DeaggregatedTarget:
     def __post_init__(self) -> None:
         whole = isinstance(self.annotators, int | np.integer)
         if self.annotators is not None and not (whole and self.annotators >= 1):
-            raise BadSetting(
-                f"annotators = {self.annotators}",
-                "a number of annotators per item, at least 1",
-                "choose another number, or omit it to use all annotators",
-            )
+            fix = "choose another number, or omit it to use all annotators"
+            raise BadSetting(f"annotators = {self.annotators}", "a number of annotators per item, at least 1", fix)
 
     def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> PooledLabels:
         pool = training_set.need_beliefs(self.name)
