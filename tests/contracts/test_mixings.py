@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sfumato.tables.errors import BadSetting, UnknownName
 from sfumato.training.mixing import MIXINGS, ClassPair, MixedBatch, Mixing, Mixup, mixing_named
-from sfumato.training.mixing.batch import Pairing
+from sfumato.training.mixing.mixup import Pairing
 
 BATCH, CLASSES = 6, 4
 

@@ -30,7 +30,7 @@ from sfumato.training.mixing import (
     ShareCurve,
     blends_of,
 )
-from sfumato.training.mixing.batch import Pairing
+from sfumato.training.mixing.mixup import Pairing
 
 X = np.arange(3 * 1 * 2 * 2, dtype=np.float32).reshape(3, 1, 2, 2)
 Y = np.array(

@@ -15,7 +15,7 @@ from sfumato.tables.errors import BadSetting
 from sfumato.training.networks import NAMED, DenseNet, LeNet, PyramidNet, ResNet, ShakeShake, WideResNet, network_named
 from sfumato.training.networks.layers import JoinedChannels, PaddedChannels, Residual, Strided, he_normal, projection
 from sfumato.training.networks.shake_shake import Shake
-from sfumato.training.stacked_network import StackedDropout, StackedNetwork, can_stack
+from sfumato.training.stacked_network import Dropout, StackedNetwork, can_stack
 
 COLOUR = (3, 32, 32)
 
@@ -258,7 +258,7 @@ def test_wide_resnet_drops_only_where_asked() -> None:
         torch.manual_seed(0)
         nets = [WideResNet(depth=10, widen=1, dropout=0.3).build((1, 8, 8), 2) for _ in range(2)]
     stack = StackedNetwork(nets, torch.zeros(2, 1, 8, 8))
-    assert sum(isinstance(layer, StackedDropout) for layer in stack.modules()) == 3
+    assert [layer.n_runs for layer in stack.modules() if isinstance(layer, Dropout)] == [stack.n_runs] * 3
     plain = WideResNet(depth=10, widen=1).build((1, 8, 8), 2)
     assert n_parameters(plain) == n_parameters(nets[0])
     with pytest.raises(BadSetting, match="below 1"):

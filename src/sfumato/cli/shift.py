@@ -89,7 +89,7 @@ def command(
 
 
 def _severities(text: str) -> list[int]:
-    from sfumato.training.corruptions.corruption import SEVERITIES
+    from sfumato.training.corruptions import SEVERITIES
 
     known = [str(each) for each in SEVERITIES]
     for part in text.split(","):

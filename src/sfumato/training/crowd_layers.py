@@ -1,4 +1,4 @@
-"""Crowd layers: three heads that are trained with a network, directly on annotators' beliefs. `CROWDS` lists them.
+"""Crowd layers: heads that predict each annotator's belief, trained together with a network. `CROWDS` lists them.
 
 The head is used in training only and removed for predictions. For a batch: `rows = gather(pool, index)`, then
 `head.loss(logits, rows)`.
@@ -7,9 +7,10 @@ The head is used in training only and removed for predictions. For a batch: `row
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -17,10 +18,113 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from sfumato.tables.settings import between_0_and_1, not_negative
+from sfumato.tables.settings import at_least, between_0_and_1, not_negative
 from sfumato.tables.strategies import strategy_from_name
-from sfumato.training.crowd_head import CrowdHead, CrowdLabels, CrowdModel, CrowdRows, check_sizes, gather
-from sfumato.training.training_set import TrainingSet
+from sfumato.training.target_labels import Accesses, Chances, Distributions, MeanLabels, PooledLabels
+from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
+
+Logits = Float[Tensor, "batch classes"]
+RowNumbers = Int[Tensor, "rows"]
+RowProbs = Float[Tensor, "rows classes"]
+
+
+@dataclass(frozen=True, eq=False)
+class CrowdRows:
+    """The beliefs about the items of a batch, one per row."""
+
+    position: RowNumbers
+    """The item of each row, by its position in the batch."""
+    annotator: RowNumbers
+    """The annotator of each row, by number."""
+    probs: RowProbs
+
+
+def gather(pool: AnnotatorBeliefs, index: Int[Tensor, "batch"] | Int[np.ndarray, "batch"]) -> CrowdRows:
+    """All beliefs about the items `index`, in this order, on the device of `index`."""
+    device = index.device if isinstance(index, Tensor) else torch.device("cpu")
+    chosen = index.cpu().numpy() if isinstance(index, Tensor) else index
+    part = pool.take(chosen)
+    position = np.repeat(np.arange(len(chosen)), np.diff(part.starts))
+    return CrowdRows(
+        torch.from_numpy(position).to(device),
+        torch.from_numpy(part.annotators.astype(np.int64)).to(device),
+        torch.from_numpy(part.rows.astype(np.float32)).to(device),
+    )
+
+
+class CrowdHead(nn.Module):
+    """Predicts the belief of each annotator from a network's logits. Abstract."""
+
+    def __init__(self, n_annotators: int, n_classes: int) -> None:
+        super().__init__()
+        at_least("n_annotators", n_annotators, 1)
+        at_least("n_classes", n_classes, 2)
+
+    @abstractmethod
+    def forward(self, logits: Logits, position: RowNumbers, annotator: RowNumbers) -> RowProbs:
+        """The log-probabilities of the belief of annotator `annotator[r]` about item `position[r]`."""
+
+    @abstractmethod
+    def penalty(self) -> Float[Tensor, ""]:
+        """The regularization term of the loss."""
+
+    @abstractmethod
+    def confusion(self) -> Float[Tensor, "annotators classes classes"]:
+        """The probability that an annotator chooses the last axis if the network is sure of the middle axis."""
+
+    def loss(self, logits: Logits, rows: CrowdRows) -> Float[Tensor, ""]:
+        """The mean cross-entropy between beliefs and their predictions, plus the penalty.
+
+        A batch without beliefs has only the penalty.
+        """
+        predicted: Tensor = self(logits, rows.position, rows.annotator)
+        cross_entropy = -(rows.probs * predicted).sum() / max(len(rows.probs), 1)
+        return cross_entropy + self.penalty()
+
+
+@runtime_checkable
+class CrowdModel(Protocol):
+    """How annotators are modeled while a network is trained on all their beliefs."""
+
+    name: ClassVar[str]
+
+    def head(self, n_annotators: int, n_classes: int) -> CrowdHead:
+        """A new head, initialized without random numbers."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class CrowdLabels:
+    """All beliefs, for training through a head per annotator.
+
+    Without the head, the label of an access is one annotator's belief; on average it is the mean belief.
+    """
+
+    crowd: CrowdModel
+    pool: AnnotatorBeliefs
+    sampled: PooledLabels
+
+    @classmethod
+    def of(cls, crowd: CrowdModel, training_set: TrainingSet) -> CrowdLabels:
+        pool = training_set.need_beliefs(crowd.name)
+        return cls(crowd, pool, PooledLabels.of(pool.rows, pool.starts))
+
+    def head(self) -> CrowdHead:
+        """A new head for these annotators."""
+        return self.crowd.head(self.pool.n_annotators, self.pool.rows.shape[1])
+
+    def loss(self, head: CrowdHead, logits: Logits, index: Int[Tensor, "batch"]) -> Float[Tensor, ""]:
+        """The loss of a batch with a head."""
+        return head.loss(logits, gather(self.pool, index))
+
+    def at(self, index: Accesses, chance: Chances) -> Distributions:
+        return self.sampled.at(index, chance)
+
+    def mean(self) -> MeanLabels:
+        return self.sampled.mean()
+
+    def to(self, device: torch.device) -> CrowdLabels:
+        return CrowdLabels(self.crowd, self.pool, self.sampled.to(device))
 
 
 @dataclass(frozen=True)
@@ -45,23 +149,17 @@ class AnnotatorConfusion:
         return CrowdLabels.of(self, training_set)
 
     def head(self, n_annotators: int, n_classes: int) -> CrowdHead:
-        check_sizes(n_annotators, n_classes)
         return _Confusions(n_annotators, n_classes, self)
 
 
 class _Confusions(CrowdHead):
     def __init__(self, n_annotators: int, n_classes: int, settings: AnnotatorConfusion) -> None:
-        super().__init__()
+        super().__init__(n_annotators, n_classes)
         self.trace = settings.trace
         odds = settings.diagonal * (n_classes - 1) / (1 - settings.diagonal)
         self.scores = nn.Parameter(math.log(odds) * torch.eye(n_classes).repeat(n_annotators, 1, 1))
 
-    def forward(
-        self,
-        logits: Float[Tensor, "batch classes"],
-        position: Int[Tensor, "rows"],
-        annotator: Int[Tensor, "rows"],
-    ) -> Float[Tensor, "rows classes"]:
+    def forward(self, logits: Logits, position: RowNumbers, annotator: RowNumbers) -> RowProbs:
         log_p = F.log_softmax(logits, dim=-1)[position]
         log_a = F.log_softmax(self.scores, dim=-1)[annotator]
         return torch.logsumexp(log_p[:, :, None] + log_a, dim=1)
@@ -95,23 +193,17 @@ class AnnotatorHeads:
         return CrowdLabels.of(self, training_set)
 
     def head(self, n_annotators: int, n_classes: int) -> CrowdHead:
-        check_sizes(n_annotators, n_classes)
         return _Heads(n_annotators, n_classes, self.shrinkage)
 
 
 class _Heads(CrowdHead):
     def __init__(self, n_annotators: int, n_classes: int, shrinkage: float) -> None:
-        super().__init__()
+        super().__init__(n_annotators, n_classes)
         self.shrinkage = shrinkage
         self.weight = nn.Parameter(torch.zeros(n_annotators, n_classes, n_classes))
         self.bias = nn.Parameter(torch.zeros(n_annotators, n_classes))
 
-    def forward(
-        self,
-        logits: Float[Tensor, "batch classes"],
-        position: Int[Tensor, "rows"],
-        annotator: Int[Tensor, "rows"],
-    ) -> Float[Tensor, "rows classes"]:
+    def forward(self, logits: Logits, position: RowNumbers, annotator: RowNumbers) -> RowProbs:
         # Adding a constant to all logits must not change the predictions.
         z = (logits - logits.mean(dim=-1, keepdim=True))[position]
         own = torch.bmm(self.weight[annotator], z[:, :, None])[:, :, 0] + self.bias[annotator]
@@ -150,22 +242,16 @@ class CrowdLayer:
         return CrowdLabels.of(self, training_set)
 
     def head(self, n_annotators: int, n_classes: int) -> CrowdHead:
-        check_sizes(n_annotators, n_classes)
         return _Matrices(n_annotators, n_classes, self.decay)
 
 
 class _Matrices(CrowdHead):
     def __init__(self, n_annotators: int, n_classes: int, decay: float) -> None:
-        super().__init__()
+        super().__init__(n_annotators, n_classes)
         self.decay = decay
         self.weight = nn.Parameter(torch.eye(n_classes).repeat(n_annotators, 1, 1))
 
-    def forward(
-        self,
-        logits: Float[Tensor, "batch classes"],
-        position: Int[Tensor, "rows"],
-        annotator: Int[Tensor, "rows"],
-    ) -> Float[Tensor, "rows classes"]:
+    def forward(self, logits: Logits, position: RowNumbers, annotator: RowNumbers) -> RowProbs:
         p = F.softmax(logits, dim=-1)[position]
         return F.log_softmax(torch.bmm(self.weight[annotator], p[:, :, None])[:, :, 0], dim=-1)
 
@@ -178,19 +264,6 @@ class _Matrices(CrowdHead):
 
 
 CROWDS: tuple[Any, ...] = (CrowdLayer, AnnotatorHeads, AnnotatorConfusion)
-
-__all__ = [
-    "CROWDS",
-    "AnnotatorConfusion",
-    "AnnotatorHeads",
-    "CrowdHead",
-    "CrowdLabels",
-    "CrowdLayer",
-    "CrowdModel",
-    "CrowdRows",
-    "crowd_named",
-    "gather",
-]
 
 
 def crowd_named(name: str, settings: Mapping[str, Any]) -> CrowdModel:

@@ -15,7 +15,7 @@ from sfumato.tables.files.table_file import write_rows
 from sfumato.tables.strategies import described
 from sfumato.training.networks.network import Network
 from sfumato.training.recipe import Recipe
-from sfumato.training.targets.target import Target
+from sfumato.training.target_labels import Target
 
 PRETRAINED = "pretrained"
 

@@ -12,7 +12,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import above_0, at_least, bad_setting, one_of
-from sfumato.training.mixing.batch import Mixing, Plain
+from sfumato.training.mixing.mixup import Mixing, Plain
 from sfumato.training.optimizers import Adam, Constant, Schedule, Sgd
 
 

@@ -19,8 +19,7 @@ from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import described
 from sfumato.training.attacks import ATTACKED_AT_ONCE, Attack, attacked
-from sfumato.training.corruptions import CORRUPTIONS
-from sfumato.training.corruptions.corruption import SEVERITIES, Corruption, check_severity
+from sfumato.training.corruptions import CORRUPTIONS, SEVERITIES, Corruption, check_severity
 from sfumato.training.item_join import Original, join_items
 from sfumato.training.networks.network import Network
 from sfumato.training.random_streams import generator_of

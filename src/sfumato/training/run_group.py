@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from sfumato.tables.errors import BadSetting
 from sfumato.training.crowd_layers import CrowdLabels
 from sfumato.training.dynamics_recorder import Dynamics, EpochDynamics
-from sfumato.training.mixing.batch import Plain
+from sfumato.training.mixing.mixup import Plain
 from sfumato.training.networks.network import Network
 from sfumato.training.random_streams import generator_of
 from sfumato.training.recipe import Recipe

@@ -54,9 +54,7 @@ class StackedConv2d(nn.Module):
         super().__init__()
         assert layer.padding_mode == "zeros", "other paddings are not stacked"
         self.n_runs, self.n_in, self.groups = n_runs, layer.in_channels, layer.groups
-        self.settings: dict[str, Any] = {
-            "stride": layer.stride, "padding": layer.padding, "dilation": layer.dilation
-        }  # fmt: skip
+        self.settings: dict[str, Any] = {name: getattr(layer, name) for name in ("stride", "padding", "dilation")}
         self.weight = nn.Parameter(_repeated(layer.weight, n_runs).contiguous(memory_format=torch.channels_last))
         self.bias = None if layer.bias is None else nn.Parameter(_repeated(layer.bias, n_runs))
 
@@ -84,39 +82,34 @@ class StackedFlatten(nn.Module):
         return x.reshape(len(x), self.n_runs, -1).transpose(0, 1)
 
 
-class StackedDropout(nn.Module):
-    """Drops the same units in every run, as separate networks with the same random numbers do."""
+class Dropout(nn.Module):
+    """Drops a share of units with a generator set by the training loop, so that a run can be repeated and resumed.
 
-    def __init__(self, layer: Dropout, n_runs: int) -> None:
+    With `n_runs`, it drops the same units in every run, as separate networks with the same random numbers do.
+    """
+
+    generator: torch.Generator | None = None
+
+    def __init__(self, share: float, n_runs: int | None = None) -> None:
         super().__init__()
-        self.n_runs, self.share, self.generator = n_runs, layer.share, None
-
-    generator: torch.Generator | None
+        self.share, self.n_runs = share, n_runs
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.share == 0:
             return x
+        if self.n_runs is None:
+            return x * self._mask(x)
         if x.dim() == 3:
-            return x * _mask(x[0], self.share, self.generator)
-        one = x[:, : x.shape[1] // self.n_runs]
-        mask = _mask(one, self.share, self.generator)
+            return x * self._mask(x[0])
+        mask = self._mask(x[:, : x.shape[1] // self.n_runs])
         return x * mask.repeat(1, self.n_runs, *([1] * (x.dim() - 2)))
 
+    def stacked(self, n_runs: int) -> Dropout:
+        return Dropout(self.share, n_runs)
 
-class Dropout(nn.Module):
-    """Drops a share of units with a generator set by the training loop, so that a run can be repeated and resumed."""
-
-    generator: torch.Generator | None = None
-
-    def __init__(self, share: float) -> None:
-        super().__init__()
-        self.share = share
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x * _mask(x, self.share, self.generator) if self.training and self.share else x
-
-    def stacked(self, n_runs: int) -> StackedDropout:
-        return StackedDropout(self, n_runs)
+    def _mask(self, like: Tensor) -> Tensor:
+        kept = torch.rand(like.shape, generator=self.generator, device=like.device, dtype=like.dtype) >= self.share
+        return kept.to(like.dtype) / (1 - self.share)
 
 
 class StackedNetwork(nn.Module):
@@ -265,8 +258,3 @@ def _device_and_dtype(layer: nn.BatchNorm2d) -> tuple[torch.device | None, torch
 
 def _repeated(tensor: Tensor, n_runs: int) -> Tensor:
     return tensor.detach().repeat(n_runs, *([1] * (tensor.dim() - 1)))
-
-
-def _mask(like: Tensor, share: float, generator: torch.Generator | None) -> Tensor:
-    kept = torch.rand(like.shape, generator=generator, device=like.device, dtype=like.dtype) >= share
-    return kept.to(like.dtype) / (1 - share)

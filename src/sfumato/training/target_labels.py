@@ -1,4 +1,4 @@
-"""TargetLabels: the labels that a target gives, as one distribution per access to an item.
+"""The protocols of targets and of their labels: one distribution per access to an item.
 
 Random numbers are passed in, one per access, so that all targets of a comparison use the same numbers.
 """
@@ -14,24 +14,41 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sfumato.tables.columns import check_probs
+from sfumato.training.training_set import TrainingSet
+
+Accesses = Int[Tensor, "accesses"]
+"""The item of each access, by number."""
+Chances = Float[Tensor, "accesses"]
+Distributions = Float[Tensor, "accesses classes"]
+MeanLabels = Float[np.ndarray, "items classes"]
 
 
 @runtime_checkable
 class TargetLabels(Protocol):
     """A distribution for every access to an item."""
 
-    def at(
-        self, index: Int[Tensor, "accesses"], chance: Float[Tensor, "accesses"]
-    ) -> Float[Tensor, "accesses classes"]:
+    def at(self, index: Accesses, chance: Chances) -> Distributions:
         """The labels of the items `index`; `chance` has one uniform number in 0..1 per access."""
         ...
 
-    def mean(self) -> Float[np.ndarray, "items classes"]:
+    def mean(self) -> MeanLabels:
         """The mean label of each item."""
         ...
 
     def to(self, device: torch.device) -> TargetLabels:
         """A copy on a device."""
+        ...
+
+
+@runtime_checkable
+class Target(Protocol):
+    """What a model is trained on: computes labels from the label sources of a training set."""
+
+    @property
+    def name(self) -> str: ...
+
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> TargetLabels:
+        """Labels for every item; `rng` is for random choices made once, before training."""
         ...
 
 
@@ -46,14 +63,10 @@ class FixedLabels:
         check_probs(np.asarray(probs, np.float64))
         return cls(_copied(probs))
 
-    def at(
-        self,
-        index: Int[Tensor, "accesses"],
-        chance: Float[Tensor, "accesses"],  # noqa: ARG002
-    ) -> Float[Tensor, "accesses classes"]:
+    def at(self, index: Accesses, chance: Chances) -> Distributions:  # noqa: ARG002
         return self.probs.index_select(0, index)
 
-    def mean(self) -> Float[np.ndarray, "items classes"]:
+    def mean(self) -> MeanLabels:
         return self.probs.cpu().numpy().copy()
 
     def to(self, device: torch.device) -> FixedLabels:
@@ -76,13 +89,11 @@ class SampledLabels:
         cumulative[cumulative >= cumulative[:, -1:]] = np.inf
         return cls(_copied(probs), torch.from_numpy(cumulative))
 
-    def at(
-        self, index: Int[Tensor, "accesses"], chance: Float[Tensor, "accesses"]
-    ) -> Float[Tensor, "accesses classes"]:
+    def at(self, index: Accesses, chance: Chances) -> Distributions:
         chosen = (self.cumulative.index_select(0, index) <= chance.to(self.cumulative.dtype)[:, None]).sum(1)
         return torch.nn.functional.one_hot(chosen, self.probs.shape[1]).to(torch.float32)
 
-    def mean(self) -> Float[np.ndarray, "items classes"]:
+    def mean(self) -> MeanLabels:
         return self.probs.cpu().numpy().copy()
 
     def to(self, device: torch.device) -> SampledLabels:
@@ -104,14 +115,12 @@ class PooledLabels:
         assert (np.diff(starts) > 0).all(), "every item needs at least one row"
         return cls(_copied(rows), torch.from_numpy(starts.astype(np.int64)))
 
-    def at(
-        self, index: Int[Tensor, "accesses"], chance: Float[Tensor, "accesses"]
-    ) -> Float[Tensor, "accesses classes"]:
+    def at(self, index: Accesses, chance: Chances) -> Distributions:
         start, stop = self.starts[index], self.starts[index + 1]
         drawn = (chance.to(torch.float64) * (stop - start)).to(torch.int64)
         return self.rows.index_select(0, torch.minimum(start + drawn, stop - 1))
 
-    def mean(self) -> Float[np.ndarray, "items classes"]:
+    def mean(self) -> MeanLabels:
         rows, starts = self.rows.cpu().numpy().astype(np.float64), self.starts.cpu().numpy()
         means = np.add.reduceat(rows, starts[:-1]) / np.diff(starts)[:, None]
         return means.astype(np.float32)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sfumato.training.networks.network import Network
     from sfumato.training.recipe import Recipe
     from sfumato.training.run_folder import Run
-    from sfumato.training.targets.target import Target
+    from sfumato.training.target_labels import Target
 
 SOURCES = ("people", "original", "beliefs", "teacher")
 

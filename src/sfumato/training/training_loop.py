@@ -27,7 +27,7 @@ from sfumato.training.group_optimizer import (
     parameter_slices,
     stack_networks,
 )
-from sfumato.training.mixing.batch import cross_entropies
+from sfumato.training.mixing.mixup import cross_entropies
 from sfumato.training.random_streams import RandomStreams
 from sfumato.training.ranks import Ranks
 from sfumato.training.run_group import EpochRow, RunGroup, RunState

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.tables.strategies import strategy_from_name
-from sfumato.training.mixing.batch import MixedBatch, Mixing, Plain
 from sfumato.training.mixing.class_pair import ClassPair, CurveFit, Curves, PairCurve, ShareCurve
 from sfumato.training.mixing.human_mixtures import HumanMixtures, MixtureSmoothing
 from sfumato.training.mixing.mixture_judgments import Blend, Judgments, blends_of
-from sfumato.training.mixing.mixup import EntropyWeighted, MixMaxEnt, Mixup
+from sfumato.training.mixing.mixup import EntropyWeighted, MixedBatch, Mixing, MixMaxEnt, Mixup, Plain
 
 MIXINGS: tuple[Any, ...] = (Plain, Mixup, MixMaxEnt, EntropyWeighted, ClassPair)
 

@@ -19,8 +19,16 @@ from torch import Tensor
 
 from sfumato.tables.errors import BadTable
 from sfumato.tables.settings import above_0, bad_setting, not_negative, share
-from sfumato.training.mixing.batch import MixedBatch, Pairing, check_endpoints, cross_entropies, with_endpoints
 from sfumato.training.mixing.mixture_judgments import Judgments
+from sfumato.training.mixing.mixup import (
+    Labels,
+    MixedBatch,
+    Pairing,
+    Pictures,
+    check_endpoints,
+    cross_entropies,
+    with_endpoints,
+)
 
 FLATTEST, STEEPEST = 0.001, 100.0
 """Bounds of the slope: without them, judgments that jump would give an infinite slope."""
@@ -172,12 +180,7 @@ class ClassPair:
         """The mixing with curves fitted to people's judgments."""
         return cls(alpha, curves.pooled.k, curves.pooled.x0, anchored, curves.pairs, endpoints)
 
-    def mixed(
-        self,
-        x: Float[Tensor, "batch channels height width"],
-        y: Float[Tensor, "runs batch classes"],
-        draw: torch.Generator,
-    ) -> MixedBatch:
+    def mixed(self, x: Pictures, y: Labels, draw: torch.Generator) -> MixedBatch:
         pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
         y = with_endpoints(y, self.endpoints)
         own = self._shares(y, pairing)[..., None].to(y.dtype)
@@ -186,7 +189,7 @@ class ClassPair:
     def losses(self, logits: Float[Tensor, "runs seen classes"], mixed: MixedBatch) -> Float[Tensor, "runs"]:
         return cross_entropies(logits, mixed.y).mean(dim=-1)
 
-    def _shares(self, y: Float[Tensor, "runs batch classes"], pairing: Pairing) -> Float[Tensor, "runs batch"]:
+    def _shares(self, y: Labels, pairing: Pairing) -> Float[Tensor, "runs batch"]:
         """The share of its own label that every item keeps."""
         seen = _seen(self, y.shape[-1], pairing.share).to(y.device)
         first = y.argmax(dim=-1)

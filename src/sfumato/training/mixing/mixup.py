@@ -1,24 +1,107 @@
-"""Mixup and two variants with other losses: entropy-weighted mixup and Mix-MaxEnt."""
+"""Mixing protocol, no mixing (`Plain`), mixup, and two variants with other losses: entropy-weighted and Mix-MaxEnt."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
 
-from sfumato.tables.settings import above_0, not_negative, share
-from sfumato.training.mixing.batch import (
-    MixedBatch,
-    Pairing,
-    check_endpoints,
-    cross_entropies,
-    entropies,
-    with_endpoints,
-)
+from sfumato.tables.settings import above_0, bad_setting, not_negative, share
+
+Pictures = Float[Tensor, "batch channels height width"]
+Labels = Float[Tensor, "runs batch classes"]
+ENDPOINTS = ("soft", "hard")
+SEEDS = 2**63 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class MixedBatch:
+    """A batch as the networks see it, with what the loss needs."""
+
+    x: Float[Tensor, "seen channels height width"]
+    y: Labels
+    share: float = 1.0
+    """The share that an item keeps of itself."""
+
+
+@runtime_checkable
+class Mixing(Protocol):
+    """How a batch is mixed, and the loss of each run."""
+
+    name: ClassVar[str]
+
+    def mixed(self, x: Pictures, y: Labels, draw: torch.Generator) -> MixedBatch:
+        """The mixed batch; all random numbers come from `draw` (a CPU generator). Does not change `x` and `y`."""
+        ...
+
+    def losses(self, logits: Float[Tensor, "runs seen classes"], mixed: MixedBatch) -> Float[Tensor, "runs"]:
+        """The mean over the batch, per run."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """The partner of each item, and the share that an item keeps of itself."""
+
+    share: float
+    partner: Int[Tensor, "batch"]
+
+    @classmethod
+    def drawn(cls, n_items: int, alpha: float, draw: torch.Generator, device: torch.device) -> Pairing:
+        """One share for the batch, sampled from Beta(alpha, alpha), and a random partner for every item."""
+        # torch cannot sample a Beta from a given generator; NumPy can, with a seed from it.
+        seed = int(torch.randint(SEEDS, (), generator=draw))
+        share = float(np.random.default_rng(seed).beta(alpha, alpha))
+        return cls(share, torch.randperm(n_items, generator=draw).to(device))
+
+    def of_items(self, x: Float[Tensor, "batch ..."]) -> Float[Tensor, "batch ..."]:
+        return self.share * x + (1 - self.share) * x[self.partner]
+
+    def of_labels(self, y: Labels) -> Labels:
+        return self.share * y + (1 - self.share) * y[:, self.partner]
+
+
+def cross_entropies(logits: Float[Tensor, "runs batch classes"], y: Labels) -> Float[Tensor, "runs batch"]:
+    """`-sum y log softmax z` per run and item."""
+    return -(y * F.log_softmax(logits, dim=-1)).sum(dim=-1)
+
+
+def entropies(logits: Float[Tensor, "runs batch classes"]) -> Float[Tensor, "runs batch"]:
+    """The entropy of the predictions in nats; 0, not NaN, if one class has probability 1."""
+    log_p = F.log_softmax(logits, dim=-1)
+    return -(log_p.exp() * log_p).sum(dim=-1)
+
+
+def with_endpoints(y: Labels, endpoints: str) -> Labels:
+    """The labels unchanged (`soft`), or one-hot of their most probable class (`hard`; ties go to the first)."""
+    if endpoints == "soft":
+        return y
+    return F.one_hot(y.argmax(dim=-1), y.shape[-1]).to(y.dtype)
+
+
+def check_endpoints(endpoints: str) -> None:
+    """Raise an error if `endpoints` is not one of `ENDPOINTS`."""
+    if endpoints not in ENDPOINTS:
+        raise bad_setting("endpoints", endpoints, " or ".join(ENDPOINTS))
+
+
+@dataclass(frozen=True)
+class Plain:
+    """No mixing; the mean cross-entropy `-sum y log softmax z`. Not random."""
+
+    name: ClassVar[str] = "plain"
+
+    def mixed(self, x: Pictures, y: Labels, draw: torch.Generator) -> MixedBatch:  # noqa: ARG002
+        return MixedBatch(x, y)
+
+    def losses(self, logits: Float[Tensor, "runs seen classes"], mixed: MixedBatch) -> Float[Tensor, "runs"]:
+        return cross_entropies(logits, mixed.y).mean(dim=-1)
 
 
 @dataclass(frozen=True)
@@ -39,12 +122,7 @@ class Mixup:
         above_0("alpha", self.alpha)
         check_endpoints(self.endpoints)
 
-    def mixed(
-        self,
-        x: Float[Tensor, "batch channels height width"],
-        y: Float[Tensor, "runs batch classes"],
-        draw: torch.Generator,
-    ) -> MixedBatch:
+    def mixed(self, x: Pictures, y: Labels, draw: torch.Generator) -> MixedBatch:
         pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
         y = with_endpoints(y, self.endpoints)
         return MixedBatch(pairing.of_items(x), pairing.of_labels(y), pairing.share)
@@ -77,12 +155,7 @@ class EntropyWeighted:
         share("kappa", self.kappa)
         check_endpoints(self.endpoints)
 
-    def mixed(
-        self,
-        x: Float[Tensor, "batch channels height width"],
-        y: Float[Tensor, "runs batch classes"],
-        draw: torch.Generator,
-    ) -> MixedBatch:
+    def mixed(self, x: Pictures, y: Labels, draw: torch.Generator) -> MixedBatch:
         return Mixup(self.alpha, self.endpoints).mixed(x, y, draw)
 
     def losses(self, logits: Float[Tensor, "runs seen classes"], mixed: MixedBatch) -> Float[Tensor, "runs"]:
@@ -109,12 +182,7 @@ class MixMaxEnt:
         above_0("alpha", self.alpha)
         not_negative("weight", self.weight)
 
-    def mixed(
-        self,
-        x: Float[Tensor, "batch channels height width"],
-        y: Float[Tensor, "runs batch classes"],
-        draw: torch.Generator,
-    ) -> MixedBatch:
+    def mixed(self, x: Pictures, y: Labels, draw: torch.Generator) -> MixedBatch:
         pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
         return MixedBatch(torch.cat([x, pairing.of_items(x)]), y, pairing.share)
 

@@ -12,13 +12,10 @@ from typing import Any
 from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.strategies import strategy_from_name
 from sfumato.training.networks.densenet import DenseNet
-from sfumato.training.networks.feed_forward import DeeperFfn, SimpleFfn
-from sfumato.training.networks.lenet import LeNet, Small
+from sfumato.training.networks.feed_forward import DeeperFfn, LeNet, SimpleFfn, Small, Vgg
 from sfumato.training.networks.network import Network, Shape
-from sfumato.training.networks.pyramidnet import PyramidNet
-from sfumato.training.networks.resnet import PreactResNet, ResNet, ResNeXt, WideResNet
+from sfumato.training.networks.resnet import PreactResNet, PyramidNet, ResNet, ResNeXt, WideResNet
 from sfumato.training.networks.shake_shake import ShakeShake
-from sfumato.training.networks.vgg import Vgg
 
 NETWORKS: tuple[Any, ...] = (
     SimpleFfn,

@@ -6,6 +6,7 @@ Layers that pad or join channels have a wide version, so that the channels of ea
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import torch
@@ -36,6 +37,40 @@ def relu() -> nn.ReLU:
 def named(**parts: nn.Module) -> nn.Sequential:
     """A sequence of named parts."""
     return nn.Sequential(OrderedDict(parts))
+
+
+def basic(n_in: int, n_out: int, stride: int, *then: nn.Module, bias: bool = False) -> list[nn.Module]:
+    """Two 3 x 3 convolutions with batch norm, ReLU and `then` between them."""
+    first = [conv(n_in, n_out, stride=stride, bias=bias), nn.BatchNorm2d(n_out), relu()]
+    return [*first, *then, conv(n_out, n_out, bias=bias)]
+
+
+def bottleneck(
+    n_in: int, inner: int, n_out: int, stride: int, *, groups: int = 1, bias: bool = False
+) -> list[nn.Module]:
+    """Convolutions of 1 x 1, 3 x 3 (with the stride) and 1 x 1, with batch norm and ReLU between them."""
+    return [
+        conv(n_in, inner, 1, bias=bias), nn.BatchNorm2d(inner), relu(),
+        conv(inner, inner, stride=stride, groups=groups, bias=bias), nn.BatchNorm2d(inner), relu(),
+        conv(inner, n_out, 1, bias=bias),
+    ]  # fmt: skip
+
+
+def stages(
+    n_in: int, widths: Sequence[Sequence[int]], block: Callable[[int, int, int], Sequence[nn.Module]]
+) -> dict[str, nn.Module]:
+    """Stages of blocks, by name. `widths` has the output channels of every block of every stage.
+
+    `block(n_in, n_out, stride)` builds one; the first block of every stage after the first has stride 2.
+    """
+    found: dict[str, nn.Module] = {}
+    for i, stage in enumerate(widths):
+        layers: list[nn.Module] = []
+        for k, n_out in enumerate(stage):
+            layers += block(n_in, n_out, 2 if i > 0 and k == 0 else 1)
+            n_in = n_out
+        found[f"stage_{i + 1}"] = nn.Sequential(*layers)
+    return found
 
 
 def mean_head(n_features: int, n_classes: int) -> nn.Sequential:
@@ -89,49 +124,35 @@ class Strided(nn.Module):
 
 
 class PaddedChannels(nn.Module):
-    """Adds `extra` channels of zeros."""
+    """Adds `extra` channels of zeros; with `n_runs`, to each run of a stacked network."""
 
-    def __init__(self, extra: int) -> None:
-        super().__init__()
-        self.extra = extra
-
-    def forward(self, x: Tensor) -> Tensor:
-        return F.pad(x, (0, 0, 0, 0, 0, self.extra))
-
-    def stacked(self, n_runs: int) -> StackedPaddedChannels:
-        return StackedPaddedChannels(self.extra, n_runs)
-
-
-class StackedPaddedChannels(nn.Module):
-    """Adds `extra` channels of zeros to each run."""
-
-    def __init__(self, extra: int, n_runs: int) -> None:
+    def __init__(self, extra: int, n_runs: int | None = None) -> None:
         super().__init__()
         self.extra, self.n_runs = extra, n_runs
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.n_runs is None:
+            return F.pad(x, (0, 0, 0, 0, 0, self.extra))
         return _join_runs(F.pad(_split_runs(x, self.n_runs), (0, self.extra)))
+
+    def stacked(self, n_runs: int) -> PaddedChannels:
+        return PaddedChannels(self.extra, n_runs)
 
 
 class JoinedChannels(nn.Module):
-    """Concatenates the channels of two tensors."""
+    """Concatenates the channels of two tensors; with `n_runs`, run by run."""
 
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return torch.cat((x, y), dim=1)
-
-    def stacked(self, n_runs: int) -> StackedJoinedChannels:
-        return StackedJoinedChannels(n_runs)
-
-
-class StackedJoinedChannels(nn.Module):
-    """Concatenates the channels of two tensors, run by run."""
-
-    def __init__(self, n_runs: int) -> None:
+    def __init__(self, n_runs: int | None = None) -> None:
         super().__init__()
         self.n_runs = n_runs
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        if self.n_runs is None:
+            return torch.cat((x, y), dim=1)
         return _join_runs(torch.cat((_split_runs(x, self.n_runs), _split_runs(y, self.n_runs)), dim=4))
+
+    def stacked(self, n_runs: int) -> JoinedChannels:
+        return JoinedChannels(n_runs)
 
 
 def _split_runs(x: Tensor, n_runs: int) -> Tensor:

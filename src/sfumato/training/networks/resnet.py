@@ -1,4 +1,4 @@
-"""Residual networks: ResNet, WideResNet, PreactResNet and ResNeXt."""
+"""Residual networks: ResNet, WideResNet, PreactResNet, ResNeXt and PyramidNet."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from sfumato.training.networks.layers import (
     PaddedChannels,
     Residual,
     Strided,
+    basic,
+    bottleneck,
     conv,
     he_normal,
     mean_head,
@@ -19,6 +21,7 @@ from sfumato.training.networks.layers import (
     preactivated,
     projection,
     relu,
+    stages,
 )
 from sfumato.training.networks.network import Shape, blocks_per_stage, check_shape
 from sfumato.training.stacked_network import Dropout
@@ -71,36 +74,20 @@ class ResNet:
         check_shape(self.name, shape, n_classes, smallest=8)
         width = self.width or (16 if self.block == "basic" else 64)
         stem = nn.Sequential(conv(shape[0], width, bias=self.bias), nn.BatchNorm2d(width), relu())
-        stages: dict[str, nn.Module] = {}
-        n_in = width
-        for i, n in enumerate(self._blocks()):
-            inner = width * 2**i
-            n_out = inner if self.block == "basic" else inner * EXPANSION
-            blocks: list[nn.Module] = []
-            for k in range(n):
-                stride = 2 if i > 0 and k == 0 else 1
-                body = self._body(n_in, inner, n_out, stride)
-                blocks += [Residual(body, self._shortcut(n_in, n_out, stride)), relu()]
-                n_in = n_out
-            stages[f"stage_{i + 1}"] = nn.Sequential(*blocks)
-        return he_normal(named(stem=stem, **stages, head=mean_head(n_in, n_classes)))
-
-    def _blocks(self) -> tuple[int, ...]:
         if self.block == "basic":
-            return (blocks_per_stage(self.depth, layers_per_block=2, others=2),) * 3
-        return BOTTLENECKS[self.depth]
+            widths = [[width * 2**i] * blocks_per_stage(self.depth, layers_per_block=2, others=2) for i in range(3)]
+        else:
+            widths = [[width * 2**i * EXPANSION] * n for i, n in enumerate(BOTTLENECKS[self.depth])]
+        parts = stages(width, widths, self._block)
+        return he_normal(named(stem=stem, **parts, head=mean_head(widths[-1][-1], n_classes)))
 
-    def _body(self, n_in: int, inner: int, n_out: int, stride: int) -> nn.Sequential:
-        if self.block == "basic":
-            return nn.Sequential(
-                conv(n_in, n_out, stride=stride, bias=self.bias), nn.BatchNorm2d(n_out), relu(),
-                conv(n_out, n_out, bias=self.bias), nn.BatchNorm2d(n_out),
-            )  # fmt: skip
-        return nn.Sequential(
-            conv(n_in, inner, 1, bias=self.bias), nn.BatchNorm2d(inner), relu(),
-            conv(inner, inner, stride=stride, bias=self.bias), nn.BatchNorm2d(inner), relu(),
-            conv(inner, n_out, 1, bias=self.bias), nn.BatchNorm2d(n_out),
-        )  # fmt: skip
+    def _block(self, n_in: int, n_out: int, stride: int) -> list[nn.Module]:
+        body = (
+            basic(n_in, n_out, stride, bias=self.bias)
+            if self.block == "basic"
+            else bottleneck(n_in, n_out // EXPANSION, n_out, stride, bias=self.bias)
+        )
+        return [Residual(nn.Sequential(*body, nn.BatchNorm2d(n_out)), self._shortcut(n_in, n_out, stride)), relu()]
 
     def _shortcut(self, n_in: int, n_out: int, stride: int) -> nn.Module:
         if n_in == n_out and stride == 1:
@@ -134,31 +121,20 @@ class WideResNet:
 
     def build(self, shape: Shape, n_classes: int) -> nn.Module:
         check_shape(self.name, shape, n_classes, smallest=8)
-        n_in = 16
-        stages: dict[str, nn.Module] = {}
-        for i in range(3):
-            n_out = 16 * self.widen * 2**i
-            blocks = []
-            for k in range(blocks_per_stage(self.depth, layers_per_block=2, others=4)):
-                stride = 2 if i > 0 and k == 0 else 1
-                blocks.append(preactivated(n_in, n_out, stride, self._body(n_in, n_out, stride)))
-                n_in = n_out
-            stages[f"stage_{i + 1}"] = nn.Sequential(*blocks)
-        last = nn.Sequential(nn.BatchNorm2d(n_in), relu())
-        return he_normal(named(stem=conv(shape[0], 16), **stages, last=last, head=mean_head(n_in, n_classes)))
+        n_each = blocks_per_stage(self.depth, layers_per_block=2, others=4)
+        widths = [[16 * self.widen * 2**i] * n_each for i in range(3)]
+        parts = stages(16, widths, self._block)
+        stem, last = conv(shape[0], 16), nn.Sequential(nn.BatchNorm2d(widths[-1][-1]), relu())
+        return he_normal(named(stem=stem, **parts, last=last, head=mean_head(widths[-1][-1], n_classes)))
 
-    def _body(self, n_in: int, n_out: int, stride: int) -> nn.Sequential:
+    def _block(self, n_in: int, n_out: int, stride: int) -> list[nn.Module]:
         dropped = [Dropout(self.dropout)] if self.dropout else []
-        return nn.Sequential(
-            conv(n_in, n_out, stride=stride), nn.BatchNorm2d(n_out), relu(), *dropped, conv(n_out, n_out)
-        )
+        return [preactivated(n_in, n_out, stride, nn.Sequential(*basic(n_in, n_out, stride, *dropped)))]
 
 
 BASIC = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}
 PREACT_BOTTLENECKS = {164: (18, 18, 18)}
 """Blocks per stage, by depth: two convolutions per basic block, three per bottleneck."""
-PREACT_EXPANSION = 4
-"""Output channels of a bottleneck per inner channel."""
 
 
 @dataclass(frozen=True)
@@ -187,33 +163,17 @@ class PreactResNet:
         check_shape(self.name, shape, n_classes, smallest=8)
         is_basic = self.depth in BASIC
         width = self.width or (64 if is_basic else 16)
-        n_in = width
-        stages: dict[str, nn.Module] = {}
-        for i, n in enumerate(BASIC[self.depth] if is_basic else PREACT_BOTTLENECKS[self.depth]):
-            inner = width * 2**i
-            n_out = inner if is_basic else inner * PREACT_EXPANSION
-            blocks = []
-            for k in range(n):
-                stride = 2 if i > 0 and k == 0 else 1
-                body = _basic(n_in, n_out, stride) if is_basic else _bottleneck(n_in, inner, n_out, stride)
-                blocks.append(preactivated(n_in, n_out, stride, body))
-                n_in = n_out
-            stages[f"stage_{i + 1}"] = nn.Sequential(*blocks)
+        n_blocks = BASIC[self.depth] if is_basic else PREACT_BOTTLENECKS[self.depth]
+        widths = [[width * 2**i * (1 if is_basic else EXPANSION)] * n for i, n in enumerate(n_blocks)]
+        parts = stages(width, widths, self._block)
         if not is_basic:
-            stages["last"] = nn.Sequential(nn.BatchNorm2d(n_in), relu())
-        return he_normal(named(stem=conv(shape[0], width), **stages, head=mean_head(n_in, n_classes)))
+            parts["last"] = nn.Sequential(nn.BatchNorm2d(widths[-1][-1]), relu())
+        return he_normal(named(stem=conv(shape[0], width), **parts, head=mean_head(widths[-1][-1], n_classes)))
 
-
-def _basic(n_in: int, n_out: int, stride: int) -> nn.Sequential:
-    return nn.Sequential(conv(n_in, n_out, stride=stride), nn.BatchNorm2d(n_out), relu(), conv(n_out, n_out))
-
-
-def _bottleneck(n_in: int, inner: int, n_out: int, stride: int) -> nn.Sequential:
-    return nn.Sequential(
-        conv(n_in, inner, 1), nn.BatchNorm2d(inner), relu(),
-        conv(inner, inner, stride=stride), nn.BatchNorm2d(inner), relu(),
-        conv(inner, n_out, 1),
-    )  # fmt: skip
+    def _block(self, n_in: int, n_out: int, stride: int) -> list[nn.Module]:
+        is_basic = self.depth in BASIC
+        body = basic(n_in, n_out, stride) if is_basic else bottleneck(n_in, n_out // EXPANSION, n_out, stride)
+        return [preactivated(n_in, n_out, stride, nn.Sequential(*body))]
 
 
 @dataclass(frozen=True)
@@ -241,29 +201,54 @@ class ResNeXt:
 
     def build(self, shape: Shape, n_classes: int) -> nn.Module:
         check_shape(self.name, shape, n_classes, smallest=8)
-        n_in = self.width
-        stages: dict[str, nn.Module] = {}
-        for i in range(3):
-            n_out = 4 * self.width * 2**i
-            blocks: list[nn.Module] = []
-            for k in range(blocks_per_stage(self.depth, layers_per_block=3, others=2)):
-                stride = 2 if i > 0 and k == 0 else 1
-                shortcut = self._shortcut(n_in, n_out, stride)
-                blocks += [Residual(self._body(n_in, self.path_width * 2**i, n_out, stride), shortcut), relu()]
-                n_in = n_out
-            stages[f"stage_{i + 1}"] = nn.Sequential(*blocks)
+        n_each = blocks_per_stage(self.depth, layers_per_block=3, others=2)
+        widths = [[4 * self.width * 2**i] * n_each for i in range(3)]
+        parts = stages(self.width, widths, self._block)
         stem = nn.Sequential(conv(shape[0], self.width), nn.BatchNorm2d(self.width), relu())
-        return he_normal(named(stem=stem, **stages, head=mean_head(n_in, n_classes)))
+        return he_normal(named(stem=stem, **parts, head=mean_head(widths[-1][-1], n_classes)))
 
-    def _body(self, n_in: int, path_width: int, n_out: int, stride: int) -> nn.Sequential:
-        inner = self.paths * path_width
-        return nn.Sequential(
-            conv(n_in, inner, 1), nn.BatchNorm2d(inner), relu(),
-            conv(inner, inner, stride=stride, groups=self.paths), nn.BatchNorm2d(inner), relu(),
-            conv(inner, n_out, 1), nn.BatchNorm2d(n_out),
-        )  # fmt: skip
+    def _block(self, n_in: int, n_out: int, stride: int) -> list[nn.Module]:
+        inner = self.paths * self.path_width * n_out // (4 * self.width)
+        body = nn.Sequential(*bottleneck(n_in, inner, n_out, stride, groups=self.paths), nn.BatchNorm2d(n_out))
+        shortcut: nn.Module = nn.Identity()
+        if n_in != n_out:
+            shortcut = nn.Sequential(projection(n_in, n_out, stride), nn.BatchNorm2d(n_out))
+        return [Residual(body, shortcut), relu()]
 
-    def _shortcut(self, n_in: int, n_out: int, stride: int) -> nn.Module:
-        if n_in == n_out:
-            return nn.Identity()
-        return nn.Sequential(projection(n_in, n_out, stride), nn.BatchNorm2d(n_out))
+
+@dataclass(frozen=True)
+class PyramidNet:
+    """PyramidNet with basic blocks (Han et al. 2017): block k of N has 16 + alpha k / N channels, rounded.
+
+    A block is batch norm, convolution, batch norm, ReLU, convolution, batch norm. The shortcut averages over 2 x 2
+    where the image is halved and pads the channels with zeros, so it has no parameters. Depth is 6n + 2, in three
+    stages. The default, 110 layers and alpha 270, needs a GPU. Convolutions are initialized by He's rule.
+    """
+
+    depth: int = 110
+    alpha: int = 270
+
+    name: ClassVar[str] = "pyramidnet"
+
+    def __post_init__(self) -> None:
+        blocks_per_stage(self.depth, layers_per_block=2, others=2)
+        at_least("alpha", self.alpha, 0)
+
+    def build(self, shape: Shape, n_classes: int) -> nn.Module:
+        check_shape(self.name, shape, n_classes, smallest=8)
+        n_each = blocks_per_stage(self.depth, layers_per_block=2, others=2)
+        widths = [
+            [round(16 + self.alpha * (i * n_each + k + 1) / (3 * n_each)) for k in range(n_each)] for i in range(3)
+        ]
+        parts = stages(16, widths, _pyramid_block)
+        stem = nn.Sequential(conv(shape[0], 16), nn.BatchNorm2d(16))
+        last = nn.Sequential(nn.BatchNorm2d(widths[-1][-1]), relu())
+        return he_normal(named(stem=stem, **parts, last=last, head=mean_head(widths[-1][-1], n_classes)))
+
+
+def _pyramid_block(n_in: int, n_out: int, stride: int) -> list[nn.Module]:
+    body = nn.Sequential(nn.BatchNorm2d(n_in), *basic(n_in, n_out, stride), nn.BatchNorm2d(n_out))
+    # Pooling rounds the size up, as the convolutions do.
+    means = [nn.AvgPool2d(2, ceil_mode=True)] if stride > 1 else []
+    padding = [PaddedChannels(n_out - n_in)] if n_out > n_in else []
+    return [Residual(body, nn.Sequential(*means, *padding))]

@@ -10,7 +10,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from sfumato.tables.settings import at_least
-from sfumato.training.networks.layers import JoinedChannels, Strided, conv, he_normal, mean_head, named, relu
+from sfumato.training.networks.layers import (
+    JoinedChannels,
+    Strided,
+    basic,
+    conv,
+    he_normal,
+    mean_head,
+    named,
+    relu,
+    stages,
+)
 from sfumato.training.networks.network import Shape, blocks_per_stage, check_shape
 
 
@@ -38,17 +48,11 @@ class ShakeShake:
 
     def build(self, shape: Shape, n_classes: int) -> nn.Module:
         check_shape(self.name, shape, n_classes, smallest=8)
-        n_in = self.width
-        stages: dict[str, nn.Module] = {}
-        for i in range(3):
-            n_out = self.width * 2**i
-            blocks = []
-            for k in range(blocks_per_stage(self.depth, layers_per_block=2, others=2)):
-                blocks.append(_Block(n_in, n_out, 2 if i > 0 and k == 0 else 1))
-                n_in = n_out
-            stages[f"stage_{i + 1}"] = nn.Sequential(*blocks)
+        n_each = blocks_per_stage(self.depth, layers_per_block=2, others=2)
+        widths = [[self.width * 2**i] * n_each for i in range(3)]
+        parts = stages(self.width, widths, lambda n_in, n_out, stride: [_Block(n_in, n_out, stride)])
         stem = nn.Sequential(conv(shape[0], self.width), nn.BatchNorm2d(self.width))
-        return he_normal(named(stem=stem, **stages, last=relu(), head=mean_head(n_in, n_classes)))
+        return he_normal(named(stem=stem, **parts, last=relu(), head=mean_head(widths[-1][-1], n_classes)))
 
 
 class Shake(nn.Module):
@@ -114,6 +118,4 @@ class _Shortcut(nn.Module):
 
 
 def _branch(n_in: int, n_out: int, stride: int) -> nn.Sequential:
-    return nn.Sequential(
-        conv(n_in, n_out, stride=stride), nn.BatchNorm2d(n_out), relu(), conv(n_out, n_out), nn.BatchNorm2d(n_out)
-    )
+    return nn.Sequential(*basic(n_in, n_out, stride), nn.BatchNorm2d(n_out))

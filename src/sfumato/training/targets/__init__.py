@@ -12,11 +12,11 @@ from typing import Any
 
 from sfumato.tables.strategies import strategy_from_name
 from sfumato.training.crowd_layers import CROWDS
+from sfumato.training.target_labels import Target
 from sfumato.training.targets.controls import RandomTarget, ShuffledTarget, UniformTarget
 from sfumato.training.targets.hard import HardTarget, MajorityTarget
 from sfumato.training.targets.smoothing import ClassLevelTarget, DistilledTarget, EntropyMatchedTarget, SmoothingTarget
 from sfumato.training.targets.soft import DeaggregatedTarget, SampledTarget, SoftTarget, TemperedTarget
-from sfumato.training.targets.target import Target
 
 TARGETS: tuple[Any, ...] = (
     HardTarget,
