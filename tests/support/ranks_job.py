@@ -47,7 +47,7 @@ def train(network: str) -> dict[str, np.ndarray]:
         found |= {f"{run.name}/{name}": tensor.numpy() for name, tensor in run.best.items()}
         found[f"{run.name}/predicted"] = run.predictions[-1]
         found[f"{run.name}/losses"] = np.array([row.loss for row in run.rows])
-        for (when, epoch), moment in run.dynamics.moments.items():
+        for (when, epoch), moment in run.dynamics.items():
             found[f"{run.name}/{when}/{epoch}"] = moment.gold
     return found
 

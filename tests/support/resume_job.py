@@ -92,7 +92,7 @@ def outcome_of(runs: Iterable[RunState]) -> Outcome:
         for name, tensor in (run.best or {}).items():
             parts["weights"].update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode() + tensor.numpy().tobytes())
         parts["history"].update(f"{run.ended} {run.rows}".encode())
-        for key, moment in run.dynamics.moments.items():
+        for key, moment in run.dynamics.items():
             parts["dynamics"].update(f"{key}".encode())
             for values in asdict(moment).values():
                 parts["dynamics"].update(f"{values.dtype} {values.shape}".encode() + values.tobytes())

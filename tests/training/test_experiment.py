@@ -268,7 +268,7 @@ def test_fine_tuning_begins_with_the_pretrained_weights(tmp_path: Path) -> None:
     grid = replace(GRID, recipe=still, pretraining=first, seeds=(0, 1))
     before = join_items(Inputs(tuple("abcdef"), learning.images(1, 6), labels=("cat", "dog", "emu") * 2))
     made = done(tmp_path, grid, pretraining_set=before)
-    names = [row.key.name for row in made.write_table()]
+    names = [row.run for row in made.write_table()]
     assert names[:3] == ["pretrained.ffn.seed-0", "pretrained.ffn.seed-1", HARD]
     for seed in (0, 1):
         begun = weights(tmp_path, f"pretrained.ffn.seed-{seed}")

@@ -11,9 +11,11 @@ import polars as pl
 import pytest
 
 from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, UnknownName
+from sfumato.tables.files.table_file import write_table
 from sfumato.tables.strategies import StrategyText, described, split_choices
+from sfumato.tables.table import columns_of
 from sfumato.training.experiment_file import ExperimentFile
-from sfumato.training.grid import Grid, RunGroupKey, RunKey, RunRow, write_table
+from sfumato.training.grid import Grid, RunGroupKey, RunKey, RunRow
 from sfumato.training.mixing import Mixup
 from sfumato.training.networks import LeNet, ResNet, Small
 from sfumato.training.optimizers import Sgd, StepSchedule
@@ -101,9 +103,8 @@ def test_grids_that_are_none(changes: dict[str, Any], says: str) -> None:
 
 def test_the_table_of_runs(tmp_path: Path) -> None:
     key = RunKey("hard", "lenet", 0, 0)
-    write_table(
-        [RunRow(key, "done", 3, "finished", 1.5), RunRow(RunKey("soft", "lenet", 0, None), "to do")], tmp_path / "r.csv"
-    )
+    rows = [RunRow.of(key, "done", 3, "finished", 1.5), RunRow.of(RunKey("soft", "lenet", 0, None), "to do")]
+    write_table(columns_of(rows, RunRow), tmp_path / "r.csv")
     table = pl.read_csv(tmp_path / "r.csv")
     assert table.columns == ["run", "target", "network", "seed", "fold", "status", "epochs", "ended", "seconds"]
     assert table.row(0) == ("hard.lenet.seed-0.fold-0", "hard", "lenet", 0, 0, "done", 3, "finished", 1.5)

@@ -203,23 +203,23 @@ def test_dynamics_are_what_a_forward_pass_says() -> None:
     training = trained(asked)
     learnt, _ = asked.split()
     for run in training.runs:
-        assert sorted(run.dynamics.moments) == [("end", 1), ("end", 2), ("online", 1), ("online", 2)]
+        assert sorted(run.dynamics) == [("end", 1), ("end", 2), ("online", 1), ("online", 2)]
         network = asked.new_network()
         assert run.best is not None
         network.load_state_dict(run.best)
         with torch.no_grad():
             probs = network.eval()(asked.images[learnt]).softmax(1).numpy()
-        moment = run.dynamics.moments["end", 2]
+        moment = run.dynamics["end", 2]
         gold = asked.gold()[learnt]
         assert np.allclose(moment.gold, probs[np.arange(len(learnt)), gold], atol=1e-6)
         assert np.allclose(moment.agreement, (probs * asked.reference()[learnt]).sum(1), atol=1e-6)
         assert np.array_equal(moment.correct, probs.argmax(1) == gold)
-        assert not np.isnan(run.dynamics.moments["online", 1].gold).any()
+        assert not np.isnan(run.dynamics["online", 1].gold).any()
 
 
 def test_mixed_pictures_leave_no_online_dynamics() -> None:
     training = trained(run_group(Recipe(epochs=1, batch_size=16, mixing=Mixup()), targets=("soft",)))
-    assert training.runs[0].dynamics.moments == {}
+    assert training.runs[0].dynamics == {}
 
 
 def test_left_and_taken_up_is_as_never_left() -> None:

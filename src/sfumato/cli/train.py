@@ -182,7 +182,7 @@ def _show(experiment: Experiment, rows: list[RunRow]) -> None:
     """Print accuracy and cross-entropy by target, the output folder, and which runs diverged."""
     _show_scores(experiment)
     say_written(output := experiment.folder, f"{len(rows):,} runs; runs.csv lists them")
-    diverged = [row.key.name for row in rows if row.ended == "diverged"]
+    diverged = [row.run for row in rows if row.ended == "diverged"]
     if diverged:
         click.echo(
             f"{len(diverged)} of {len(rows)} runs diverged: {listing(diverged, 5)}; their last good weights are in "

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from sfumato.evaluation.image_distance import near_pairs
 from sfumato.tables.errors import BadTable
-from sfumato.tables.files.table_file import write_rows
+from sfumato.tables.files.table_file import write_table
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.settings import at_least, share
@@ -98,7 +98,7 @@ class Duplicates(Table):
                 "leave_out": pa.array(out[rows]),
             }
         )
-        write_rows(table.schema, iter([table]), path)
+        write_table(table, path)
 
     def leaking(self, split: str, into: str) -> int:
         """The number of items of `split` with a duplicate in the split `into`."""

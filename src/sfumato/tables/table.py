@@ -156,12 +156,12 @@ Record = TypeVar("Record")
 
 
 def columns_of(rows: Sequence[Any], kind: type) -> pa.Table:
-    """Dataclasses of one `kind` as Arrow columns in the order of its fields; NaN becomes null."""
+    """Dataclasses of one `kind` as Arrow columns in the order of its fields; NaN and None become null."""
     types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
-    columns = {
-        field.name: pa.array([getattr(row, field.name) for row in rows], types[str(field.type)], from_pandas=True)
-        for field in fields(kind)
-    }
+    columns = {}
+    for field in fields(kind):
+        values = [getattr(row, field.name) for row in rows]
+        columns[field.name] = pa.array(values, types[str(field.type).removesuffix(" | None")], from_pandas=True)
     return pa.table(columns)
 
 

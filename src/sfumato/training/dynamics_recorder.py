@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -20,16 +20,6 @@ class EpochDynamics:
     gold: Float[np.ndarray, "items"]
     agreement: Float[np.ndarray, "items"]
     correct: Bool[np.ndarray, "items"]
-
-
-@dataclass(eq=False)
-class Dynamics:
-    """The dynamics of one run: `online`, when each item is in a batch, and at the `end` of each epoch."""
-
-    moments: dict[tuple[str, int], EpochDynamics] = field(default_factory=dict)
-
-    def add(self, when: str, epoch: int, moment: EpochDynamics) -> None:
-        self.moments[when, epoch] = moment
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,10 +17,12 @@ import torch
 
 from sfumato.tables.errors import BadSetting, show, warn
 from sfumato.tables.files.atomic_write import atomic_write
+from sfumato.tables.files.table_file import write_table
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.table import columns_of
 from sfumato.training.checkpoint import delete_checkpoints
 from sfumato.training.fingerprint import Fingerprint
-from sfumato.training.grid import PRETRAINED, Grid, RunGroupKey, RunKey, RunRow, check_image_size, write_table
+from sfumato.training.grid import PRETRAINED, Grid, RunGroupKey, RunKey, RunRow, check_image_size
 from sfumato.training.random_streams import generator_of
 from sfumato.training.ranks import Ranks
 from sfumato.training.resumable_run import train_group
@@ -105,10 +107,10 @@ class Experiment:
             row = self._cache.get(key.name)
             if row is None and (run := self.run(key)) is not None:
                 seconds = run.metadata["seconds"]["wall"]
-                row = RunRow(key, "done", run.metadata["epochs"], run.metadata["ended"], seconds)
+                row = RunRow.of(key, "done", run.metadata["epochs"], run.metadata["ended"], seconds)
                 self._cache[key.name] = row
-            rows.append(row or RunRow(key, "to do"))
-        write_table(rows, self.folder / TABLE)
+            rows.append(row or RunRow.of(key, "to do"))
+        write_table(columns_of(rows, RunRow), self.folder / TABLE)
         return rows
 
     # --- one run group ---

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import torch
 
 from sfumato.tables.errors import BadSetting, show, wrong_shape
-from sfumato.tables.files.table_file import write_rows
 from sfumato.tables.strategies import described
 from sfumato.training.networks.network import Network
 from sfumato.training.recipe import Recipe
@@ -108,32 +105,22 @@ class Grid:
 
 @dataclass(frozen=True)
 class RunRow:
-    """The status of one run."""
+    """The status of one run, as in the table of runs."""
 
-    key: RunKey
+    run: str
+    target: str
+    network: str
+    seed: int
+    fold: int | None
     status: str
     """`done` or `to do`."""
     epochs: int | None = None
     ended: str | None = None
     seconds: float | None = None
 
-
-def write_table(rows: list[RunRow], path: Path) -> None:
-    """Write the table of runs, one per row, in the order of training."""
-    table = pa.table(
-        {
-            "run": pa.array([row.key.name for row in rows], pa.string()),
-            "target": pa.array([row.key.target for row in rows], pa.string()),
-            "network": pa.array([row.key.network for row in rows], pa.string()),
-            "seed": pa.array([row.key.seed for row in rows], pa.int64()),
-            "fold": pa.array([row.key.fold for row in rows], pa.int64()),
-            "status": pa.array([row.status for row in rows], pa.string()),
-            "epochs": pa.array([row.epochs for row in rows], pa.int64()),
-            "ended": pa.array([row.ended for row in rows], pa.string()),
-            "seconds": pa.array([row.seconds for row in rows], pa.float64()),
-        }
-    )
-    write_rows(table.schema, iter([table]), path)
+    @classmethod
+    def of(cls, key: RunKey, status: str, *result: Any) -> RunRow:
+        return cls(key.name, key.target, key.network, key.seed, key.fold, status, *result)
 
 
 def check_device(name: str) -> torch.device:

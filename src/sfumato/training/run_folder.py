@@ -9,7 +9,7 @@ import json
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,13 +28,14 @@ from sfumato.tables.columns import probs_array
 from sfumato.tables.errors import BadFile, BadTable
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.json import read_document
-from sfumato.tables.files.table_file import classes_metadata, read_rows, write_rows
+from sfumato.tables.files.table_file import classes_metadata, read_rows, write_table
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.table import columns_of
 from sfumato.training.group_optimizer import SeparateNetworks
 from sfumato.training.networks import network_named
 from sfumato.training.networks.network import Network
-from sfumato.training.run_group import RunGroup, RunState
+from sfumato.training.run_group import EpochRow, RunGroup, RunState
 from sfumato.training.training_loop import EVALUATED_AT_ONCE
 
 if TYPE_CHECKING:
@@ -246,44 +247,30 @@ def environment() -> dict[str, Any]:
 
 
 def _write_history(path: Path, run: RunState, rate: float) -> None:
-    rows = run.rows
-    table = pa.table(
-        {
-            "epoch": pa.array([row.epoch for row in rows], pa.int64()),
-            "loss": pa.array([row.loss for row in rows], pa.float64()),
-            "validation_loss": pa.array([row.validation_loss for row in rows], pa.float64()),
-            "rate": pa.array([row.rate * rate for row in rows], pa.float64()),
-        }
-    )
-    write_rows(table.schema, iter([table]), path)
+    write_table(columns_of([replace(row, rate=row.rate * rate) for row in run.rows], EpochRow), path)
 
 
 def _write_dynamics(path: Path, run: RunState, group: RunGroup) -> None:
     """One row per item, epoch and moment; no file if nothing was recorded."""
-    moments = run.dynamics.moments
-    if not moments:
+    if not run.dynamics:
         return
     train, _ = group.split()
     items = pa.array([group.training_set.items[i] for i in train.tolist()], pa.string())
-    schema = pa.schema(
-        [
-            ("item", pa.string()), ("epoch", pa.int32()), ("when", pa.string()),
-            ("gold", pa.float32()), ("agreement", pa.float32()), ("correct", pa.bool_()),
-        ]
-    )  # fmt: skip
-    n = len(items)
-    chunks = (
-        pa.Table.from_arrays(
-            [
-                items, pa.array(np.full(n, epoch, np.int32)), pa.array([when] * n, pa.string()),
-                pa.array(moment.gold), pa.array(moment.agreement), pa.array(moment.correct),
-            ],
-            schema=schema,
+    chunks = [
+        pa.table(
+            {
+                "item": items,
+                "epoch": pa.array(np.full(len(items), epoch, np.int32)),
+                "when": pa.array([when] * len(items), pa.string()),
+                "gold": pa.array(moment.gold),
+                "agreement": pa.array(moment.agreement),
+                "correct": pa.array(moment.correct),
+            }
         )
-        for (when, epoch), moment in moments.items()
-    )  # fmt: skip
+        for (when, epoch), moment in run.dynamics.items()
+    ]
     # Written in one piece, so that the file has few row groups.
-    write_rows(schema, iter([pa.concat_tables(chunks)]), path)
+    write_table(pa.concat_tables(chunks), path)
 
 
 def _write_by_epoch(
@@ -300,4 +287,4 @@ def _write_by_epoch(
             "probs": probs_array(normalized(np.concatenate(predictions))),
         }
     ).replace_schema_metadata(classes_metadata(classes))
-    write_rows(table.schema, iter([table]), path)
+    write_table(table, path)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from sfumato.tables.errors import BadSetting
 from sfumato.training.crowd_layers import CrowdLabels
-from sfumato.training.dynamics_recorder import Dynamics, EpochDynamics
+from sfumato.training.dynamics_recorder import EpochDynamics
 from sfumato.training.mixing.mixup import Plain
 from sfumato.training.networks.network import Network
 from sfumato.training.random_streams import generator_of
@@ -109,7 +109,8 @@ class RunState:
     number: int
     """Its position in the group."""
     rows: list[EpochRow] = field(default_factory=list)
-    dynamics: Dynamics = field(default_factory=Dynamics)
+    dynamics: dict[tuple[str, int], EpochDynamics] = field(default_factory=dict)
+    """By moment and epoch: `online`, when each item is in a batch, and at the `end` of each epoch."""
     predictions: list[Float[np.ndarray, "test_images classes"]] = field(default_factory=list)
     """Predictions for the test items: of every epoch if the recipe keeps them, else of the last."""
     best: dict[str, Tensor] | None = None
@@ -129,12 +130,7 @@ class RunState:
 
     def copy(self) -> RunState:
         """A copy that does not grow with the run. List elements are never changed, so they are shared."""
-        return replace(
-            self,
-            rows=list(self.rows),
-            dynamics=Dynamics(dict(self.dynamics.moments)),
-            predictions=list(self.predictions),
-        )
+        return replace(self, rows=list(self.rows), dynamics=dict(self.dynamics), predictions=list(self.predictions))
 
     def values(self) -> dict[str, Any]:
         """Everything except the arrays, as JSON values."""
@@ -144,16 +140,15 @@ class RunState:
             "ended": self.ended,
             "rows": [[row.epoch, row.loss, row.validation_loss, row.rate] for row in self.rows],
             # In order, so that the files of a resumed training are the same as without an interruption.
-            "moments": [[when, epoch] for when, epoch in self.dynamics.moments],
+            "moments": [[when, epoch] for when, epoch in self.dynamics],
             "best": None if self.best is None else list(self.best),
         }
 
     def to_tensors(self) -> dict[str, Tensor]:
         """The arrays, for a checkpoint."""
         tensors = {f"best.{name}": tensor.cpu().contiguous() for name, tensor in (self.best or {}).items()}
-        moments = list(self.dynamics.moments.values())
         for name in ("gold", "agreement", "correct"):
-            tensors |= _stacked(f"dynamics.{name}", [getattr(moment, name) for moment in moments])
+            tensors |= _stacked(f"dynamics.{name}", [getattr(moment, name) for moment in self.dynamics.values()])
         return tensors | _stacked("predictions", self.predictions)
 
     @classmethod
@@ -168,7 +163,7 @@ class RunState:
             name=values["name"],
             number=values["number"],
             rows=[EpochRow(*row) for row in values["rows"]],
-            dynamics=Dynamics(moments),
+            dynamics=moments,
             predictions=list(arrays.get("predictions", ())),
             best=None if values["best"] is None else {name: tensors[f"best.{name}"] for name in values["best"]},
             ended=values["ended"],

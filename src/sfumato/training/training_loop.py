@@ -108,18 +108,17 @@ class TrainingLoop:
         rates = self._factors(self.epoch)
         at_end = self._dynamics_at_end() if recipe.dynamics in ("end", "both") else None
         is_last = self.epoch == recipe.epochs
-        predictions = (
-            self.predictions() if recipe.predictions_each_epoch and self.group.test_images is not None else None
-        )
+        wanted = recipe.predictions_each_epoch and self.group.test_images is not None
+        predictions = self.predictions() if wanted else None
         for g, run in enumerate(self.active):
             if not math.isfinite(losses[g]) or (validation and not math.isfinite(validation[g])):
                 run.ended = "diverged"
                 continue
             run.rows.append(EpochRow(self.epoch, losses[g], validation[g] if validation else None, rates[g]))
             if recorded is not None:
-                run.dynamics.add("online", self.epoch, recorded.of_run(g))
+                run.dynamics["online", self.epoch] = recorded.of_run(g)
             if at_end is not None:
-                run.dynamics.add("end", self.epoch, at_end.of_run(g))
+                run.dynamics["end", self.epoch] = at_end.of_run(g)
             if predictions is not None:
                 run.predictions.append(predictions[g])
             self._keep_weights(g, run)
@@ -181,11 +180,8 @@ class TrainingLoop:
         for layer in self._networks.modules():
             if hasattr(layer, "generator"):
                 setattr(layer, "generator", streams.generator(f"units{own}"))  # noqa: B010
-        recorded = (
-            DynamicsBuffer.empty(self._networks.n_runs, self._train_items)
-            if recipe.dynamics in ("online", "both")
-            else None
-        )
+        is_online = recipe.dynamics in ("online", "both")
+        recorded = DynamicsBuffer.empty(self._networks.n_runs, self._train_items) if is_online else None
         total = torch.zeros(self._networks.n_runs, device=self.group.device)
         factors = self._factors(float(self.epoch))
         self._networks.train()
@@ -325,12 +321,8 @@ class TrainingLoop:
         for run in ended:
             state = run.best or self.group.new_network().state_dict()
             probs = self.predictions(SeparateNetworks([_network_with(self.group, state)]))[0]
-            if self.group.recipe.predictions_each_epoch and run.ended == "finished":
-                run.predictions[-1] = probs
-            elif self.group.recipe.predictions_each_epoch:
-                run.predictions.append(probs)
-            else:
-                run.predictions = [probs]
+            kept = run.predictions if self.group.recipe.predictions_each_epoch else []
+            run.predictions = [*(kept[:-1] if run.ended == "finished" else kept), probs]
 
     def _build(self, networks: Sequence[nn.Module], stacked_runs: Sequence[RunState]) -> None:
         example = self._images(torch.arange(min(2, len(self._pixels)), device=self.group.device))

@@ -142,6 +142,11 @@ def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path) 
                 writer.write_table(chunk.cast(schema), row_group_size=ROW_GROUP)
 
 
+def write_table(table: pa.Table, path: str | Path) -> None:
+    """Write a whole table, as `write_rows` does."""
+    write_rows(table.schema, iter([table]), path)
+
+
 def _renamed(chunks: Iterator[pa.Table], names: list[str], guarded: bool) -> Iterator[pa.Table]:
     for chunk in chunks:
         columns = [csv_files.unguard_column(column) for column in chunk.columns] if guarded else chunk.columns
