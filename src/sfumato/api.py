@@ -17,7 +17,7 @@ from sfumato.tables.errors import BadTable, listing
 from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.scores import Scores
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.strategies import StrategyText, settings_for, strategy_from_name
+from sfumato.tables.strategies import StrategyText, strategy_from_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -175,6 +175,4 @@ def _strategy(family: str, members: tuple[Any, ...], given: Any) -> Any:
     if not isinstance(given, str):
         return given
     text = StrategyText.of(given)
-    member = next((each for each in members if each.name == text.name), None)
-    settings = text.settings if member is None else settings_for(member, text.settings)
-    return strategy_from_name(family, members, text.name, settings)
+    return strategy_from_name(family, members, text.name, text.typed(members))

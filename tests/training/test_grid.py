@@ -174,6 +174,15 @@ def test_the_defaults(tmp_path: Path) -> None:
     assert len(file.folds[0].test) == 18  # 0.3 x 60
 
 
+def test_settings_that_are_texts() -> None:
+    targets = ["class-level:by=majority", "entropy-matched:level=mean", "random:form=soft"]
+    made = ExperimentFile.of({"grid": {"targets": targets, "networks": ["resnet:depth=8:shortcut=projection"]}}).grid()
+    assert [described(target)["name"] for target in made.targets.values()] == [each.split(":")[0] for each in targets]
+    assert described(made.targets["class-level:by=majority"])["by"] == "majority"
+    with pytest.raises(BadSetting, match="one of original, majority"):
+        ExperimentFile.of({"grid": {"targets": ["shuffled:by=chance"]}}).grid()
+
+
 def test_a_given_split_may_name_items_without_labels(tmp_path: Path) -> None:
     learning.write_files(tmp_path)
     learning.people().write(tmp_path / "labels.parquet")

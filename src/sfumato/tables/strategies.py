@@ -63,6 +63,11 @@ class StrategyText:
             raise _bad_strategy(value, where)
         return cls(name.strip(), {key.replace("-", "_"): each for key, each in settings.items()})
 
+    def typed(self, members: Sequence[Any], where: ErrorLocation | None = None) -> Mapping[str, Any]:
+        """The settings with the types of the one of `members` that has this name; unchanged if none has it."""
+        member = next((each for each in members if each.name == self.name), None)
+        return self.settings if member is None else settings_for(member, self.settings, where=where)
+
     @property
     def text(self) -> str:
         """`smoothing:share=0.2`, with the settings in their order."""

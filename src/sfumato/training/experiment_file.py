@@ -8,7 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,8 +152,7 @@ class ExperimentFile:
             return RandomSplit()
         choice = StrategyText.of(self.document["split"], self.where("split"))
         if choice.name != NamedSplit.name:
-            member = next((each for each in SPLITS if each.name == choice.name), RandomSplit)
-            settings = settings_for(member, choice.settings, where=self.where("split"))
+            settings = choice.typed(SPLITS, self.where("split"))
             return strategy_from_name("split", SPLITS, choice.name, settings)  # type: ignore[no-any-return]
         self._check_keys(("split",), choice.settings, ("train", "test"))
         for part in ("train", "test"):
@@ -172,32 +171,22 @@ class ExperimentFile:
         from sfumato.training.crowd_layers import CROWDS
         from sfumato.training.grid import Grid
         from sfumato.training.networks import NETWORKS, network_named
-        from sfumato.training.targets import TARGETS
+        from sfumato.training.targets import TARGETS, target_named
 
-        # Crowd layers, which train a network and a model of its annotators together, are targets too.
-        targets = (*TARGETS, *CROWDS)
         section = self.document.get("grid", {})
-        pretraining = self.document.get("pretraining")
         device = section.get("device", "cpu")
         if not isinstance(device, str):
             raise self._bad(("grid", "device"), device, "the name of a device")
+        pretraining, own = None, self.document.get("pretraining")
+        if own is not None:
+            settings = {key: value for key, value in own.items() if key not in (*DATA, *FAMILIES)}
+            pretraining = self._recipe(("pretraining",), own, settings)
         return Grid(
-            self._strategies(
-                "targets",
-                section.get("targets", ["hard", "soft"]),
-                targets,
-                partial(strategy_from_name, "target", targets),
-            ),
+            self._strategies("targets", section.get("targets", ["hard", "soft"]), (*TARGETS, *CROWDS), target_named),
             self._strategies("networks", section.get("networks", ["lenet"]), NETWORKS, network_named),
             self._seeds(section.get("seeds", 1)),
             self._recipe((), self.document, self.document.get("recipe", {})),
-            None
-            if pretraining is None
-            else self._recipe(
-                ("pretraining",),
-                pretraining,
-                {key: value for key, value in pretraining.items() if key not in (*DATA, *FAMILIES)},
-            ),
+            pretraining,
             device,
         )
 
@@ -211,14 +200,12 @@ class ExperimentFile:
         if not isinstance(value, list) or not value:
             raise self._bad(("grid", key), value, f"a list of {key}")
         found: dict[str, Any] = {}
+        where = self.where("grid", key)
         for each in value:
-            choice = StrategyText.of(each, self.where("grid", key))
-            member = next((each for each in members if each.name == choice.name), None)
-            where = self.where("grid", key)
-            settings = settings_for(member, choice.settings, where=where) if member else choice.settings
+            choice = StrategyText.of(each, where)
             if choice.text in found:
                 raise self._bad(("grid", key), choice.text, f"each of the {key} once")
-            found[choice.text] = named(choice.name, settings)
+            found[choice.text] = named(choice.name, choice.typed(members, where))
         return found
 
     def _seeds(self, value: Any) -> tuple[int, ...]:
@@ -243,8 +230,7 @@ class ExperimentFile:
                 value = sections[family]
                 value = {"name": DEFAULTS[family], **value} if isinstance(value, Mapping) else value
                 choice = StrategyText.of(value, where)
-                member = next((each for each in members[family] if each.name == choice.name), None)
-                settings = settings_for(member, choice.settings, where=where) if member else choice.settings
+                settings = choice.typed(members[family], where)
                 parts[family] = strategy_from_name(family, members[family], choice.name, settings)
         where = self.where(*(above or ("recipe",)))
         if not isinstance(own, Mapping):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from torch import nn
 
@@ -52,8 +52,8 @@ class ResNet:
     """
 
     depth: int = 20
-    shortcut: Literal["pad", "projection"] = "pad"
-    block: Literal["basic", "bottleneck"] = "basic"
+    shortcut: str = "pad"
+    block: str = "basic"
     width: int | None = None
     bias: bool = False
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Int
 
 from sfumato.tables.settings import one_of
 from sfumato.training.target_labels import FixedLabels
-from sfumato.training.targets.hard import WAYS, By, classes_by
+from sfumato.training.targets.hard import WAYS, classes_by
 from sfumato.training.training_set import TrainingSet, one_hot
-
-Form = Literal["hard", "soft"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class RandomTarget:
     `form` hard: a class, all equally probable. `form` soft: a distribution from a Dirichlet distribution of ones.
     """
 
-    form: Form = "hard"
+    form: str = "hard"
 
     name: ClassVar[str] = "random"
 
@@ -47,7 +45,7 @@ class ShuffledTarget:
     in its class. `by`: the class of an item is its original class or its majority class.
     """
 
-    by: By = "original"
+    by: str = "original"
 
     name: ClassVar[str] = "shuffled"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Int
@@ -25,13 +25,12 @@ class HardTarget:
         return FixedLabels.of(one_hot(training_set.need_original(self.name), training_set.n_classes))
 
 
-By = Literal["original", "majority"]
-WAYS: tuple[By, ...] = ("original", "majority")
+WAYS = ("original", "majority")
 TIE = 1e-6
 """Probabilities closer than this are tied: differences this small come from rounding, not from votes."""
 
 
-def classes_by(training_set: TrainingSet, by: By, target: str, rng: np.random.Generator) -> Int[np.ndarray, "items"]:
+def classes_by(training_set: TrainingSet, by: str, target: str, rng: np.random.Generator) -> Int[np.ndarray, "items"]:
     """The class number of every item."""
     return training_set.need_original(target) if by == "original" else majority_of(training_set, target, rng)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -12,7 +12,7 @@ from jaxtyping import Float
 from sfumato.tables.doubt import entropy
 from sfumato.tables.settings import above_0, one_of, share
 from sfumato.training.target_labels import FixedLabels
-from sfumato.training.targets.hard import WAYS, By, classes_by
+from sfumato.training.targets.hard import WAYS, classes_by
 from sfumato.training.targets.soft import tempered
 from sfumato.training.training_set import TrainingSet, one_hot
 
@@ -37,9 +37,6 @@ class SmoothingTarget:
         return FixedLabels.of((1 - self.share) * sure + self.share / training_set.n_classes)
 
 
-Level = Literal["item", "mean"]
-
-
 @dataclass(frozen=True)
 class EntropyMatchedTarget:
     """`(1 - s) e + s / K`, e the original class, with s such that the entropy is that of people's label.
@@ -50,7 +47,7 @@ class EntropyMatchedTarget:
     class, even if all people chose another.
     """
 
-    level: Level = "item"
+    level: str = "item"
 
     name: ClassVar[str] = "entropy-matched"
 
@@ -93,7 +90,7 @@ class ClassLevelTarget:
     `by`: the class of an item is its original class or its majority class.
     """
 
-    by: By = "original"
+    by: str = "original"
 
     name: ClassVar[str] = "class-level"
 
