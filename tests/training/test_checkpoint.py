@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -257,7 +257,7 @@ def test_a_fingerprint_is_that_of_this_process() -> None:
     assert now.threads == 1
     assert now.torch_version == torch.__version__
     assert now.settings == hash_of({"a": 2, "b": 1}) != hash_of({"a": 2, "b": 2})
-    assert now.differences(now.as_dict()) == []
+    assert now.differences(asdict(now)) == []
     assert now.differences({}) != []
 
 

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +106,7 @@ class Checkpoints:
         if checkpoint.epoch == self.epoch:
             return
         text, tensors = checkpoint.to_tensors()
-        metadata = {"format": FORMAT, "fingerprint": json.dumps(self.fingerprint.as_dict()), "training": text}
+        metadata = {"format": FORMAT, "fingerprint": json.dumps(asdict(self.fingerprint)), "training": text}
         content = safetensors_of(tensors, metadata=metadata | {"sha256": _digest(metadata, tensors)})
         path = self._path(checkpoint.epoch)
         with atomic_write(path) as part:

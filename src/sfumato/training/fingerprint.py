@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
@@ -63,9 +63,6 @@ class Fingerprint:
             return
         fix, where = "restore them, use --allow-drift, or delete the checkpoint to start again", ErrorLocation(file)
         raise BadSetting(found, "the settings, data, versions and threads of its start", fix, "drift", where)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def hash_of(settings: Mapping[str, Any]) -> str:

@@ -29,7 +29,7 @@ class RunKey:
     @property
     def name(self) -> str:
         """The name of its folder."""
-        parts = [_path_name(self.target), _path_name(self.network), f"seed-{self.seed}"]
+        parts = [path_name(self.target).rstrip("-"), path_name(self.network).rstrip("-"), f"seed-{self.seed}"]
         return ".".join(parts if self.fold is None else [*parts, f"fold-{self.fold}"])
 
 
@@ -141,6 +141,6 @@ def check_image_size(shape: tuple[int, ...], other: tuple[int, ...]) -> None:
         raise wrong_shape(found, f"the size of the other images: {' x '.join(map(str, shape))}", fix)
 
 
-def _path_name(name: str) -> str:
+def path_name(name: str) -> str:
     """A name as part of a folder name: letters, digits, dots and dashes."""
-    return "".join(c if c.isalnum() or c in ".-_" else "-" for c in name).rstrip("-")
+    return "".join(c if c.isalnum() or c in ".-_" else "-" for c in name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -20,6 +21,7 @@ from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import described
 from sfumato.training.attacks import ATTACKED_AT_ONCE, Attack, attacked
 from sfumato.training.corruptions import CORRUPTIONS, SEVERITIES, Corruption, check_severity
+from sfumato.training.grid import path_name
 from sfumato.training.item_join import Original, join_items
 from sfumato.training.networks.network import Network
 from sfumato.training.random_streams import generator_of
@@ -32,13 +34,12 @@ from sfumato.training.trained_runs import (
     PixelModel,
     check_fits,
     is_written,
-    path_name,
     predictor_of,
     test_rows,
     write,
 )
 from sfumato.training.training_loop import one_torch_thread, use_one_torch_thread
-from sfumato.training.training_set import TrainingSet, digest_of
+from sfumato.training.training_set import digest_of
 
 Job = TypeVar("Job")
 
@@ -114,7 +115,6 @@ class ShiftExperiment:
     device: str = "cpu"
     networks: Mapping[str, Network] = field(default_factory=dict)
     """Your own networks, by their names in the runs."""
-    _cache: dict[str, str] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         assert self.inputs is not None or not self.corrupted, "there must be something to corrupt"
@@ -162,20 +162,21 @@ class ShiftExperiment:
         return [run for run in self.runs if not is_written(self.output, run, condition)]
 
     def _condition(self, shift: Shift) -> Condition:
-        if isinstance(shift, OtherDataset):
-            return Condition(shift.name, {"inputs": self._digest(shift.name, self.extra[shift.name])})
-        assert self.inputs is not None
-        under: dict[str, Any] = {"inputs": self._digest("", self.inputs)}
-        if shift.corruption is not None:
+        under: dict[str, Any] = {"inputs": self._digests[shift.name if isinstance(shift, OtherDataset) else ""]}
+        if isinstance(shift, Corrupted) and shift.corruption is not None:
             under |= {"corruption": shift.corruption.name, "severity": shift.severity, "seed": self.seed}
         return Condition(shift.name, under)
 
-    def _digest(self, name: str, inputs: Inputs) -> str:
-        """A hash of a data set; computed once."""
-        if name not in self._cache:
-            assert inputs.images is not None
-            self._cache[name] = digest_of(inputs.items, inputs.images)
-        return self._cache[name]
+    @cached_property
+    def _digests(self) -> dict[str, str]:
+        """A hash of each data set by its name; that of the inputs under an empty name."""
+        sets = {**({"": self.inputs} if self.inputs else {}), **self.extra}
+        return {name: _digest(inputs) for name, inputs in sets.items()}
+
+
+def _digest(inputs: Inputs) -> str:
+    assert inputs.images is not None
+    return digest_of(inputs.items, inputs.images)
 
 
 def _check_distinct(names: Sequence[str]) -> None:
@@ -213,14 +214,19 @@ class AttackExperiment:
     at_once: int = ATTACKED_AT_ONCE
     networks: Mapping[str, Network] = field(default_factory=dict)
     """Your own networks, by their names in the runs."""
-    _cache: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    _cache: dict[tuple[str, ...], dict[str, Any]] = field(default_factory=dict, init=False, repr=False)
+    """The label of every item, by the classes of the runs."""
 
     def __post_init__(self) -> None:
         if self.targets not in [each.name for each in TARGETS]:
             raise unknown("target", self.targets, [each.name for each in TARGETS])
         for run in self.runs:
             check_fits(run, self.inputs)
-        self._check_sources()
+        is_hard = self.targets == HardTarget.name
+        if (self.original is None and self.inputs.labels is None) if is_hard else self.people is None:
+            expected = "the original label for every item" if is_hard else "people's label for every item"
+            fix = "give --original or an npz with labels, or choose --targets majority" if is_hard else "give --labels"
+            raise BadSetting(f"no label source for the target {self.targets}", expected, fix, "missing-source")
         for run in self.runs:
             self._labels(run)
 
@@ -246,7 +252,7 @@ class AttackExperiment:
 
     def conditions(self, run: Run) -> list[Condition]:
         """The conditions of a run: unchanged images, then each step of the attack."""
-        images = {"inputs": self._cached("inputs", self._digest)}
+        images = {"inputs": self._inputs_digest}
         under = {
             **images,
             "attack": described(self.attack),
@@ -269,57 +275,35 @@ class AttackExperiment:
 
     def _labels(self, run: Run) -> Float[np.ndarray, "tested classes"]:
         """The labels that the attack moves away from, for the items the run predicted."""
-        training_set = self._training_set(run.classes)
-        row = self._cached(("rows", run.classes), lambda: {item: i for i, item in enumerate(training_set.items)})
+        if run.classes not in self._cache:
+            self._cache[run.classes] = self._labels_by_item(run.classes)
+        labels = self._cache[run.classes]
         test_rows(run, self.inputs)
         assert run.predictions is not None
         items = run.predictions.items.to_pylist()
-        missing = [item for item in items if item not in row]
+        missing = [item for item in items if item not in labels]
         if missing:
-            found = (
-                f"no label for item {show(missing[0])} ({len(missing):,} such items), which {run.folder.name} predicted"
-            )
+            first = f"item {show(missing[0])} ({len(missing):,} such items)"
+            found, expected = f"no label for {first}, which {run.folder.name} predicted", "a label for every test item"
             where = None if self.people is None else self.people.path
-            raise BadTable(
-                found, "a label for every test item", "give the labels of all test items", "missing-item", where
-            )
-        probs: Float[np.ndarray, "items classes"] = self._cached(
-            ("labels", run.classes), lambda: self._targets(training_set)
-        )
-        return probs[[row[item] for item in items]]
+            raise BadTable(found, expected, "give the labels of all test items", "missing-item", where)
+        return np.stack([labels[item] for item in items])
 
-    def _targets(self, training_set: TrainingSet) -> Float[np.ndarray, "items classes"]:
+    def _labels_by_item(self, classes: tuple[str, ...]) -> dict[str, Float[np.ndarray, "classes"]]:
+        """The label of every item, from only the sources that the target needs."""
+        if self.targets == HardTarget.name:
+            training_set = join_items(self.inputs, original=self.original, classes=classes)
+        else:
+            inputs = replace(self.inputs, labels=None) if self.targets == SoftTarget.name else self.inputs
+            training_set = join_items(inputs, people=self.people, classes=classes)
         target = next(each for each in TARGETS if each.name == self.targets)
         rng = np.random.default_rng(generator_of(self.seed, "labels").initial_seed())
-        return normalized(target().labels(training_set, rng).mean())
+        probs = normalized(target().labels(training_set, rng).mean())
+        return dict(zip(training_set.items, probs, strict=True))
 
-    def _training_set(self, classes: tuple[str, ...]) -> TrainingSet:
-        """The items with only the labels that the target needs."""
-
-        def join() -> TrainingSet:
-            if self.targets == HardTarget.name:
-                return join_items(self.inputs, original=self.original, classes=classes)
-            inputs = replace(self.inputs, labels=None) if self.targets == SoftTarget.name else self.inputs
-            return join_items(inputs, people=self.people, classes=classes)
-
-        training_set: TrainingSet = self._cached(("training_set", classes), join)
-        return training_set
-
-    def _check_sources(self) -> None:
-        is_hard = self.targets == HardTarget.name
-        if (self.original is None and self.inputs.labels is None) if is_hard else self.people is None:
-            expected = "the original label for every item" if is_hard else "people's label for every item"
-            fix = "give --original or an npz with labels, or choose --targets majority" if is_hard else "give --labels"
-            raise BadSetting(f"no label source for the target {self.targets}", expected, fix, "missing-source")
-
-    def _digest(self) -> str:
-        assert self.inputs.images is not None
-        return digest_of(self.inputs.items, self.inputs.images)
-
-    def _cached(self, key: Any, found: Any) -> Any:
-        if key not in self._cache:
-            self._cache[key] = found()
-        return self._cache[key]
+    @cached_property
+    def _inputs_digest(self) -> str:
+        return _digest(self.inputs)
 
 
 def in_gray_levels(eps: float) -> str:

@@ -222,14 +222,18 @@ def write_run(
     _write_dynamics(folder / DYNAMICS, run, group)
     predictions = [probs for probs in run.predictions if np.isfinite(probs).all()]
     if predictions and test_items:
-        SoftLabels.from_numpy(test_items, normalized(predictions[-1]), group.training_set.classes, 0).write(
-            folder / PREDICTIONS
-        )
+        classes = group.training_set.classes
+        SoftLabels.from_numpy(test_items, normalized(predictions[-1]), classes, 0).write(folder / PREDICTIONS)
         if group.recipe.predictions_each_epoch:
-            _write_by_epoch(folder / BY_EPOCH, predictions, test_items, group.training_set.classes)
+            _write_by_epoch(folder / BY_EPOCH, predictions, test_items, classes)
     ending = {"ended": run.ended, "epochs": len(run.rows), "environment": environment()}
+    write_metadata(folder, {**metadata, **ending})
+
+
+def write_metadata(folder: Path, metadata: Mapping[str, Any]) -> None:
+    """Write `run.json`, which marks the run as complete."""
     with atomic_write(folder / RUN) as part:
-        part.write_text(json.dumps({**metadata, **ending}, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
+        part.write_text(json.dumps(metadata, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
 
 
 def environment() -> dict[str, Any]:

@@ -23,6 +23,7 @@ from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.json import read_document
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.grid import path_name
 from sfumato.training.networks.network import Network
 from sfumato.training.run_folder import (
     MODEL,
@@ -33,6 +34,7 @@ from sfumato.training.run_folder import (
     check_image_shape,
     environment,
     normalized,
+    write_metadata,
 )
 from sfumato.training.training_loop import EVALUATED_AT_ONCE
 
@@ -173,11 +175,6 @@ class Condition:
         return Path(path_name(self.name), run.folder.resolve().name)
 
 
-def path_name(name: str) -> str:
-    """A condition's name as part of a folder name: letters, digits, dots and dashes."""
-    return "".join(c if c.isalnum() or c in ".-_" else "-" for c in name)
-
-
 def is_written(output: Path, run: Run, condition: Condition) -> bool:
     """Whether the predictions exist; an error if they were made with other settings."""
     path = output / condition.folder_of(run) / RUN
@@ -202,9 +199,7 @@ def write(
     folder = output / condition.folder_of(run)
     folder.mkdir(parents=True, exist_ok=True)
     SoftLabels.from_numpy(items, probs, run.classes, 0).write(folder / PREDICTIONS)
-    metadata = {**_metadata(run, condition), "environment": environment()}
-    with atomic_write(folder / RUN) as part:
-        part.write_text(json.dumps(metadata, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
+    write_metadata(folder, {**_metadata(run, condition), "environment": environment()})
 
 
 def _metadata(run: Run, condition: Condition) -> dict[str, Any]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from sfumato.training.experiment import Experiment
 from sfumato.training.grid import RunGroupKey
 from sfumato.training.ranks import Ranks
 from sfumato.training.run_folder import shape_of
+
+if TYPE_CHECKING:
+    from sfumato.training.experiment import Experiment
 
 
 @dataclass

@@ -19,10 +19,10 @@ from sfumato.evaluation.run_predictions import RunPredictions
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.grid import PRETRAINED, RunKey
+from sfumato.training.grid import PRETRAINED, RunKey, path_name
 from sfumato.training.robustness_runs import ShiftExperiment, run_missing
 from sfumato.training.run_folder import PREDICTIONS
-from sfumato.training.trained_runs import TrainedRuns, path_name
+from sfumato.training.trained_runs import TrainedRuns
 from sfumato_papers.finding import Estimate, Finding
 from sfumato_papers.paper import Rerun, once
 from sfumato_papers.peterson_2019.pictures import elsewhere, judged, original
