@@ -32,7 +32,7 @@ NAMES = {
 }
 """Words that are names in users' files, options, JSON, SQL or CSS hooks, and below which path they are."""
 NAMED_IN = {
-    "colour": (".css", ".js", ".html", "color.py", "robustness_runs.py"),
+    "colour": (".css", ".js", ".html", "corruptions.py", "robustness_runs.py"),
     "told": (
         ".css", ".js", ".html", "extending.md", "platforms.md", "reconciliation.py", "site.py",
         "v0001_first_tables.py", "queries.py", "schema.py",

@@ -49,16 +49,17 @@ class SeparateNetworks(nn.Module):
         return {name: tensor.detach().clone(memory_format=torch.contiguous_format) for name, tensor in state.items()}
 
 
-def parameter_slices(networks: StackedNetwork | SeparateNetworks) -> list[ParameterSlice]:
+Networks = StackedNetwork | SeparateNetworks
+
+
+def parameter_slices(networks: Networks) -> list[ParameterSlice]:
     """Every parameter with the runs it belongs to."""
     if isinstance(networks, StackedNetwork):
         return [ParameterSlice(parameter, 0, networks.n_runs) for parameter in networks.wide.parameters()]
     return [ParameterSlice(p, g, 1) for g, network in enumerate(networks.networks) for p in network.parameters()]
 
 
-def stack_networks(
-    networks: Sequence[nn.Module], example: Tensor, *, stacked: bool
-) -> StackedNetwork | SeparateNetworks:
+def stack_networks(networks: Sequence[nn.Module], example: Tensor, *, stacked: bool) -> Networks:
     """The networks as one stacked network if possible and `stacked` is true, else separate ones."""
     if stacked and can_stack(networks[0]):
         stack = StackedNetwork(networks, example)

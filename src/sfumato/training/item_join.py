@@ -21,6 +21,7 @@ from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import TextReader
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 
+Names = tuple[str, ...]
 Original = Mapping[str, str]
 """The original class of each item, by name."""
 
@@ -47,7 +48,9 @@ def join_items(
     original_path = None
     if original is None and inputs.labels is not None:
         original, original_path = dict(zip(inputs.items, inputs.labels, strict=True)), inputs.path
-    names = _classes(inputs, people, beliefs, original, classes)
+    tables = [table.classes for table in (people, beliefs) if table is not None]
+    sources = (classes, *tables, inputs.classes, sorted(set((original or {}).values())))
+    names = tuple(next((given for given in sources if given), ()))
     labeled = _labeled_items(people, original, beliefs)
     rows = inputs.rows_of(labeled)
     if (rows < 0).any():
@@ -63,13 +66,14 @@ def join_items(
     pool = None if beliefs is None else _pool(beliefs, items, names)
     if pool is not None and (without := int((np.diff(pool.starts) == 0).sum())):
         notes.append(f"{without:,} of {len(items):,} items have no belief")
+    predicted = [_rows(each, items, names, "a teacher's predictions") for each in teachers]
     return TrainingSet(
         items,
         names,
         None if original is None else _original(original, items, names, original_path),
         None if people is None else _rows(people, items, names, "labels"),
         pool,
-        _predicted(teachers, items, names) if teachers else None,
+        np.asarray(np.mean(predicted, axis=0)) if teachers else None,
         inputs.images[kept],
         tuple(notes),
     )
@@ -129,27 +133,7 @@ def _labeled_items(people: SoftLabels | None, original: Original | None, beliefs
     return items
 
 
-def _classes(
-    inputs: Inputs,
-    people: SoftLabels | None,
-    beliefs: Beliefs | None,
-    original: Original | None,
-    chosen: Sequence[str],
-) -> tuple[str, ...]:
-    """The classes, in the order of the first source that names them."""
-    tables = [table.classes for table in (people, beliefs) if table is not None]
-    if chosen:
-        return tuple(chosen)
-    if tables:
-        return tables[0]
-    if inputs.classes is not None:
-        return inputs.classes
-    return tuple(sorted(set((original or {}).values())))
-
-
-def _columns(
-    own: tuple[str, ...], classes: tuple[str, ...], what: str, path: Path | None
-) -> Int[np.ndarray, "classes"]:
+def _columns(own: Names, classes: Names, what: str, path: Path | None) -> Int[np.ndarray, "classes"]:
     """The column of each of `classes` in a table."""
     if set(own) != set(classes):
         others = [name for name in own if name not in classes]
@@ -162,24 +146,13 @@ def _columns(
     return np.array([place[name] for name in classes], np.int64)
 
 
-def _rows(
-    labels: SoftLabels, items: tuple[str, ...], classes: tuple[str, ...], what: str
-) -> Float[np.ndarray, "items classes"]:
+def _rows(labels: SoftLabels, items: Names, classes: Names, what: str) -> Float[np.ndarray, "items classes"]:
     """The labels of `items`, with columns in the order of `classes`."""
     columns = _columns(labels.classes, classes, what, labels.path)
     return np.ascontiguousarray(labels.probs[labels.rows_of(items)][:, columns])
 
 
-def _predicted(
-    teachers: Sequence[SoftLabels], items: tuple[str, ...], classes: tuple[str, ...]
-) -> Float[np.ndarray, "items classes"]:
-    """The mean prediction of the teachers."""
-    return np.asarray(np.mean([_rows(each, items, classes, "a teacher's predictions") for each in teachers], axis=0))
-
-
-def _original(
-    original: Original, items: tuple[str, ...], classes: tuple[str, ...], path: Path | None
-) -> Int[np.ndarray, "items"]:
+def _original(original: Original, items: Names, classes: Names, path: Path | None) -> Int[np.ndarray, "items"]:
     missing = [item for item in items if item not in original]
     if missing:
         found, expected = f"no original label for {_some(missing)}", "an original label for every item"
@@ -193,7 +166,7 @@ def _original(
     return np.array([number[original[item]] for item in items], np.int64)
 
 
-def _pool(beliefs: Beliefs, items: tuple[str, ...], classes: tuple[str, ...]) -> AnnotatorBeliefs:
+def _pool(beliefs: Beliefs, items: Names, classes: Names) -> AnnotatorBeliefs:
     """The beliefs about `items`, sorted by item; within an item in the order of the table."""
     columns = _columns(beliefs.classes, classes, "beliefs", None)
     coded = beliefs.coded()

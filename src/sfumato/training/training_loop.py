@@ -22,16 +22,16 @@ from sfumato.training.crowd_layers import CrowdLabels
 from sfumato.training.dynamics_recorder import DynamicsBuffer
 from sfumato.training.group_optimizer import (
     GroupOptimizer,
+    Networks,
     ParameterSlice,
     SeparateNetworks,
     parameter_slices,
     stack_networks,
 )
-from sfumato.training.mixing.mixup import cross_entropies
+from sfumato.training.mixing.mixup import Labels, cross_entropies
 from sfumato.training.random_streams import RandomStreams
 from sfumato.training.ranks import Ranks
 from sfumato.training.run_group import EpochRow, RunGroup, RunState
-from sfumato.training.stacked_network import StackedNetwork
 from sfumato.training.target_labels import FixedLabels
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -86,7 +86,7 @@ class TrainingLoop:
         self._reference = torch.from_numpy(np.asarray(group.reference(), np.float32)).to(group.device)
         self._crowds = {g: labels for g, labels in enumerate(self._labels) if isinstance(labels, CrowdLabels)}
         self._heads = {g: labels.head().to(group.device) for g, labels in self._crowds.items()}
-        self._networks: StackedNetwork | SeparateNetworks
+        self._networks: Networks
         network = group.new_network()
         self._build([network] * group.n_runs, self.runs)
 
@@ -128,16 +128,11 @@ class TrainingLoop:
                 run.ended = "finished"
         self._remove_ended()
 
-    def predictions(
-        self, networks: StackedNetwork | SeparateNetworks | None = None
-    ) -> Float[np.ndarray, "runs test classes"]:
+    def predictions(self, networks: Networks | None = None) -> Float[np.ndarray, "runs test classes"]:
         """Predictions for the test items, of the active runs or of other `networks`."""
         assert self.group.test_images is not None
         found = self._logits(self.group.test_images.to(self.group.device), networks)
-        probs: Float[np.ndarray, "runs test classes"] = (
-            torch.cat([logits.softmax(-1) for _, logits in found], dim=1).cpu().numpy()
-        )
-        return probs
+        return np.asarray(torch.cat([logits.softmax(-1) for _, logits in found], dim=1).cpu().numpy())
 
     # --- checkpoints ---
 
@@ -214,27 +209,22 @@ class TrainingLoop:
             recorded = None
         return (self._ranks.sum(total) / len(order)).tolist(), recorded
 
-    def _with_crowd_losses(
-        self, losses: Float[Tensor, "runs"], logits: Float[Tensor, "runs batch classes"], index: Tensor
-    ) -> Float[Tensor, "runs"]:
+    def _with_crowd_losses(self, losses: Float[Tensor, "runs"], logits: Labels, index: Tensor) -> Float[Tensor, "runs"]:
         """The losses; for runs with a crowd head, those of the head."""
         if not self._heads:
             return losses
-        return torch.stack(
-            [
-                self._crowds[run.number].loss(self._heads[run.number], logits[g], index)
-                if run.number in self._heads
-                else losses[g]
-                for g, run in enumerate(self._stacked)
-            ]
-        )
+        each = list(losses)
+        for g, run in enumerate(self._stacked):
+            if run.number in self._heads:
+                each[g] = self._crowds[run.number].loss(self._heads[run.number], logits[g], index)
+        return torch.stack(each)
 
     def _images(self, index: Int[Tensor, "some"]) -> Float[Tensor, "some channels height width"]:
         return self._pixels.index_select(0, index).permute(0, 3, 1, 2)
 
     def _batches(
         self, order: Int[Tensor, "items"], chance: Float[Tensor, "all_items"]
-    ) -> Iterator[tuple[Int[Tensor, "batch"], Float[Tensor, "runs batch classes"]]]:
+    ) -> Iterator[tuple[Int[Tensor, "batch"], Labels]]:
         """Batches of items with their labels for this epoch; labels are sampled for many batches at a time."""
         size, active = self.group.recipe.batch_size, self.active
         per_item = len(active) * self.group.training_set.n_classes
@@ -279,9 +269,7 @@ class TrainingLoop:
             recorded.record(logits, index[start : start + logits.shape[1]], self._gold, self._reference)
         return recorded
 
-    def _logits(
-        self, images: Tensor, networks: StackedNetwork | SeparateNetworks | None = None
-    ) -> Iterator[tuple[int, Float[Tensor, "runs some classes"]]]:
+    def _logits(self, images: Tensor, networks: Networks | None = None) -> Iterator[tuple[int, Labels]]:
         """Logits of the active runs or of other `networks`, for some images at a time."""
         networks = networks or self._networks
         networks.eval()

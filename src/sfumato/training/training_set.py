@@ -40,10 +40,17 @@ class AnnotatorBeliefs:
 
     def take(self, index: Int[np.ndarray, "kept"]) -> AnnotatorBeliefs:
         """The rows of some items, in the order of `index`."""
-        counts = np.diff(self.starts)[index]
-        starts = np.concatenate(([0], np.cumsum(counts)))
-        rows = np.arange(starts[-1]) + np.repeat(self.starts[:-1][index] - starts[:-1], counts)
+        rows, starts = rows_of_items(self.starts, index)
         return AnnotatorBeliefs(self.rows[rows], starts, self.annotators[rows], self.n_annotators)
+
+
+def rows_of_items(
+    starts: Int[np.ndarray, "bounds"], index: Int[np.ndarray, "kept"]
+) -> tuple[Int[np.ndarray, "rows"], Int[np.ndarray, "new_bounds"]]:
+    """The rows of some items, and where each of these items starts; the rows of item i start at `starts[i]`."""
+    counts = np.diff(starts)[index]
+    new = np.concatenate(([0], np.cumsum(counts)))
+    return np.arange(new[-1]) + np.repeat(starts[:-1][index] - new[:-1], counts), new
 
 
 def _no_images() -> UInt8[np.ndarray, "0 height width"]:
@@ -122,20 +129,10 @@ class TrainingSet:
 
     def hashes(self) -> dict[str, str]:
         """A SHA-256 of each source, stored with every run."""
-        sources: dict[str, tuple[Any, ...]] = {
-            "items": (self.items,),
-            "classes": (self.classes,),
-            "images": (self.images,),
-        }
-        if self.original is not None:
-            sources["original"] = (self.original,)
-        if self.people is not None:
-            sources["people"] = (self.people,)
-        if self.beliefs is not None:
-            sources["beliefs"] = (self.beliefs.rows, self.beliefs.starts)
-        if self.predicted is not None:
-            sources["predicted"] = (self.predicted,)
-        return {name: digest_of(*parts) for name, parts in sources.items()}
+        names = ("items", "classes", "images", "original", "people", "beliefs", "predicted")
+        sources: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        beliefs = () if self.beliefs is None else (self.beliefs.rows, self.beliefs.starts)
+        return {name: digest_of(*(beliefs if name == "beliefs" else [each])) for name, each in sources.items()}
 
     # --- sources that targets need ---
 

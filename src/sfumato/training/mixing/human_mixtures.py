@@ -16,6 +16,9 @@ from sfumato.training.mixing.mixture_judgments import Blend, Judgments, blends_o
 from sfumato.training.target_labels import FixedLabels, PooledLabels
 from sfumato.training.training_set import one_hot
 
+Rows = Float[np.ndarray, "rows"]
+Pictures = Shaped[np.ndarray, "items height width ..."]
+
 
 @dataclass(frozen=True)
 class MixtureSmoothing:
@@ -30,7 +33,7 @@ class MixtureSmoothing:
     def __post_init__(self) -> None:
         between_0_and_1("gamma", self.gamma)
 
-    def of(self, confidence: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "rows"]:
+    def of(self, confidence: Rows) -> Rows:
         s = self.gamma**confidence
         return (s - self.gamma) / (1 - self.gamma) if self.rescaled else s
 
@@ -43,14 +46,14 @@ class HumanMixtures:
     baselines. Row i of `images` and of the labels is `judgments.items[i]`.
     """
 
-    images: Shaped[np.ndarray, "items height width ..."]
+    images: Pictures
     judgments: Judgments
 
     @classmethod
     def of(
         cls,
         annotations: Annotations,
-        images: Shaped[np.ndarray, "images height width ..."],
+        images: Pictures,
         ids: Sequence[str] | None = None,
         *,
         blends: Mapping[str, Blend] | None = None,
@@ -86,11 +89,8 @@ class HumanMixtures:
 
     def averaged(self, smoothing: MixtureSmoothing | None = None) -> FixedLabels:
         """Two-hot with the mean share, smoothed by the mean confidence."""
-        mean = self.judgments.mean
-        rows = np.arange(len(self.items))
-        return FixedLabels.of(
-            self._labels(rows, mean(self.judgments.share), mean(self.judgments.confidence), smoothing)
-        )
+        share, confidence = self.judgments.mean(self.judgments.share), self.judgments.mean(self.judgments.confidence)
+        return FixedLabels.of(self._labels(np.arange(len(self.items)), share, confidence, smoothing))
 
     def by_annotator(self, smoothing: MixtureSmoothing | None = None) -> PooledLabels:
         """At every access one annotator's share, smoothed by that annotator's confidence."""
@@ -131,11 +131,7 @@ class HumanMixtures:
         return FixedLabels.of(one_hot(rng.integers(self.n_classes, size=len(self.items)), self.n_classes))
 
     def _labels(
-        self,
-        item: Int[np.ndarray, "rows"],
-        share: Float[np.ndarray, "rows"],
-        confidence: Float[np.ndarray, "rows"],
-        smoothing: MixtureSmoothing | None,
+        self, item: Int[np.ndarray, "rows"], share: Rows, confidence: Rows, smoothing: MixtureSmoothing | None
     ) -> Float[np.ndarray, "rows classes"]:
         two_hot = self._two_hot(item, share)
         if smoothing is None:
@@ -143,9 +139,7 @@ class HumanMixtures:
         s = smoothing.of(confidence)[:, None]
         return np.asarray((1 - s) * two_hot + s / self.n_classes)
 
-    def _two_hot(
-        self, item: Int[np.ndarray, "rows"], share: Float[np.ndarray, "rows"]
-    ) -> Float[np.ndarray, "rows classes"]:
+    def _two_hot(self, item: Int[np.ndarray, "rows"], share: Rows) -> Float[np.ndarray, "rows classes"]:
         rows = np.arange(len(item))
         two_hot = np.zeros((len(item), self.n_classes))
         two_hot[rows, self.judgments.first[item]] += share
@@ -153,9 +147,7 @@ class HumanMixtures:
         return two_hot
 
 
-def _mixed(
-    images: Shaped[np.ndarray, "images height width ..."], ids: Sequence[str], blends: Sequence[Blend]
-) -> Shaped[np.ndarray, "items height width ..."]:
+def _mixed(images: Pictures, ids: Sequence[str], blends: Sequence[Blend]) -> Pictures:
     place = {name: i for i, name in enumerate(ids)}
     missing = sorted({name for blend in blends for name in (blend.first, blend.second)} - place.keys())
     if missing:

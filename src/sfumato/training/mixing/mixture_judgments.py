@@ -16,6 +16,7 @@ from sfumato.labeling.labeler import class_list, only_kind
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable, ErrorLocation, InvalidAnswer, listing, show
 from sfumato.tables.payloads import MixturePayload
+from sfumato.training.training_set import rows_of_items
 
 PUBLISHED = re.compile(r"mixed_(?P<share>[0-9.]+)_[A-Z][a-z]+_(?P<first>\d+)_[A-Z][a-z]+_(?P<second>\d+)\.png")
 OURS = re.compile(r"(?P<pair>.+)@(?P<share>[0-9.]+)", re.DOTALL)
@@ -134,9 +135,7 @@ class Judgments:
             found = f"no judgments of {listing(missing, 3)}"
             raise BadTable(found, "items with judgments", "remove the other items", "unknown-item")
         index = np.array([place[item] for item in items], np.int64)
-        counts = np.diff(self.starts)[index]
-        starts = np.concatenate(([0], np.cumsum(counts)))
-        rows = np.arange(starts[-1]) + np.repeat(self.starts[:-1][index] - starts[:-1], counts)
+        rows, starts = rows_of_items(self.starts, index)
         return Judgments(
             tuple(items),
             self.classes,
