@@ -152,19 +152,11 @@ class AnswerIntake:
 
 def _again(receipt: AnswerReceipt, submitted: SubmittedAnswer) -> SubmitResult:
     if receipt.digest != submitted.digest:
-        raise InvalidAnswer(
-            "another answer under a key that was used before",
-            "the same answer, or a new key",
-            "answer the question again",
-            code="key-reused",
-        )
+        found = "another answer under a key that was used before"
+        raise InvalidAnswer(found, "the same answer, or a new key", "answer the question again", "key-reused")
     return SubmitResult(receipt.answer, receipt.code, again=True)
 
 
 def _not_as_asked(found: str, expected: str) -> InvalidAnswer:
-    return InvalidAnswer(
-        f"{found}",
-        expected,
-        "answer the question again; if this happens again, contact the researcher",
-        code="not-as-asked",
-    )
+    fix = "answer the question again; if this happens again, contact the researcher"
+    return InvalidAnswer(f"{found}", expected, fix, "not-as-asked")

@@ -71,13 +71,9 @@ class Decoder:
             reply = self._reply(request, False) or self._reply(request, True)
             if reply is not None:
                 return _picture(*reply)
-        raise UnsafeFile(
-            f"an image that was not decoded within {self._seconds:g} seconds and {MOST_BYTES >> 20:,} MB",
-            "an image of ordinary size and content",
-            "save it again, or leave it out",
-            code="picture-not-decoded",
-            where=path,
-        )
+        found = f"an image that was not decoded within {self._seconds:g} seconds and {MOST_BYTES >> 20:,} MB"
+        expected = "an image of ordinary size and content"
+        raise UnsafeFile(found, expected, "save it again, or leave it out", "picture-not-decoded", path)
 
     def close(self) -> None:
         """End the process."""

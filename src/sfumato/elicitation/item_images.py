@@ -112,13 +112,8 @@ def _opened(path: Path) -> Iterator[Image]:
         reason = str(error).replace("\n", " ")
         # Pillow names its buffer, which is of no use to the user.
         reason = "it cannot be decoded" if "BytesIO" in reason else reason[:120]
-        raise BadFile(
-            f"a damaged image ({reason})",
-            "an intact PNG, JPEG, WebP, GIF or BMP",
-            "copy or save the image again",
-            code="damaged-picture",
-            where=path,
-        ) from error
+        found, expected = f"a damaged image ({reason})", "an intact PNG, JPEG, WebP, GIF or BMP"
+        raise BadFile(found, expected, "copy or save the image again", "damaged-picture", path) from error
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -126,23 +121,15 @@ def _bytes_of(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise BadFile(
-            f"an image that cannot be opened ({getattr(error, 'strerror', None) or error})",
-            "a readable file",
-            "check that the file exists, and its permissions",
-            code="unreadable",
-            where=path,
-        ) from error
+        found = f"an image that cannot be opened ({getattr(error, 'strerror', None) or error})"
+        expected = "a readable file"
+        raise BadFile(found, expected, "check that the file exists, and its permissions", "unreadable", path) from error
     if len(data) > MAX_BYTES:
         raise _too_large(path, f"more than {MAX_BYTES:,} bytes")
     if picture_format(data[:16]) is None:
-        raise BadFile(
-            "an empty file" if not data else "found a file that is not a supported image",
-            "PNG, JPEG, WebP, GIF or BMP content",
-            "save it as PNG or JPEG (renaming does not change the format)",
-            code="no-picture",
-            where=path,
-        )
+        found = "an empty file" if not data else "found a file that is not a supported image"
+        fix = "save it as PNG or JPEG (renaming does not change the format)"
+        raise BadFile(found, "PNG, JPEG, WebP, GIF or BMP content", fix, "no-picture", path)
     return data
 
 
@@ -153,13 +140,8 @@ def _check_size(path: Path, size: tuple[int, int]) -> None:
 
 
 def _too_large(path: Path, found: str) -> UnsafeFile:
-    return UnsafeFile(
-        f"{found} in an image",
-        f"at most {MAX_PIXELS // 10**6} million pixels and {MAX_BYTES // 10**6} MB",
-        "make it smaller",
-        code="picture-too-large",
-        where=path,
-    )
+    expected = f"at most {MAX_PIXELS // 10**6} million pixels and {MAX_BYTES // 10**6} MB"
+    return UnsafeFile(f"{found} in an image", expected, "make it smaller", "picture-too-large", path)
 
 
 def _plain(image: Image) -> Image:

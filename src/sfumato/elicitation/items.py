@@ -69,9 +69,7 @@ def read_item_arrays(path: Path) -> list[Item]:
 
 
 def _bad_npz(path: Path, array: str | None, found: str, expected: str, code: str) -> BadTable:
-    return BadTable(
-        found, expected, "save the arrays again (np.savez)", code=code, where=ErrorLocation(str(path), column=array)
-    )
+    return BadTable(found, expected, "save the arrays again (np.savez)", code, ErrorLocation(str(path), column=array))
 
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
@@ -83,13 +81,8 @@ def read_item_folder(folder: Path, classes: Sequence[str]) -> list[Item]:
     """The images in `folder` and its subfolders, in natural order (`9` before `10`); hidden files are skipped."""
     names = sorted(_pictures_in(folder), key=natural)
     if not names:
-        raise BadFile(
-            "no image",
-            "PNG, JPEG, WebP, GIF or BMP files in the folder or its subfolders",
-            "put the images there, or choose another folder",
-            code="no-pictures",
-            where=folder,
-        )
+        expected = "PNG, JPEG, WebP, GIF or BMP files in the folder or its subfolders"
+        raise BadFile("no image", expected, "put the images there, or choose another folder", "no-pictures", folder)
     known = set(classes)
     items = []
     for name, item in zip(names, ids_of(names), strict=True):

@@ -80,12 +80,8 @@ _FIELD_NAMED = re.compile(r"field `([^`]+)`")
 
 def refused(found: str, expected: str, field: str | None) -> InvalidAnswer:
     """The error for an answer with an invalid `field`."""
-    return InvalidAnswer(
-        found,
-        expected,
-        "answer the question again; if this happens again, contact the researcher",
-        where=ErrorLocation(column=field),
-    )
+    fix = "answer the question again; if this happens again, contact the researcher"
+    return InvalidAnswer(found, expected, fix, where=ErrorLocation(column=field))
 
 
 def check_class(name: str, study: Study, field: str) -> None:

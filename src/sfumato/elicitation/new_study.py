@@ -67,20 +67,12 @@ def _write(folder: Path, file: Path, text: str, *, demo: bool) -> None:
             stream.flush()
             os.fsync(stream.fileno())
     except FileExistsError as error:
-        raise CannotWrite(
-            f"found {error.filename!r}, which exists already and was not changed",
-            "a folder without a study",
-            "choose another folder, or continue with the existing study",
-            code="exists",
-            where=file,
-        ) from error
+        found = f"found {error.filename!r}, which exists already and was not changed"
+        fix = "choose another folder, or continue with the existing study"
+        raise CannotWrite(found, "a folder without a study", fix, "exists", file) from error
     except (OSError, ValueError) as error:
-        raise CannotWrite(
-            f"writing failed ({getattr(error, 'strerror', None) or error})",
-            "a place to write",
-            "check the folder and its permissions",
-            where=folder,
-        ) from error
+        found = f"writing failed ({getattr(error, 'strerror', None) or error})"
+        raise CannotWrite(found, "a place to write", "check the folder and its permissions", where=folder) from error
 
 
 CLASSES = ("circle", "square")

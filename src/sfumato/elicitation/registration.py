@@ -68,12 +68,9 @@ def _check_same_question(known: Mapping[str, Any], question: Mapping[str, Any]) 
     """Refuse a changed question: answers to two questions must not mix in one study."""
     for name in ("kind", "classes"):
         if known[name] != question[name]:
-            raise BadSetting(
-                f"{name} {question[name]} in the study file, and answers for {known[name]} in the store",
-                f"the same {name} for the whole of a study",
-                "give the changed study another name, or another --store",
-                code="study-changed",
-            )
+            found = f"{name} {question[name]} in the study file, and answers for {known[name]} in the store"
+            fix = "give the changed study another name, or another --store"
+            raise BadSetting(found, f"the same {name} for the whole of a study", fix, "study-changed")
 
 
 def stimulus_key(stimulus: Stimulus) -> tuple[str, ...]:

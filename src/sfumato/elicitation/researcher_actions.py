@@ -35,20 +35,13 @@ def set_paused(running: RunningStudy, pause: bool, who: str) -> None:
 def extend(running: RunningStudy, quota: int, who: str) -> None:
     """Raise the number of answers per item. It cannot be lowered: participants may be answering already."""
     if running.study.people.assignment is Assignment.ADAPTIVE:
-        raise NotNow(
-            "an adaptive study, which stops at its target",
-            "a study with the same number of answers for every item",
-            "change answers_per_item or target in the study file, and start the server again",
-            code="adaptive-study",
-        )
+        found = "an adaptive study, which stops at its target"
+        fix = "change answers_per_item or target in the study file, and start the server again"
+        raise NotNow(found, "a study with the same number of answers for every item", fix, "adaptive-study")
     now = running.run_action(lambda connection, study, _: researcher_queries.largest_quota(connection, study))
     if quota <= now:
-        raise InvalidAnswer(
-            f"{quota} answers per item",
-            f"more than the present {now}",
-            "choose a higher number; for fewer, change the study file and start the server again",
-            code="not-more",
-        )
+        fix = "choose a higher number; for fewer, change the study file and start the server again"
+        raise InvalidAnswer(f"{quota} answers per item", f"more than the present {now}", fix, "not-more")
     running.set_quota(quota)
     log_event(running, who, "extended", {"from": now, "to": quota, "file": running.study.people.answers_per_item})
 
@@ -73,22 +66,16 @@ def erase_participant(
     also for a participant erased before. No form has free text, so there is none to remove.
     """
     if (pseudonym is None) == (platform_id is None):
-        raise BadSetting(
-            "neither or both of a pseudonym and a platform id",
-            "one of them",
-            "give the participant's pseudonym, or --platform-id with their id on the platform",
-        )
+        fix = "give the participant's pseudonym, or --platform-id with their id on the platform"
+        raise BadSetting("neither or both of a pseudonym and a platform id", "one of them", fix)
     row = running.run_action(
         lambda connection, study, _: researcher_queries.find_annotator(connection, study, pseudonym, platform_id)
     )
     if row is None:
         # The platform id is not repeated in the message.
-        raise NotThere(
-            f"no participant {f'called {show(pseudonym)}' if pseudonym else 'with this platform id'}",
-            "a participant of this study",
-            "sfumato study reconcile lists the pseudonyms; the platform id of an erased participant is not known",
-            code="unknown-person",
-        )
+        found = f"no participant {f'called {show(pseudonym)}' if pseudonym else 'with this platform id'}"
+        fix = "sfumato study reconcile lists the pseudonyms; the platform id of an erased participant is not known"
+        raise NotThere(found, "a participant of this study", fix, "unknown-person")
     if row["erased_at"] is None:
         running.sessions.erase(row["token_hash"], answers=answers)
     elif answers and row["left_out_at"] is None:

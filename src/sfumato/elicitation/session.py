@@ -53,12 +53,8 @@ class ParticipantSessions:
     def join(self) -> NewParticipant:
         """Add a participant to a study with open entry."""
         if self._study.people.entry is not Entry.OPEN:
-            raise NotNow(
-                "no link",
-                "the personal link you were given",
-                "open the study by that link, or ask the researcher for one",
-                code="links-only",
-            )
+            fix = "open the study by that link, or ask the researcher for one"
+            raise NotNow("no link", "the personal link you were given", fix, "links-only")
         return self._add_participant(new_token(self._running.secret))
 
     def open_link(self, token: str, language: str | None = None, *, renewed: bool = False) -> SessionStart:
@@ -105,9 +101,8 @@ class ParticipantSessions:
             return self._state(participant)
         questions = self._study.comprehension
         if len(answers) != len(questions):
-            raise InvalidAnswer(
-                f"{len(answers)} answers", f"one for each of the {len(questions)} questions", "answer every question"
-            )
+            found = f"{len(answers)} answers"
+            raise InvalidAnswer(found, f"one for each of the {len(questions)} questions", "answer every question")
         pairs = zip(answers, questions, strict=True)
         wrong = [i for i, (answer, question) in enumerate(pairs) if answer != question.answer]
         self._set(participant, attempts=participant.attempts + 1)
@@ -286,9 +281,5 @@ class ParticipantSessions:
 
 def no_such_link() -> NotThere:
     """The error for an unknown token."""
-    return NotThere(
-        "a link that is not known here",
-        "the whole link you were given",
-        "check that the address is complete, or ask for a new link",
-        code="unknown-link",
-    )
+    fix = "check that the address is complete, or ask for a new link"
+    return NotThere("a link that is not known here", "the whole link you were given", fix, "unknown-link")

@@ -170,13 +170,10 @@ class Truth:
     def from_labels(cls, labels: SoftLabels, classes: Sequence[str], items: Iterable[Item]) -> Truth:
         """The truth given by `labels`, matched by item and class name; they must have every class and every item."""
         if sorted(labels.classes) != sorted(classes):
-            raise BadSetting(
-                f"a truth over the classes {listing(labels.classes)}",
-                f"the classes of the study: {listing(list(classes))}",
-                "give labels over the same classes, in any order",
-                code="wrong-classes",
-                where=labels.path,
-            )
+            found = f"a truth over the classes {listing(labels.classes)}"
+            expected = f"the classes of the study: {listing(list(classes))}"
+            fix = "give labels over the same classes, in any order"
+            raise BadSetting(found, expected, fix, "wrong-classes", labels.path)
         columns = [labels.classes.index(name) for name in classes]
         ids = [item.id for item in items]
         rows = dict(zip(ids, labels.probs[labels.rows_of(ids)][:, columns], strict=True))

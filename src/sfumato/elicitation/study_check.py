@@ -112,13 +112,8 @@ def _check_deeper(study: Study, stimuli: Sequence[Stimulus], items: Sequence[Ite
     """Check the deeper form and its practice items."""
     for number, practice in enumerate(study.practice):
         if practice.deeper and study.deeper is None:
-            mistakes.add(
-                ("practice", number, "deeper"),
-                "deeper = true without [deeper]",
-                expected="a deeper form to practice",
-                fix="add [deeper], or leave it out here",
-                code="no-deeper",
-            )
+            found, fix = "deeper = true without [deeper]", "add [deeper], or leave it out here"
+            mistakes.add(("practice", number, "deeper"), found, "a deeper form to practice", fix, "no-deeper")
     if study.deeper is None:
         return
     _check_same_stimuli(("deeper",), study.deeper.question, stimuli, items, study, mistakes)
@@ -126,13 +121,8 @@ def _check_deeper(study: Study, stimuli: Sequence[Stimulus], items: Sequence[Ite
         return
     unknown = sorted(set(study.deeper.items) - {each.item for each in stimuli})
     if unknown:
-        mistakes.add(
-            ("deeper", "items"),
-            f"{listing(unknown, 3)}, which is not asked about",
-            expected="ids of items",
-            fix="write ids of the items",
-            code="unknown-item",
-        )
+        found = f"{listing(unknown, 3)}, which is not asked about"
+        mistakes.add(("deeper", "items"), found, "ids of items", "write ids of the items", "unknown-item")
 
 
 def _check_same_stimuli(
@@ -153,13 +143,9 @@ def _check_same_stimuli(
     except SfumatoError:
         same = False
     if not same:
-        mistakes.add(
-            (*table, "kind"),
-            f"the kinds {study.question.kind} and {kind.name}, which show different items",
-            expected="forms that ask about the same single items",
-            fix=f"choose among {listing(list(ABOUT_ONE_ITEM))}",
-            code="other-stimuli",
-        )
+        found = f"the kinds {study.question.kind} and {kind.name}, which show different items"
+        fix = f"choose among {listing(list(ABOUT_ONE_ITEM))}"
+        mistakes.add((*table, "kind"), found, "forms that ask about the same single items", fix, "other-stimuli")
 
 
 def _settings_fit(table: KeyPath, member: Any, question: Question, mistakes: Mistakes) -> bool:
@@ -171,12 +157,10 @@ def _settings_fit(table: KeyPath, member: Any, question: Question, mistakes: Mis
         at = (*table, key)
         if key not in known:
             settings = [*["name"] * (table[0] == "arms"), "kind", "framing", "prompt", *known]
+            found = f"the key {show(key)} for the kind {member.name}"
+            fix = f"{nearest(key, settings)}leave it out, or choose another kind"
             mistakes.add(
-                at,
-                f"the key {show(key)} for the kind {member.name}",
-                expected=f"the keys of [{written(table)}] for {member.name}: {listing(settings)}",
-                fix=f"{nearest(key, settings)}leave it out, or choose another kind",
-                code="unknown-key",
+                at, found, f"the keys of [{written(table)}] for {member.name}: {listing(settings)}", fix, "unknown-key"
             )
         elif not _is_of(value, types_of[key]):
             expected = TYPE_NAMES.get(_plain_type(types_of[key]), "another type of value")
@@ -225,13 +209,9 @@ def _check_known(table: str, named: Sequence[str], asked: list[str], mistakes: M
     known = set(asked)
     for number, item in enumerate(named):
         if asked and item and item not in known:
-            mistakes.add(
-                (table, number, "item"),
-                f"item = {show(item)}, which is not asked about",
-                expected=f"the id of an item: {listing(asked, 6)}",
-                fix=f"{nearest(item, asked[:10_000])}write an id of the items",
-                code="unknown-item",
-            )
+            found = f"item = {show(item)}, which is not asked about"
+            fix = f"{nearest(item, asked[:10_000])}write an id of the items"
+            mistakes.add((table, number, "item"), found, f"the id of an item: {listing(asked, 6)}", fix, "unknown-item")
 
 
 def _check_judged(study: Study, mistakes: Mistakes) -> None:
@@ -240,13 +220,9 @@ def _check_judged(study: Study, mistakes: Mistakes) -> None:
         return
     placed = [("practice", n) for n, each in enumerate(study.practice) if each.region is not None]
     for at in ([("checks", 0)] if study.checks else []) + placed[:1]:
-        mistakes.add(
-            at,
-            f"{at[0]} with a region and the kind {study.question.kind}",
-            expected=f"a kind that gives class probabilities: {listing(list(ABOUT_ONE_ITEM))}",
-            fix="leave the region out, or choose another kind",
-            code="wrong-kind",
-        )
+        found = f"{at[0]} with a region and the kind {study.question.kind}"
+        expected = f"a kind that gives class probabilities: {listing(list(ABOUT_ONE_ITEM))}"
+        mistakes.add(at, found, expected, "leave the region out, or choose another kind", "wrong-kind")
 
 
 def _check_pictures(study: Study, items: list[Item], mistakes: Mistakes) -> None:
@@ -268,13 +244,8 @@ def _check_pictures(study: Study, items: list[Item], mistakes: Mistakes) -> None
             if n_bad <= MAX_LISTED:
                 mistakes.found.append(error)
     if n_bad > MAX_LISTED:
-        mistakes.add(
-            ("items",),
-            f"{n_bad - MAX_LISTED:,} more images that cannot be shown",
-            expected="intact images",
-            fix="fix those listed, and check again",
-            code="damaged-pictures",
-        )
+        found = f"{n_bad - MAX_LISTED:,} more images that cannot be shown"
+        mistakes.add(("items",), found, "intact images", "fix those listed, and check again", "damaged-pictures")
 
 
 def _summary(study: Study, items: list[Item], stimuli: list[Stimulus]) -> StudyCheckResult:

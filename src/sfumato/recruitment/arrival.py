@@ -75,13 +75,9 @@ def entry_address(study: Study, address: str, store: str | Path | None = None) -
     """
     platform = platform_of(study)
     if platform is None:
-        raise BadSetting(
-            "a study without [platform]",
-            "the platform that participants come from",
-            "add [platform] to the study file; for participants without one, sfumato study links makes links",
-            code="no-platform",
-            where=study.path,
-        )
+        found = "a study without [platform]"
+        fix = "add [platform] to the study file; for participants without one, sfumato study links makes links"
+        raise BadSetting(found, "the platform that participants come from", fix, "no-platform", study.path)
     url = f"{address.rstrip('/')}/from/{platform.name}/{entry_key(study_secret(study, store), platform.name)}"
     return f"{url}?{platform.asks}" if platform.asks else url
 
@@ -96,12 +92,8 @@ def admit(running: RunningStudy, platform: Platform, key: str, arrival: Arrival,
     if not is_entry_key(running, platform, key):
         raise no_such_link()
     if platform.study and arrival.study not in platform.study.split():
-        raise NotThere(
-            "a participant from another study of the platform",
-            "the study that [platform] names",
-            "check the study's id on the platform and in the study file",
-            code="not-from-platform",
-        )
+        expected, fix = "the study that [platform] names", "check the study's id on the platform and in the study file"
+        raise NotThere("a participant from another study of the platform", expected, fix, "not-from-platform")
     token = token_of(running.secret, f"{platform.name} {arrival.person}")
     running.sessions.open_link(token, language, renewed=True)
     refs = {"study": arrival.study, "session": arrival.session, "submit_to": arrival.submit_to}

@@ -285,10 +285,6 @@ def check_bonus(study: Study, mistakes: Mistakes) -> None:
         return
     asked = [question.kind for question in study.questions if question.kind not in ABOUT_ONE_ITEM]
     if rule is not None and asked:
-        mistakes.add(
-            (*table, "rule"),
-            f"a bonus by {rule.name} with the kind {asked[0]}",
-            expected=f"a kind that gives class probabilities: {', '.join(ABOUT_ONE_ITEM)}",
-            fix="leave [pay.bonus] out, or choose another kind",
-            code="wrong-kind",
-        )
+        found = f"a bonus by {rule.name} with the kind {asked[0]}"
+        expected = f"a kind that gives class probabilities: {', '.join(ABOUT_ONE_ITEM)}"
+        mistakes.add((*table, "rule"), found, expected, "leave [pay.bonus] out, or choose another kind", "wrong-kind")

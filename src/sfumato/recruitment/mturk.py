@@ -196,10 +196,7 @@ class MTurk:
         parts = urlsplit(address if address.isascii() else "")
         known = HOSTS[self.sandbox]
         if parts.scheme != "https" or parts.netloc != known or parts.path not in ("", "/") or parts.query:
-            raise NotThere(
-                "a submit address that is not the platform's",
-                f"turkSubmitTo=https://{known}",
-                "open the study from the platform; sandbox = true in [platform] is for its sandbox",
-                code="not-from-platform",
-            )
+            found = "a submit address that is not the platform's"
+            fix = "open the study from the platform; sandbox = true in [platform] is for its sandbox"
+            raise NotThere(found, f"turkSubmitTo=https://{known}", fix, "not-from-platform")
         return f"https://{known}"

@@ -121,13 +121,8 @@ def payments(
     """
     pay = study.pay
     if pay is None:
-        raise BadSetting(
-            "a study without [pay]",
-            "the pay per batch",
-            "add [pay] with amount and currency to the study file",
-            code="no-pay",
-            where=study.path,
-        )
+        fix = "add [pay] with amount and currency to the study file"
+        raise BadSetting("a study without [pay]", "the pay per batch", fix, "no-pay", study.path)
     participants = [case for case in cases if case.annotator]
     scores = rule.scores(answers) if rule is not None else [nan] * len(participants)
     n_compared = answers.n_compared()

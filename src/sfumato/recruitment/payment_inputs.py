@@ -149,12 +149,9 @@ def client_for(study: Study, environment: Mapping[str, str]) -> PlatformClient:
     platform = _needed_platform(study)
     client = platform.client(environment)
     if client is None:
-        raise BadSetting(
-            f"no token for {platform.title} in the environment",
-            f"{platform.token_names} in the environment",
-            "set it for this command only, or give the platform's export with --submissions",
-            code="no-token",
-        )
+        found = f"no token for {platform.title} in the environment"
+        fix = "set it for this command only, or give the platform's export with --submissions"
+        raise BadSetting(found, f"{platform.token_names} in the environment", fix, "no-token")
     return client
 
 
@@ -174,13 +171,8 @@ def _submissions(study: Study, turnout: Turnout, sources: PaymentSources) -> lis
 def _needed_platform(study: Study) -> Platform:
     platform = platform_of(study)
     if platform is None:
-        raise BadSetting(
-            "a study without [platform]",
-            "the platform that participants came from",
-            "add [platform] to the study file, or omit the platform's list",
-            code="no-platform",
-            where=study.path,
-        )
+        found, fix = "a study without [platform]", "add [platform] to the study file, or omit the platform's list"
+        raise BadSetting(found, "the platform that participants came from", fix, "no-platform", study.path)
     return platform
 
 

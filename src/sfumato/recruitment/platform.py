@@ -107,33 +107,24 @@ class Platform(Protocol):
 def check_ids(platform: str, name: str, value: object) -> None:
     """Raise `BadSetting` unless the setting `name` is an id of the platform, or several separated by spaces."""
     if not isinstance(value, str) or not all(ID.fullmatch(each) for each in value.split()):
-        raise BadSetting(
-            f"{name} = {show(value)}",
-            f"the id that {platform} shows: letters and digits, in quotes",
-            f"copy the id from {platform}, or leave {name} out",
-        )
+        expected = f"the id that {platform} shows: letters and digits, in quotes"
+        raise BadSetting(f"{name} = {show(value)}", expected, f"copy the id from {platform}, or leave {name} out")
 
 
 def check_fee(platform: str, value: object) -> None:
     """Raise `BadSetting` unless the fee is a share from 0 to 2."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 2:
-        raise BadSetting(
-            f"fee = {show(value)}",
-            "a share of the pay from 0 to 2: 0.33 for a third",
-            f"write the fee of {platform} as a share, or leave it out",
-        )
+        expected = "a share of the pay from 0 to 2: 0.33 for a third"
+        raise BadSetting(f"fee = {show(value)}", expected, f"write the fee of {platform} as a share, or leave it out")
 
 
 def id_in(query: Mapping[str, str], name: str) -> str:
     """An id in the query; an error if it is missing or not filled in."""
     value = query.get(name, "")
     if not ID.fullmatch(value):
-        raise NotThere(
-            f"{'no' if not value else 'an invalid'} {name}",
-            "the address as opened by the platform, with ids filled in",
-            "open the study from the platform; to try it yourself, use a link",
-            code="not-from-platform",
-        )
+        found = f"{'no' if not value else 'an invalid'} {name}"
+        fix = "open the study from the platform; to try it yourself, use a link"
+        raise NotThere(found, "the address as opened by the platform, with ids filled in", fix, "not-from-platform")
     return value
 
 
@@ -162,10 +153,6 @@ def column_of(row: Mapping[str, str], name: str, *, needed: bool = True) -> str:
             return value.strip()
     if not needed:
         return ""
-    raise BadTable(
-        f"the columns {listing(list(row))}",
-        f"a column {name!r}, as the platform's export has it",
-        f"{nearest(name, row)}give the CSV as it was downloaded",
-        code="missing-column",
-        where=ErrorLocation(column=name),
-    )
+    expected = f"a column {name!r}, as the platform's export has it"
+    fix = f"{nearest(name, row)}give the CSV as it was downloaded"
+    raise BadTable(f"the columns {listing(list(row))}", expected, fix, "missing-column", ErrorLocation(column=name))

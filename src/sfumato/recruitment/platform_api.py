@@ -74,12 +74,8 @@ class ApiConnection:
     def __post_init__(self) -> None:
         parts = urlsplit(self.base)
         if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
-            raise BadSetting(
-                f"an API address that begins with {parts.scheme or 'nothing'!r}",
-                "https",
-                "leave the address out, or give one with https",
-                code="not-https",
-            )
+            found = f"an API address that begins with {parts.scheme or 'nothing'!r}"
+            raise BadSetting(found, "https", "leave the address out, or give one with https", "not-https")
         self._opener = urllib.request.build_opener(_NoRedirects)
 
     def ask(self, request: ApiRequest, key: str) -> Any:
@@ -102,10 +98,9 @@ class ApiConnection:
             if attempt + 1 < self.attempts:
                 pause = FIRST_PAUSE_SECONDS * 2**attempt * (1 + random.random() / 4)
                 self.sleep(min(max(wait, pause), LONGEST_PAUSE_SECONDS))
+        expected, fix = "a reply from the platform", "try again later; nothing was changed"
         raise NoReply(
-            f"{found} from {urlsplit(self.base).hostname} after {self.attempts} attempts",
-            "a reply from the platform",
-            "try again later; nothing was changed",
+            f"{found} from {urlsplit(self.base).hostname} after {self.attempts} attempts", expected, fix
         ) from None
 
     def _once(self, request: ApiRequest, key: str) -> Any:
@@ -119,12 +114,9 @@ class ApiConnection:
 
     def _refused(self, status: int) -> Refused:
         is_token = status in (401, 403)
-        return Refused(
-            f"status {status} from {urlsplit(self.base).hostname}",
-            "a token that may read the study" if is_token else "a request that the platform accepts",
-            "check the token in the environment" if is_token else "check the study's id in [platform]",
-            code="platform-refused",
-        )
+        expected = "a token that may read the study" if is_token else "a request that the platform accepts"
+        fix = "check the token in the environment" if is_token else "check the study's id in [platform]"
+        return Refused(f"status {status} from {urlsplit(self.base).hostname}", expected, fix, "platform-refused")
 
 
 def pages_of(ask: Callable[[int], Any], rows_in: Callable[[Any], Sequence[Any]], most: int = 1000) -> list[Any]:

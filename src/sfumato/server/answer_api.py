@@ -161,12 +161,8 @@ async def json_body(request: Request) -> bytes:
 def _check_json(content_type: str) -> None:
     media_type = content_type.partition(";")[0].strip()
     if media_type != "application/json":
-        raise InvalidAnswer(
-            f"the content type {media_type[:60]!r}",
-            "application/json",
-            "send JSON with the header Content-Type: application/json",
-            "not-json",
-        )
+        fix = "send JSON with the header Content-Type: application/json"
+        raise InvalidAnswer(f"the content type {media_type[:60]!r}", "application/json", fix, "not-json")
 
 
 def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
@@ -175,12 +171,9 @@ def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         return decoder.decode(body)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         reason, _, at = str(error).partition(" - at `$")
-        raise InvalidAnswer(
-            reason[:1].lower() + reason[1:] + (f" at {at.rstrip('`').lstrip('.')}" if at else ""),
-            f"a body as the page sends it ({decoder.type.__name__.lower()})",
-            "reload the page and answer again",
-            "bad-body",
-        ) from None
+        found = reason[:1].lower() + reason[1:] + (f" at {at.rstrip('`').lstrip('.')}" if at else "")
+        expected = f"a body as the page sends it ({decoder.type.__name__.lower()})"
+        raise InvalidAnswer(found, expected, "reload the page and answer again", "bad-body") from None
 
 
 def _is_deeper(value: Any, limit: int) -> bool:

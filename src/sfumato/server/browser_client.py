@@ -167,11 +167,9 @@ class BrowserClient:
             # A random addition, so that not all clients return to a restarted server at once.
             wait = max(retry_after, pause) * (1 + random.random() / 4)
             if ends_at is not None and time.monotonic() + wait >= ends_at:
-                raise NoReply(
-                    f"{found} from {self._server} after {attempts:,} attempts",
-                    f"a reply within {deadline:g} s",
-                    "check that the server runs and listens at this address",
-                )
+                expected = f"a reply within {deadline:g} s"
+                fix = "check that the server runs and listens at this address"
+                raise NoReply(f"{found} from {self._server} after {attempts:,} attempts", expected, fix)
             self.n_retries += 1
             await self._sleep(wait)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
@@ -212,12 +210,8 @@ class ServerAddress:
         except ValueError:
             port = -1
         if parts.scheme not in ("http", "https") or not parts.hostname or port == -1 or not base_url.isascii():
-            raise BadSetting(
-                f"the address {show(base_url)}",
-                "an address such as http://127.0.0.1:8000",
-                "use the address that sfumato serve prints",
-                "bad-url",
-            )
+            found, expected = f"the address {show(base_url)}", "an address such as http://127.0.0.1:8000"
+            raise BadSetting(found, expected, "use the address that sfumato serve prints", "bad-url")
         is_secure = parts.scheme == "https"
         return cls(parts.hostname, port or (443 if is_secure else 80), parts.path.rstrip("/"), is_secure)
 
@@ -228,12 +222,8 @@ class ServerAddress:
     def request(self, method: str, path: str, media_type: str | None = None) -> bytes:
         """The head of a request without its length and its end; `path` comes from the server or from a token."""
         if not path.isascii() or not path.isprintable() or " " in path:
-            raise BadSetting(
-                f"the path {show(path)}",
-                "a path without spaces or control characters",
-                "use the links that sfumato printed",
-                "bad-url",
-            )
+            expected = "a path without spaces or control characters"
+            raise BadSetting(f"the path {show(path)}", expected, "use the links that sfumato printed", "bad-url")
         line = "" if media_type is None else f"Content-Type: {media_type}\r\n"
         return f"{method} {self.prefix}{path} HTTP/1.1\r\nHost: {self}\r\n{line}".encode()
 
@@ -249,9 +239,7 @@ class ServerAddress:
 def _refused(reply: Reply, path: str) -> Refused:
     """The error for an unexpected reply, with the server's own message if there is one."""
     body = reply.body if isinstance(reply.body, dict) else {}
-    return Refused(
-        f"{body.get('found', 'an unexpected reply')} (status {reply.status} at {path.rpartition('/')[2]})",
-        str(body.get("expected", "the reply of a study server")),
-        str(body.get("fix", "check the address and the link")),
-        str(body.get("code", "refused")),
-    )
+    found = f"{body.get('found', 'an unexpected reply')} (status {reply.status} at {path.rpartition('/')[2]})"
+    expected = str(body.get("expected", "the reply of a study server"))
+    fix = str(body.get("fix", "check the address and the link"))
+    return Refused(found, expected, fix, str(body.get("code", "refused")))

@@ -54,12 +54,9 @@ class Downloads:
         try:
             from sfumato.store.export import export
         except ImportError as error:
-            raise NotNow(
-                f"no {error.name} on this server",
-                "the packages for tables (pip install sfumato)",
-                "run sfumato export on another machine, with a copy of the store or its PostgreSQL database",
-                "only-serves",
-            ) from error
+            found = f"no {error.name} on this server"
+            fix = "run sfumato export on another machine, with a copy of the store or its PostgreSQL database"
+            raise NotNow(found, "the packages for tables (pip install sfumato)", fix, "only-serves") from error
         self._remove_old()
         folder = Path(tempfile.mkdtemp(prefix="sfumato-"))
         try:

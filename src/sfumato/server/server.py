@@ -112,12 +112,9 @@ def bind_socket(host: str, port: int) -> socket.socket:
         listener.listen(2048)
     except (OSError, OverflowError) as error:
         listener.close()
-        raise BadSetting(
-            f"that {host}:{port} cannot be used ({getattr(error, 'strerror', None) or error})",
-            "a free port of this machine",
-            "choose another with --port, or --port 0 for any free port",
-            "port-in-use",
-        ) from error
+        found = f"that {host}:{port} cannot be used ({getattr(error, 'strerror', None) or error})"
+        fix = "choose another with --port, or --port 0 for any free port"
+        raise BadSetting(found, "a free port of this machine", fix, "port-in-use") from error
     return listener
 
 

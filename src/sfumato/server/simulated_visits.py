@@ -106,12 +106,8 @@ def simulate(
     check_visit(pace=pace, dropouts=dropouts)
     not_negative("wait_seconds", wait_seconds)
     if tokens and len(tokens) < len(annotators):
-        raise BadSetting(
-            f"{len(tokens):,} links for {len(annotators):,} annotators",
-            "one link per annotator",
-            "make more links, or send fewer annotators",
-            "too-few-links",
-        )
+        found = f"{len(tokens):,} links for {len(annotators):,} annotators"
+        raise BadSetting(found, "one link per annotator", "make more links, or send fewer annotators", "too-few-links")
     summary = Summary(len(annotators))
     kinds = kinds_of(study)
     shared = _Shared(study, kinds, _relative_times(kinds), truth, stimulus_of, pace, wait_seconds, summary, progress)
@@ -249,12 +245,9 @@ class _Visit:
         shared, handle = self.shared, trial["trial"]
         stimulus = shared.stimulus_of(handle)
         if stimulus is None:
-            raise BadSetting(
-                f"the trial {show(handle)}, which is not in this store",
-                "the store of the server at this address",
-                "give the store that the server at this address writes to",
-                "wrong-store",
-            )
+            found = f"the trial {show(handle)}, which is not in this store"
+            expected = "the store of the server at this address"
+            raise BadSetting(found, expected, "give the store that the server at this address writes to", "wrong-store")
         self.attempts[handle] += 1
         response, opened = self._draw_answer(stimulus, trial)
         await self._spend_time(response.seconds)

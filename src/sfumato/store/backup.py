@@ -118,31 +118,19 @@ def _checked(copy: StoreLocation, named: Path) -> BackupResult:
     finally:
         engine.dispose()
     if result != "ok":
-        raise BadFile(
-            f"a damaged store ({result})", "an intact store", "use an earlier backup", code="damaged-store", where=named
-        )
+        raise BadFile(f"a damaged store ({result})", "an intact store", "use an earlier backup", "damaged-store", named)
     return BackupResult(copy.file.stat().st_size, tuple(verify(copy)) if is_latest(copy) else ())
 
 
 def _check_other(place: StoreLocation, output: Path) -> None:
     if place.file is None or place.file.resolve() != output.resolve():
         return
-    raise BadSetting(
-        "the store itself as the output",
-        "another file",
-        "choose another output, preferably on another disk",
-        code="output-is-input",
-        where=output,
-    )
+    fix = "choose another output, preferably on another disk"
+    raise BadSetting("the store itself as the output", "another file", fix, "output-is-input", output)
 
 
 def _check_free(place: StoreLocation) -> None:
     if (place.file is not None and place.file.stat().st_size == 0) or not is_store(place):
         return
-    raise BadSetting(
-        "an existing store",
-        "a location without a store: nothing is overwritten",
-        "choose another location, or move this store first",
-        code="store-exists",
-        where=str(place),
-    )
+    found, expected = "an existing store", "a location without a store: nothing is overwritten"
+    raise BadSetting(found, expected, "choose another location, or move this store first", "store-exists", str(place))

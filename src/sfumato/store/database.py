@@ -129,13 +129,9 @@ def only_server(place: StoreLocation) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise BadSetting(
-                f"another server running on this store (process {lock.read().strip() or 'unknown'})",
-                "one server per file",
-                "stop the other one first, or use PostgreSQL for several",
-                code="store-in-use",
-                where=place.file,
-            ) from None
+            found = f"another server running on this store (process {lock.read().strip() or 'unknown'})"
+            fix = "stop the other one first, or use PostgreSQL for several"
+            raise BadSetting(found, "one server per file", fix, "store-in-use", place.file) from None
         lock.seek(0)
         lock.truncate()
         lock.write(str(os.getpid()))
@@ -149,12 +145,8 @@ def check_durable(engine: sa.Engine) -> None:
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
             value = connection.exec_driver_sql(f"SHOW {setting}").scalar_one()
             if value == "off":
-                raise BadSetting(
-                    f"{setting} = off in PostgreSQL",
-                    "a database with durable commits",
-                    f"set {setting} = on in postgresql.conf and reload it",
-                    code="not-durable",
-                )
+                found, expected = f"{setting} = off in PostgreSQL", "a database with durable commits"
+                raise BadSetting(found, expected, f"set {setting} = on in postgresql.conf and reload it", "not-durable")
 
 
 def check_whole(engine: sa.Engine) -> None:
@@ -180,11 +172,9 @@ def check_whole(engine: sa.Engine) -> None:
     finally:
         raw.close()
     if is_busy:
-        raise StoreDown(
-            "other readers of the store, which must be rewritten after a disk failure",
-            "a moment without readers",
-            "try again in a moment; the request was not acknowledged, and no answer is lost",
-        )
+        found = "other readers of the store, which must be rewritten after a disk failure"
+        fix = "try again in a moment; the request was not acknowledged, and no answer is lost"
+        raise StoreDown(found, "a moment without readers", fix)
 
 
 def migrate(engine: sa.Engine, place: StoreLocation) -> None:
@@ -261,62 +251,35 @@ def _explained(engine: sa.Engine, place: StoreLocation) -> Iterator[None]:
 
 def _check_not_newer(version: str | None, place: StoreLocation) -> None:
     if version is not None and version > LATEST:
-        raise BadFile(
-            f"a store of version {version}",
-            f"at most version {LATEST}, the latest of this release",
-            "use the newer sfumato that created it; nothing was changed",
-            code="newer-store",
-            where=str(place),
-        )
+        found, fix = f"a store of version {version}", "use the newer sfumato that created it; nothing was changed"
+        raise BadFile(found, f"at most version {LATEST}, the latest of this release", fix, "newer-store", str(place))
 
 
 def _older(version: str, place: StoreLocation) -> BadFile:
-    return BadFile(
-        f"a store of version {version}",
-        f"version {LATEST}, the version of this release",
-        "serve the study once with this release, which migrates it (sfumato backup works before that, too)",
-        code="older-store",
-        where=str(place),
-    )
+    found = f"a store of version {version}"
+    fix = "serve the study once with this release, which migrates it (sfumato backup works before that, too)"
+    return BadFile(found, f"version {LATEST}, the version of this release", fix, "older-store", str(place))
 
 
 def _no_store(place: StoreLocation) -> BadFile:
-    return BadFile(
-        "no answers yet",
-        "the store of a study that was served",
-        "run sfumato serve, or name the store with --store",
-        code="no-store",
-        where=str(place),
-    )
+    fix = "run sfumato serve, or name the store with --store"
+    return BadFile("no answers yet", "the store of a study that was served", fix, "no-store", str(place))
 
 
 def _damaged(what: str) -> StoreDown:
-    return StoreDown(
-        f"a damaged store ({what})",
-        "an intact store",
-        "stop the server, check with sfumato verify, and restore a backup",
-        code="store-damaged",
-    )
+    fix = "stop the server, check with sfumato verify, and restore a backup"
+    return StoreDown(f"a damaged store ({what})", "an intact store", fix, "store-damaged")
 
 
 def _unwritable(file: Path, error: OSError) -> BadSetting:
-    return BadSetting(
-        f"a store that cannot be written ({error.strerror})",
-        "a file in a folder you can write to",
-        "name another place with --store",
-        code="bad-store",
-        where=file,
-    )
+    found, expected = f"a store that cannot be written ({error.strerror})", "a file in a folder you can write to"
+    return BadSetting(found, expected, "name another place with --store", "bad-store", file)
 
 
 def _unreadable(place: StoreLocation, error: Exception) -> BadFile:
-    return BadFile(
-        f"a store that cannot be opened ({type(error).__name__}: {str(error).splitlines()[0]})",
-        "an SQLite file or PostgreSQL database of sfumato",
-        "name another place with --store; nothing was changed",
-        code="bad-store",
-        where=str(place),
-    )
+    found = f"a store that cannot be opened ({type(error).__name__}: {str(error).splitlines()[0]})"
+    expected = "an SQLite file or PostgreSQL database of sfumato"
+    return BadFile(found, expected, "name another place with --store; nothing was changed", "bad-store", str(place))
 
 
 NO_ROOM = 13
@@ -354,19 +317,12 @@ def down_because(error: BaseException) -> StoreDown:
     if isinstance(error, StoreDown):
         return error
     if failure_of(error) is Failure.NO_ROOM:
-        return StoreDown(
-            "no disk space left for answers",
-            "disk space for more answers",
-            "free some space; the server then continues, and no acknowledged answer is lost",
-            code="storage-full",
-        )
+        fix = "free some space; the server then continues, and no acknowledged answer is lost"
+        return StoreDown("no disk space left for answers", "disk space for more answers", fix, "storage-full")
     return down(f"the store failed ({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})")
 
 
 def down(found: str) -> StoreDown:
     """The error for a store that cannot write at the moment."""
-    return StoreDown(
-        f"that {found}",
-        "a store that can write",
-        "try again in a moment; the request was not acknowledged, and no answer is lost",
-    )
+    fix = "try again in a moment; the request was not acknowledged, and no answer is lost"
+    return StoreDown(f"that {found}", "a store that can write", fix)

@@ -29,13 +29,9 @@ class StoreLocation:
                 return cls(sa.make_url(text).set(drivername="postgresql+psycopg"))
         elif "://" not in text and not Path(text).is_dir():
             return cls(sa.URL.create("sqlite", database=text), Path(text))
-        raise BadSetting(
-            f"the store {show(text)}",
-            "the path of a file, or postgresql://user@host:port/database",
-            "give a file for SQLite, or the URL of a PostgreSQL database",
-            code="bad-store",
-            where=ErrorLocation(text),
-        )
+        expected = "the path of a file, or postgresql://user@host:port/database"
+        fix = "give a file for SQLite, or the URL of a PostgreSQL database"
+        raise BadSetting(f"the store {show(text)}", expected, fix, "bad-store", ErrorLocation(text))
 
     @classmethod
     def of_study(cls, study: Study, store: str | Path | None = None) -> StoreLocation:

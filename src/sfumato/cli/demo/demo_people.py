@@ -131,13 +131,9 @@ def answer_studies(folders: Sequence[Path], n_people: int) -> None:
         for folder, process in zip(folders, processes, strict=True):
             printed, _ = process.communicate()
             if process.returncode:
-                raise BadSetting(
-                    f"a study that could not be answered ({_last_line(printed)})",
-                    "a study that can be served and answered",
-                    f"check it with: sfumato study check {folder}",
-                    "not-answered",
-                    folder,
-                )
+                found = f"a study that could not be answered ({_last_line(printed)})"
+                fix = f"check it with: sfumato study check {folder}"
+                raise BadSetting(found, "a study that can be served and answered", fix, "not-answered", folder)
             click.echo(printed.decode(), nl=False)
     finally:
         for process in processes:

@@ -146,22 +146,16 @@ def check_installed() -> None:
     """Raise if a package that a step needs is missing."""
     missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
-        raise MissingExtra(
-            f"no {', '.join(missing)}",
-            "all packages of the demo: server, training, charts, scikit-learn",
-            'pip install "sfumato[demo]"',
-        )
+        expected = "all packages of the demo: server, training, charts, scikit-learn"
+        raise MissingExtra(f"no {', '.join(missing)}", expected, 'pip install "sfumato[demo]"')
 
 
 def begin(folder: Path) -> Journal:
     """The journal of `folder`, which is created if needed. Raises if the folder contains other files."""
     if folder.exists() and (not folder.is_dir() or (any(folder.iterdir()) and not (folder / FILE_NAME).is_file())):
-        raise BadSetting(
-            f"{'a folder' if folder.is_dir() else 'a file'} that the demo did not create: {folder}",
-            "a new or empty folder, or one of an earlier demo",
-            "choose another with -o, or remove this one",
-            "not-a-demo",
-        )
+        found = f"{'a folder' if folder.is_dir() else 'a file'} that the demo did not create: {folder}"
+        expected = "a new or empty folder, or one of an earlier demo"
+        raise BadSetting(found, expected, "choose another with -o, or remove this one", "not-a-demo")
     # From here on the folder belongs to the demo, even if it is interrupted.
     for part in ("labels", "scores", "logs"):
         (folder / part).mkdir(parents=True, exist_ok=True)

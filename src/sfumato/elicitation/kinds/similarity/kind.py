@@ -60,12 +60,8 @@ class SimilarityKind:
         if any(item.columns.get("other") for item in items):
             return companions(items, ("other",))
         if len(items) < 2:
-            raise BadSetting(
-                f"{len(items)} items",
-                "at least 2, to compare",
-                "add items, or choose another kind",
-                code="too-few-items",
-            )
+            found = f"{len(items)} items"
+            raise BadSetting(found, "at least 2, to compare", "add items, or choose another kind", "too-few-items")
         rng = random.Random(study.name)
         ids = rng.sample([item.id for item in items], len(items))
         return [Stimulus(ids[one], (ids[other],)) for one, other in self._drawn(len(ids), rng)]
@@ -106,12 +102,9 @@ def companions(items: Sequence[Item], columns: tuple[str, ...]) -> list[Stimulus
             continue
         for column, other in zip(columns, others, strict=True):
             if other not in known or other == item.id or others.count(other) > 1:
-                raise BadSetting(
-                    f"{column} = {show(other)} for the item {show(item.id)}",
-                    "the id of another item of this study, different in each column",
-                    f"correct the column {column}, or add that item",
-                    code="bad-companion",
-                )
+                found = f"{column} = {show(other)} for the item {show(item.id)}"
+                expected = "the id of another item of this study, different in each column"
+                raise BadSetting(found, expected, f"correct the column {column}, or add that item", "bad-companion")
         stimuli.append(Stimulus(item.id, others))
     return stimuli
 

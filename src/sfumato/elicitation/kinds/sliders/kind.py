@@ -37,9 +37,8 @@ class SlidersKind:
     def __post_init__(self) -> None:
         check_whole_number("step", self.step, 1, 50)
         if 100 % self.step:
-            raise BadSetting(
-                f"step = {self.step}", "a divisor of 100, so that the scale ends at 100 %", "choose 1, 2, 5 or 10"
-            )
+            found = f"step = {self.step}"
+            raise BadSetting(found, "a divisor of 100, so that the scale ends at 100 %", "choose 1, 2, 5 or 10")
 
     @property
     def n_steps(self) -> int:

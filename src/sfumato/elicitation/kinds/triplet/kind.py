@@ -62,12 +62,8 @@ class TripletKind:
             return companions(items, ("a", "b"))
         n = len(items)
         if n < 3:
-            raise BadSetting(
-                f"{n} items",
-                "at least 3, one to compare with two others",
-                "add items, or choose another kind",
-                code="too-few-items",
-            )
+            expected = "at least 3, one to compare with two others"
+            raise BadSetting(f"{n} items", expected, "add items, or choose another kind", "too-few-items")
         rng = random.Random(study.name)
         ids = rng.sample([item.id for item in items], n)
         return [Stimulus(ids[x], (ids[a], ids[b])) for x, a, b in self._drawn(n, rng)]

@@ -53,20 +53,16 @@ class TypicalityKind:
     def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:
         without = [item.id for item in items if item.given is None]
         if without:
-            raise BadSetting(
-                f"no class for {len(without):,} of {len(items):,} items: {listing(without, 3)}",
-                "the class of every item, since typicality asks how typical an item is of it",
-                "put each image into a folder named as its class, or add a column class to the CSV",
-                code="items-without-class",
-            )
+            found = f"no class for {len(without):,} of {len(items):,} items: {listing(without, 3)}"
+            expected = "the class of every item, since typicality asks how typical an item is of it"
+            fix = "put each image into a folder named as its class, or add a column class to the CSV"
+            raise BadSetting(found, expected, fix, "items-without-class")
         for item in items:
             if item.given not in study.class_names:
-                raise BadSetting(
-                    f"the item {show(item.id)} of the class {show(item.given)}",
-                    f"one of the study's classes: {listing(study.class_names)}",
-                    "rename the folder or the entry of the column class, or add the class to the study",
-                    code="items-of-unknown-class",
-                )
+                found = f"the item {show(item.id)} of the class {show(item.given)}"
+                expected = f"one of the study's classes: {listing(study.class_names)}"
+                fix = "rename the folder or the entry of the column class, or add the class to the study"
+                raise BadSetting(found, expected, fix, "items-of-unknown-class")
         return [Stimulus(item.id, context={"class": item.given}) for item in items]
 
     def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TypicalityPayload:
