@@ -91,13 +91,12 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     entered(payloads, "PAYLOAD_KINDS = (", '    PayloadKind("agrees", 1, Agrees),')
     kinds = package / "elicitation" / "kinds"
     (kinds / "agrees").mkdir()
-    (kinds / "agrees" / "__init__.py").touch()
-    for name in ("kind.py", "form.html", "form.js", "form.css"):
-        (kinds / "agrees" / name).write_text(titled(f"elicitation/kinds/agrees/{name}"), encoding="utf-8")
+    for name in ("agrees.py", "agrees/form.html", "agrees/form.js", "agrees/form.css"):
+        (kinds / name).write_text(titled(f"elicitation/kinds/{name}"), encoding="utf-8")
     entered(
         kinds / "__init__.py",
         "from sfumato.elicitation.kind import Kind",
-        "from sfumato.elicitation.kinds.agrees.kind import Agrees",
+        "from sfumato.elicitation.kinds.agrees import Agrees",
     )
     entered(kinds / "__init__.py", "KINDS: tuple[Any, ...] = (", "    Agrees,")
     label = package / "labeling"

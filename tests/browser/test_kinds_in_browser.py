@@ -14,7 +14,7 @@ from study_server import StudyServer
 
 from browser import DRIVERS, Person, asked, by_keys, by_pointer, by_touch, rows
 from sfumato.elicitation.kinds import KINDS, kind_of
-from sfumato.elicitation.kinds.top_two.kind import TopTwoKind
+from sfumato.elicitation.kinds.top_two import TopTwoKind
 from sfumato.labeling import TopTwoClamp
 from sfumato.study import read_study
 from sfumato.study.stimulus import Stimulus

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from sfumato.elicitation.kind import nearest_on_scale, on_scale
-from sfumato.elicitation.kinds.plausible.kind import PlausibleKind
-from sfumato.elicitation.kinds.similarity.kind import SimilarityKind
-from sfumato.elicitation.kinds.sliders.kind import SlidersKind
-from sfumato.elicitation.kinds.triplet.kind import TripletKind, _numbered_pair
-from sfumato.elicitation.kinds.typicality.kind import TypicalityKind
+from sfumato.elicitation.kinds.plausible import PlausibleKind
+from sfumato.elicitation.kinds.similarity import SimilarityKind
+from sfumato.elicitation.kinds.sliders import SlidersKind
+from sfumato.elicitation.kinds.triplet import TripletKind, _numbered_pair
+from sfumato.elicitation.kinds.typicality import TypicalityKind
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, ItemSource, Study, StudyClass
 from sfumato.tables import payloads

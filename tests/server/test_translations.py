@@ -20,8 +20,8 @@ from site_client import AskedSite, asked_site
 from sqlalchemy.exc import OperationalError
 
 from sfumato.elicitation.kinds import KINDS
-from sfumato.elicitation.kinds.choice.kind import ChoiceKind
-from sfumato.elicitation.kinds.tokens.kind import TokensKind
+from sfumato.elicitation.kinds.choice import ChoiceKind
+from sfumato.elicitation.kinds.tokens import TokensKind
 from sfumato.recruitment.bonus_rules import BONUS_RULES
 from sfumato.server import translations
 from sfumato.server.translations import FOLDER, Translations, preferred_language, translations_for

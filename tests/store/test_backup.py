@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from postgres_cluster import Cluster
 from study_at_work import at_work
 
-from sfumato.cli import backup as backup_command
-from sfumato.cli import restore as restore_command
+from sfumato.cli.store import backup as backup_command
+from sfumato.cli.store import restore as restore_command
 from sfumato.store.backup import backup, restore
 from sfumato.store.database import reading_engine, writing_engine
 from sfumato.store.location import StoreLocation
@@ -130,14 +130,14 @@ def test_the_commands_say_what_they_did(tmp_path: Path) -> None:
     store, output, place = tmp_path / "a.sqlite", tmp_path / "backup.sqlite", tmp_path / "new.sqlite"
     with at_work(str(store)) as at:
         at.new().answer()
-    made = CliRunner().invoke(backup_command.command, [str(store), "-o", str(output)])
+    made = CliRunner().invoke(backup_command, [str(store), "-o", str(output)])
     assert (made.exit_code, "1 answers" in made.output) == (0, True), made.output
-    back = CliRunner().invoke(restore_command.command, [str(output), str(place)])
+    back = CliRunner().invoke(restore_command, [str(output), str(place)])
     assert (back.exit_code, "1 answers" in back.output) == (0, True), back.output
     connection = sqlite3.connect(store)
     connection.execute("DROP TRIGGER answers_no_update")
     connection.execute("UPDATE answers SET seconds = 99")
     connection.commit()
     connection.close()
-    tampered = CliRunner().invoke(backup_command.command, [str(store), "-o", str(output)])
+    tampered = CliRunner().invoke(backup_command, [str(store), "-o", str(output)])
     assert (tampered.exit_code, "differ from what was stored" in tampered.output) == (1, True), tampered.output

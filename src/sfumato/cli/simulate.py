@@ -96,7 +96,7 @@ def command(
 
 def _fitted(study: Study, truth: Truth, items: Sequence[Item]) -> SimulatedTopTwo | None:
     """A model of how CIFAR-10S annotators would answer, if the study asks the same question."""
-    from sfumato.elicitation.kinds.top_two.kind import TopTwoKind
+    from sfumato.elicitation.kinds.top_two import TopTwoKind
 
     # The model covers no other form.
     if any(question.kind != TopTwoKind.name for question in study.questions):

@@ -10,9 +10,11 @@ import click
 
 from sfumato.cli.options import PATH, output_option, server_packages
 from sfumato.cli.output import printable, say_written
+from sfumato.study.study_file import read_study
 
 if TYPE_CHECKING:
     from sfumato.store.backup import BackupResult
+    from sfumato.store.location import StoreLocation
 
 SHOWN = 50
 """How many faults are listed; the rest are counted."""
@@ -30,8 +32,7 @@ def backup(store: str, output: Path) -> None:
     """
     with server_packages():
         from sfumato.store.backup import backup as copy_store
-        from sfumato.store.location import StoreLocation, named_location
-    copied = copy_store(StoreLocation.of(named_location(store)), output)
+    copied = copy_store(_location(store), output)
     say_written(output, f"{copied.n_answers:,} answers, {copied.n_bytes / 1e6:,.1f} MB")
     _warn_of_faults(copied)
 
@@ -47,11 +48,20 @@ def restore(backup: Path, store: str) -> None:
     """
     with server_packages():
         from sfumato.store.backup import restore as restore_store
-        from sfumato.store.location import StoreLocation, named_location
-    place = StoreLocation.of(named_location(store))
+    place = _location(store)
     copied = restore_store(backup, place)
     click.echo(f"{printable(str(place))}: {copied.n_answers:,} answers")
     _warn_of_faults(copied)
+
+
+def _location(store: str) -> StoreLocation:
+    """The store itself, or the default store of a study given by its folder or file."""
+    from sfumato.store.location import StoreLocation
+
+    path = Path(store)
+    if "://" not in store and (path.is_dir() or path.suffix == ".toml"):
+        return StoreLocation.of_study(read_study(path))
+    return StoreLocation.of(store)
 
 
 def _warn_of_faults(copied: BackupResult) -> None:
@@ -71,10 +81,9 @@ def verify(store: str, head: str | None) -> None:
     detect a rebuilt store. Exit code 1 if something is wrong.
     """
     with server_packages():
-        from sfumato.store.location import StoreLocation, named_location
         from sfumato.store.verification import verify as verify_store
     is_right = True
-    for found in verify_store(StoreLocation.of(named_location(store))):
+    for found in verify_store(_location(store)):
         n_faults = len(found.faults)
         result = "all unchanged" if not n_faults else f"{n_faults:,} faults"
         click.echo(f"{printable(found.study)}: {found.n_answers:,} answers, {result}; head {found.head or 'none yet'}")

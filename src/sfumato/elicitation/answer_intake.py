@@ -159,4 +159,4 @@ def _again(receipt: AnswerReceipt, submitted: SubmittedAnswer) -> SubmitResult:
 
 def _not_as_asked(found: str, expected: str) -> InvalidAnswer:
     fix = "answer the question again; if this happens again, contact the researcher"
-    return InvalidAnswer(f"{found}", expected, fix, "not-as-asked")
+    return InvalidAnswer(found, expected, fix, "not-as-asked")

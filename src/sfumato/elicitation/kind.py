@@ -1,7 +1,8 @@
 """The protocol of question kinds, and helpers that several kinds use.
 
-A kind is one folder under `kinds/`: `kind.py` (this protocol), `form.html` and `form.js` (the page). It is listed once,
-in `KINDS` (`elicitation/kinds/__init__.py`). Kinds do not import NumPy or Arrow, so that the server does not load them.
+A kind is a module in `kinds/` (this protocol) and a folder of the same name with `form.html`, `form.js` and `form.css`
+(the page). It is listed once, in `KINDS` (`elicitation/kinds/__init__.py`). Kinds do not import NumPy or Arrow, so that
+the server does not load them.
 """
 
 from __future__ import annotations
@@ -17,9 +18,13 @@ from sfumato.study.stimulus import Item, Stimulus
 from sfumato.tables.errors import BadSetting, ErrorLocation, InvalidAnswer, show
 
 if TYPE_CHECKING:
-    import numpy as np
+    from numpy.random import Generator
 
     from sfumato.study.study import Framing, Study
+
+
+Belief = Sequence[float]
+"""An annotator's distribution over the classes."""
 
 
 @runtime_checkable
@@ -42,9 +47,7 @@ class Kind(Protocol):
     def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> Any:
         """The payload for what the browser sent; raises `InvalidAnswer` naming the field."""
 
-    def simulate(
-        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    def simulate(self, beliefs: Sequence[Belief], stimulus: Stimulus, study: Study, rng: Generator) -> dict[str, Any]:
         """What the browser of an annotator with these beliefs (one per shown item, over the classes) would send."""
 
 
@@ -93,12 +96,7 @@ def check_class(name: str, study: Study, field: str) -> None:
 def check_flag(kind: str, name: str, value: object) -> None:
     """Raise `BadSetting` unless the setting `name` is true or false."""
     if not isinstance(value, bool):
-        raise bad_setting(f"{name} = {value!r}", "true or false", f"set {name} to true or false for {kind}")
-
-
-def bad_setting(found: str, expected: str, fix: str) -> BadSetting:
-    """The error for a setting of a kind, or for items that lack what the kind needs."""
-    return BadSetting(found, expected, fix)
+        raise BadSetting(f"{name} = {value!r}", "true or false", f"set {name} to true or false for {kind}")
 
 
 def on_scale(value: float, n_steps: int) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.elicitation.assignment import ItemSelector, NextTrial, QuotaTable
 from sfumato.elicitation.deeper_form import NOT_ASKED, PRACTICE, UNSURE, WORTH, DeeperDraw
-from sfumato.elicitation.participant import Participant, Trial
+from sfumato.elicitation.participant import TRIAL_COLUMNS, Participant, Trial
 from sfumato.store.schema import ANSWERED, LAPSED, OPEN
 
 if TYPE_CHECKING:
@@ -110,10 +110,6 @@ class LeaseTable:
 
 LOOKAHEAD = 3
 """Trials leased to a participant at once: the current one and the next two, so that images load in time."""
-COLUMNS = (
-    "id", "annotator", "item", "number", "purpose", "handle", "state", "leased_at", "question", "probability", "audit",
-    "deeper", "deeper_probability",
-)  # fmt: skip
 
 
 class LeaseBook:
@@ -253,7 +249,7 @@ class LeaseBook:
         )
         participant.add(trial)
         state.leases.hold(trial)
-        row = {name: getattr(trial, name) for name in COLUMNS}
+        row = {name: getattr(trial, name) for name in TRIAL_COLUMNS}
         running.pending.new_trials.append(row | {"expires_at": self._expires_at()})
         return trial
 

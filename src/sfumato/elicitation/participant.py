@@ -39,6 +39,13 @@ class Trial:
     deeper_probability: float | None = None
 
 
+TRIAL_COLUMNS = (
+    "id", "annotator", "item", "number", "purpose", "handle", "state", "leased_at", "question", "probability", "audit",
+    "deeper", "deeper_probability",
+)  # fmt: skip
+"""The columns of a trial's row that are its attributes."""
+
+
 @dataclass(frozen=True, slots=True)
 class AnswerReceipt:
     """What happened to an answer sent under a key: stored as `answer`, or refused for the reason `code`."""

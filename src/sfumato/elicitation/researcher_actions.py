@@ -6,12 +6,14 @@ Requests to the writer like any other: `writer.ask(lambda running: extend(runnin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sfumato.elicitation.running_study import RunningStudy
 from sfumato.store import researcher_queries
 from sfumato.study.study import Assignment
 from sfumato.tables.errors import BadSetting, InvalidAnswer, NotNow, NotThere, show
+
+if TYPE_CHECKING:
+    from sfumato.elicitation.running_study import RunningStudy
 
 
 def log_event(running: RunningStudy, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.tables.errors import BadSetting, listing
-from sfumato.tables.settings import share
+from sfumato.tables.settings import above_0, share
 
 if TYPE_CHECKING:
     from sfumato.elicitation.kind import Kind
@@ -85,10 +85,10 @@ class SimulatedAnnotator:
     def __post_init__(self) -> None:
         share("skill", self.skill)
         share("attention", self.attention)
-        _positive("overconfidence", self.overconfidence)
-        _positive("median_seconds", self.median_seconds)
+        above_0("overconfidence", self.overconfidence)
+        above_0("median_seconds", self.median_seconds)
         for weight in self.bias:
-            _positive("bias", weight)
+            above_0("bias", weight)
 
     def belief(self, truth: Float[np.ndarray, "classes"], rng: np.random.Generator) -> Float[np.ndarray, "classes"]:
         """The belief about an item with this truth."""
@@ -130,7 +130,7 @@ class FittedAnnotator:
 
     def __post_init__(self) -> None:
         share("attention", self.attention)
-        _positive("median_seconds", self.median_seconds)
+        above_0("median_seconds", self.median_seconds)
 
     def answer(
         self, truths: Sequence[Float[np.ndarray, "classes"]], asked: PresentedQuestion, rng: np.random.Generator
@@ -263,8 +263,3 @@ def number_of(*texts: str) -> int:
 def _of_names(*names: str) -> float:
     """A hash of these names between 0 and 1."""
     return number_of(*names) / 2**64
-
-
-def _positive(name: str, value: float) -> None:
-    if not 0 < value < float("inf"):
-        raise BadSetting(f"{name} = {value}", "a number above 0", f"choose another {name}")

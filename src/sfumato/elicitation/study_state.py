@@ -18,7 +18,7 @@ from sfumato.elicitation.deeper_form import DeeperFormRule
 from sfumato.elicitation.kind import label_of
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.lease import LeaseTable
-from sfumato.elicitation.participant import AnswerReceipt, Participant, Trial
+from sfumato.elicitation.participant import TRIAL_COLUMNS, AnswerReceipt, Participant, Trial
 from sfumato.elicitation.trial_sequence import TrialSequence
 from sfumato.store import queries
 from sfumato.store.schema import Row
@@ -186,23 +186,8 @@ class StudyState:
     def _trial(self, row: Row, now: int, monotonic: float) -> Trial:
         # The rest of the lease by the system clock, and at most a whole lease: that clock may have jumped.
         left = min(max((row["expires_at"] - now) / 1000, 0.0), self._lease_seconds)
-        return Trial(
-            id=row["id"],
-            handle=row["handle"],
-            annotator=row["annotator"],
-            item=row["item"],
-            number=row["number"],
-            purpose=row["purpose"],
-            state=row["state"],
-            leased_at=row["leased_at"],
-            expires=monotonic + left,
-            answer=row.get("answer"),
-            question=row["question"],
-            probability=row["probability"],
-            audit=row["audit"],
-            deeper=row["deeper"],
-            deeper_probability=row["deeper_probability"],
-        )
+        columns = {name: row[name] for name in TRIAL_COLUMNS}
+        return Trial(expires=monotonic + left, answer=row.get("answer"), **columns)
 
 
 def _answer_events(connection: sa.Connection, study: Study, number: int) -> Iterator[AnswerEvent]:

@@ -32,20 +32,11 @@ class PendingWrites:
         self.trials.setdefault(number, {}).update(values)
 
     def __bool__(self) -> bool:
-        return bool(
-            self.new_annotators
-            or self.new_trials
-            or self.new_answers
-            or self.new_refused
-            or self.annotators
-            or self.trials
-        )
+        return any(vars(self).values())
 
     def clear(self) -> None:
-        for rows in (self.new_annotators, self.new_trials, self.new_answers, self.new_refused):
+        for rows in vars(self).values():
             rows.clear()
-        self.annotators.clear()
-        self.trials.clear()
 
 
 def flush(connection: sa.Connection, pending: PendingWrites) -> None:

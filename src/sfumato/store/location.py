@@ -9,7 +9,6 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from sfumato.study.study import Study
-from sfumato.study.study_file import read_study
 from sfumato.tables.errors import BadSetting, ErrorLocation, show
 
 
@@ -46,13 +45,3 @@ def default_location(study: Study) -> Path:
     """The default store of a study: `store/answers.sqlite` next to its file."""
     assert study.path is not None
     return study.path.parent / "store" / "answers.sqlite"
-
-
-def named_location(store: str) -> str | Path:
-    """The store itself, or the default store of a study given by its folder or file."""
-    path = Path(store)
-    if "://" in store or (path.is_file() and path.suffix != ".toml"):
-        return store
-    if path.is_dir() or path.suffix == ".toml":
-        return default_location(read_study(path))
-    return store

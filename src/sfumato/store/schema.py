@@ -28,8 +28,10 @@ OPEN, ANSWERED, LAPSED = 0, 1, 2
 """States of a trial: leased to its annotator, answered, or released because no answer came."""
 
 
-def _id() -> sa.Column[int]:
-    return sa.Column("id", Id, primary_key=True, autoincrement=False)
+def _table(name: str, *columns: Any) -> sa.Table:
+    """A table with an id and these columns."""
+    key = sa.Column("id", Id, primary_key=True, autoincrement=False)
+    return sa.Table(name, METADATA, key, *columns, sqlite_strict=True)
 
 
 def _of(table: str) -> sa.Column[int]:
@@ -46,10 +48,8 @@ def _texts(*names: str) -> list[sa.Column[str]]:
     return [sa.Column(name, sa.Text, nullable=False) for name in names]
 
 
-studies = sa.Table(
+studies = _table(
     "studies",
-    METADATA,
-    _id(),
     sa.Column("name", sa.Text, nullable=False, unique=True),
     *_texts("kind", "classes", "secret"),
     sa.Column("created_at", Id, nullable=False),
@@ -58,22 +58,16 @@ studies = sa.Table(
     sa.Column("head", sa.Text, nullable=False, server_default=""),
     sa.Column("n_answers", Id, nullable=False, server_default="0"),
     sa.Column("password", sa.Text),
-    sqlite_strict=True,
 )
-items = sa.Table(
+items = _table(
     "items",
-    METADATA,
-    _id(),
     _of("studies"),
     *_texts("item", "others", "told"),
     sa.Column("quota", Id, nullable=False),
     sa.UniqueConstraint("study", "item", "others", "told"),
-    sqlite_strict=True,
 )
-annotators = sa.Table(
+annotators = _table(
     "annotators",
-    METADATA,
-    _id(),
     _of("studies"),
     sa.Column("pseudonym", sa.Text, nullable=False),
     sa.Column("token_hash", sa.Text, nullable=False, unique=True),
@@ -86,12 +80,9 @@ annotators = sa.Table(
     sa.Column("language", sa.Text),
     *_integers("erased_at", "left_out_at", nullable=True),
     sa.UniqueConstraint("study", "pseudonym"),
-    sqlite_strict=True,
 )
-trials = sa.Table(
+trials = _table(
     "trials",
-    METADATA,
-    _id(),
     _of("annotators"),
     _of("items"),
     sa.Column("number", Id, nullable=False),
@@ -105,12 +96,9 @@ trials = sa.Table(
     sa.Column("deeper_probability", Seconds),
     sa.UniqueConstraint("annotator", "number"),
     sa.Index("ix_trials_item_state", "item", "state"),
-    sqlite_strict=True,
 )
-answers = sa.Table(
+answers = _table(
     "answers",
-    METADATA,
-    _id(),
     _of("studies"),
     _of("annotators"),
     _of("items"),
@@ -124,12 +112,9 @@ answers = sa.Table(
     sa.UniqueConstraint("annotator", "key"),
     sa.UniqueConstraint("item", "annotator", "purpose"),
     sa.Index("ix_answers_study", "study", "id"),
-    sqlite_strict=True,
 )
-refused = sa.Table(
+refused = _table(
     "refused",
-    METADATA,
-    _id(),
     _of("studies"),
     _of("annotators"),
     sa.Column("trial", Id, sa.ForeignKey("trials.id"), nullable=False),
@@ -137,27 +122,20 @@ refused = sa.Table(
     sa.Column("received_at", Id, nullable=False),
     *_texts("key", "digest"),
     sa.UniqueConstraint("annotator", "key"),
-    sqlite_strict=True,
 )
-platform_ids = sa.Table(
+platform_ids = _table(
     "platform_ids",
-    METADATA,
-    _id(),
     _of("studies"),
     sa.Column("annotator", Id, sa.ForeignKey("annotators.id"), nullable=False, unique=True),
     *_texts("platform", "person", "refs"),
     sa.Column("created_at", Id, nullable=False),
     sa.UniqueConstraint("study", "platform", "person"),
-    sqlite_strict=True,
 )
 """An annotator's id on the platform they came from: stored only here, and exported only on request."""
-events = sa.Table(
+events = _table(
     "happenings",
-    METADATA,
-    _id(),
     _of("studies"),
     sa.Column("at", Id, nullable=False),
     *_texts("who", "what", "about"),
-    sqlite_strict=True,
 )
 """The log of the study: pauses, quotas, logins, denials, exports, erasures. Append-only."""

@@ -1,19 +1,19 @@
-"""The kinds of question, one folder per kind; `KINDS` lists them all, and a new kind is added only there."""
+"""The kinds of question: each is a module, and a folder with its form. `KINDS` lists them all."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from sfumato.elicitation.kind import Kind
-from sfumato.elicitation.kinds.choice.kind import ChoiceKind
-from sfumato.elicitation.kinds.mixture.kind import MixtureKind
-from sfumato.elicitation.kinds.plausible.kind import PlausibleKind
-from sfumato.elicitation.kinds.similarity.kind import SimilarityKind
-from sfumato.elicitation.kinds.sliders.kind import SlidersKind
-from sfumato.elicitation.kinds.tokens.kind import TokensKind
-from sfumato.elicitation.kinds.top_two.kind import TopTwoKind
-from sfumato.elicitation.kinds.triplet.kind import TripletKind
-from sfumato.elicitation.kinds.typicality.kind import TypicalityKind
+from sfumato.elicitation.kinds.choice import ChoiceKind
+from sfumato.elicitation.kinds.mixture import MixtureKind
+from sfumato.elicitation.kinds.plausible import PlausibleKind
+from sfumato.elicitation.kinds.similarity import SimilarityKind
+from sfumato.elicitation.kinds.sliders import SlidersKind
+from sfumato.elicitation.kinds.tokens import TokensKind
+from sfumato.elicitation.kinds.top_two import TopTwoKind
+from sfumato.elicitation.kinds.triplet import TripletKind
+from sfumato.elicitation.kinds.typicality import TypicalityKind
 from sfumato.study.study import Question, Study
 from sfumato.tables.errors import unknown
 from sfumato.tables.strategies import strategy_from_name

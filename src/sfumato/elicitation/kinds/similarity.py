@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from sfumato.elicitation.kind import check_whole_number, converted, nearest_on_scale
+from sfumato.elicitation.kind import Belief, check_whole_number, converted, nearest_on_scale
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting, show
 
 if TYPE_CHECKING:
-    import numpy as np
+    from numpy.random import Generator
 
 HIGHEST = 6
 MOST_PAIRS = 2_000
@@ -70,9 +70,7 @@ class SimilarityKind:
         sent = converted(raw, SimilarityInput, self.name)
         return payloads.SimilarityPayload(other=stimulus.others[0], rating=sent.rating)
 
-    def simulate(
-        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    def simulate(self, beliefs: Sequence[Belief], stimulus: Stimulus, study: Study, rng: Generator) -> dict[str, Any]:
         similarity = 1 - total_variation(beliefs[0], beliefs[1])
         return {"rating": round(HIGHEST * nearest_on_scale(similarity + rng.normal(0, 0.08), HIGHEST))}
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato.elicitation.kind import check_whole_number, nearest_on_scale, on_scale, plain_stimuli, refused
-from sfumato.elicitation.kinds.plausible.kind import for_every_class
+from sfumato.elicitation.kind import Belief, check_whole_number, nearest_on_scale, on_scale, plain_stimuli, refused
+from sfumato.elicitation.kinds.plausible import for_every_class
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting, show
 
 if TYPE_CHECKING:
-    import numpy as np
+    from numpy.random import Generator
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,7 @@ class SlidersKind:
         answer = for_every_class(raw, study, self.name)
         return {name: self._share(value, name) for name, value in answer.items()}
 
-    def simulate(
-        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    def simulate(self, beliefs: Sequence[Belief], stimulus: Stimulus, study: Study, rng: Generator) -> dict[str, Any]:
         belief = [float(p) for p in beliefs[0]]
         most = max(belief)
         # Very improbable classes stay at 0; the others get some noise.

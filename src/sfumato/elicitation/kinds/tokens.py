@@ -6,13 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato.elicitation.kind import check_class, check_flag, check_whole_number, converted, plain_stimuli, refused
+from sfumato.elicitation.kind import (
+    Belief,
+    check_class,
+    check_flag,
+    check_whole_number,
+    converted,
+    plain_stimuli,
+    refused,
+)
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 
 if TYPE_CHECKING:
-    import numpy as np
+    from numpy.random import Generator
 
 
 @dataclass(frozen=True)
@@ -62,9 +70,7 @@ class TokensKind:
             raise refused(f"{placed:,} tokens placed", f"{self.tokens} tokens placed in all", "tokens")
         return answer
 
-    def simulate(
-        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    def simulate(self, beliefs: Sequence[Belief], stimulus: Stimulus, study: Study, rng: Generator) -> dict[str, Any]:
         """The tokens nearest to the belief (largest remainders; ties at random).
 
         "Others" is marked with a probability that grows with the belief in classes without a token.

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 
-from sfumato.elicitation.kind import check_whole_number, converted
-from sfumato.elicitation.kinds.similarity.kind import companions, total_variation
+from sfumato.elicitation.kind import Belief, check_whole_number, converted
+from sfumato.elicitation.kinds.similarity import companions, total_variation
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
-    import numpy as np
+    from numpy.random import Generator
 
 
 class TripletInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -73,9 +73,7 @@ class TripletKind:
         a, b = stimulus.others
         return payloads.TripletPayload(a=a, b=b, closer=sent.closer)
 
-    def simulate(
-        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    def simulate(self, beliefs: Sequence[Belief], stimulus: Stimulus, study: Study, rng: Generator) -> dict[str, Any]:
         x, a, b = beliefs
         # Near ties are random: a difference of 0.1 is noticed with probability 0.88.
         lead = (total_variation(x, b) - total_variation(x, a)) / 0.05

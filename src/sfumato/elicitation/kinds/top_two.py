@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato.elicitation.kind import check_class, converted, plain_stimuli, refused
+from sfumato.elicitation.kind import Belief, check_class, converted, plain_stimuli, refused
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 
 if TYPE_CHECKING:
-    import numpy as np
+    from numpy.random import Generator
 
 RULED_OUT_BELOW = 0.005
 """A simulated annotator marks a class as impossible below this belief."""
@@ -55,9 +55,7 @@ class TopTwoKind:
         _check_impossible(answer, study)
         return answer
 
-    def simulate(
-        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    def simulate(self, beliefs: Sequence[Belief], stimulus: Stimulus, study: Study, rng: Generator) -> dict[str, Any]:
         """The two most probable classes, in steps of five percent as people type them (ties at random)."""
         belief, names = beliefs[0], study.class_names
         ranked = sorted(range(len(belief)), key=lambda k: (-belief[k], rng.random()))

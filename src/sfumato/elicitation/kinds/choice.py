@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato.elicitation.kind import check_class, check_flag, converted, plain_stimuli
+from sfumato.elicitation.kind import Belief, check_class, check_flag, converted, plain_stimuli
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 
 if TYPE_CHECKING:
-    import numpy as np
+    from numpy.random import Generator
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,7 @@ class ChoiceKind:
         check_class(answer.chosen, study, "class")
         return answer
 
-    def simulate(
-        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    def simulate(self, beliefs: Sequence[Belief], stimulus: Stimulus, study: Study, rng: Generator) -> dict[str, Any]:
         """The most probable class; ties at random."""
         belief = beliefs[0]
         highest = max(belief)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from sfumato.elicitation.kind import check_whole_number, converted, nearest_on_scale, on_scale, refused
+from sfumato.elicitation.kind import Belief, check_whole_number, converted, nearest_on_scale, on_scale, refused
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting, listing, show
 
 if TYPE_CHECKING:
-    import numpy as np
+    from numpy.random import Generator
 
 
 class TypicalityInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,9 +71,7 @@ class TypicalityKind:
             raise refused(f"{sent.typicality:g}", f"one of {self.steps} steps from 0 to 1", "typicality")
         return payloads.TypicalityPayload(given=stimulus.context["class"], typicality=sent.typicality)
 
-    def simulate(
-        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    def simulate(self, beliefs: Sequence[Belief], stimulus: Stimulus, study: Study, rng: Generator) -> dict[str, Any]:
         belief = [float(p) for p in beliefs[0]]
         of_class = belief[study.class_names.index(stimulus.context["class"])] / max(belief)
         return {"typicality": nearest_on_scale(of_class + rng.normal(0, 0.07), self.steps - 1)}

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato.elicitation.kind import check_class, converted, plain_stimuli, refused
+from sfumato.elicitation.kind import Belief, check_class, converted, plain_stimuli, refused
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 from sfumato.tables.errors import listing, show
 
 if TYPE_CHECKING:
-    import numpy as np
+    from numpy.random import Generator
 
 # Relative to the most probable class: at least half as probable is "yes", a tenth is "unsure".
 YES, UNSURE = 0.5, 0.1
@@ -47,9 +47,7 @@ class PlausibleKind:
                 raise refused(show(mark), "yes, unsure or no", name)
         return answer
 
-    def simulate(
-        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    def simulate(self, beliefs: Sequence[Belief], stimulus: Stimulus, study: Study, rng: Generator) -> dict[str, Any]:
         belief = [float(p) for p in beliefs[0]]
         most = max(belief)
         answer = {}

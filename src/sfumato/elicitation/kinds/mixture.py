@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from sfumato.elicitation.kind import bad_setting, check_flag, check_whole_number, converted
+from sfumato.elicitation.kind import Belief, check_flag, check_whole_number, converted
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
+from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
-    import numpy as np
+    from numpy.random import Generator
 
 
 class MixtureInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,7 +55,7 @@ class MixtureKind:
         check_flag(self.name, "drag", self.drag)
         numbers = isinstance(self.shares, (list, tuple)) and all(type(s) in (int, float) for s in self.shares)
         if not numbers or not self.shares or not all(0 <= s <= 1 for s in self.shares):
-            raise bad_setting(f"shares = {self.shares!r}", "a list of shares from 0 to 1", "choose other shares")
+            raise BadSetting(f"shares = {self.shares!r}", "a list of shares from 0 to 1", "choose other shares")
         object.__setattr__(self, "shares", tuple(self.shares))
 
     def prompt(self, framing: Framing) -> str:
@@ -69,11 +70,9 @@ class MixtureKind:
         of_class = Counter(by_id.values())
         n_possible = (len(by_id) ** 2 - sum(n * n for n in of_class.values())) // 2
         if n_possible < self.pairs:
-            raise bad_setting(
-                f"items for {n_possible:,} pairs of different classes",
-                f"enough for pairs = {self.pairs:,}",
-                "add items of other classes, or set fewer pairs" if n_possible else "add items of another class",
-            )
+            found = f"items for {n_possible:,} pairs of different classes"
+            fix = "add items of other classes, or set fewer pairs" if n_possible else "add items of another class"
+            raise BadSetting(found, f"enough for pairs = {self.pairs:,}", fix)
         drawn = _drawn_pairs(by_id, self.pairs, n_possible, random.Random(study.name))
         return [
             Stimulus(f"{a}+{b}@{share}", context={"classes": [by_id[a], by_id[b]], "mix": float(share), "of": [a, b]})
@@ -85,9 +84,7 @@ class MixtureKind:
         first, second = stimulus.context["classes"]
         return payloads.MixturePayload(classes=(first, second), share=sent.share, confidence=sent.confidence)
 
-    def simulate(
-        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
-    ) -> dict[str, Any]:
+    def simulate(self, beliefs: Sequence[Belief], stimulus: Stimulus, study: Study, rng: Generator) -> dict[str, Any]:
         """The share of the first of the two classes, with their total belief as confidence; in tenths."""
         first, second = (beliefs[0][study.class_names.index(name)] for name in stimulus.context["classes"])
         both = first + second
@@ -103,21 +100,18 @@ def _premixed(item: Item, study: Study) -> Stimulus:
     unknown = [name for name in pair if name not in study.class_names]
     if unknown or pair[0] == pair[1]:
         found = f"item {item.id!r} with first {pair[0]!r} and second {pair[1]!r}"
-        raise bad_setting(found, "two different classes of the study", "correct the columns first and second")
+        raise BadSetting(found, "two different classes of the study", "correct the columns first and second")
     return Stimulus(item.id, context={"classes": pair})
 
 
 def _class_of(item: Item, study: Study) -> str:
     if item.picture is None and item.row is None:
-        raise bad_setting(
-            f"item {item.id!r} without an image", "images, which can be mixed", "ask another kind of question"
-        )
+        found = f"item {item.id!r} without an image"
+        raise BadSetting(found, "images, which can be mixed", "ask another kind of question")
     if item.given is None or item.given not in study.class_names:
-        raise bad_setting(
-            f"item {item.id!r} with the class {item.given!r}",
-            "a class of the study for every item, or the columns first and second",
-            "sort the images into one folder per class, or add a column class",
-        )
+        found = f"item {item.id!r} with the class {item.given!r}"
+        expected = "a class of the study for every item, or the columns first and second"
+        raise BadSetting(found, expected, "sort the images into one folder per class, or add a column class")
     return item.given
 
 
