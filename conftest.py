@@ -24,7 +24,6 @@ PLAN = (
     "informativeness.gnmds",
     "informativeness.label_types",
     "informativeness.latent_world",
-    "informativeness.rank_orders",
     "informativeness.simulation",
     "informativeness.triplets",
     "learning_curve",

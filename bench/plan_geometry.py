@@ -20,8 +20,8 @@ from sfumato.planning.informativeness.embedding import Embedder, SpectralUnfoldi
 from sfumato.planning.informativeness.gnmds import Gnmds, loss_and_gradient
 from sfumato.planning.informativeness.label_types import SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.planning.informativeness.simulation import Cells, SimulationGrid
+from sfumato.planning.informativeness.triplets import RankedLists
 
 GOAL = {30: 80, 90: 100, 180: 500}
 DIMENSIONS = (5, 25)

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 
 from sfumato.planning.exchange_estimates import MatchedAnswers
-from sfumato.planning.informativeness.rank_orders import RankedLists
-from sfumato.planning.informativeness.triplets import ChannelCapacity
+from sfumato.planning.informativeness.triplets import RankedLists, channel_capacity
 from sfumato.planning.label_quality import Similarities
-from sfumato.planning.pilot_evidence import kept_of, triplet_errors
+from sfumato.planning.pilot_evidence import triplet_errors
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import SfumatoError
@@ -75,9 +74,8 @@ def test_errors_against_labels_by_brute_force() -> None:
                     wrong += said != 0 and (1 - said * np.sign(right[a] - right[b])) / 2
         assert error.n_triplets == n
         assert np.isclose(error.flip_rate, wrong / n)
-        assert np.isclose(error.kept, ChannelCapacity().kept(wrong / n))
+        assert np.isclose(error.kept, channel_capacity(wrong / n))
     assert [error.kind for error in table.errors] == ["tokens", "choice"]
-    assert kept_of(half.rich[:, 1], table.errors[0]) == table.errors[0].kept * table.errors[0].n_triplets
 
 
 def test_errors_against_judgments_look_at_items_that_were_all_rated() -> None:

@@ -12,7 +12,6 @@ import pytest
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import GridCell, SimulationGrid
-from sfumato.planning.informativeness.triplets import hard_triplets, soft_triplets
 from sfumato_papers.finding import Statement
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData
@@ -40,18 +39,18 @@ def mined(labels: np.ndarray) -> int:
 def test_the_formulas_against_triplets_written_out(n: int, k: int) -> None:
     world = LatentWorld.sample(n, k, 3, rng=np.random.default_rng(n), less_than_one_shot=True)
     soft = world.soft_labels()
-    assert mined(soft) == soft_triplets(n, k)
+    assert mined(soft) == SoftLabelType().n_triplets(n, k)
     hard = HardLabels().labels(soft)
     assert mined(hard) == n * (k - 1) + n**2 - (hard.sum(axis=0) ** 2).sum()
     if n % k == 0:
-        assert mined(np.eye(k)[np.arange(n) % k]) == hard_triplets(n, k)
+        assert mined(np.eye(k)[np.arange(n) % k]) == HardLabels().n_triplets(n, k)
 
 
 def test_what_section_3_says_holds_but_for_uneven_classes(rerun: Rerun, monkeypatch: pytest.MonkeyPatch) -> None:
     before = verdicts(triplets.triplet_constraints(rerun))
     assert before.pop("Hard labels of the worlds simulated") == Verdict.NOT_REPRODUCED
     assert set(before.values()) == {Verdict.REPRODUCED}
-    monkeypatch.setattr(triplets, "soft_triplets", lambda n, k: soft_triplets(n, k) + 1)
+    monkeypatch.setattr(SoftLabelType, "n_triplets", lambda self, n, k: k * n * (k + n - 2) / 2 + 1)
     assert verdicts(triplets.triplet_constraints(rerun))["Soft labels"] == Verdict.NOT_REPRODUCED
 
 

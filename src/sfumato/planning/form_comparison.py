@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
 from sfumato.labeling.default_labeler import label_by_default
@@ -91,16 +89,28 @@ def compare_forms(
         )
     most = min(MOST, *(len(form.rows[item]) - 1 for form in forms for item in common))
     means = np.array([[form.probs[form.rows[item]].mean(axis=0) for item in common] for form in forms])
-    drawn = rng.integers(0, len(common), (resamples, len(common)))
+    # The first row is the items themselves, the others are resamples of them.
+    drawn = np.concatenate([np.arange(len(common))[None], rng.integers(0, len(common), (resamples, len(common)))])
     scores: list[FormScore] = []
     for n_answers in range(1, most + 1):
         found = [_item_figures(form, f, common, means, n_answers, rng) for f, form in enumerate(forms)]
         for m, measure in enumerate((TOTAL_VARIATION, KL)):
-            whole = [_Figures.of(each, m, np.arange(len(common))[None]) for each in found]
-            draws = [_Figures.of(each, m, drawn) for each in found]
-            for form, own, own_draws in zip(forms, whole, draws, strict=True):
-                scores.append(_score(form, measure, n_answers, len(common), own, own_draws, whole[0], draws[0], level))
+            figures = [each.over(drawn, m) for each in found]
+            for form, own in zip(forms, figures, strict=True):
+                more = own.per_second - figures[0].per_second
+                scores.append(
+                    FormScore(
+                        form.name, measure, n_answers, len(common), form.n_annotators, float(own.seconds[0]),
+                        *_interval(own.divergence, level), *_interval(own.per_second, level), *_interval(more, level),
+                    )
+                )  # fmt: skip
     return FormScores(tuple(scores))
+
+
+def _interval(values: Float[np.ndarray, "draws"], level: float) -> tuple[float, float, float]:
+    """The first value, and the interval of the resampled others."""
+    low, high = np.quantile(values[1:], [(1 - level) / 2, (1 + level) / 2])
+    return float(values[0]), float(low), float(high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,49 +125,54 @@ class _Form:
 
 
 def _forms(annotations: Annotations, arms: Mapping[str, str] | None) -> list[_Form]:
-    labels = annotations.take(_is(annotations, "label"))
-    people = labels.annotator.names.take(pa.array(labels.annotator.codes)).to_pylist()
-    kinds = labels.kind.names.take(pa.array(labels.kind.codes)).to_pylist()
-    form_of = kinds if arms is None else [arms.get(person, "") for person in people]
-    names = list(dict.fromkeys(form_of)) if arms is None else list(dict.fromkeys(arms.values()))
-    found = []
-    for name in names:
-        own = labels.take(np.array([each == name for each in form_of], bool))
-        if len(own):
-            found.append(_form(name, own))
-    return found
+    labels = annotations.for_purposes("label")
+    if arms is None:
+        form_of = labels.kind.text().to_pylist()
+    else:
+        form_of = [arms.get(person, "") for person in labels.annotator.text().to_pylist()]
+    names = dict.fromkeys(form_of if arms is None else arms.values())
+    tables = {name: labels.take(np.array([each == name for each in form_of], bool)) for name in names}
+    return [_form(name, own) for name, own in tables.items() if len(own)]
 
 
 def _form(name: str, own: Annotations) -> _Form:
     beliefs = label_by_default(own, own.classes)
     # The labeler omits answers without information; seconds are those of the remaining answers.
-    answered = zip(_texts(own.item), _texts(own.annotator), strict=True)
-    key = dict(zip(answered, own.seconds.tolist(), strict=True))
+    answered = zip(own.item.text().to_pylist(), own.annotator.text().to_pylist(), strict=True)
+    seconds_of = dict(zip(answered, own.seconds.tolist(), strict=True))
     n_classes = len(own.classes) or beliefs.probs.shape[1]
     # "None of these" is not a class: the rest of an answer counts; an answer without a rest does not.
     mass = beliefs.probs[:, :n_classes].sum(axis=1)
     beliefs, mass = beliefs.take(mass > 0), mass[mass > 0]
-    items, people = _texts(beliefs.item), _texts(beliefs.annotator)
-    seconds = np.array([key[pair] for pair in zip(items, people, strict=True)])
+    items, people = beliefs.item.text().to_pylist(), beliefs.annotator.text().to_pylist()
     rows: dict[str, list[int]] = {}
     for row, item in enumerate(items):
         rows.setdefault(item, []).append(row)
     return _Form(
         name,
         np.asarray(beliefs.probs[:, :n_classes] / mass[:, None], np.float64),
-        seconds,
+        np.array([seconds_of[pair] for pair in zip(items, people, strict=True)]),
         {item: np.array(each, np.int64) for item, each in rows.items()},
         len(set(people)),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _ItemFigures:
-    """Per item: the divergence of a uniform label and of the answers, by measure, and their seconds."""
+class _Figures:
+    """Per item, or per draw of items: the divergence, its reduction from that of a uniform label, and the seconds."""
 
-    nothing: Float[np.ndarray, "measures items"]
     divergence: Float[np.ndarray, "measures items"]
+    nothing: Float[np.ndarray, "measures items"]
     seconds: Float[np.ndarray, "items"]
+
+    @property
+    def per_second(self) -> Float[np.ndarray, "items"]:
+        return np.asarray((self.nothing - self.divergence) / self.seconds)
+
+    def over(self, drawn: Int[np.ndarray, "draws items"], measure: int) -> _Figures:
+        """The means over drawn items, by one measure."""
+        divergence, nothing = (each[measure][drawn].mean(axis=1) for each in (self.divergence, self.nothing))
+        return _Figures(divergence, nothing, np.nanmean(self.seconds[drawn], axis=1))
 
 
 def _item_figures(
@@ -167,8 +182,8 @@ def _item_figures(
     means: Float[np.ndarray, "forms items classes"],
     n_answers: int,
     rng: np.random.Generator,
-) -> _ItemFigures:
-    nothing, divergence = np.zeros((2, len(common))), np.zeros((2, len(common)))
+) -> _Figures:
+    divergence, nothing = np.zeros((2, 2, len(common)))
     seconds = np.zeros(len(common))
     others = [f for f in range(len(means)) if f != place]
     for i, item in enumerate(common):
@@ -183,7 +198,7 @@ def _item_figures(
             nothing[m, i] = measured(pooled, even).mean()
             divergence[m, i] = measured(pooled, inside).mean()
         seconds[i] = n_answers * np.nanmean(form.seconds[rows]) if np.isfinite(form.seconds[rows]).any() else np.nan
-    return _ItemFigures(nothing, divergence, seconds)
+    return _Figures(divergence, nothing, seconds)
 
 
 def _groups(n: int, size: int, rng: np.random.Generator) -> Int[np.ndarray, "groups size"]:
@@ -191,44 +206,6 @@ def _groups(n: int, size: int, rng: np.random.Generator) -> Int[np.ndarray, "gro
     if size == 1:
         return np.arange(n)[:, None]
     return np.array([rng.choice(n, size, replace=False) for _ in range(SUBSETS)])
-
-
-@dataclass(frozen=True, eq=False)
-class _Figures:
-    """Means over drawn items: divergence, seconds, and the reduction per second."""
-
-    divergence: Float[np.ndarray, "draws"]
-    seconds: Float[np.ndarray, "draws"]
-    per_second: Float[np.ndarray, "draws"]
-
-    @classmethod
-    def of(cls, found: _ItemFigures, measure: int, drawn: Int[np.ndarray, "draws items"]) -> _Figures:
-        divergence = found.divergence[measure][drawn].mean(axis=1)
-        seconds = np.nanmean(found.seconds[drawn], axis=1)
-        return cls(divergence, seconds, (found.nothing[measure][drawn].mean(axis=1) - divergence) / seconds)
-
-
-def _score(
-    form: _Form,
-    measure: str,
-    n_answers: int,
-    n_items: int,
-    own: _Figures,
-    draws: _Figures,
-    first: _Figures,
-    first_draws: _Figures,
-    level: float,
-) -> FormScore:
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    low, high = np.quantile(draws.divergence, tails)
-    rate_low, rate_high = np.quantile(draws.per_second, tails)
-    more_low, more_high = np.quantile(draws.per_second - first_draws.per_second, tails)
-    return FormScore(
-        form.name, measure, n_answers, n_items, form.n_annotators, float(own.seconds[0]),
-        float(own.divergence[0]), float(low), float(high),
-        float(own.per_second[0]), float(rate_low), float(rate_high),
-        float(own.per_second[0] - first.per_second[0]), float(more_low), float(more_high),
-    )  # fmt: skip
 
 
 def _total_variation(
@@ -243,13 +220,3 @@ def _kl(
     label = (1 - FLOOR) * label + FLOOR / label.shape[1]
     at = np.where(pooled > 0, pooled, 1)
     return np.asarray((pooled * np.log(at / label)).sum(axis=1))
-
-
-def _is(annotations: Annotations, purpose: str) -> np.ndarray:
-    names = annotations.purpose.names.to_pylist()
-    return np.asarray(np.array([name == purpose for name in names], bool)[annotations.purpose.codes])
-
-
-def _texts(column: object) -> list[str]:
-    names, codes = column.names, column.codes  # type: ignore[attr-defined]
-    return pc.take(names, pa.array(codes)).to_pylist()  # type: ignore[no-any-return]

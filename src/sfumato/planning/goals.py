@@ -3,10 +3,9 @@ serve one goal well and another one badly."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from enum import StrEnum
 from math import exp, log
-from typing import ClassVar, Protocol, final, runtime_checkable
 
 from sfumato.tables.errors import unknown
 from sfumato.tables.settings import above_0, not_negative
@@ -39,80 +38,44 @@ def goal_named(name: str) -> Goal:
     return Goal(name)
 
 
+Utility = Callable[[float], float]
+"""The value of a recovery `rho`; only differences matter."""
 NEAR = 1e-3
 
 
-@runtime_checkable
-class Utility(Protocol):
-    """`of(rho)` for a recovery `rho`; only differences matter."""
-
-    name: ClassVar[str]
-
-    def of(self, rho: float) -> float: ...
-
-
-@final
-@dataclass(frozen=True)
-class LinearUtility:
+def linear_utility(rho: float) -> float:
     """`rho`: every gain is worth the same. The default."""
-
-    name: ClassVar[str] = "linear"
-
-    def of(self, rho: float) -> float:
-        return rho
+    return rho
 
 
-@final
-@dataclass(frozen=True)
-class SigmoidUtility:
+def sigmoid_utility(rho: float, steepness: float = 1.0, middle: float = 0.0) -> float:
     """`1 / (1 + exp(-steepness (rho - middle)))`: the value is in passing the middle.
 
     Sucholutsky et al. (2023) use steepness 1 and middle 0, which is nearly linear; prefer a steep one around the value
     that your application needs.
     """
-
-    steepness: float = 1.0
-    middle: float = 0.0
-
-    name: ClassVar[str] = "sigmoid"
-
-    def __post_init__(self) -> None:
-        above_0("steepness", self.steepness)
-
-    def of(self, rho: float) -> float:
-        return 1 / (1 + exp(-self.steepness * (rho - self.middle)))
+    return 1 / (1 + exp(-above_0("steepness", steepness) * (rho - middle)))
 
 
-@final
-@dataclass(frozen=True)
-class LogitUtility:
+def logit_utility(rho: float) -> float:
     """`log(rho / (1 - rho))`: the last gains are worth most. Recovery is limited to 0.001 to 0.999."""
-
-    name: ClassVar[str] = "logit"
-
-    def of(self, rho: float) -> float:
-        kept = min(max(rho, NEAR), 1 - NEAR)
-        return log(kept / (1 - kept))
+    kept = min(max(rho, NEAR), 1 - NEAR)
+    return log(kept / (1 - kept))
 
 
-UTILITIES: tuple[type[LinearUtility] | type[SigmoidUtility] | type[LogitUtility], ...] = (
-    LinearUtility,
-    SigmoidUtility,
-    LogitUtility,
-)
+UTILITIES: dict[str, Utility] = {"linear": linear_utility, "sigmoid": sigmoid_utility, "logit": logit_utility}
 
 
 def utility_named(name: str) -> Utility:
-    for utility in UTILITIES:
-        if utility.name == name:
-            return utility()
-    raise unknown("utility", name, [utility.name for utility in UTILITIES])
+    if name not in UTILITIES:
+        raise unknown("utility", name, list(UTILITIES))
+    return UTILITIES[name]
 
 
-def subjective_loss(rho: float, cost: float, *, utility: Utility | None = None, beta: float) -> float:
+def subjective_loss(rho: float, cost: float, *, utility: Utility = linear_utility, beta: float) -> float:
     """`L = beta c - u(rho)`, to be minimized (Sucholutsky et al. 2023); `beta` is the weight of the cost.
 
     The cost is in hard labels for the same items: 1 for a hard label. The paper assumes that a soft label costs as many
     hard labels as there are classes; measured times differ.
     """
-    return not_negative("beta", beta) * not_negative("cost", cost) - (utility or LinearUtility()).of(rho)
+    return not_negative("beta", beta) * not_negative("cost", cost) - utility(rho)

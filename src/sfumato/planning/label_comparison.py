@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.planning.costs import CostModel
 from sfumato.planning.exchange_rates import ExchangeRates, rate_for
-from sfumato.planning.goals import Goal, Utility, subjective_loss
+from sfumato.planning.goals import Goal, Utility, linear_utility, subjective_loss
 from sfumato.planning.informativeness.label_types import LabelSet
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.question_signals import (
@@ -102,7 +102,7 @@ def compare(
     measured: Mapping[str, ExchangeRates] | None = None,
     errors: Mapping[str, TripletError] | None = None,
     budget: float | None = None,
-    utility: Utility | None = None,
+    utility: Utility = linear_utility,
     beta: float = BETA,
     noise: float = NOISE,
     rng: np.random.Generator,

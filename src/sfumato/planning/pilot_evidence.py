@@ -16,8 +16,7 @@ from sfumato.labeling.default_labeler import DEFAULT_LABELERS, kinds_in, label_b
 from sfumato.planning.costs import DEFAULT_TIMES, LEARNED_AFTER, KindTime
 from sfumato.planning.exchange_estimates import MatchedAnswers, exchange_rates
 from sfumato.planning.exchange_rates import ExchangeRates
-from sfumato.planning.informativeness.rank_orders import RankedLists
-from sfumato.planning.informativeness.triplets import ChannelCapacity, NoiseModel, flip_rate, information_ratio
+from sfumato.planning.informativeness.triplets import RankedLists, channel_capacity, flip_rate, information_ratio
 from sfumato.planning.label_quality import Similarities
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
@@ -33,7 +32,7 @@ MOST_LABELED, MOST_RATED = 100, 40
 @dataclass(frozen=True)
 class TripletError:
     """The triplets in one answer per item: `n_triplets`, of which the share `flip_rate` is false; `kept` is the
-    information that remains of each under the noise model, and `information_ratio` the share of all questions answered,
+    information that remains of each (`channel_capacity`), and `information_ratio` the share of all questions answered,
     correct or not."""
 
     kind: str
@@ -58,7 +57,6 @@ def triplet_errors(
     *,
     kind: str,
     similarities: Similarities | None = None,
-    noise: NoiseModel | None = None,
     rng: np.random.Generator,
 ) -> TripletErrors:
     """How often one answer per item is wrong, of a rich kind and of votes: compared with similarity judgments, or with
@@ -82,12 +80,11 @@ def triplet_errors(
             name: RankedLists.of_similarities(labels[places] @ labels[places].T) for name, labels in answers.items()
         }
         against = "similarity judgments"
-    model = noise or ChannelCapacity()
     errors = []
     for name, orders in judged.items():
         wrong = flip_rate(judged=orders, true=true)
         ratio = information_ratio(orders.n_triplets, orders.n_objects)
-        kept = model.kept(wrong) if orders.n_triplets else 0.0
+        kept = channel_capacity(wrong) if orders.n_triplets else 0.0
         errors.append(TripletError(name, against, len(places), orders.n_triplets, ratio, wrong, kept))
     return TripletErrors(tuple(errors))
 
@@ -103,11 +100,6 @@ def _all_rated(known: Bool[np.ndarray, "items items"]) -> np.ndarray:
     while len(left) > 3 and gaps[np.ix_(left, left)].any():
         left = np.delete(left, int(gaps[np.ix_(left, left)].sum(axis=1).argmax()))
     return left
-
-
-def kept_of(labels: Float[np.ndarray, "points classes"], error: TripletError) -> float:
-    """The noise-free triplets in a study's own labels, if they have the same error rate as the pilot's."""
-    return RankedLists.of_labels(labels).n_triplets * error.kept
 
 
 Votes = Beliefs | Annotations | SoftLabels

@@ -13,12 +13,10 @@ from sfumato.planning.informativeness.embedding import (
     label_rho,
     principal_components,
     recovery,
-    sparsity_curve,
 )
-from sfumato.planning.informativeness.label_types import SoftLabelType
+from sfumato.planning.informativeness.label_types import SoftLabelType, SparseLabels, TopClassLabels
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.rank_orders import RankedLists
-from sfumato.planning.informativeness.triplets import ChannelCapacity, TrueTriplets, flip_rate, noisy_triplets
+from sfumato.planning.informativeness.triplets import RankedLists, channel_capacity, flip_rate, true_triplets
 from sfumato.tables.errors import BadSetting
 
 
@@ -40,43 +38,35 @@ def test_the_fewest_components_that_reach_it(world: LatentWorld) -> None:
         curve.append(recovery(found=kept @ kept.T, true=world.cosines()))
         assert component_rho(world, q) == pytest.approx(curve[-1])
     for rho in (0.0, 0.3, 0.6, 0.8, 0.9):
-        found = effective_dimensionality(world, rho)
-        assert found.reached
-        assert found.n_components == next(q for q, reached in enumerate(curve, 1) if reached >= rho)
-        assert found.rho == pytest.approx(curve[found.n_components - 1])
-    beyond = effective_dimensionality(world, 1.01)
-    assert (beyond.n_components, beyond.reached) == (6, False)
+        assert effective_dimensionality(world, rho) == next(q for q, reached in enumerate(curve, 1) if reached >= rho)
+    assert effective_dimensionality(world, 1.01) == 6  # all of them, although they do not reach it
 
 
-def test_a_curve_ends_where_soft_labels_are(world: LatentWorld) -> None:
-    curve = sparsity_curve(world, rng=np.random.default_rng(0))
-    soft = label_rho(world, SoftLabelType(), rng=np.random.default_rng(0))
-    assert curve.kept == tuple(range(1, 9))
-    assert curve.sparse[-1] == pytest.approx(soft) == curve.top_class[-1]
-    assert curve.sparse[0] < soft
-    assert curve.top_class[0] < soft
-    assert curve.components[5] == pytest.approx(component_rho(world, 6))
+def test_labels_of_all_classes_recover_what_soft_labels_do(world: LatentWorld) -> None:
+    rng = np.random.default_rng(0)
+    soft = label_rho(world, SoftLabelType(), rng=rng)
+    for kind in (SparseLabels, TopClassLabels):
+        assert label_rho(world, kind(8), rng=rng) == pytest.approx(soft)
+        assert label_rho(world, kind(1), rng=rng) < soft
 
 
-def test_noise_lowers_the_curve_and_is_the_same_along_it(world: LatentWorld) -> None:
-    noisy = sparsity_curve(
-        world, kept=(4, 8), noise=3.0, noise_rng=lambda: np.random.default_rng(5), rng=np.random.default_rng(0)
-    )
-    clean = sparsity_curve(world, kept=(4, 8), rng=np.random.default_rng(0))
-    assert (noisy.sparse < clean.sparse).all()
-    assert noisy.sparse[-1] == noisy.top_class[-1]
+def test_noise_lowers_what_is_recovered(world: LatentWorld) -> None:
+    def noisy(kind: SparseLabels | TopClassLabels) -> float:
+        return label_rho(world, kind, noise=3.0, noise_rng=np.random.default_rng(5), rng=np.random.default_rng(0))
+
+    for kept in (4, 8):
+        assert noisy(SparseLabels(kept)) < label_rho(world, SparseLabels(kept), rng=np.random.default_rng(0))
+    assert noisy(SparseLabels(8)) == noisy(TopClassLabels(8))
 
 
 def test_what_noise_leaves() -> None:
-    capacity, published = ChannelCapacity(), TrueTriplets()
-    assert [capacity.kept(e) for e in (0.0, 0.5, 1.0)] == [1.0, 0.0, 1.0]
-    assert capacity.kept(0.1) == pytest.approx(1 + 0.1 * log2(0.1) + 0.9 * log2(0.9))
-    assert [published.kept(e) for e in (0.0, 0.5, 1.0)] == [1.0, 0.5, 0.0]
-    assert noisy_triplets(1000, 0.25) == pytest.approx(1000 * capacity.kept(0.25))
-    assert noisy_triplets(1000, 0.25, published) == 750
-    for model in (capacity, published):
+    assert [channel_capacity(e) for e in (0.0, 0.5, 1.0)] == [1.0, 0.0, 1.0]
+    assert channel_capacity(0.1) == pytest.approx(1 + 0.1 * log2(0.1) + 0.9 * log2(0.9))
+    assert [true_triplets(e) for e in (0.0, 0.5, 1.0)] == [1.0, 0.5, 0.0]
+    assert true_triplets(0.25) == 0.75
+    for model in (channel_capacity, true_triplets):
         with pytest.raises(BadSetting, match="flip_rate"):
-            model.kept(1.5)
+            model(1.5)
 
 
 def test_flip_rate_by_hand() -> None:

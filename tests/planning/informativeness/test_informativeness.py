@@ -10,19 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
-from sfumato.planning.informativeness.rank_orders import RankedLists
-from sfumato.planning.informativeness.triplets import (
-    hard_triplets,
-    information_ratio,
-    informativeness_of,
-    judged_triplets,
-    possible_triplets,
-    similarity_triplets,
-    soft_triplets,
-    sparse_triplets,
-    top_class_triplets,
+from sfumato.planning.informativeness.label_types import (
+    HardLabels,
+    SimilarityLabels,
+    SoftLabelType,
+    SparseLabels,
+    TopClassLabels,
+    TripletLabels,
 )
+from sfumato.planning.informativeness.triplets import RankedLists, information_ratio, possible_triplets
 from sfumato.tables.errors import BadSetting, BadTable
 
 NAN = float("nan")
@@ -54,7 +50,9 @@ def test_counts_equal_mining_with_ties_and_missing_entries(labels: np.ndarray) -
     assert as_set(orders) == mined(labels)
     assert orders.n_triplets == len(mined(labels))
     if labels.size > 2:
-        assert informativeness_of(labels).ratio == len(mined(labels)) / possible_triplets(sum(labels.shape))
+        assert information_ratio(orders.n_triplets, orders.n_objects) == len(mined(labels)) / possible_triplets(
+            sum(labels.shape)
+        )
 
 
 @pytest.mark.parametrize(("n", "k"), [(12, 3), (12, 4), (6, 6)])
@@ -62,31 +60,31 @@ def test_formulas_equal_mining_where_classes_are_equally_large(n: int, k: int) -
     rng = np.random.default_rng(0)
     soft = rng.dirichlet(np.ones(k), n)
     hard = np.eye(k)[np.arange(n) % k]
-    assert len(mined(hard)) == pytest.approx(hard_triplets(n, k))
-    assert len(mined(soft)) == soft_triplets(n, k)
-    assert len(mined(TopClassLabels(2).labels(soft))) == top_class_triplets(n, k, 2)
+    assert len(mined(hard)) == pytest.approx(HardLabels().n_triplets(n, k))
+    assert len(mined(soft)) == SoftLabelType().n_triplets(n, k)
+    assert len(mined(TopClassLabels(2).labels(soft))) == TopClassLabels(2).n_triplets(n, k)
     # Every class is among the two of equally many items.
     shares = np.zeros((n, k))
     for i in range(n):
         shares[i, i % k], shares[i, (i + 1) % k] = 0.6 + i / 100, 0.4 - i / 100
-    assert len(mined(shares)) == pytest.approx(sparse_triplets(n, k, 2))
+    assert len(mined(shares)) == pytest.approx(SparseLabels(2).n_triplets(n, k))
 
 
 def test_hard_labels_of_unequal_classes() -> None:
     sizes = np.array([5, 2, 1])
     labels = np.eye(3)[np.repeat([0, 1, 2], sizes)]
     # n (k - 1) + n^2 - sum n_c^2 = 8 x 2 + 64 - 30
-    assert informativeness_of(labels).n_triplets == 50 == len(mined(labels))
+    assert RankedLists.of_labels(labels).n_triplets == 50 == len(mined(labels))
 
 
 def test_ratios_by_hand() -> None:
     n, k = 20, 5
-    assert information_ratio(soft_triplets(n, k), n + k) == pytest.approx(n * k / ((n + k) * (n + k - 1)))
+    assert information_ratio(SoftLabelType().n_triplets(n, k), n + k) == pytest.approx(n * k / ((n + k) * (n + k - 1)))
     hard = 2 * n * (k - 1) / (k * (n + k - 1) * (n + k - 2))
-    assert information_ratio(hard_triplets(n, k), n + k) == pytest.approx(hard)
-    assert information_ratio(soft_triplets(1000, 1000), 2000) == pytest.approx(0.25, abs=1e-3)
-    assert sparse_triplets(n, k, k) == soft_triplets(n, k) == top_class_triplets(n, k, k)
-    assert sparse_triplets(n, k, 1) == pytest.approx(hard_triplets(n, k) + k * 4 * 3 / 2)
+    assert information_ratio(HardLabels().n_triplets(n, k), n + k) == pytest.approx(hard)
+    assert information_ratio(SoftLabelType().n_triplets(1000, 1000), 2000) == pytest.approx(0.25, abs=1e-3)
+    assert SparseLabels(k).n_triplets(n, k) == SoftLabelType().n_triplets(n, k) == TopClassLabels(k).n_triplets(n, k)
+    assert SparseLabels(1).n_triplets(n, k) == pytest.approx(HardLabels().n_triplets(n, k) + k * 4 * 3 / 2)
 
 
 def test_dropped_classes_are_missing_and_not_zero() -> None:
@@ -94,8 +92,8 @@ def test_dropped_classes_are_missing_and_not_zero() -> None:
     dropped = TopClassLabels(3).labels(soft)
     assert np.isnan(dropped).all(axis=0).sum() == 2
     # 8 x 3 pairs of classes and 3 x 28 pairs of items; zeros would have added 8 x 3 x 2.
-    assert informativeness_of(dropped).n_triplets == 24 + 84
-    assert informativeness_of(np.nan_to_num(dropped)).n_triplets == 24 + 84 + 48
+    assert RankedLists.of_labels(dropped).n_triplets == 24 + 84
+    assert RankedLists.of_labels(np.nan_to_num(dropped)).n_triplets == 24 + 84 + 48
 
 
 def test_similarities_and_triplets() -> None:
@@ -105,13 +103,13 @@ def test_similarities_and_triplets() -> None:
     orders = RankedLists.of_similarities(similarity)
     expected = {(i, a, b) for i, a, b in permutations(range(7), 3) if similarity[i, a] > similarity[i, b]}
     assert as_set(orders) == expected
-    assert orders.n_triplets == similarity_triplets(7) == 3 * len(list(combinations(range(7), 3)))
+    assert orders.n_triplets == SimilarityLabels().n_triplets(7, 2) == 3 * len(list(combinations(range(7), 3)))
     similarity[0, 1:4] = NAN
     assert as_set(RankedLists.of_similarities(similarity)) == {
         t for t in expected if t[0] or not {1, 2, 3} & set(t[1:])
     }
-    assert judged_triplets(7, 50) == 50
-    assert judged_triplets(7, 500) == 105
+    assert TripletLabels(50).n_triplets(7, 2) == 50
+    assert TripletLabels(500).n_triplets(7, 2) == 105
 
 
 def test_a_question_asked_often_counts_once_by_its_majority() -> None:
@@ -148,7 +146,7 @@ def test_labels_keep_what_they_say_they_keep(kind: HardLabels | SoftLabelType | 
 )
 def test_bad_labels(labels: np.ndarray, found: str) -> None:
     with pytest.raises(BadTable, match=found) as error:
-        informativeness_of(labels)
+        RankedLists.of_labels(labels)
     assert error.value.code == "bad-labels"
     assert error.value.fix
 
@@ -163,10 +161,10 @@ def test_bad_triplets_name_their_row() -> None:
 
 def test_bad_numbers() -> None:
     with pytest.raises(BadSetting, match="found k = 1"):
-        soft_triplets(5, 1)
+        SoftLabelType().n_triplets(5, 1)
     with pytest.raises(BadSetting, match="found kept = 4"):
-        sparse_triplets(5, 3, 4)
+        SparseLabels(4).n_triplets(5, 3)
     with pytest.raises(BadSetting, match="found kept = 0"):
-        top_class_triplets(5, 3, 0)
+        TopClassLabels(0).n_triplets(5, 3)
     with pytest.raises(BadSetting, match="kept"):
         SparseLabels(4).labels(np.ones((2, 3)))

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from sfumato.planning.costs import CostModel, KindTime
+from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.question_signals import (
     SIGNALS,
@@ -16,12 +17,7 @@ from sfumato.planning.informativeness.question_signals import (
     simulated_rates,
     simulated_rho,
 )
-from sfumato.planning.informativeness.triplets import (
-    hard_triplets,
-    informativeness_of,
-    possible_triplets,
-    soft_triplets,
-)
+from sfumato.planning.informativeness.triplets import RankedLists, possible_triplets
 from sfumato.planning.label_comparison import value_map
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.payloads import PAYLOAD_KINDS
@@ -34,8 +30,8 @@ def test_every_kind_has_a_signal() -> None:
 
 
 def test_ratios_are_those_of_the_formulas() -> None:
-    assert ratio_of("choice", 50, 5) == pytest.approx(hard_triplets(50, 5) / possible_triplets(55))
-    assert ratio_of("sliders", 50, 5) == pytest.approx(soft_triplets(50, 5) / possible_triplets(55))
+    assert ratio_of("choice", 50, 5) == pytest.approx(HardLabels().n_triplets(50, 5) / possible_triplets(55))
+    assert ratio_of("sliders", 50, 5) == pytest.approx(SoftLabelType().n_triplets(50, 5) / possible_triplets(55))
     assert (
         ratio_of("choice", 50, 5) < ratio_of("top_two", 50, 5) < ratio_of("tokens", 50, 5) < ratio_of("sliders", 50, 5)
     )
@@ -45,7 +41,7 @@ def test_ratios_are_those_of_the_formulas() -> None:
 def test_graded_answers_are_counted_as_the_formula_says() -> None:
     """Every class is a yes for as many items, and unsure for as many: 30 items, 5 classes."""
     answers = np.array([np.roll([1.0, 0.5, 0, 0, 0], i % 5) for i in range(30)])
-    assert informativeness_of(answers).n_triplets == Graded().n_triplets(30, 5)
+    assert RankedLists.of_labels(answers).n_triplets == Graded().n_triplets(30, 5)
     soft = np.array([[0.5, 0.3, 0.1, 0.06, 0.04]])
     assert np.allclose(Graded().labels(soft), np.array([[1, 1, 0.5, 0.5, 0]]) / 3)
 

@@ -17,7 +17,6 @@ from sfumato.planning.informativeness.label_types import (
     TripletLabels,
 )
 from sfumato.planning.informativeness.simulation import GridCell, SimulationGrid
-from sfumato.planning.informativeness.triplets import hard_triplets, soft_triplets
 from sfumato.tables.errors import BadSetting
 
 SMALL = SimulationGrid(
@@ -46,9 +45,9 @@ def test_every_cell_once_and_in_order() -> None:
     ]
     for cell in cells:
         if cell.kind == "soft":
-            assert cell.n_triplets == soft_triplets(cell.n, cell.k)
+            assert cell.n_triplets == SoftLabelType().n_triplets(cell.n, cell.k)
         if cell.kind == "hard":
-            assert cell.n_triplets <= hard_triplets(cell.n, cell.k)
+            assert cell.n_triplets <= HardLabels().n_triplets(cell.n, cell.k)
         assert -1 <= cell.rho <= 1
         assert 1 <= cell.effective_dimensionality <= cell.d
 

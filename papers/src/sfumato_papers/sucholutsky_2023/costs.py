@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from sfumato.planning.goals import UTILITIES, Utility, subjective_loss
+from sfumato.planning.goals import UTILITIES, subjective_loss
 from sfumato.planning.informativeness.simulation import GridCell
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, heat_map
@@ -60,10 +60,9 @@ def gains_of(cells: Sequence[GridCell]) -> dict[tuple[str, float], dict[tuple[in
     """How much lower the loss of soft labels is, by utility, β, and number of points and classes."""
     soft, hard = (_mean_by_size(cells, kind) for kind in ("soft", "hard"))
     found: dict[tuple[str, float], dict[tuple[int, int], float]] = {}
-    for kind in UTILITIES:
-        utility: Utility = kind()
+    for utility_name, utility in UTILITIES.items():
         for beta in BETAS:
-            found[utility.name, beta] = {
+            found[utility_name, beta] = {
                 (n, k): subjective_loss(hard[n, k], n / DEAREST, utility=utility, beta=beta)
                 - subjective_loss(soft[n, k], n * k / DEAREST, utility=utility, beta=beta)
                 for n, k in soft

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.planning.goals import UTILITIES, Utility, subjective_loss
+from sfumato.planning.goals import UTILITIES, subjective_loss
 from sfumato.planning.label_comparison import BETA, MapCell
 from sfumato.reporting.blocks import Columns, DataSource, Prose, n_rows
 from sfumato.reporting.chart import Chart
@@ -151,15 +151,14 @@ def loss_maps(runs: GeometryRuns, source: DataSource, *, beta: float = BETA) -> 
     )
     sizes = [size for size in soft if size in hard]
     rows: list[tuple[str, int, int, float, float]] = []
-    for kind in UTILITIES:
-        utility: Utility = kind()
+    for utility_name, utility in UTILITIES.items():
         gains = {
             (n, k): subjective_loss(hard[n, k].rho, 1, utility=utility, beta=beta)
             - subjective_loss(soft[n, k].rho, k, utility=utility, beta=beta)
             for n, k in sizes
         }
         largest = max(map(abs, gains.values()))
-        rows += [(f"{utility.name} utility", n, k, gain, gain / largest) for (n, k), gain in gains.items()]
+        rows += [(f"{utility_name} utility", n, k, gain, gain / largest) for (n, k), gain in gains.items()]
     return heat_map(
         "loss-maps",
         title="Whether soft labels are worth their price depends on what recovery is worth",
@@ -182,15 +181,14 @@ def loss_curves(runs: GeometryRuns, source: DataSource, *, beta: float = BETA) -
     rows: list[tuple[str, int, str, float]] = []
     best: dict[str, tuple[float, str, int]] = {}
     n_classes = max(kept for size, kept in _rows(runs.sparsity, "size", "kept") if size == LOSS_SIZE)
-    for kind in UTILITIES:
-        utility: Utility = kind()
+    for utility_name, utility in UTILITIES.items():
         for size, kept, labels, rho in _rows(runs.sparsity, "size", "kept", "kind", "rho"):
             if size != LOSS_SIZE or labels == "principal components":
                 continue
             cost = {"soft": n_classes, "hard": 1}.get(labels, kept)
             loss = subjective_loss(rho, cost, utility=utility, beta=beta)
-            best[utility.name] = min(best.get(utility.name, (loss, "", 0)), (loss, labels, cost))
-            rows.append((f"{utility.name} utility", kept, labels, loss))
+            best[utility_name] = min(best.get(utility_name, (loss, "", 0)), (loss, labels, cost))
+            rows.append((f"{utility_name} utility", kept, labels, loss))
     said = [f"{labels} labels of {kept} class{'es' * (kept != 1)} ({name})" for name, (_, labels, kept) in best.items()]
     return curve(
         "losses",

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from sfumato.planning.costs import CostModel
-from sfumato.planning.informativeness.embedding import label_rho, sparsity_curve
-from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels
+from sfumato.planning.informativeness.embedding import component_rho, label_rho
+from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
 from sfumato.planning.label_comparison import ValueMap, value_map
@@ -93,11 +93,10 @@ def sparsity_runs(*, seed: int = 0) -> Columns:
         for number in range(SPARSE_SEEDS):
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(n, k, number)))
             world = LatentWorld.sample(n, k, SPARSE_DIMENSIONS, rng=rng)
-            curve = sparsity_curve(world, rng=rng, kept=kept)
             curves = {
-                "principal components": curve.components,
-                "sparse": curve.sparse,
-                "top-class": curve.top_class,
+                "principal components": np.array([component_rho(world, h) for h in kept]),
+                "sparse": np.array([label_rho(world, SparseLabels(h), rng=rng) for h in kept]),
+                "top-class": np.array([label_rho(world, TopClassLabels(h), rng=rng) for h in kept]),
                 "soft": np.full(len(kept), label_rho(world, SoftLabelType(), rng=rng)),
                 "hard": np.full(len(kept), label_rho(world, HardLabels(), rng=rng)),
             }

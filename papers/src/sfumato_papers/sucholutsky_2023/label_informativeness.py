@@ -11,8 +11,7 @@ from jaxtyping import Float, Int
 from sfumato.labeling.transforms import Temper
 from sfumato.planning.informativeness.embedding import recovery
 from sfumato.planning.informativeness.gnmds import Gnmds
-from sfumato.planning.informativeness.rank_orders import RankedLists
-from sfumato.planning.informativeness.triplets import flip_rate
+from sfumato.planning.informativeness.triplets import RankedLists, flip_rate
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, dots, scatter
 from sfumato.tables.doubt import entropy

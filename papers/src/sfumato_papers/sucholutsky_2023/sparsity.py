@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.jobs import JobList, run_jobs
-from sfumato.planning.goals import UTILITIES, Utility, subjective_loss
+from sfumato.planning.goals import UTILITIES, subjective_loss
 from sfumato.planning.informativeness.embedding import component_rho, recovery
 from sfumato.planning.informativeness.gnmds import Gnmds
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.rank_orders import RankedLists
+from sfumato.planning.informativeness.triplets import RankedLists
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
 from sfumato_papers.chart_data import chart_columns
@@ -190,13 +190,12 @@ def loss_curves(rows: list[Recovered]) -> dict[tuple[str, float, int, int], dict
         if row.way != PCA:
             mean.setdefault((row.n, row.k, row.way, row.kept), []).append(row.rho)
     found: dict[tuple[str, float, int, int], dict[str, dict[int, float]]] = {}
-    for kind in UTILITIES:
-        utility: Utility = kind()
+    for utility_name, utility in UTILITIES.items():
         for beta in BETAS:
             for (n, k, way, kept), rho in mean.items():
                 cost = (1 if way == HARD else kept) / k
                 loss = subjective_loss(float(np.mean(rho)), cost, utility=utility, beta=beta)
-                found.setdefault((utility.name, beta, n, k), {}).setdefault(way, {})[kept] = loss
+                found.setdefault((utility_name, beta, n, k), {}).setdefault(way, {})[kept] = loss
     return found
 
 

@@ -13,16 +13,13 @@ from sfumato.planning.informativeness.embedding import recovery
 from sfumato.planning.informativeness.gnmds import Gnmds
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.planning.informativeness.triplets import (
-    ChannelCapacity,
     NoiseModel,
-    TrueTriplets,
-    hard_triplets,
+    RankedLists,
+    channel_capacity,
     information_ratio,
-    informativeness_of,
     possible_triplets,
-    soft_triplets,
+    true_triplets,
 )
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, heat_map
@@ -43,13 +40,15 @@ def triplet_constraints(rerun: Rerun) -> Part:  # noqa: ARG001
     for n, k, d in COUNTED:
         world = LatentWorld.sample(n, k, d, rng=np.random.default_rng([n, k, d]), less_than_one_shot=True)
         soft = world.soft_labels()
-        soft_off.append(informativeness_of(SoftLabelType().labels(soft)).n_triplets - soft_triplets(n, k))
+        soft_off.append(
+            RankedLists.of_labels(SoftLabelType().labels(soft)).n_triplets - SoftLabelType().n_triplets(n, k)
+        )
         hard = HardLabels().labels(soft)
-        found = informativeness_of(hard).n_triplets
+        found = RankedLists.of_labels(hard).n_triplets
         n_each = hard.sum(axis=0)
-        hard_off.append(found / hard_triplets(n, k) - 1)
+        hard_off.append(found / HardLabels().n_triplets(n, k) - 1)
         exact_off.append(found - (n * (k - 1) + n**2 - (n_each**2).sum()))
-    even = informativeness_of(np.eye(6)[np.arange(60) % 6]).n_triplets
+    even = RankedLists.of_labels(np.eye(6)[np.arange(60) % 6]).n_triplets
     findings = (
         Statement(
             "Soft labels",
@@ -60,8 +59,8 @@ def triplet_constraints(rerun: Rerun) -> Part:  # noqa: ARG001
         Statement(
             "Hard labels, evenly distributed",
             "n hard labels give T_H(n, k) = n(k - 1) + n²(1 - 1/k) constraints",
-            holds=even == hard_triplets(60, 6),
-            ours=f"60 points of 6 classes: mined {even:,}, by formula {hard_triplets(60, 6):,.0f}",
+            holds=even == HardLabels().n_triplets(60, 6),
+            ours=f"60 points of 6 classes: mined {even:,}, by formula {HardLabels().n_triplets(60, 6):,.0f}",
         ),
         Statement(
             "Hard labels of the worlds simulated",
@@ -136,8 +135,8 @@ def information_ratios(rerun: Rerun) -> Part:  # noqa: ARG001
 
 
 def _ratio(kind: str, n: int, k: int) -> float:
-    count = soft_triplets(n, k) if kind == "soft" else hard_triplets(n, k)
-    return information_ratio(count, n + k)
+    labels = SoftLabelType() if kind == "soft" else HardLabels()
+    return information_ratio(labels.n_triplets(n, k), n + k)
 
 
 def _written_out(n_objects: int) -> set[tuple[int, int, int]]:
@@ -172,7 +171,7 @@ RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 N_WORLDS = {Scale.SMALL: 5, Scale.CPU: 20, Scale.FULL: 50}
 FALSE_SIZES = ((90, 10), (90, 30), (30, 30))
 FALSE_DIMENSIONS = (5, 25, 125)
-MODELS: dict[str, NoiseModel] = {"(1 - ε) T, as published": TrueTriplets(), "channel capacity": ChannelCapacity()}
+MODELS: dict[str, NoiseModel] = {"(1 - ε) T, as published": true_triplets, "channel capacity": channel_capacity}
 MEASURED = "measured"
 
 
@@ -274,7 +273,7 @@ def flipped(n_worlds: int) -> dict[tuple[str, float], list[float]]:
             turned = np.where(rng.random((len(triplets), 1)) < rate, triplets[:, [0, 2, 1]], triplets)
             given = {MEASURED: turned}
             for name, model in MODELS.items():
-                kept = round(model.kept(rate) * len(triplets))
+                kept = round(model(rate) * len(triplets))
                 given[name] = triplets[rng.permutation(len(triplets))[:kept]]
             for name, some in given.items():
                 found = 0.0

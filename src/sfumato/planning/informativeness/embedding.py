@@ -3,7 +3,6 @@ effective dimensionality of labels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, final, runtime_checkable
 
@@ -12,9 +11,9 @@ from jaxtyping import Float
 from scipy.linalg import eigh, svd
 from scipy.stats import rankdata
 
-from sfumato.planning.informativeness.label_types import LabelType, SparseLabels, TopClassLabels
+from sfumato.planning.informativeness.label_types import LabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.rank_orders import RankedLists
+from sfumato.planning.informativeness.triplets import RankedLists
 from sfumato.tables.errors import BadTable
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import at_least
@@ -146,16 +145,6 @@ def centered(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "ro
     return values
 
 
-@dataclass(frozen=True)
-class EffectiveDimensionality:
-    """The fewest principal components that recover as much as labels do; all of them if even those do not."""
-
-    n_components: int
-    rho: float
-    """What these components recover."""
-    reached: bool
-
-
 def principal_components(world: LatentWorld) -> Float[np.ndarray, "objects components"]:
     """The objects of a world along their principal components, strongest first."""
     objects = world.objects - world.objects.mean(axis=0)
@@ -169,17 +158,16 @@ def component_rho(world: LatentWorld, n_components: int) -> float:
     return recovery(found=kept @ kept.T, true=world.cosines())
 
 
-def effective_dimensionality(world: LatentWorld, rho: float) -> EffectiveDimensionality:
-    """The effective dimensionality of labels that recover `rho` of a world (Sucholutsky et al. 2023)."""
+def effective_dimensionality(world: LatentWorld, rho: float) -> int:
+    """The fewest principal components that recover as much as labels that recover `rho` of a world; all of them if even
+    those do not (Sucholutsky et al. 2023)."""
     components, true = principal_components(world), centered_ranks(world.cosines())
     found = np.zeros((len(components), len(components)))
-    reached = 0.0
     for i, component in enumerate(components.T):
         found += np.outer(component, component)
-        reached = correlation(centered_ranks(found), true)
-        if reached >= rho:
-            return EffectiveDimensionality(i + 1, reached, reached=True)
-    return EffectiveDimensionality(components.shape[1], reached, reached=False)
+        if correlation(centered_ranks(found), true) >= rho:
+            return i + 1
+    return int(components.shape[1])
 
 
 def label_rho(
@@ -195,41 +183,3 @@ def label_rho(
     orders = kind.judge(world, noise=noise, rng=noise_rng)
     embedding = (embedder or SpectralUnfolding()).embed(orders, rng=rng)
     return recovery(found=embedding.gram(), true=world.cosines())
-
-
-@dataclass(frozen=True, eq=False)
-class SparsityCurve:
-    """Recovery by number of classes (or components) per item and kind."""
-
-    kept: tuple[int, ...]
-    components: Float[np.ndarray, "kept"]
-    sparse: Float[np.ndarray, "kept"]
-    top_class: Float[np.ndarray, "kept"]
-
-
-def sparsity_curve(
-    world: LatentWorld,
-    *,
-    rng: np.random.Generator,
-    noise_rng: Callable[[], np.random.Generator] | None = None,
-    kept: Sequence[int] | None = None,
-    noise: float = 0.0,
-    embedder: Embedder | None = None,
-) -> SparsityCurve:
-    """Recovery by the number of classes that a label keeps: per item its own, or the same for all items.
-
-    Sparse labels say that omitted classes are farther; top-class labels say nothing about them. With all classes both
-    are soft labels. `noise_rng` creates the noise generator: the same for all points of the curve.
-    """
-    kept = tuple(kept or range(1, world.n_classes + 1))
-    rhos = [
-        [
-            label_rho(
-                world, kind, rng=rng, noise=noise, noise_rng=noise_rng() if noise_rng else None, embedder=embedder
-            )
-            for kind in (SparseLabels(h), TopClassLabels(h))
-        ]
-        for h in kept
-    ]
-    sparse, top_class = np.array(rhos).T
-    return SparsityCurve(kept, np.array([component_rho(world, h) for h in kept]), sparse, top_class)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.planning.informativeness.embedding import Embedding, SpectralUnfolding
-from sfumato.planning.informativeness.rank_orders import RankedLists
+from sfumato.planning.informativeness.triplets import RankedLists
 from sfumato.tables.errors import BadTable
 from sfumato.tables.settings import at_least, not_negative
 

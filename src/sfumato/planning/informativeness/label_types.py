@@ -1,5 +1,5 @@
-"""Label types of the informativeness simulation: what each type keeps of a full soft label, how many triplets it gives,
-and the names as typed (`soft`, `sparse:3`)."""
+"""Label types of the informativeness simulation: what each type keeps of a full soft label, how many triplets it gives
+(with equally large classes and without ties), and the names as typed (`soft`, `sparse:3`)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial.distance import pdist, squareform
 
-from sfumato.planning.informativeness import triplets
 from sfumato.planning.informativeness.latent_world import LatentWorld, with_noise
-from sfumato.planning.informativeness.rank_orders import RankedLists, check_labels
+from sfumato.planning.informativeness.triplets import RankedLists, check_labels, possible_triplets
 from sfumato.tables.errors import unknown
 from sfumato.tables.settings import at_least, bad_setting
 
@@ -55,7 +54,10 @@ class HardLabels(LabelSet):
     title: ClassVar[str] = "hard"
 
     def n_triplets(self, n: int, k: int) -> float:
-        return triplets.hard_triplets(n, k)
+        """`n (k - 1) + n^2 (1 - 1/k)`: the class of each item against the others, and in each class its items against
+        all others. With unequal classes exactly `n (k - 1) + n^2 - sum n_c^2`, which is less."""
+        _check_size(n, k)
+        return n * (k - 1) + n**2 * (1 - 1 / k)
 
     def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
         """One-hot rows; the first of equally relevant classes."""
@@ -71,7 +73,9 @@ class SoftLabelType(LabelSet):
     title: ClassVar[str] = "soft"
 
     def n_triplets(self, n: int, k: int) -> float:
-        return triplets.soft_triplets(n, k)
+        """`k n (k + n - 2) / 2`: all pairs of classes for each item, all pairs of items for each class."""
+        _check_size(n, k)
+        return k * n * (k + n - 2) / 2
 
     def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
         """The soft labels themselves."""
@@ -94,11 +98,14 @@ class SparseLabels(LabelSet):
         return f"sparse({self.kept})"
 
     def n_triplets(self, n: int, k: int) -> float:
-        return triplets.sparse_triplets(n, k, self.kept)
+        """`n [h (h - 1)/2 + h (k - h)] + k [m (m - 1)/2 + m (n - m)]`, `m = n h / k`: each item names `h` classes."""
+        _check_size(n, k, self.kept)
+        m = n * self.kept / k
+        return n * (self.kept * (self.kept - 1) / 2 + self.kept * (k - self.kept)) + k * (m * (m - 1) / 2 + m * (n - m))
 
     def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
         """The `kept` largest entries of each row, 0 elsewhere; missing entries stay missing."""
-        _check_kept(self.kept, check_labels(soft).shape[1])
+        _check_size(len(check_labels(soft)), soft.shape[1], self.kept)
         ranked = np.argsort(-soft, axis=1, kind="stable")
         labels = np.where(np.isnan(soft), np.nan, 0.0)
         named = ranked[:, : self.kept]
@@ -121,11 +128,13 @@ class TopClassLabels(LabelSet):
         return f"top-class({self.kept})"
 
     def n_triplets(self, n: int, k: int) -> float:
-        return triplets.top_class_triplets(n, k, self.kept)
+        """`h n (h + n - 2) / 2`: soft labels of `h` classes, the same for all items; the others are unknown."""
+        _check_size(n, k, self.kept)
+        return self.kept * n * (self.kept + n - 2) / 2
 
     def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
         """The columns of the `kept` most informative classes, NaN elsewhere."""
-        _check_kept(self.kept, check_labels(soft).shape[1])
+        _check_size(len(check_labels(soft)), soft.shape[1], self.kept)
         labels = np.full(soft.shape, np.nan)
         best = informative_classes(soft)[: self.kept]
         labels[:, best] = soft[:, best]
@@ -140,7 +149,8 @@ class SimilarityLabels:
     title: ClassVar[str] = "similarity"
 
     def n_triplets(self, n: int, k: int) -> float:  # noqa: ARG002
-        return triplets.similarity_triplets(n)
+        """`3 C(n, 3)`: every question about items is answered, none about classes."""
+        return possible_triplets(n)
 
     def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
         return RankedLists.of_similarities(-squareform(with_noise(pdist(world.points), noise=noise, rng=rng)))
@@ -158,7 +168,8 @@ class TripletLabels:
         return f"triplets({self.n_judgments})"
 
     def n_triplets(self, n: int, k: int) -> float:  # noqa: ARG002
-        return triplets.judged_triplets(n, self.n_judgments)
+        """One each, if no question is asked twice."""
+        return min(at_least("n_judgments", self.n_judgments, 1), possible_triplets(n))
 
     def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
         """Needs a generator even without noise, to draw the questions."""
@@ -172,9 +183,6 @@ class TripletLabels:
         return RankedLists.of_triplets(
             np.stack([anchor, np.where(near < far, a, b), np.where(near < far, b, a)], 1), len(points)
         )
-
-
-LABEL_KINDS = (HardLabels, SoftLabelType, SparseLabels, TopClassLabels, SimilarityLabels, TripletLabels)
 
 
 def informative_classes(soft: Float[np.ndarray, "points classes"]) -> Int[np.ndarray, "classes"]:
@@ -197,7 +205,7 @@ def informative_classes(soft: Float[np.ndarray, "points classes"]) -> Int[np.nda
 
 def questions(n: int, n_judgments: int, rng: np.random.Generator) -> Int[np.ndarray, "judgments 3"]:
     """Different triplets of points at random, or all of them if fewer exist."""
-    total = triplets.possible_triplets(n)
+    total = possible_triplets(n)
     number = rng.choice(total, min(n_judgments, total), replace=False, shuffle=False)
     anchor, pair = np.divmod(number, (n - 1) * (n - 2) // 2)
     # The pair number counts the lower triangle by row.
@@ -208,7 +216,9 @@ def questions(n: int, n_judgments: int, rng: np.random.Generator) -> Int[np.ndar
     return np.concatenate([anchor[:, None], others + (others >= anchor[:, None])], axis=1)
 
 
-def _check_kept(kept: int, k: int) -> None:
+def _check_size(n: int, k: int, kept: int = 1) -> None:
+    at_least("n", n, 1)
+    at_least("k", k, 2)
     if at_least("kept", kept, 1) > k:
         raise bad_setting("kept", kept, f"at most {k}, the number of classes")
 

@@ -24,8 +24,7 @@ from sfumato.planning.informativeness.label_types import (
     TripletLabels,
 )
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.rank_orders import RankedLists, check_labels
-from sfumato.planning.informativeness.triplets import information_ratio
+from sfumato.planning.informativeness.triplets import RankedLists, check_labels, information_ratio
 from sfumato.tables.errors import unknown
 from sfumato.tables.settings import at_least, bad_setting
 

@@ -150,7 +150,7 @@ def cells_in(grid: SimulationGrid, size: Size) -> list[GridCell]:
         seconds = perf_counter() - begun
         rho = recovery(found=found, true=true)
         points_rho = recovery(found=found[:n, :n], true=true) if n > 2 else float("nan")
-        needed = effective_dimensionality(world, rho).n_components
+        needed = effective_dimensionality(world, rho)
         ratio = information_ratio(orders.n_triplets, n + k)
         cells.append(GridCell(n, k, d, kind.title, number, orders.n_triplets, ratio, rho, points_rho, needed, seconds))
     return cells

@@ -1,45 +1,177 @@
-"""Informativeness: how many triplets a label type answers, what share that is of all triplets, and what remains if some
-answers are wrong.
+"""Triplets "a is nearer to b than to c": judgments as ranked lists, the share of all triplets that they answer, and
+what remains if some answers are wrong.
 
-A triplet is one question, "is a nearer to b than to c?", worth at most one bit. `n` points with labels of `k` classes
-are `N = n + k` objects, because every class has a centroid, with `3 C(N, 3)` questions (Sucholutsky et al. 2023). The
-formulas assume equally large classes and labels without ties; `informativeness_of` counts real labels.
-`embedding.recovery` measures how much of the truth is recovered.
+A triplet is one question, worth at most one bit. `n` points with labels of `k` classes are `N = n + k` objects, because
+every class has a centroid, with `3 C(N, 3)` questions (Sucholutsky et al. 2023). `label_types` has the formulas of each
+type, `RankedLists.n_triplets` counts real labels, and `embedding.recovery` measures how much of the truth is recovered.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import log2
-from typing import Protocol, final, runtime_checkable
 
 import numpy as np
+from jaxtyping import Bool, Float, Int
 
-from sfumato.planning.informativeness.rank_orders import RankedLists
-from sfumato.tables.settings import at_least, bad_setting, share
+from sfumato.tables.errors import BadTable, ErrorLocation
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import at_least, share
 
 
-@dataclass(frozen=True)
-class Informativeness:
-    """The triplets that labels answer, out of all possible ones."""
+@dataclass(frozen=True, eq=False)
+class RankedLists:
+    """Ranked lists of pairs of objects, nearest pair first; all pairs of one list share an object, its anchor.
 
-    n_triplets: int
-    n_possible: int
+    A list of length `m` without ties represents `m (m - 1) / 2` triplets "the anchor is nearer to a than to b" without
+    listing them. A row of soft labels is such a list (the item is the anchor), and so is a column (the class is), a row
+    of similarities, and a single triplet: a list of two. Objects are the points, then the classes.
+    """
+
+    n_points: int
+    n_classes: int
+    first: Int[np.ndarray, "pairs"]
+    second: Int[np.ndarray, "pairs"]
+    starts: Int[np.ndarray, "lists_and_1"]
+    """Where each list begins in `pair` and `tie`; the last entry is the end of the last list."""
+    pair: Int[np.ndarray, "entries"]
+    tie: Int[np.ndarray, "entries"]
+    """Equal for neighbors in a list that are equally near."""
+
+    def __post_init__(self) -> None:
+        freeze(self, "first", "second", "starts", "pair", "tie")
+
+    @classmethod
+    def of_labels(cls, labels: np.ndarray) -> RankedLists:
+        """The orders in labels, points x classes: the more of a class, the nearer. NaN means missing."""
+        labels = check_labels(labels)
+        n, k = labels.shape
+        known = ~np.isnan(labels)
+        number = np.full(labels.shape, -1)
+        number[known] = np.arange(known.sum())
+        first, column = np.nonzero(known)
+        rows, columns = _ranked(labels, number), _ranked(labels.T, number.T)
+        return cls(n, k, first, n + column, *_joined(rows, columns))
+
+    @classmethod
+    def of_similarities(cls, similarities: np.ndarray) -> RankedLists:
+        """The orders in similarities, points x points: each row is a list, without its diagonal. NaN means missing.
+
+        The row is the anchor, so the matrix need not be symmetric.
+        """
+        if similarities.ndim != 2 or len(similarities) != similarities.shape[1] or len(similarities) < 3:
+            raise _bad("similarities", f"an array of shape {similarities.shape}", "points x points, three or more")
+        n = len(similarities)
+        off_diagonal = np.where(np.eye(n, dtype=bool), np.nan, similarities)
+        _check_rows(off_diagonal, "similarities")
+        known = ~np.isnan(off_diagonal)
+        first, second = np.nonzero(np.triu(known | known.T))
+        number = np.full((n, n), -1)
+        number[first, second] = number[second, first] = np.arange(len(first))
+        return cls(n, 0, first, second, *_joined(_ranked(off_diagonal, number)))
+
+    @classmethod
+    def of_triplets(cls, triplets: np.ndarray, n_points: int) -> RankedLists:
+        """The orders in judgments "anchor, near, far": each question counts once, by the majority of its answers.
+
+        A question with equally many answers for both says nothing.
+        """
+        if triplets.ndim != 2 or triplets.shape[1] != 3 or not len(triplets):
+            raise _bad("triplets", f"an array of shape {triplets.shape}", "judgments x 3: anchor, near, far")
+        anchor, near, far = triplets.T
+        alike = (anchor == near) | (anchor == far) | (near == far)
+        outside = ((triplets < 0) | (triplets >= n_points)).any(axis=1)
+        for row in np.flatnonzero(alike | outside)[:1]:
+            found, expected = f"the triplet {triplets[row].tolist()}", f"three different points of 0 to {n_points - 1}"
+            raise _bad("triplets", found, expected, int(row))
+        low, high = np.minimum(near, far), np.maximum(near, far)
+        asked, question = np.unique((anchor * n_points + low) * n_points + high, return_inverse=True)
+        votes = np.bincount(question, weights=np.where(near == low, 1.0, -1.0))
+        asked, votes = asked[votes != 0], votes[votes != 0]
+        rest, high = np.divmod(asked, n_points)
+        anchor, low = np.divmod(rest, n_points)
+        members = np.stack([np.where(votes > 0, low, high), np.where(votes > 0, high, low)], axis=1)
+        ends = np.minimum(anchor[:, None], members) * n_points + np.maximum(anchor[:, None], members)
+        pairs, pair = np.unique(ends, return_inverse=True)
+        entries = np.arange(2 * len(asked))
+        return cls(
+            n_points, 0, *np.divmod(pairs, n_points), np.append(entries[::2], len(entries)), pair.ravel(), entries
+        )
 
     @property
-    def ratio(self) -> float:
-        """The information ratio."""
-        return self.n_triplets / self.n_possible
+    def n_objects(self) -> int:
+        return self.n_points + self.n_classes
+
+    @property
+    def n_triplets(self) -> int:
+        """The number of triplets without ties."""
+        lengths = np.diff(self.starts)
+        alike = np.bincount(self.tie) if len(self.tie) else np.zeros(0, np.int64)
+        return int((lengths**2).sum() - (alike**2).sum()) // 2
+
+    def triplets(self) -> Int[np.ndarray, "triplets 3"]:
+        """Every triplet "anchor, near, far" as a list. For small numbers, or for other tools."""
+        found = []
+        for start, stop in zip(self.starts[:-1], self.starts[1:], strict=True):
+            near, far = np.nonzero(self.tie[start:stop, None] < self.tie[None, start:stop])
+            a, b = self.pair[start:stop][near], self.pair[start:stop][far]
+            shared = (self.first[a] == self.first[b]) | (self.first[a] == self.second[b])
+            anchor = np.where(shared, self.first[a], self.second[a])
+            other = [self.first[each] + self.second[each] - anchor for each in (a, b)]
+            found.append(np.stack([anchor, *other], axis=1))
+        return np.concatenate(found) if found else np.zeros((0, 3), np.int64)
 
 
-def informativeness_of(labels: np.ndarray) -> Informativeness:
-    """The triplets in labels, points x classes, counted: ties and missing entries (NaN) say nothing.
+def check_labels(labels: np.ndarray) -> Float[np.ndarray, "points classes"]:
+    """`labels`, or an error unless they are items x classes, two classes or more, without empty rows."""
+    if labels.ndim != 2 or not len(labels):
+        raise _bad("labels", f"an array of shape {labels.shape}", "items x classes")
+    if labels.shape[1] < 2:
+        raise _bad("labels", f"{labels.shape[1]} class", "two classes or more")
+    _check_rows(labels, "labels")
+    return labels
 
-    Row `i` says that item `i` is nearer to a class it has more of; column `c` that class `c` is nearer to an item that
-    has more of it. Hard labels are one-hot. A class that was not asked about is NaN, not 0.
-    """
-    orders = RankedLists.of_labels(labels)
-    return Informativeness(orders.n_triplets, possible_triplets(orders.n_objects))
+
+def _check_rows(values: Float[np.ndarray, "rows columns"], what: str) -> None:
+    for row in np.flatnonzero(np.isinf(values).any(axis=1))[:1]:
+        raise _bad(what, "an infinite number", "finite numbers, or NaN for missing ones", int(row))
+    for row in np.flatnonzero(np.isnan(values).all(axis=1))[:1]:
+        raise _bad(what, "a row without known entries", "at least one known entry per row", int(row))
+
+
+def _bad(what: str, found: str, expected: str, row: int | None = None) -> BadTable:
+    fix = f"correct the {what}, or remove that row" if row is not None else f"give other {what}"
+    return BadTable(f"{found}", expected, fix, f"bad-{what}", ErrorLocation(row=row))
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranked:
+    """The length of every list, its known pairs from the nearest on, and whether each is farther than the one
+    before."""
+
+    lengths: Int[np.ndarray, "lists"]
+    pair: Int[np.ndarray, "entries"]
+    begins: Bool[np.ndarray, "entries"]
+
+
+def _ranked(values: Float[np.ndarray, "lists members"], number: Int[np.ndarray, "lists members"]) -> _Ranked:
+    order = np.argsort(-values, axis=1, kind="stable")
+    ranked = np.take_along_axis(values, order, axis=1)
+    begins = np.ones(values.shape, bool)
+    begins[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+    known = ~np.isnan(ranked)
+    return _Ranked(known.sum(axis=1), np.take_along_axis(number, order, axis=1)[known], begins[known])
+
+
+def _joined(
+    *parts: _Ranked,
+) -> tuple[Int[np.ndarray, "lists_and_1"], Int[np.ndarray, "entries"], Int[np.ndarray, "entries"]]:
+    """Starts, pairs and ties of all lists in sequence."""
+    lengths = np.concatenate([part.lengths for part in parts])
+    pair = np.concatenate([part.pair for part in parts])
+    begins = np.concatenate([part.begins for part in parts])
+    return np.append(0, np.cumsum(lengths)), pair, np.cumsum(begins) - 1
 
 
 def possible_triplets(n_objects: int) -> int:
@@ -56,88 +188,25 @@ def information_ratio(n_triplets: float, n_objects: int) -> float:
     return n_triplets / possible_triplets(n_objects)
 
 
-def hard_triplets(n: int, k: int) -> float:
-    """`n (k - 1) + n^2 (1 - 1/k)`: the class of each item against the others, and in each class its items against all
-    others. With unequal classes exactly `n (k - 1) + n^2 - sum n_c^2`, which is less."""
-    _check(n, k)
-    return n * (k - 1) + n**2 * (1 - 1 / k)
+NoiseModel = Callable[[float], float]
+"""The share of a triplet's information that remains if it is wrong with a given probability."""
 
 
-def soft_triplets(n: int, k: int) -> float:
-    """`k n (k + n - 2) / 2`: all pairs of classes for each item, all pairs of items for each class."""
-    _check(n, k)
-    return k * n * (k + n - 2) / 2
-
-
-def sparse_triplets(n: int, k: int, kept: int) -> float:
-    """`n [h (h - 1)/2 + h (k - h)] + k [m (m - 1)/2 + m (n - m)]`, `m = n h / k`: each item names its `h` classes.
-
-    Classes that are not named are farther than those named, and tied.
-    """
-    _check(n, k, kept)
-    m = n * kept / k
-    return n * (kept * (kept - 1) / 2 + kept * (k - kept)) + k * (m * (m - 1) / 2 + m * (n - m))
-
-
-def top_class_triplets(n: int, k: int, kept: int) -> float:
-    """`h n (h + n - 2) / 2`: soft labels of `h` classes, the same for all items; the others are unknown."""
-    _check(n, k, kept)
-    return kept * n * (kept + n - 2) / 2
-
-
-def similarity_triplets(n: int) -> int:
-    """`3 C(n, 3)`: every question about items is answered, none about classes."""
-    return possible_triplets(n)
-
-
-def judged_triplets(n: int, n_judgments: int) -> int:
-    """One each, if no question is asked twice."""
-    return min(at_least("n_judgments", n_judgments, 1), possible_triplets(n))
-
-
-def _check(n: int, k: int, kept: int | None = None) -> None:
-    at_least("n", n, 1)
-    at_least("k", k, 2)
-    if kept is not None and not 1 <= kept <= k:
-        raise bad_setting("kept", kept, f"a number of classes from 1 to {k}")
-
-
-@runtime_checkable
-class NoiseModel(Protocol):
-    """How much of a triplet's information remains if it is wrong with probability `flip_rate`."""
-
-    def kept(self, flip_rate: float) -> float:
-        """The remaining share of a triplet's information."""
-
-
-@final
-@dataclass(frozen=True)
-class ChannelCapacity:
-    """`1 - H2(e)`, the capacity of a channel that flips bits with probability `e` (Shannon 1948). The default.
+def channel_capacity(flip_rate: float) -> float:
+    """`1 - H2(e)`, the capacity of a channel that flips bits with probability `e` (Shannon 1948).
 
     Nothing remains at 1/2; everything remains at 1, because answers that are always wrong can be inverted. Assumes that
     the rate is known and flips are independent.
     """
-
-    def kept(self, flip_rate: float) -> float:
-        return 1 - sum(-p * log2(p) for p in (share("flip_rate", flip_rate), 1 - flip_rate) if p > 0)
+    return 1 - sum(-p * log2(p) for p in (share("flip_rate", flip_rate), 1 - flip_rate) if p > 0)
 
 
-@final
-@dataclass(frozen=True)
-class TrueTriplets:
+def true_triplets(flip_rate: float) -> float:
     """`1 - e`, the triplets that are correct (Sucholutsky et al. 2023).
 
-    As published; it keeps half at 1/2, as if the correct half were known. Prefer `ChannelCapacity`.
+    As published; it keeps half at 1/2, as if the correct half were known. Prefer `channel_capacity`.
     """
-
-    def kept(self, flip_rate: float) -> float:
-        return 1 - share("flip_rate", flip_rate)
-
-
-def noisy_triplets(n_triplets: float, flip_rate: float, model: NoiseModel | None = None) -> float:
-    """The equivalent number of triplets without noise."""
-    return n_triplets * (model or ChannelCapacity()).kept(flip_rate)
+    return 1 - share("flip_rate", flip_rate)
 
 
 def flip_rate(*, judged: RankedLists, true: RankedLists) -> float:
