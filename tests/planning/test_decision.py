@@ -168,7 +168,7 @@ def terms_with(ratio: float, spread: float) -> PlanTerms:
         np.zeros(3, np.int64),
     )  # fmt: skip
     worths = vote_equivalents(Goal.DISTRIBUTION, ["choice"], COSTS)
-    return PlanTerms(Criterion(Goal.DISTRIBUTION), curve, COSTS, worths, 100, 50, 2, 0.05, adapted)
+    return PlanTerms(Criterion(Goal.DISTRIBUTION), curve, COSTS, worths, 100, 50, adapted)
 
 
 def test_adaptive_where_it_was_shown_to_gain() -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from sfumato.planning.plan_file import Plan
-    from sfumato.planning.rehearsal import CrowdSource
+    from sfumato.planning.rehearsal import Crowd
 
 
 @click.command("rehearse")
@@ -66,7 +66,7 @@ def command(
     click.echo(f"result: {done.verdict(wanted)}")
 
 
-def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator) -> CrowdSource:
+def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator) -> Crowd:
     from sfumato.planning.item_prior import Population
     from sfumato.planning.rehearsal import DrawnCrowd
 
@@ -77,9 +77,7 @@ def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator
     return DrawnCrowd(probs[rng.permutation(len(probs))[: plan.n_items]], n_people, plan.question.seconds)
 
 
-def _of_study(
-    plan: Plan, study: Path | None, truth: Path | None, n_people: int, rng: np.random.Generator
-) -> CrowdSource:
+def _of_study(plan: Plan, study: Path | None, truth: Path | None, n_people: int, rng: np.random.Generator) -> Crowd:
     from sfumato.elicitation.simulated_annotator import drawn_annotators
     from sfumato.planning.rehearsal import JUDGES, SimulatedCrowd
 

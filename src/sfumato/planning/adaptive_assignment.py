@@ -20,7 +20,7 @@ from sfumato.elicitation.kinds import kinds_of
 from sfumato.labeling.default_labeler import beliefs_of_payloads
 from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, LeadIndex, index_named
 from sfumato.planning.allocation import RISKS, Allocation, Form, Stopping
-from sfumato.study.study import ABOUT_ONE_ITEM, Adaptive, Study
+from sfumato.study.study import ABOUT_ONE_ITEM, Study
 from sfumato.tables.errors import BadSetting, NotNow, listing
 
 
@@ -69,12 +69,8 @@ def rule_of(study: Study) -> tuple[AcquisitionIndex, Stopping]:
             'choose another kind, or assignment = "fewest"',
             "not-adaptive",
         )
-    return index, _stopping(rule, index, study.people.answers_per_item)
-
-
-def _stopping(rule: Adaptive, index: AcquisitionIndex, most: int) -> Stopping:
-    risks = {RISKS[index.name]: rule.target} if rule.target is not None else {}
-    return Stopping(**risks, lead=rule.lead, most=most, fewest=min(rule.fewest, most))
+    most = study.people.answers_per_item
+    return index, Stopping.by(index, rule.target, lead=rule.lead, most=most, fewest=min(rule.fewest, most))
 
 
 class AdaptiveSelector:

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors
 from sfumato.planning.allocation import Allocation
-from sfumato.planning.answer_simulation import simulate_answers
+from sfumato.planning.answer_simulation import drawn_classes, simulate_answers
 from sfumato.planning.item_prior import Population
 from sfumato.planning.precision import wrong_class
 from sfumato.tables.growable_array import freeze
@@ -75,16 +75,16 @@ def adaptive_curve_by_index(
     most = np.zeros(n_steps, np.int64)
     for r in range(repeats):
         probs = items.probs[rng.choice(len(items.probs), n_each, replace=n_each > len(items.probs))]
-        people = _People(probs, rng)
-        state = Allocation.of(people.answers(np.repeat(np.arange(n_each), fewest)), index)
+        state = Allocation.of(_answers(probs, np.repeat(np.arange(n_each), fewest), rng), index)
         for b, budget in enumerate(budgets):
-            state = _collect(state, people, round(budget * n_each), audit, rng).refit()
+            state = _collect(state, probs, round(budget * n_each), audit, rng).refit()
             errors[1, r, b] = error(probs, _means(state))
             most[b] = max(most[b], int(state.counts.sum(axis=1).max()))
         counts = np.zeros(probs.shape)
         for b, budget in enumerate(budgets):
             lacking = np.floor(budget + rng.permutation(n_each) / n_each) - counts.sum(axis=1)
-            counts = counts + people.answers(np.repeat(np.arange(n_each), np.maximum(lacking, 0).astype(np.int64)))
+            asked = np.repeat(np.arange(n_each), np.maximum(lacking, 0).astype(np.int64))
+            counts = counts + _answers(probs, asked, rng)
             errors[0, r, b] = error(probs, _means(Allocation.of(counts, index)))
     uniform, adaptive = errors.transpose(0, 2, 1, 3).reshape(2, n_steps, -1)
     found = _curve(budgets, uniform, adaptive, most, np.zeros(n_steps, np.int64))
@@ -126,24 +126,18 @@ def adaptive_curve_by_lead(items: Population, *, most: int, rng: np.random.Gener
     return _curve(on_average, uniform, wrong, stopped.max(axis=1), np.array(LEADS))
 
 
-@dataclass(frozen=True, eq=False)
-class _People:
-    """Simulated people who answer about items with these distributions."""
-
-    probs: Float[np.ndarray, "items classes"]
-    rng: np.random.Generator
-
-    def answers(self, items: Int[np.ndarray, "asked"]) -> Float[np.ndarray, "items classes"]:
-        """One answer about each of the given items, as votes of all items."""
-        edges = np.cumsum(self.probs, axis=1)
-        edges[:, -1] = np.inf
-        chosen = (self.rng.random(len(items))[:, None] >= edges[items]).sum(axis=1)
-        votes = np.zeros(self.probs.shape)
-        np.add.at(votes, (items, chosen), 1.0)
-        return votes
+def _answers(
+    probs: Float[np.ndarray, "items classes"], items: Int[np.ndarray, "asked"], rng: np.random.Generator
+) -> Float[np.ndarray, "items classes"]:
+    """One simulated answer about each of the given items, as votes of all items."""
+    votes = np.zeros(probs.shape)
+    np.add.at(votes, (items, drawn_classes(probs[items], rng)), 1.0)
+    return votes
 
 
-def _collect(state: Allocation, people: _People, n_answers: int, audit: float, rng: np.random.Generator) -> Allocation:
+def _collect(
+    state: Allocation, probs: np.ndarray, n_answers: int, audit: float, rng: np.random.Generator
+) -> Allocation:
     """The state after `n_answers` answers in total, collected in batches."""
     n_items = len(state.counts)
     while (missing := n_answers - round(float(state.counts.sum()))) > 0:
@@ -151,7 +145,7 @@ def _collect(state: Allocation, people: _People, n_answers: int, audit: float, r
         at_random = rng.choice(n_items, rng.binomial(n, audit), replace=False)
         chosen = np.concatenate([state.top_items(n - len(at_random), rng), at_random])
         touched = np.unique(chosen)
-        state = state.with_answers(touched, people.answers(chosen)[touched])
+        state = state.with_answers(touched, _answers(probs, chosen, rng)[touched])
     return state
 
 

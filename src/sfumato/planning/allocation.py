@@ -42,6 +42,11 @@ class Stopping:
                 at_least(name, getattr(self, name), 1)
         at_least("fewest", self.fewest, 0)
 
+    @classmethod
+    def by(cls, index: AcquisitionIndex, risk: float | None, **limits: int | None) -> Stopping:
+        """With a limit of the error that `index` reduces."""
+        return cls(**{RISKS.get(index.name, "kl_risk"): risk}, **limits)  # type: ignore[arg-type]
+
     def reached(self, known: ItemPosteriors) -> Bool[np.ndarray, "items"]:
         """Which items are finished."""
         done = np.zeros(len(known.counts), dtype=bool)

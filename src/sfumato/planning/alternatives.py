@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sfumato.planning.answers_per_item import ErrorThreshold
-from sfumato.planning.candidates import Candidate, PlanTerms, Selected, allowed_error
+from sfumato.planning.candidates import Candidate, PlanTerms, Selected
 from sfumato.planning.exchange_rates import PLAIN, ExchangeRates, vote_equivalents
 from sfumato.planning.goals import Goal
 from sfumato.planning.plan_file import Alternative, Budget, PlanAdaptive
@@ -26,13 +27,13 @@ def alternatives(chosen: Selected, budget: Budget | None, threshold: ErrorThresh
     if half and candidate.equivalent.kind in [equivalent.kind for equivalent in terms.equivalents]:
         cheaper = terms.uniform(candidate.equivalent, half)
         worse = cheaper.error.value / max(candidate.error.value, 1e-12)
-        if threshold is not None and cheaper.error.value > allowed_error(threshold):
-            why = f"does not reach {allowed_error(threshold):g}"
+        if threshold is not None and cheaper.error.value > threshold.allowed:
+            why = f"does not reach {threshold.allowed:g}"
         else:
             why = f"the error is {worse:.2g} times as large" + ("; good value" if worse < LITTLE else "")
         result.append(_as_alternative(terms, cheaper, f"half the answers: {describe_candidate(cheaper)}", why))
         if budget is not None:
-            wider = terms.with_items(2 * terms.n_items)
+            wider = replace(terms, n_items=2 * terms.n_items)
             more = wider.uniform(candidate.equivalent, half)
             why = f"for twice as many items, if you have them; each error is {worse:.2g} times as large"
             result.append(_as_alternative(wider, more, f"twice the items: {describe_candidate(more)}", why))
@@ -79,10 +80,10 @@ def would_change(
             f"{error.high:.3g}; {further}"
         )
         if threshold is not None:
-            allowed = allowed_error(threshold)
             sentences.append(
-                f"a lower probability: the threshold is reached with probability {error.chance(allowed):.2f}; the "
-                f"expected error of {error.value:.3g} is {1 - error.value / allowed:.0%} below it"
+                "a lower probability: the threshold is reached with probability "
+                f"{error.chance(threshold.allowed):.2f}; the expected error of "
+                f"{error.value:.3g} is {1 - error.value / threshold.allowed:.0%} below it"
             )
     else:
         sentences.append(
@@ -92,7 +93,7 @@ def would_change(
         n_wanted = terms.n_items + chosen.n_left_out
         sentences.append(
             f"more money: the budget pays one answer for {terms.n_items:,} of {n_wanted:,} items; one for each item "
-            f"costs {n_wanted * terms.an_answer(candidate.kind):,.2f} {terms.costs.currency}"
+            f"costs {n_wanted * terms.costs.money(candidate.kind):,.2f} {terms.costs.currency}"
         )
     if chosen.spare > 0.1:
         sentences.append(f"unspent budget: it would pay {chosen.spare:.0%} more answers, too few for one more per item")

@@ -29,6 +29,13 @@ class SimulatedPosterior:
     expected_kl: Float[np.ndarray, "draws"] | None = None
 
 
+def drawn_classes(probs: Float[np.ndarray, "rows classes"], rng: np.random.Generator) -> Int[np.ndarray, "rows"]:
+    """A class for every row, drawn from its distribution."""
+    edges = np.cumsum(probs, axis=1)
+    edges[:, -1] = np.inf
+    return np.asarray((rng.random(len(probs))[:, None] >= edges).sum(axis=1))
+
+
 def simulate_answers(
     probs: Float[np.ndarray, "draws classes"],
     most: int,

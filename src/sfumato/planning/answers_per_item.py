@@ -52,6 +52,11 @@ class ErrorThreshold:
         if self.share is not None:
             between_0_and_1("share", self.share)
 
+    @property
+    def allowed(self) -> float:
+        """The largest error allowed: the threshold itself, or the share of items that may exceed it."""
+        return self.error if self.share is None else 1 - self.share
+
     def reached(self, value: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
         return np.asarray(value <= self.error if self.share is None else value >= self.share)
 

@@ -17,6 +17,8 @@ from sfumato.tables.errors import BadSetting
 
 ANSWERS = "answers"
 """The unit of a budget in answers instead of money."""
+FEWEST, AUDIT = 2, 0.05
+"""Of adaptive assignment: the fewest answers per item, and the share of answers that go to open items at random."""
 SURE = 1.64
 """Standard errors by which adaptive assignment must be better to be chosen, because it is less simple."""
 
@@ -67,8 +69,6 @@ class PlanTerms:
     equivalents: tuple[VoteEquivalent, ...]
     n_items: int
     most: int
-    fewest: int
-    audit: float
     adaptive_curve: AdaptiveCurve | None = None
 
     def uniform(self, equivalent: VoteEquivalent, each: int, n_items: int | None = None) -> Candidate:
@@ -88,11 +88,11 @@ class PlanTerms:
         lead = found.lead[np.argmin(np.abs(found.on_average - on_average))] if found.lead.any() else None
         answers = PlanAdaptive(
             index="lead" if lead is not None else self.criterion.index.name if self.criterion.index else "uniform",
-            fewest=min(self.fewest, int(on_average)),
+            fewest=min(FEWEST, int(on_average)),
             most=max(most, int(np.ceil(on_average))),
             threshold=None,
             lead=None if lead is None else int(lead),
-            audit=self.audit,
+            audit=AUDIT,
             # Rounded down: the plan must not exceed the budget.
             on_average=float(np.floor(on_average * 100 + 1e-6) / 100),
         )
@@ -112,9 +112,6 @@ class PlanTerms:
             )
         return [float(each) for each in there if each <= up_to + 1e-9]
 
-    def an_answer(self, kind: str) -> float:
-        return self.costs.money(kind)
-
     def money(self, candidate: Candidate) -> float:
         return candidate.n_answers * self.costs.money(candidate.kind)
 
@@ -130,7 +127,7 @@ class PlanTerms:
             answers=candidate.n_answers,
             hours=self.hours(candidate),
             people=max(-(-candidate.n_answers // self.costs.batch_size), most),
-            an_answer=self.an_answer(candidate.kind),
+            an_answer=self.costs.money(candidate.kind),
         )
 
     def affordable(self, kind: str, budget: Budget) -> int:
@@ -143,9 +140,6 @@ class PlanTerms:
             if error.code != "budget-too-small":
                 raise
             return 0
-
-    def with_items(self, n_items: int) -> PlanTerms:
-        return replace(self, n_items=n_items)
 
 
 WASTE = 0.01
@@ -178,12 +172,12 @@ def best_within_budget(terms: PlanTerms, budget: Budget) -> Selected:
     n_left_out = max(terms.n_items - most_answers, 0)
     if n_left_out:
         # One answer per item is the minimum, so the number of items is reduced.
-        terms = terms.with_items(most_answers)
-    candidates: list[Candidate] = []
-    for equivalent in terms.equivalents:
-        each = min(n_affordable[equivalent.kind] // terms.n_items, terms.most)
-        if each:
-            candidates.append(_without_waste(terms, equivalent, each))
+        terms = replace(terms, n_items=most_answers)
+    candidates = [
+        _without_waste(terms, equivalent, each)
+        for equivalent in terms.equivalents
+        if (each := min(n_affordable[equivalent.kind] // terms.n_items, terms.most))
+    ]
     fewer = [
         terms.uniform(equivalent, 1, n_affordable[equivalent.kind])
         for equivalent in terms.equivalents
@@ -206,13 +200,10 @@ def best_within_budget(terms: PlanTerms, budget: Budget) -> Selected:
 def cheapest_within_threshold(terms: PlanTerms, threshold: ErrorThreshold, budget: Budget | None) -> Selected:
     """The cheapest candidate that reaches the threshold with its probability; an error if none does, or if it exceeds
     the budget."""
-    allowed = allowed_error(threshold)
-    candidates: list[Candidate] = []
+    allowed = threshold.allowed
+    uniform = [_first_uniform(terms, each, allowed, threshold.probability) for each in terms.equivalents]
+    candidates = [candidate for candidate in uniform if candidate is not None]
     others: list[Candidate] = []
-    for equivalent in terms.equivalents:
-        candidate = _first_uniform(terms, equivalent, allowed, threshold.probability)
-        if candidate is not None:
-            candidates.append(candidate)
     for each in terms.adaptive_averages(float(terms.most)):
         found = terms.adaptive(each)
         if found is not None and _reaches(found, allowed, threshold.probability):
@@ -228,25 +219,15 @@ def cheapest_within_threshold(terms: PlanTerms, threshold: ErrorThreshold, budge
 
 def _without_waste(terms: PlanTerms, equivalent: VoteEquivalent, each: int) -> Candidate:
     """The fewest answers per item with at most 1% more error than `each`."""
-    most = terms.uniform(equivalent, each)
-    return next(
-        candidate for fewer in range(1, each + 1) if _is_as_good(candidate := terms.uniform(equivalent, fewer), most)
-    )
-
-
-def _is_as_good(candidate: Candidate, other: Candidate) -> bool:
-    return candidate.error.value <= (1 + WASTE) * other.error.value
+    allowed = (1 + WASTE) * terms.uniform(equivalent, each).error.value
+    candidates = (terms.uniform(equivalent, fewer) for fewer in range(1, each + 1))
+    return next(candidate for candidate in candidates if candidate.error.value <= allowed)
 
 
 def _worth_a_look(candidate: Candidate, fewer: list[Candidate]) -> list[Candidate]:
     """The best form that the budget pays for only part of the items, if it gives more votes in total."""
     best = sorted(fewer, key=lambda other: (-other.n_items * other.votes, other.error.value))[:1]
     return [other for other in best if other.n_items * other.votes > candidate.n_items * candidate.votes]
-
-
-def allowed_error(threshold: ErrorThreshold) -> float:
-    """The largest error allowed: the threshold itself, or the share of items that may exceed it."""
-    return threshold.error if threshold.share is None else 1 - threshold.share
 
 
 def _first_uniform(
@@ -278,8 +259,8 @@ def sure_value(candidate: Candidate, probability: float) -> float:
 
 
 def _too_small(terms: PlanTerms, budget: Budget) -> BadSetting:
-    cheapest = min(terms.equivalents, key=lambda equivalent: terms.an_answer(equivalent.kind))
-    price = terms.an_answer(cheapest.kind)
+    cheapest = min(terms.equivalents, key=lambda equivalent: terms.costs.money(equivalent.kind))
+    price = terms.costs.money(cheapest.kind)
     unit = terms.costs.currency if budget.unit != ANSWERS else ANSWERS
     return BadSetting(
         f"a budget of {budget.amount:g} {budget.unit} at {price:.4g} {terms.costs.currency} per "
@@ -320,7 +301,7 @@ def _budget_misses(terms: PlanTerms, threshold: ErrorThreshold, candidate: Candi
     items = "" if best.terms.n_items == terms.n_items else f" for only {best.terms.n_items:,} items"
     return BadSetting(
         f"a budget of {budget.amount:g} {budget.unit}, which reaches a {terms.criterion.title} of {reached:.4g}{items}",
-        f"{allowed_error(threshold):g} or less with probability {threshold.probability:g}, which costs {cost}",
+        f"{threshold.allowed:g} or less with probability {threshold.probability:g}, which costs {cost}",
         f"raise the budget to {cost}, allow {rounded_up(reached):g}, or plan for fewer items",
         "budget-too-small",
     )

@@ -19,10 +19,10 @@ from sfumato.planning.alternatives import alternatives, would_change
 from sfumato.planning.answers_per_item import ErrorThreshold
 from sfumato.planning.candidates import (
     ANSWERS,
+    AUDIT,
+    FEWEST,
     Candidate,
     PlanTerms,
-    Selected,
-    allowed_error,
     best_within_budget,
     cheapest_within_threshold,
 )
@@ -59,45 +59,6 @@ RESTS_ON = {
 """The error that each goal minimizes."""
 
 
-def as_plan(
-    chosen: Selected,
-    *,
-    classes: Sequence[str],
-    items: tuple[str, ...] | None,
-    deeper: PlanDeeper | None,
-    deeper_items: tuple[str, ...],
-    source: str,
-    budget: Budget | None,
-    threshold: ErrorThreshold | None,
-    changes: tuple[str, ...],
-    made: PlanProvenance,
-) -> Plan:
-    """The plan as it is written to a file, with the same checks as one that is read."""
-    terms, candidate = chosen.terms, chosen.candidate
-    error = candidate.error
-    plan = Plan(
-        goal=terms.criterion.goal,
-        classes=tuple(classes),
-        question=PlanQuestion(kind=candidate.kind, deeper=deeper, seconds=terms.costs.seconds(candidate.kind)),
-        items="all" if items is None else items,
-        n_items=candidate.n_items,
-        deeper_items=deeper_items if items is None else tuple(item for item in deeper_items if item in set(items)),
-        answers=candidate.answers,
-        expected=Expected(
-            measure=terms.criterion.name, value=error.value, low=error.low, high=error.high, source=source
-        ),
-        cost=_with_deeper(terms.cost(candidate), terms, deeper, len(deeper_items)),
-        budget=budget,
-        curve=_curve(terms, candidate),
-        alternatives=alternatives(chosen, budget, threshold),
-        would_change=changes,
-        assumptions=_assumptions(chosen, source, deeper),
-        made=made,
-    )
-    plan.check()
-    return plan
-
-
 def _with_deeper(cost: Cost, terms: PlanTerms, deeper: PlanDeeper | None, n_deeper: int) -> Cost:
     """The cost with that of the deeper answers."""
     if deeper is None:
@@ -129,42 +90,29 @@ def _curve(terms: PlanTerms, candidate: Candidate) -> tuple[Point, ...]:
     )
 
 
-def _assumptions(chosen: Selected, source: str, deeper: PlanDeeper | None) -> tuple[Assumption, ...]:
-    terms, costs = chosen.terms, chosen.terms.costs
-    assumptions = [
-        Assumption(what="error", value=RESTS_ON[terms.criterion.goal], source="the goal"),
-        Assumption(what="items to label", value=f"{terms.n_items:,}, like those of the {source}", source="given"),
+def _assumptions(terms: PlanTerms, source: str, deeper: PlanDeeper | None) -> tuple[Assumption, ...]:
+    costs = terms.costs
+    rows = [
+        ("error", RESTS_ON[terms.criterion.goal], "the goal"),
+        ("items to label", f"{terms.n_items:,}, like those of the {source}", "given"),
     ]
-    for equivalent in terms.equivalents:
-        time = costs.time(equivalent.kind)
-        paid = f"{costs.seconds(equivalent.kind):.3g} paid"
-        assumptions.append(Assumption(what=f"seconds per {equivalent.kind} answer", value=paid, source=time.source))
-        if equivalent.rate.votes != 1.0 or equivalent.kind != "choice":
-            votes = f"{equivalent.rate.votes:.3g} ({equivalent.rate.low:.3g} to {equivalent.rate.high:.3g})"
-            assumptions.append(
-                Assumption(what=f"votes per {equivalent.kind} answer", value=votes, source=equivalent.rate.source)
-            )
-    assumptions += [
-        Assumption(what="wage per hour", value=f"{costs.wage:g} {costs.currency}", source=_given(costs.wage, WAGE)),
-        Assumption(what="platform fee", value=f"{costs.fee:.0%} of the pay", source=_given(costs.fee, FEE)),
-        Assumption(what="session overhead", value=f"{costs.overhead:g} times", source=_given(costs.overhead, OVERHEAD)),
-        Assumption(what="answers per session", value=str(costs.batch_size), source="the study, or the default"),
+    for kind, rate in ((equivalent.kind, equivalent.rate) for equivalent in terms.equivalents):
+        rows.append((f"seconds per {kind} answer", f"{costs.seconds(kind):.3g} paid", costs.time(kind).source))
+        if rate.votes != 1.0 or kind != "choice":
+            votes = f"{rate.votes:.3g} ({rate.low:.3g} to {rate.high:.3g})"
+            rows.append((f"votes per {kind} answer", votes, rate.source))
+    rows += [
+        ("wage per hour", f"{costs.wage:g} {costs.currency}", _given(costs.wage, WAGE)),
+        ("platform fee", f"{costs.fee:.0%} of the pay", _given(costs.fee, FEE)),
+        ("session overhead", f"{costs.overhead:g} times", _given(costs.overhead, OVERHEAD)),
+        ("answers per session", str(costs.batch_size), "the study, or the default"),
     ]
     if deeper is not None:
-        assumptions.append(
-            Assumption(
-                what="deeper answers",
-                value="in the cost, but not in the expected error",
-                source="it is known which items they help, not by how much",
-            )
-        )
+        known = "it is known which items they help, not by how much"
+        rows.append(("deeper answers", "in the cost, but not in the expected error", known))
     if terms.criterion.measure.uses_prior:
-        assumptions.append(
-            Assumption(
-                what="labels", value="by bayes, with the prior fitted to the study's answers", source="simulated"
-            )
-        )
-    return tuple(assumptions)
+        rows.append(("labels", "by bayes, with the prior fitted to the study's answers", "simulated"))
+    return tuple(Assumption(what=what, value=value, source=source) for what, value, source in rows)
 
 
 def _given(value: float, usual: float) -> str:
@@ -182,7 +130,6 @@ MOST_SIMULATED, MOST_SIMULATED_SMALL = 1_000, 600
 MOST_ADAPTIVE = 30
 """With more answers per item, the choice of the next item hardly matters."""
 MOST_TO_A_LEAD = 40
-FEWEST, AUDIT = 2, 0.05
 
 
 @dataclass(frozen=True)
@@ -225,12 +172,20 @@ def decide(
     is better by more than chance; with fewer than 200 items it is not considered.
     """
     if budget is None and threshold is None:
-        raise _neither()
+        raise BadSetting(
+            "neither a budget nor a threshold",
+            "the money to spend, or the error that is small enough",
+            "give --budget, --threshold, or both",
+        )
     at_least("n_items", n_items, 1)
     at_least("most", most, 1)
     criterion = Criterion(goal, threshold.error if threshold is not None and threshold.share is not None else None)
     equivalents = vote_equivalents(goal, kinds, costs, given=votes, measured=measured)
-    deeper = _deeper(deeper_items, goal, costs, votes, measured)
+    deeper = None
+    if deeper_items is not None:
+        kind = deeper_items.kind
+        rate = vote_equivalent(kind, goal, costs, given=votes, measured=measured).rate
+        deeper = PlanDeeper(kind=kind, votes=rate.votes, seconds=costs.seconds(kind))
     left = _what_is_left(budget, deeper_items, costs)
     n_pilot = 0 if isinstance(source, DirichletMixture) else source.n_items
     curve = criterion.curve(
@@ -241,7 +196,7 @@ def decide(
         rng=rng,
         progress=progress,
     )
-    terms = PlanTerms(criterion, curve, costs, equivalents, n_items, most, FEWEST, AUDIT)
+    terms = PlanTerms(criterion, curve, costs, equivalents, n_items, most)
     if adaptive:
         terms = _with_adaptive(terms, source, left, threshold, rng)
     if threshold is not None:
@@ -249,19 +204,30 @@ def decide(
     else:
         assert left is not None
         chosen = best_within_budget(terms, left)
+    terms, candidate, error = chosen.terms, chosen.candidate, chosen.candidate.error
     changes = would_change(chosen, goal=goal, threshold=threshold, measured=measured, n_pilot=n_pilot)
-    return as_plan(
-        chosen,
-        classes=classes,
-        items=_kept(items, deeper_items, chosen.terms.n_items, rng),
-        deeper=deeper,
-        deeper_items=deeper_items.items if deeper_items else (),
-        source=f"pilot of {n_pilot:,} items" if n_pilot else "assumed prior",
+    kept = _kept(items, deeper_items, terms.n_items, rng)
+    first = deeper_items.items if deeper_items else ()
+    name = f"pilot of {n_pilot:,} items" if n_pilot else "assumed prior"
+    plan = Plan(
+        goal=goal,
+        classes=tuple(classes),
+        question=PlanQuestion(kind=candidate.kind, deeper=deeper, seconds=costs.seconds(candidate.kind)),
+        items="all" if kept is None else kept,
+        n_items=candidate.n_items,
+        deeper_items=first if kept is None else tuple(item for item in first if item in set(kept)),
+        answers=candidate.answers,
+        expected=Expected(measure=criterion.name, value=error.value, low=error.low, high=error.high, source=name),
+        cost=_with_deeper(terms.cost(candidate), terms, deeper, len(first)),
         budget=budget,
-        threshold=threshold,
-        changes=changes,
+        curve=_curve(terms, candidate),
+        alternatives=alternatives(chosen, budget, threshold),
+        would_change=changes,
+        assumptions=_assumptions(terms, name, deeper),
         made=made or provenance_now(),
     )
+    plan.check()
+    return plan
 
 
 def provenance_now(command: str = "", seed: int | None = None) -> PlanProvenance:
@@ -311,23 +277,10 @@ def _most_of_interest(terms: PlanTerms, budget: Budget | None, threshold: ErrorT
     if budget is not None and threshold is None:
         most = min(most, terms.affordable(PLAIN, budget) / terms.n_items)
     if threshold is not None:
-        target = allowed_error(threshold)
+        target = threshold.allowed
         reached = [m for m in range(1, int(most) + 1) if terms.curve.at(float(m)).value <= target]
         most = min(most, 1.2 * reached[0] if reached else most)
     return most
-
-
-def _deeper(
-    deeper_items: DeeperItems | None,
-    goal: Goal,
-    costs: CostModel,
-    votes: Mapping[str, float] | None,
-    measured: Mapping[str, ExchangeRates] | None,
-) -> PlanDeeper | None:
-    if deeper_items is None:
-        return None
-    equivalent = vote_equivalent(deeper_items.kind, goal, costs, given=votes, measured=measured)
-    return PlanDeeper(kind=deeper_items.kind, votes=equivalent.rate.votes, seconds=costs.seconds(deeper_items.kind))
 
 
 def _what_is_left(budget: Budget | None, deeper_items: DeeperItems | None, costs: CostModel) -> Budget | None:
@@ -359,11 +312,3 @@ def _kept(
     drawn = rng.choice(len(rest), n_items - len(first), replace=False)
     chosen = {*first, *(rest[i] for i in drawn)}
     return tuple(item for item in items if item in chosen)
-
-
-def _neither() -> BadSetting:
-    return BadSetting(
-        "neither a budget nor a threshold",
-        "the money to spend, or the error that is small enough",
-        "give --budget, --threshold, or both",
-    )

@@ -28,6 +28,7 @@ from sfumato.planning.label_quality import (
     Similarities,
 )
 from sfumato.planning.pilot import Pilot
+from sfumato.planning.recorded_answers import shuffled_places
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.bootstrap import Bootstrap
@@ -209,13 +210,13 @@ class MatchedAnswers:
 
     def split(self, rng: np.random.Generator) -> SplitAnswers:
         """A random half of every item's votes to compare (the larger one, if odd), the others as reference."""
-        place = _places(self.vote_item, self.n_items, rng)
+        place = shuffled_places(self.vote_item, self.n_items, rng)
         n_votes = np.bincount(self.vote_item, minlength=self.n_items)
         is_given = place < ((n_votes + 1) // 2)[self.vote_item]
         one_hot = np.eye(len(self.classes))[self.voted]
         cell = self.vote_item[~is_given] * len(self.classes) + self.voted[~is_given]
         held_out = np.bincount(cell, minlength=self.n_items * len(self.classes)).reshape(self.n_items, -1)
-        rich_place = place if self.same_people else _places(self.rich_item, self.n_items, rng)
+        rich_place = place if self.same_people else shuffled_places(self.rich_item, self.n_items, rng)
         return SplitAnswers(
             _sums(self.rich_item, rich_place, self.rich, self.n_items, self.most_rich),
             _sums(self.vote_item, place, one_hot, self.n_items, self.most_votes),
@@ -256,15 +257,6 @@ def _votes(
 
 def _most(n_answers: Int[np.ndarray, "items"], limit: int) -> int:
     return int(min(max(np.quantile(n_answers, COMMON, method="lower"), 1), limit))
-
-
-def _places(item: Int[np.ndarray, "rows"], n_items: int, rng: np.random.Generator) -> Int[np.ndarray, "rows"]:
-    """The position of every answer in a random order of its item's answers."""
-    n_each = np.bincount(item, minlength=n_items)
-    place = np.empty(len(item), np.int64)
-    order = np.lexsort((rng.random(len(item)), item))
-    place[order] = np.arange(len(item)) - (np.cumsum(n_each) - n_each)[item[order]]
-    return place
 
 
 def _sums(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, final, runtime_checkable
+from typing import ClassVar, final
 
 import numpy as np
 import pyarrow as pa
@@ -34,30 +34,6 @@ class QualitySplit:
     reference: Float[np.ndarray, "items classes"]
 
 
-@runtime_checkable
-class QualityCurve(Protocol):
-    """The quality of labels from 0, 1, ... answers, for any weights of the items; more is better."""
-
-    def values(self, weights: Float[np.ndarray, "draws items"]) -> Float[np.ndarray, "draws steps"]: ...
-
-
-@runtime_checkable
-class LabelQuality(Protocol):
-    """What makes labels good for a goal; `measure` names it."""
-
-    goal: ClassVar[Goal]
-    odd_only: ClassVar[bool]
-    """Whether an even number of votes is never better than the odd number before."""
-    most_splits: ClassVar[int]
-    """The largest useful number of random splits."""
-
-    @property
-    def measure(self) -> str: ...
-
-    def curve(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> QualityCurve:
-        """The quality of labels from the first answers of each split, compared with its reference."""
-
-
 @dataclass(frozen=True, eq=False)
 class Losses:
     """Loss per item, smoothing and number of answers; the best smoothing is chosen for each set of weights and number
@@ -69,6 +45,7 @@ class Losses:
         freeze(self, "losses")
 
     def values(self, weights: Float[np.ndarray, "draws items"]) -> Float[np.ndarray, "draws steps"]:
+        """The quality of labels from 0, 1, ... answers, for any weights of the items; more is better."""
         totals = np.stack([weights @ of_constant.T for of_constant in self.losses])
         return np.asarray(-totals.min(axis=0) / weights.sum(axis=1, keepdims=True))
 
@@ -89,7 +66,9 @@ class DistributionQuality:
 
     goal: ClassVar[Goal] = Goal.DISTRIBUTION
     odd_only: ClassVar[bool] = False
+    """Whether an even number of votes is never better than the odd number before."""
     most_splits: ClassVar[int] = 100
+    """The largest useful number of random splits."""
 
     def __post_init__(self) -> None:
         one_of("loss", self.loss, list(LOSSES))
@@ -99,6 +78,7 @@ class DistributionQuality:
         return LOSSES[self.loss]
 
     def curve(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> Losses:  # noqa: ARG002
+        """The quality of labels from the first answers of each split, compared with its reference."""
         found = [
             np.stack([self._losses(split, constant) for constant in CONSTANTS], axis=1)  # steps x smoothings x items
             for split in splits
@@ -259,6 +239,10 @@ class GeometryQuality:
             by = reference @ reference.T if ratings is None else ratings[np.ix_(places, places)]
             true.append(_ranks(by, known))
         return PairRanks(tuple(found), tuple(true), known.astype(np.float64), places)
+
+
+LabelQuality = DistributionQuality | ClassQuality | GeometryQuality
+"""What makes labels good for a goal; `measure` names it."""
 
 
 def _ranks(similarities: Float[np.ndarray, "placed placed"], known: np.ndarray) -> Float[np.ndarray, "placed placed"]:

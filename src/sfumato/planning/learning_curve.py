@@ -171,22 +171,7 @@ def fit_learning_curve(
 
 def read_runs(source: str | Path | Any, *, fixed: bool = False) -> LearningCurve:
     """The curve through a table of runs (a file, or any Arrow object): `n_answers, value[, seed]`."""
-    rows = read_rows(source) if isinstance(source, (str, Path)) else Rows.of(source)
-    check_columns(rows, ("n_answers", "value"))
-    m, y, seeds = list[np.ndarray](), list[np.ndarray](), list[Any]()
-    start = 0
-    for chunk in rows.chunks:
-        m.append(numbers(rows, "n_answers", chunk.column("n_answers"), start))
-        y.append(numbers(rows, "value", chunk.column("value"), start))
-        if "seed" in chunk.column_names:
-            seeds += [str(each) for each in chunk.column("seed").to_pylist()]
-        start += len(chunk)
-    return fit_learning_curve(
-        np.concatenate([np.empty(0), *m]).tolist(),
-        np.concatenate([np.empty(0), *y]).tolist(),
-        seeds or None,
-        fixed=fixed,
-    )
+    return fit_learning_curve(*_read(source, ("n_answers", "value")).get("", ([], [], None)), fixed=fixed)
 
 
 POINTS = 30
@@ -200,7 +185,7 @@ def exchange_from_runs(source: str | Path | Any, *, hard: str = "choice") -> dic
     of rich answers, up to 3 times the most votes of any run. The interval combines the worst of one curve with the best
     of the other: it is wider than 95%, and covered the truth in 59 of 60 simulated comparisons.
     """
-    by_kind = _by_kind(read_rows(source) if isinstance(source, (str, Path)) else Rows.of(source))
+    by_kind = _read(source, ("kind", "n_answers", "value"))
     if hard not in by_kind or len(by_kind) < 2:
         raise BadTable(
             f"runs with labels of {listing(list(by_kind)) or 'no kind'}",
@@ -211,14 +196,14 @@ def exchange_from_runs(source: str | Path | Any, *, hard: str = "choice") -> dic
     curves = {kind: fit_learning_curve(*runs) for kind, runs in by_kind.items()}
     votes = curves.pop(hard)
     steps = np.geomspace(votes.n_answers.min(), FAR * votes.n_answers.max(), POINTS)
-    middle, low, high = _read(votes, steps)
+    middle, low, high = _values(votes, steps)
     sign = -1.0 if middle[-1] < middle[0] else 1.0
     # With this sign more is better, and the worst of a curve is its lower end.
     worst, best = np.sort(sign * np.stack([low, high]), axis=0)
     result = {}
     for kind, curve in curves.items():
         n_answers = np.unique(curve.n_answers)
-        value, below, above = _read(curve, n_answers)
+        value, below, above = _values(curve, n_answers)
         least, most = np.sort(sign * np.stack([below, above]), axis=0)
         worth = votes_worth(steps, sign * middle[None], sign * value[None])[0]
         fewest = votes_worth(steps, best[None], least[None])[0]
@@ -235,18 +220,19 @@ def exchange_from_runs(source: str | Path | Any, *, hard: str = "choice") -> dic
     return result
 
 
-def _by_kind(rows: Rows) -> dict[str, tuple[list[float], list[float], list[str] | None]]:
-    """The numbers of answers, values and seeds of each kind's runs."""
-    check_columns(rows, ("kind", "n_answers", "value"))
+def _read(source: Any, columns: tuple[str, ...]) -> dict[str, tuple[list[float], list[float], list[str] | None]]:
+    """The numbers of answers, values and seeds of each kind's runs; without a column `kind`, under an empty name."""
+    rows = read_rows(source) if isinstance(source, (str, Path)) else Rows.of(source)
+    check_columns(rows, columns)
     runs: dict[str, list[tuple[float, float, str]]] = {}
     start, seeded = 0, False
     for chunk in rows.chunks:
-        m = numbers(rows, "n_answers", chunk.column("n_answers"), start)
-        y = numbers(rows, "value", chunk.column("value"), start)
+        m, y = (numbers(rows, name, chunk.column(name), start).tolist() for name in ("n_answers", "value"))
         seeded = "seed" in chunk.column_names
+        kinds = chunk.column("kind").to_pylist() if "kind" in columns else [""] * len(chunk)
         seeds = chunk.column("seed").to_pylist() if seeded else [None] * len(chunk)
-        for kind, *run in zip(chunk.column("kind").to_pylist(), m.tolist(), y.tolist(), map(str, seeds), strict=True):
-            runs.setdefault(str(kind), []).append((run[0], run[1], run[2]))
+        for kind, *run in zip(map(str, kinds), m, y, map(str, seeds), strict=True):
+            runs.setdefault(kind, []).append((run[0], run[1], run[2]))
         start += len(chunk)
     return {
         kind: ([m for m, _, _ in some], [y for _, y, _ in some], [s for _, _, s in some] if seeded else None)
@@ -254,7 +240,7 @@ def _by_kind(rows: Rows) -> dict[str, tuple[list[float], list[float], list[str] 
     }
 
 
-def _read(curve: LearningCurve, n_answers: Float[np.ndarray, "steps"]) -> Float[np.ndarray, "3 steps"]:
+def _values(curve: LearningCurve, n_answers: Float[np.ndarray, "steps"]) -> Float[np.ndarray, "3 steps"]:
     """The curve, and the ends of its interval."""
     found = [curve.at(float(m)) for m in np.minimum(n_answers, FAR * curve.n_answers.max())]
     return np.array([[each.value, each.low, each.high] for each in found]).T

@@ -116,8 +116,8 @@ class RecordedAnswers:
 
         Given in random order, or with `keep_order` as they were recorded.
         """
-        rank, n_answers = self._shuffled(rng)
-        is_given = rank < (n_answers[self.item] + 1) // 2
+        rank = shuffled_places(self.item, self.n_items, rng)
+        is_given = rank < (np.bincount(self.item, minlength=self.n_items)[self.item] + 1) // 2
         truth = np.zeros((self.n_items, self.n_classes))
         np.add.at(truth, self.item[~is_given], self.votes(np.flatnonzero(~is_given)))
         return RecordedSplit(self, self._pool(is_given, rank, keep_order), truth / truth.sum(axis=1, keepdims=True))
@@ -125,15 +125,8 @@ class RecordedAnswers:
     def with_truth(self, truth: Float[np.ndarray, "items classes"], rng: np.random.Generator) -> RecordedSplit:
         """All answers to give, in random order, compared with known distributions."""
         assert truth.shape == (self.n_items, self.n_classes)
-        return RecordedSplit(self, self._pool(np.ones(len(self.item), bool), self._shuffled(rng)[0], False), truth)
-
-    def _shuffled(self, rng: np.random.Generator) -> tuple[Int[np.ndarray, "rows"], Int[np.ndarray, "items"]]:
-        """The position of every answer in a random order of its item's answers, and the answers per item."""
-        n_answers = np.bincount(self.item, minlength=self.n_items)
-        first = np.cumsum(n_answers) - n_answers
-        rank = np.empty(len(self.item), np.int64)
-        rank[np.lexsort((rng.random(len(self.item)), self.item))] = np.arange(len(self.item)) - first[self.item]
-        return rank, n_answers
+        rank = shuffled_places(self.item, self.n_items, rng)
+        return RecordedSplit(self, self._pool(np.ones(len(self.item), bool), rank, False), truth)
 
     def _pool(self, is_given: np.ndarray, rank: np.ndarray, keep_order: bool) -> Int[np.ndarray, "items most"]:
         rows = np.flatnonzero(is_given)
@@ -143,6 +136,15 @@ class RecordedAnswers:
         pool = np.full((self.n_items, int(n_given.max())), -1, np.int64)
         pool[self.item[rows], rank[rows]] = rows
         return pool
+
+
+def shuffled_places(item: Int[np.ndarray, "rows"], n_items: int, rng: np.random.Generator) -> Int[np.ndarray, "rows"]:
+    """The position of every answer in a random order of its item's answers."""
+    n_each = np.bincount(item, minlength=n_items)
+    place = np.empty(len(item), np.int64)
+    order = np.lexsort((rng.random(len(item)), item))
+    place[order] = np.arange(len(item)) - (np.cumsum(n_each) - n_each)[item[order]]
+    return place
 
 
 def _votes(annotations: Annotations) -> Beliefs:

@@ -3,26 +3,23 @@ crowds. Called by `sfumato plan rehearse`."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
-import pyarrow as pa
 from jaxtyping import Float, Int
 
 from sfumato.elicitation.kinds import kind_named
 from sfumato.elicitation.simulated_annotator import Annotator, PresentedQuestion, Truth
-from sfumato.labeling.default_labeler import label_by_default
+from sfumato.labeling.default_labeler import beliefs_of_payloads
 from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, UniformIndex, index_named
 from sfumato.planning.allocation import Allocation, Stopping
+from sfumato.planning.answer_simulation import drawn_classes
 from sfumato.planning.plan_file import Plan, PlanAdaptive
 from sfumato.planning.precision import wrong_class
 from sfumato.planning.recorded_answers import bayes
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Question, Study
-from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import at_least
 
@@ -38,31 +35,11 @@ class SimulatedAnswers:
     seconds: Float[np.ndarray, "asked"]
 
 
-@runtime_checkable
-class CrowdSource(Protocol):
-    """A crowd that answers. Items are numbered in the order of the plan."""
-
-    @property
-    def n_people(self) -> int: ...
-
-    def answer(
-        self, person: int, items: Int[np.ndarray, "asked"], kind: str, rng: np.random.Generator
-    ) -> SimulatedAnswers:
-        """The answers of a person about these items, with this form."""
-        ...
-
-    def distribution(
-        self, items: Int[np.ndarray, "scored"], rng: np.random.Generator
-    ) -> Float[np.ndarray, "scored classes"]:
-        """The distribution of the whole crowd for each of these items: the reference of labels."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class DrawnCrowd:
     """People who answer by the items' own distributions, as a plan assumes.
 
-    They only choose a class; for richer forms use `SimulatedCrowd`.
+    Items are numbered in the order of the plan. People only choose a class; for richer forms use `SimulatedCrowd`.
     """
 
     probs: Float[np.ndarray, "items classes"]
@@ -76,6 +53,7 @@ class DrawnCrowd:
         kind: str,
         rng: np.random.Generator,
     ) -> SimulatedAnswers:
+        """The answers of a person about these items, with this form."""
         if kind != "choice":
             raise BadSetting(
                 f"a plan with answers of kind {kind}",
@@ -83,9 +61,7 @@ class DrawnCrowd:
                 "rehearse with --study: its simulated people can answer any form",
                 "wrong-kind",
             )
-        edges = np.cumsum(self.probs[items], axis=1)
-        edges[:, -1] = np.inf
-        chosen = (rng.random(len(items))[:, None] >= edges).sum(axis=1)
+        chosen = drawn_classes(self.probs[items], rng)
         return SimulatedAnswers(np.eye(self.probs.shape[1])[chosen], np.full(len(items), self.seconds))
 
     def distribution(
@@ -93,6 +69,7 @@ class DrawnCrowd:
         items: Int[np.ndarray, "scored"],
         rng: np.random.Generator,  # noqa: ARG002
     ) -> Float[np.ndarray, "scored classes"]:
+        """The distribution of the whole crowd for each of these items: the reference of labels."""
         return np.asarray(self.probs[items])
 
 
@@ -140,31 +117,10 @@ class SimulatedCrowd:
             answers = person.answer(self.truth.shown(stimulus), PresentedQuestion(form, stimulus, study), rng)
             raw.append(answers.raw)
             seconds.append(answers.seconds)
-        return SimulatedAnswers(_votes(raw, f"{kind}/{form.version}", study.class_names), np.array(seconds))
+        return SimulatedAnswers(beliefs_of_payloads(form, raw, tuple(study.class_names)), np.array(seconds))
 
 
-def _votes(raw: Sequence[dict[str, object]], kind: str, classes: Sequence[str]) -> Float[np.ndarray, "asked classes"]:
-    """Answers as distributions, by the kind's usual labeler, in the order of the classes."""
-    if kind.startswith("choice/"):
-        place = {name: k for k, name in enumerate(classes)}
-        return np.asarray(np.eye(len(classes))[[place[str(answer["class"])] for answer in raw]])
-    table = pa.table(
-        {
-            "item": [str(row) for row in range(len(raw))],
-            "annotator": ["someone"] * len(raw),
-            "kind": [kind] * len(raw),
-            "payload": [json.dumps(answer, ensure_ascii=False) for answer in raw],
-        }
-    )
-    beliefs = label_by_default(Annotations.from_arrow(table, classes), classes)
-    coded = beliefs.coded()
-    # Answers that the labeler omits count as no votes.
-    votes = np.zeros((len(raw), len(classes)))
-    columns = [list(beliefs.classes).index(name) for name in classes]
-    names = beliefs.item.names.to_pylist()
-    rows = [int(names[code]) for code in beliefs.item.codes]
-    votes[rows] = coded.probs()[:, columns]
-    return votes
+Crowd = DrawnCrowd | SimulatedCrowd
 
 
 SCORED = 300
@@ -215,9 +171,7 @@ class Rehearsal:
         return said
 
 
-def rehearse(
-    plan: Plan, crowd: CrowdSource, *, n_items: int, batch_size: int = 25, rng: np.random.Generator
-) -> Rehearsal:
+def rehearse(plan: Plan, crowd: Crowd, *, n_items: int, batch_size: int = 25, rng: np.random.Generator) -> Rehearsal:
     """People arrive one after the other and answer one batch each, assigned as in the plan, until it stops.
 
     Deeper items are asked about with the deeper form first, which counts as its number of votes. Labels are then made
@@ -259,7 +213,7 @@ def rehearse(
 class _SimulatedStudy:
     """The simulated study: people so far, and their answers."""
 
-    def __init__(self, plan: Plan, crowd: CrowdSource, batch_size: int, rng: np.random.Generator) -> None:
+    def __init__(self, plan: Plan, crowd: Crowd, batch_size: int, rng: np.random.Generator) -> None:
         self.plan, self.crowd, self.batch_size, self.rng = plan, crowd, batch_size, rng
         self.counts = np.zeros((plan.n_items, len(plan.classes)))
         self.n_people_used = self.n_usual = self.n_deeper = 0
@@ -300,7 +254,7 @@ class _SimulatedStudy:
         if not by_rule:
             self.finished = float((self.counts.sum(axis=1) >= answers.fewest - 1e-9).mean())
             return
-        rule = _stopping(index, answers.threshold, answers.lead)
+        rule = Stopping.by(index, answers.threshold, lead=answers.lead)
         self.finished = float(rule.reached(ItemPosteriors(state.counts, state.prior)).mean())
 
     def _collect(
@@ -311,7 +265,7 @@ class _SimulatedStudy:
         threshold: float | None = None,
         lead: int | None = None,
     ) -> Allocation:
-        stopping = _stopping(index, threshold, lead, most)
+        stopping = Stopping.by(index, threshold, lead=lead, most=most)
         state = Allocation.of(self.counts, index, stopping=stopping)
         while (missing := n_answers - self.n_usual) > 0 and not self.ran_out:
             if index.uses_prior and state.is_stale(GROWTH):
@@ -336,16 +290,11 @@ class _SimulatedStudy:
         return answers.votes
 
 
-def _stopping(index: AcquisitionIndex, threshold: float | None, lead: int | None, most: int | None = None) -> Stopping:
-    by_l2 = index.name == "l2"
-    return Stopping(l2_risk=threshold if by_l2 else None, kl_risk=None if by_l2 else threshold, lead=lead, most=most)
-
-
 def _errors(
     plan: Plan,
     counts: Float[np.ndarray, "items classes"],
     scored: np.ndarray,
-    crowd: CrowdSource,
+    crowd: Crowd,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "scored"]:
     """The error of each item, by the measure of the plan."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from jaxtyping import Float
 from scipy.stats import t as student
 
@@ -25,7 +24,7 @@ from sfumato.planning.recorded_answers import (
 )
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import above_0, at_least
-from sfumato.tables.table import Table, columns_of
+from sfumato.tables.table import RecordTable
 
 LEVEL = 0.95
 
@@ -74,17 +73,16 @@ class AnswersNeeded:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Replay(Table):
+class Replay(RecordTable):
     """One row per policy, estimator and budget.
 
     Intervals are for other random halves of the same answers (Student's t over splits), not for other items or people.
     None with a single split.
     """
 
+    record = ReplayRow
     curves: tuple[ReplayCurve, ...]
     n_items: int
-
-    classes = ()
 
     def rows(self) -> list[ReplayRow]:
         found = []
@@ -104,11 +102,7 @@ class Replay(Table):
                 )  # fmt: skip
         return found
 
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.rows()[start:stop], ReplayRow)
-
-    def __len__(self) -> int:
-        return sum(curve.answers.shape[1] for curve in self.curves)
+    _records = rows
 
     def curve(self, policy: str, estimator: str) -> ReplayCurve:
         return next(each for each in self.curves if (each.policy, each.estimator) == (policy, estimator))
