@@ -19,7 +19,7 @@ import sfumato
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting import Page, Points, ReportTable
 from sfumato.reporting.findings import findings
-from sfumato.reporting.model_scores import score_models
+from sfumato.reporting.model_evaluation import score_models
 from sfumato.reporting.report import SUMMARY, Report, digest_of
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import BadFile, MissingExtra
@@ -51,7 +51,7 @@ def test_findings_are_of_this_data(folder: Path) -> None:
     assert closer in of_cross_entropy(sentences)
     models = score_models(replace(ReportInputs.read(folder), shifted=None, attacked=None), resamples=200)
     assert models is not None
-    found = models.difference("cross_entropy", "soft")
+    found = models.difference("cross_entropy")
     assert found is not None
     assert f"{found.value:.3f} and {found.baseline_value:.3f}" in of_cross_entropy(sentences)
     assert f"{found.both_low:+.3f} to {found.both_high:+.3f}".replace("-", "−") in of_cross_entropy(sentences)

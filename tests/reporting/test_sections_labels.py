@@ -18,10 +18,10 @@ from sfumato import SoftLabels
 from sfumato.reporting import Chart, Facts, Prose, ReportTable, Section
 from sfumato.reporting.gallery import LARGEST, Gallery, smaller, thumbnails
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.reporting.sections import confusion_section, duplicates_section, label_changes_section, labels_section
-from sfumato.reporting.sections.confusion import class_map
-from sfumato.reporting.sections.duplicates import MAX_COMPARED
-from sfumato.reporting.sections.label_changes import changed_majority
+from sfumato.reporting.sections.confusion import class_map, confusion_section
+from sfumato.reporting.sections.duplicates import MAX_COMPARED, duplicates_section
+from sfumato.reporting.sections.label_changes import changed_majority, label_changes_section
+from sfumato.reporting.sections.labels import labels_section
 from sfumato.study.study import ItemSource
 from sfumato.tables.inputs import Inputs
 

@@ -24,8 +24,8 @@ from sfumato.reporting import Page
 from sfumato.reporting.charts.point_map import sides_of
 from sfumato.reporting.gallery import Gallery
 from sfumato.reporting.label_plots import plot
+from sfumato.reporting.report import PEOPLE_SECTIONS
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.reporting.sections import PEOPLE_SECTIONS, people_sections
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.inputs import Inputs
 
@@ -34,7 +34,9 @@ NAMES = (EVIL, 'say "cat" & `dog`', "a.b[0]\\'", "x" * 300, "<img src=x onerror=
 
 
 def page_of(evidence: ReportInputs) -> Page:
-    return Page("A study", "What was said.", people_sections(evidence), kind="sfumato · report")
+    made = [section(evidence) for section in PEOPLE_SECTIONS]
+    sections = tuple(each for each in made if each is not None)
+    return Page("A study", "What was said.", sections, kind="sfumato · report")
 
 
 def nasty(n_classes: int = 40, n_items: int = 60, **settings: object) -> ReportInputs:

@@ -16,15 +16,12 @@ from scipy.stats import entropy as scipy_entropy
 
 from sfumato import Beliefs
 from sfumato.reporting import Chart, Facts, Prose, ReportTable, Section
+from sfumato.reporting.report import PEOPLE_SECTIONS
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.reporting.sections import (
-    PEOPLE_SECTIONS,
-    agreement_section,
-    collection_section,
-    people_sections,
-    screening_section,
-    uncertainty_section,
-)
+from sfumato.reporting.sections.agreement import agreement_section
+from sfumato.reporting.sections.collection import collection_section
+from sfumato.reporting.sections.screening import screening_section
+from sfumato.reporting.sections.uncertainty import uncertainty_section
 
 
 def words(section: Section | None) -> str:
@@ -58,7 +55,6 @@ def first_answers(beliefs: Beliefs, *, without: tuple[str, ...] = ()) -> dict[st
 
 def test_without_data_there_is_no_section() -> None:
     assert [section(ReportInputs()) for section in PEOPLE_SECTIONS] == [None] * len(PEOPLE_SECTIONS)
-    assert people_sections(ReportInputs()) == ()
 
 
 def test_collection_counts_and_times() -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.reporting.report_inputs import Origin, ReportInputs, Screened
+from sfumato.labeling.screening import Screened
+from sfumato.reporting.report_inputs import Origin, ReportInputs
 from sfumato.study.study import Framing, ItemSource, Pay, People, Question, Study, StudyClass
 from sfumato.tables.inputs import Inputs
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ import click
 
 from sfumato.cli.options import PATH, check_folder, check_not_negative, check_torch_installed, given
 from sfumato.cli.output import drawing, printable, say_written
-from sfumato.tables.errors import BadSetting, SfumatoWarning, listing
+from sfumato.tables.errors import BadSetting, listing, warnings_off
 from sfumato.tables.strategies import StrategyText, split_choices
 
 if TYPE_CHECKING:
@@ -216,9 +215,8 @@ def _show_scores(experiment: Experiment) -> None:
     ]
     if labels is None or not runs:
         return
-    with warnings.catch_warnings():
-        # sfumato evaluate prints these warnings, with intervals.
-        warnings.simplefilter("ignore", SfumatoWarning)
+    # sfumato evaluate prints these warnings, with intervals.
+    with warnings_off():
         people = SoftLabels.from_numpy(data.items, labels, data.classes)
         scores = measure_runs(runs, people=people, metrics=[Accuracy(), CrossEntropy()]).figures
     width = max(len(name) for name in ("target", *(score.target for score in scores)))

@@ -6,6 +6,7 @@ they are two columns.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
@@ -244,3 +245,32 @@ def read_excluded(path: str | Path) -> list[str]:
                 raise BadTable(show(value), "true or false", fix, "bad-value", where)
             names += [annotators[i]] if excluded == "true" else []
     return names
+
+
+@dataclass(frozen=True)
+class Screened:
+    """A screening table as it is read back: per annotator, whether excluded (`set_aside`), and the reasons."""
+
+    annotators: tuple[str, ...]
+    set_aside: tuple[bool, ...]
+    reasons: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def read(cls, path: str | Path) -> Screened:
+        excluded = set(read_excluded(path))
+        rows = read_rows(path)
+        check_columns(rows, ("annotator", "set_aside", "reasons"))
+        names, texts = [], []
+        for chunk in rows.chunks:
+            names += [str(name) for name in chunk.column("annotator").to_pylist()]
+            texts += [str(text or "") for text in chunk.column("reasons").to_pylist()]
+        reasons = (tuple(each for each in text.split("; ") if each) for text in texts)
+        return cls(tuple(names), tuple(name in excluded for name in names), tuple(reasons))
+
+    @cached_property
+    def excluded(self) -> tuple[str, ...]:
+        return tuple(name for name, is_out in zip(self.annotators, self.set_aside, strict=True) if is_out)
+
+    def most_common_reasons(self) -> list[tuple[str, int]]:
+        """Every reason with its number of annotators, the most frequent first."""
+        return Counter(reason for reasons in self.reasons for reason in reasons).most_common()

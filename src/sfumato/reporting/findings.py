@@ -7,7 +7,15 @@ import pyarrow.compute as pc
 
 from sfumato.evaluation.strata import ROUNDING
 from sfumato.reporting.model_scores import ModelScores
-from sfumato.reporting.phrases import difference_text, excludes_zero, mean_of, metric_title, number_text, share_of
+from sfumato.reporting.phrases import (
+    comparison_sentence,
+    excludes_zero,
+    mean_of,
+    metric_title,
+    number_text,
+    share_of,
+    values_text,
+)
 from sfumato.reporting.plan_page import decision
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.scores import Difference
@@ -67,25 +75,18 @@ def _changed_labels(labels: SoftLabels, original: SoftLabels) -> str | None:
 def _about_models(models: ModelScores) -> list[str]:
     if models.treatment is None:
         return [_single_target(models)] if models.scores else []
-    found = [models.difference(metric, models.treatment) for metric in OUTCOMES]
-    return [finding(each, models.level) for each in found if each is not None and each.difference == each.difference]
+    found = [models.difference(metric) for metric in OUTCOMES]
+    return [finding(each, models.level) for each in found if each is not None]
 
 
 def finding(difference: Difference, level: float) -> str:
     """A difference between two targets as a sentence."""
-    better, worse = OUTCOMES[difference.metric]
-    metric = metric_title(difference.metric)
-    target, control = f"`{difference.target}`", f"`{difference.baseline}`"
-    values = f"{number_text(difference.value)} and {number_text(difference.baseline_value)}"
     if not excludes_zero(difference):
-        return (
-            f"No significant difference in {metric} between {target} and {control}: {values}, "
-            f"{difference_text(difference, level)}."
-        )
-    is_gain = (difference.difference > 0) == (difference.metric in HIGH_IS_BETTER)
+        return comparison_sentence(difference, level)
+    is_worse = (difference.difference > 0) != (difference.metric in HIGH_IS_BETTER)
     return (
-        f"Models trained on {target} {better if is_gain else worse} than models trained on {control}: {metric} "
-        f"{values}, {difference_text(difference, level)}."
+        f"Models trained on `{difference.target}` {OUTCOMES[difference.metric][is_worse]} than models trained on "
+        f"`{difference.baseline}`: {metric_title(difference.metric)} {values_text(difference, level)}."
     )
 
 

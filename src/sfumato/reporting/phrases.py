@@ -1,4 +1,4 @@
-"""Numbers, intervals, names and sources as text, the same in every section of a report."""
+"""Numbers, intervals, names and comparisons as text, the same in every section of a report."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import binom
 
-from sfumato.reporting.blocks import DataSource
-from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.tables.scores import Difference, RunScores
+from sfumato.tables.scores import Difference
 
 WORDS = {
     "accuracy": "accuracy",
@@ -35,6 +33,11 @@ JOIN = "\u00a0"
 
 def metric_title(metric: str) -> str:
     return WORDS.get(metric, metric.replace("_", " "))
+
+
+def capitalized(text: str) -> str:
+    """The text with its first letter in upper case; the others stay as they are."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def number_text(value: float, *, signed: bool = False) -> str:
@@ -66,34 +69,22 @@ def excludes_zero(difference: Difference) -> bool:
     return low == low and low * high > 0
 
 
-def difference_text(difference: Difference, level: float = 0.95) -> str:
-    """`difference −0.110 (95% CI −0.150 to −0.070; 4 seeds and 40 items)`."""
-    value = f"difference{JOIN}{number_text(difference.difference, signed=True)}"
+def values_text(difference: Difference, level: float) -> str:
+    """`0.300 and 0.410, difference −0.110 (95% CI −0.150 to −0.070; 4 seeds and 40 items)`."""
+    both = f"{number_text(difference.value)} and {number_text(difference.baseline_value)}"
     low, high, over = widest_interval(difference)
-    if low != low:
-        return f"{value} (no interval: {difference.both_covers})"
-    return f"{value} ({level:.0%} CI {interval_text(low, high, signed=True)}; {over})"
+    interval = f"{level:.0%} CI {interval_text(low, high, signed=True)}; {over}"
+    known = interval if low == low else f"no interval: {difference.both_covers}"
+    return f"{both}, difference{JOIN}{number_text(difference.difference, signed=True)} ({known})"
 
 
-def evaluation_source(
-    evidence: ReportInputs, metrics: Sequence[str], *, strata: bool = False, resamples: int, folder: str = "runs"
-) -> DataSource:
-    """The score table that was read, else the command that computes it."""
-    runs = evidence.origins.get(folder)
-    table = next((name for name, each in evidence.scores.items() if isinstance(each, RunScores)), None)
-    if table is not None and (folder == "runs" or runs is None):
-        return evidence.source("scores" if table == "scores" else f"scores/{table}")
-    people = next((each.file for key, each in evidence.origins.items() if key.partition("/")[0] == "labels"), "LABELS")
-    parts = [
-        f"sfumato evaluate --runs {runs.file if runs else 'RUNS'} --people {people}",
-        f"--metrics {','.join(metrics)}",
-        *(["--strata agree"] if strata else []),
-        f"--resamples {resamples} --common -o scores.csv --differences differences.csv",
-    ]
-    original = evidence.origins.get("original")
-    if "accuracy_original" in metrics and original is not None:
-        parts.insert(1, f"--original {original.file}")
-    return DataSource(" ".join(parts), runs.file if runs else "", "Means over seeds; items are resampled with seed 0.")
+def comparison_sentence(difference: Difference, level: float, where: str = "") -> str:
+    """Two targets compared by one metric; `where` states a subset of items or a condition."""
+    metric, both = metric_title(difference.metric), f"`{difference.target}` and `{difference.baseline}`{where}"
+    start = (
+        f"{capitalized(metric)} of" if excludes_zero(difference) else f"No significant difference in {metric} between"
+    )
+    return f"{start} {both}: {values_text(difference, level)}."
 
 
 LONGEST_NAME = 28

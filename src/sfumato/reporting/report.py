@@ -15,17 +15,25 @@ from sfumato import __version__
 from sfumato.evaluation.run_predictions import PREDICTIONS, RUN, UNFINISHED
 from sfumato.reporting.blocks import Block, Column, Commands, Fact, Facts, Points, Prose, ReportTable
 from sfumato.reporting.findings import findings
-from sfumato.reporting.model_scores import ModelScores, ProgressCallback, no_progress, score_models
+from sfumato.reporting.model_evaluation import ProgressCallback, no_progress, score_models
+from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Page, Section
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.reporting.sections import PEOPLE_SECTIONS
+from sfumato.reporting.sections.agreement import agreement_section
 from sfumato.reporting.sections.calibration import calibration_section
+from sfumato.reporting.sections.collection import collection_section
+from sfumato.reporting.sections.confusion import confusion_section
 from sfumato.reporting.sections.cross_label import cross_label_section
+from sfumato.reporting.sections.duplicates import duplicates_section
+from sfumato.reporting.sections.label_changes import label_changes_section
+from sfumato.reporting.sections.labels import labels_section
 from sfumato.reporting.sections.model_uncertainty import model_uncertainty_section
 from sfumato.reporting.sections.plan import plan_section
 from sfumato.reporting.sections.robustness import robustness_section
+from sfumato.reporting.sections.screening import screening_section
 from sfumato.reporting.sections.targets import single_scores_section, targets_section
 from sfumato.reporting.sections.training_dynamics import training_dynamics_section
+from sfumato.reporting.sections.uncertainty import uncertainty_section
 from sfumato.tables.files.json import read_document
 
 SUMMARY, SOURCES = "Summary", "Sources"
@@ -116,6 +124,16 @@ def enumeration(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
 
 
+PEOPLE_SECTIONS: tuple[Callable[[ReportInputs], Section | None], ...] = (
+    collection_section,
+    screening_section,
+    agreement_section,
+    uncertainty_section,
+    labels_section,
+    confusion_section,
+    label_changes_section,
+    duplicates_section,
+)
 MODEL_SECTIONS: tuple[Callable[[ModelScores], Section | None], ...] = (
     targets_section,
     calibration_section,
@@ -124,7 +142,7 @@ MODEL_SECTIONS: tuple[Callable[[ModelScores], Section | None], ...] = (
     cross_label_section,
     training_dynamics_section,
 )
-"""In the order of a report, after the sections about people."""
+"""Both in the order of a report."""
 
 
 @dataclass(frozen=True, eq=False)

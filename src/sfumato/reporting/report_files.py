@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.labeling.screening import read_excluded
+from sfumato.labeling.screening import Screened
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Columns
-from sfumato.reporting.report_inputs import Origin, ReportInputs, Screened
+from sfumato.reporting.report_inputs import Origin, ReportInputs
 from sfumato.study.study_file import read_study, study_path
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
@@ -117,7 +117,7 @@ def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> Repor
     readers: dict[str, Callable[[Path], Any]] = {
         "study": read_study,
         "annotations": Annotations.read,
-        "screening": read_screened,
+        "screening": Screened.read,
         "beliefs": Beliefs.read,
         "inputs": Inputs.read,
         "comparison": lambda path: Differences(tuple(_records(path, Difference))),
@@ -173,20 +173,6 @@ def _run_folder(path: Path) -> Path:
             where=ErrorLocation(str(path)),
         )  # fmt: skip
     return path
-
-
-def read_screened(path: Path) -> Screened:
-    """A table of `sfumato screen`."""
-    excluded = set(read_excluded(path))
-    rows = read_rows(path)
-    check_columns(rows, ("annotator", "set_aside", "reasons"))
-    names: list[str] = []
-    reasons: list[tuple[str, ...]] = []
-    for chunk in rows.chunks:
-        names += [str(name) for name in chunk.column("annotator").to_pylist()]
-        texts = [str(text or "") for text in chunk.column("reasons").to_pylist()]
-        reasons += [tuple(each for each in text.split("; ") if each) for text in texts]
-    return Screened(tuple(names), tuple(name in excluded for name in names), tuple(reasons))
 
 
 def _original(path: Path, classes: tuple[str, ...]) -> SoftLabels:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato.labeling.screening import Screened
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Columns, DataSource
 from sfumato.study.study import Study
@@ -17,19 +18,6 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import Differences, RunScores, Scores
 from sfumato.tables.soft_labels import SoftLabels
-
-
-@dataclass(frozen=True)
-class Screened:
-    """A screening table: per annotator, whether excluded (`set_aside`), and the reasons."""
-
-    annotators: tuple[str, ...]
-    set_aside: tuple[bool, ...]
-    reasons: tuple[tuple[str, ...], ...]
-
-    @cached_property
-    def excluded(self) -> tuple[str, ...]:
-        return tuple(name for name, is_out in zip(self.annotators, self.set_aside, strict=True) if is_out)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ import difflib
 import sys
 import unicodedata
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -226,6 +227,14 @@ def warn(sentence: str) -> None:
     while caller.f_back is not None and caller.f_globals.get("__name__", "").startswith("sfumato"):
         caller, level = caller.f_back, level + 1
     warnings.warn(sentence, SfumatoWarning, stacklevel=level)
+
+
+@contextmanager
+def warnings_off() -> Iterator[None]:
+    """Ignore `SfumatoWarning` in the block of a `with` statement."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SfumatoWarning)
+        yield
 
 
 def one_line(text: str) -> str:

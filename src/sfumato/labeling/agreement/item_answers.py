@@ -120,3 +120,12 @@ def _rows(view: CodedBeliefs, rows: Int[np.ndarray, "kept"]) -> CodedBeliefs:
         view.n_annotators,
         view.n_classes,
     )
+
+
+def disagreeing_pairs(
+    item: Int[np.ndarray, "rows"], chosen: Int[np.ndarray, "rows"], per_item: Int[np.ndarray, "items"], n_classes: int
+) -> Float[np.ndarray, "items"]:
+    """The number of ordered pairs of answers about each item with different classes: `m² - sum_c n_c²`."""
+    cells, counts = np.unique(item.astype(np.int64) * n_classes + chosen, return_counts=True)
+    alike = np.bincount(cells // n_classes, weights=counts.astype(np.float64) ** 2, minlength=len(per_item))
+    return np.asarray(per_item.astype(np.float64) ** 2 - alike)

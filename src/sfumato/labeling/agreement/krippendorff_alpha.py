@@ -18,22 +18,13 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
+from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers, disagreeing_pairs
 from sfumato.labeling.agreement.measure import block_sums
 from sfumato.tables.errors import BadSetting
 
 ALL_ALIKE = "every answer is the same, so no disagreement is expected by chance"
 NO_SPREAD = 1e-20
 """A smaller mean squared distance of two answers is rounding."""
-
-
-def disagreeing_pairs(
-    item: Int[np.ndarray, "rows"], chosen: Int[np.ndarray, "rows"], per_item: Int[np.ndarray, "items"], n_classes: int
-) -> Float[np.ndarray, "items"]:
-    """The number of ordered pairs of answers about each item with different classes: `m² - sum_c n_c²`."""
-    cells, counts = np.unique(item.astype(np.int64) * n_classes + chosen, return_counts=True)
-    alike = np.bincount(cells // n_classes, weights=counts.astype(np.float64) ** 2, minlength=len(per_item))
-    return np.asarray(per_item.astype(np.float64) ** 2 - alike)
 
 
 def choice_sums(

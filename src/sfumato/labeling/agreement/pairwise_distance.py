@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
-from sfumato.labeling.agreement.krippendorff_alpha import disagreeing_pairs
+from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers, disagreeing_pairs
 from sfumato.labeling.agreement.measure import NOBODY_TO_COMPARE, block_sums, ratio
 
 NUMBERS_AT_ONCE = 2**22

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from jaxtyping import Float
 
 from sfumato.labeling.agreement import agreement as measure_agreement
-from sfumato.labeling.agreement.item_answers import ItemAnswers
-from sfumato.labeling.agreement.krippendorff_alpha import disagreeing_pairs
+from sfumato.labeling.agreement.item_answers import ItemAnswers, disagreeing_pairs
 from sfumato.labeling.agreement.measure import AgreementTable
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.charts.comparison import dots
@@ -18,7 +15,7 @@ from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import mean_of, short_names, shorten
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import SfumatoWarning
+from sfumato.tables.errors import warnings_off
 
 TITLE = "Agreement"
 MEANINGS = {
@@ -52,8 +49,7 @@ def agreement_section(evidence: ReportInputs) -> Section | None:
 
 def figures_of(beliefs: Beliefs) -> AgreementTable:
     """The numbers of `sfumato agreement`, with the same seed. Warnings are off: the report states undefined values."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SfumatoWarning)
+    with warnings_off():
         return measure_agreement(beliefs, rng=np.random.default_rng(0))
 
 

@@ -18,7 +18,7 @@ from sfumato.reporting.charts.field import Field
 from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import number_text
-from sfumato.reporting.sections.targets import TWO_LINES, comparison_sentence, score_panels
+from sfumato.reporting.sections.targets import TWO_LINES, score_panels
 
 TITLE = "Calibration"
 CALIBRATION = ("ece", "rms_calibration", "aurc")
@@ -34,28 +34,15 @@ def calibration_section(models: ModelScores) -> Section | None:
     """Calibration errors, reliability diagram and risk-coverage curve; None if they were not scored."""
     if not any(row.metric in CALIBRATION for row in models.scores):
         return None
-    chart = score_panels(
-        models,
-        "calibration",
-        "Calibration errors",
-        f"Lower is better. {TWO_LINES}",
-        CALIBRATION,
+    text = (
+        "A model is calibrated if 80% of the predictions with a confidence of 80% are correct. Correct means people's "
+        "first choice. The expected calibration error is the mean distance between confidence and accuracy."
     )
-    blocks: list[Block] = [Prose(tuple(_words(models))), *([chart] if chart is not None else [])]
+    blocks: list[Block] = [Prose((text, *models.compared("ece")))]
+    blocks += score_panels(models, "calibration", "Calibration errors", f"Lower is better. {TWO_LINES}", CALIBRATION)
     if models.matched:
         blocks += [_reliability(models), _risk(models)]
     return Section(TITLE, tuple(blocks))
-
-
-def _words(models: ModelScores) -> list[str]:
-    sentences = [
-        "A model is calibrated if 80% of the predictions with a confidence of 80% are correct. Correct means people's "
-        "first choice. The expected calibration error is the mean distance between confidence and accuracy."
-    ]
-    found = models.difference("ece", models.treatment) if models.treatment else None
-    if found is not None:
-        sentences.append(comparison_sentence(found, models.level))
-    return sentences
 
 
 def _reliability(models: ModelScores) -> Chart:
@@ -72,9 +59,7 @@ def _reliability(models: ModelScores) -> Chart:
         data={
             "target": [name for name, rows in shown.items() for _ in rows],
             **{
-                column: np.concatenate(
-                    [np.asarray(getattr(tables[name], column))[rows] for name, rows in shown.items()]
-                )
+                column: [value for name, rows in shown.items() for value in getattr(tables[name], column)[rows]]
                 for column in ("confidence", "accuracy", "low", "high", "n_items")
             },
         },

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, CrossScore, cross_label, kinds_of_labels, measure_against
+from sfumato.evaluation.metrics.accuracy import Accuracy
+from sfumato.evaluation.metrics.divergence import CrossEntropy
 from sfumato.evaluation.mode_shift import Shift, mode_shift
 from sfumato.evaluation.run_measurements import RunMeasurements
 from sfumato.reporting.blocks import Block, Column, DataSource, Prose, ReportTable
 from sfumato.reporting.charts import heat_map
 from sfumato.reporting.charts.field import Field
-from sfumato.reporting.model_scores import STRATUM_METRICS, ModelScores
+from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import evaluation_source, interval_text, metric_title, number_text
+from sfumato.reporting.phrases import capitalized, interval_text, metric_title, number_text
 from sfumato.tables.bootstrap import FEWEST_DRAWS
-from sfumato.tables.errors import SfumatoWarning
+from sfumato.tables.errors import warnings_off
 
 TITLE = "Label sets compared"
 NEEDED = ("hard", "majority", "soft")
@@ -41,14 +42,13 @@ def cross_label_section(models: ModelScores) -> Section | None:
     if not models.runs or people is None or len(models.targets) < 2:
         return None
     runs = [run for run in models.runs if run.network == models.network and run.target in models.shown_targets()]
-    with warnings.catch_warnings():
-        # Scoring has already warned about the runs.
-        warnings.simplefilter("ignore", SfumatoWarning)
+    # Scoring has already warned about the runs.
+    with warnings_off():
         measured = measure_against(
-            runs, kinds_of_labels(people, models.original), original=models.original, metrics=STRATUM_METRICS,
-            common=True, level=models.level, resamples=FEWEST_DRAWS,
+            runs, kinds_of_labels(people, models.original), original=models.original,
+            metrics=(Accuracy(), CrossEntropy()), common=True, level=models.level, resamples=FEWEST_DRAWS,
         )  # fmt: skip
-    base = evaluation_source(models.evidence, ("accuracy", "cross_entropy"), resamples=FEWEST_DRAWS)
+    base = models.source(("accuracy", "cross_entropy"), resamples=FEWEST_DRAWS)
     source = DataSource(f"{base.command} --cross-label cross.csv", base.file, base.note)
     table = [row for row in cross_label(measured).scores if row.value == row.value]
     blocks: list[Block] = [Prose(tuple(_words(table)))]
@@ -81,7 +81,7 @@ def _matrix(models: ModelScores, table: Sequence[CrossScore], metric: str, sourc
     )
     return heat_map(
         f"across-{metric.replace('_', '-')}",
-        title=f"{metric_title(metric)[:1].upper()}{metric_title(metric)[1:]} against each type of label",
+        title=f"{capitalized(metric_title(metric))} against each type of label",
         caption=f"{better} is better; compare within a column.{spread}{models.subset_note()}",
         data={
             "target": [row.target for row in rows],

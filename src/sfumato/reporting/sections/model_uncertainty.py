@@ -11,7 +11,7 @@ from sfumato.reporting.charts.field import Field
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import interval_text, number_text
-from sfumato.reporting.sections.targets import TWO_LINES, comparison_sentence, score_panels
+from sfumato.reporting.sections.targets import TWO_LINES, score_panels
 
 TITLE = "Model and human uncertainty"
 MAX_PANELS = 4
@@ -21,43 +21,31 @@ MAX_POINTS = 1200
 
 def model_uncertainty_section(models: ModelScores) -> Section | None:
     """Entropies per item and their correlation; None if they were not scored."""
-    rows = [row for row in models.of_metric("entropy_pearson") if row.value == row.value]
+    rows = models.of_metric("entropy_pearson", shown=True)
     if not rows:
         return None
     correlations = "; ".join(
-        f"`{row.target}` r = {number_text(row.value)} ({interval_text(row.items_low, row.items_high)})"
-        for row in rows
-        if row.target in models.shown_targets()
+        f"`{row.target}` r = {number_text(row.value)} ({interval_text(row.items_low, row.items_high)})" for row in rows
     )
-    sentences = [
+    text = (
         "A good model is uncertain about the same items as people. Uncertainty is measured as entropy; 0 is full "
         f"certainty. Pearson correlation over test items, with {models.level:.0%} intervals over items: {correlations}."
-    ]
-    found = models.difference("entropy_pearson", models.treatment) if models.treatment else None
-    if found is not None:
-        sentences.append(comparison_sentence(found, models.level))
-    blocks: list[Block] = [Prose(tuple(sentences))]
+    )
+    blocks: list[Block] = [Prose((text, *models.compared("entropy_pearson")))]
     if models.matched:
         blocks.append(_chart(models))
-    panels = score_panels(
-        models,
-        "doubt-correlations",
-        "Correlation of model and human entropy",
-        f"Higher is better. {TWO_LINES}",
-        ("entropy_pearson",),
-    )
-    blocks += [panels] if panels is not None else []
+    title, caption = "Correlation of model and human entropy", f"Higher is better. {TWO_LINES}"
+    blocks += score_panels(models, "doubt-correlations", title, caption, ("entropy_pearson",))
     return Section(TITLE, tuple(blocks))
 
 
 def _chart(models: ModelScores) -> Chart:
     targets = [name for name in models.shown_targets(MAX_PANELS) if name in models.matched]
-    n_items = len(models.matched[targets[0]][0])
+    first = models.matched[targets[0]][0]
+    n_items = len(first)
     n_shown = min(n_items, MAX_POINTS // len(targets))
     rows = np.sort(np.random.default_rng(0).choice(n_items, n_shown, replace=False))
-    people = models.matched[targets[0]][0].people_entropy
     own = {name: np.mean([each.predicted_entropy for each in models.matched[name]], axis=0) for name in targets}
-    items = models.matched[targets[0]][0].items.take(rows.tolist()).to_pylist()
     sample = (
         f" {n_shown:,} of {n_items:,} items are shown, at random; correlations use all." if n_shown < n_items else ""
     )
@@ -68,8 +56,8 @@ def _chart(models: ModelScores) -> Chart:
         f"{models.subset_note(MAX_PANELS)}",
         data={
             "target": np.repeat(np.asarray(targets, object), n_shown),
-            "item": items * len(targets),
-            "people": np.tile(people[rows].round(4), len(targets)),
+            "item": first.items.take(rows.tolist()).to_pylist() * len(targets),
+            "people": np.tile(first.people_entropy[rows].round(4), len(targets)),
             "model": np.concatenate([own[name][rows].round(4) for name in targets]),
         },
         x=Field("people", "people's entropy, nats", ".1f", zero=True),

@@ -14,9 +14,8 @@ from sfumato.reporting.charts import curve
 from sfumato.reporting.charts.field import Field
 from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import evaluation_source, interval_text, metric_title, number_text
-from sfumato.reporting.sections.targets import comparison_sentence
-from sfumato.tables.scores import Difference, RunScore
+from sfumato.reporting.phrases import capitalized, interval_text, metric_title, number_text
+from sfumato.tables.scores import RunScore
 
 TITLE = "Robustness"
 SEVERITY = re.compile(r"(?P<kind>[\w-]+)/(?P<severity>\d+)")
@@ -92,15 +91,9 @@ def _words(models: ModelScores, changed: Sequence[ConditionScore]) -> list[str]:
             f"The strongest {what} for `{worst.target}` is {worst.condition}: accuracy {number_text(worst.value)} "
             f"({interval_text(worst.low, worst.high)}), compared with {number_text(before)} on unchanged images."
         )
-        apart = next((each for each in models.condition_differences if _is_of(each, models, worst.condition)), None)
-        if apart is not None:
-            sentences[-1] += f" {comparison_sentence(apart, models.level, ' under this condition')}"
+        apart = [each for each in models.condition_differences if each.condition == worst.condition]
+        sentences[-1] = " ".join([sentences[-1], *models.compared("accuracy", apart, " under this condition")])
     return sentences
-
-
-def _is_of(difference: Difference, models: ModelScores, condition: str) -> bool:
-    own = (difference.metric, difference.target, difference.network, difference.condition)
-    return own == ("accuracy", models.treatment, models.network, condition)
 
 
 def _curves(
@@ -123,7 +116,7 @@ def _curves(
         charts.append(
             curve(
                 f"{part}-{metric.replace('_', '-')}",
-                title=f"{metric_title(metric)[:1].upper()}{metric_title(metric)[1:]} by {x.title.partition(',')[0]}",
+                title=f"{capitalized(metric_title(metric))} by {x.title.partition(',')[0]}",
                 caption=f"{better}. The band is the {models.level:.0%} interval over seeds."
                 f"{models.subset_note(MAX_COLORS)}",
                 data={
@@ -140,7 +133,7 @@ def _curves(
                 high="high",
                 series="target",
                 panel="kind" if len(kinds) > 1 else None,
-                source=evaluation_source(models.evidence, (metric,), resamples=100, folder=part),
+                source=models.source((metric,), resamples=100, folder=part),
             )
         )
     return charts
@@ -163,5 +156,5 @@ def _other_sets(models: ModelScores, others: Sequence[RunScore], plain: Sequence
             Column("±", tuple(None if r.low != r.low else (r.high - r.low) / 2 for r in rows), 3),
             Column("items", tuple(each.n_items for each in rows), 0),
         ),
-        evaluation_source(models.evidence, ("accuracy", "cross_entropy"), resamples=100, folder="shifted"),
+        models.source(("accuracy", "cross_entropy"), resamples=100, folder="shifted"),
     )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
 from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.labeling.agreement.measure import AgreementTable
+from sfumato.labeling.screening import Screened
 from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import share_of
-from sfumato.reporting.report_inputs import ReportInputs, Screened
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.agreement import MEANINGS, figures_of
 from sfumato.reporting.sections.item_cards import first_choices
 from sfumato.tables.beliefs import Beliefs
@@ -54,21 +53,19 @@ def _excluded_answers(evidence: ReportInputs, screened: Screened) -> tuple[int, 
 
 
 def _reasons(evidence: ReportInputs, screened: Screened) -> list[Block]:
-    counts = Counter(rule for rules in screened.reasons for rule in rules)
+    rows = screened.most_common_reasons()
     several = sum(len(rules) > 1 for rules in screened.reasons)
     n = len(screened.annotators)
-    shares = [share_of(k, n) for _, k in counts.most_common()]
-    caption = f"An annotator counts for every rule that applies; more than one applies to {several:,}."
     return [
         ReportTable(
             "rules",
             "Reasons for exclusion",
-            caption,
+            f"An annotator counts for every rule that applies; more than one applies to {several:,}.",
             (
-                Column("reason", tuple(RULES.get(rule, rule.replace("_", " ")) for rule, _ in counts.most_common())),
-                Column("annotators", tuple(k for _, k in counts.most_common()), 0),
-                Column("share", tuple(each.percent() for each in shares)),
-                Column("rule", tuple(f"`{rule}`" for rule, _ in counts.most_common())),
+                Column("reason", tuple(RULES.get(rule, rule.replace("_", " ")) for rule, _ in rows)),
+                Column("annotators", tuple(k for _, k in rows), 0),
+                Column("share", tuple(share_of(k, n).percent() for _, k in rows)),
+                Column("rule", tuple(f"`{rule}`" for rule, _ in rows)),
             ),
             evidence.source("screening", command="sfumato screen annotations.parquet -o {file}"),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.chart import Chart
@@ -12,8 +13,6 @@ from sfumato.reporting.model_scores import AGREE, DISAGREE, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import (
     JOIN,
-    difference_text,
-    evaluation_source,
     excludes_zero,
     interval_text,
     metric_title,
@@ -31,6 +30,11 @@ MAX_TESTS = 24
 MAX_ACROSS = 5
 """The most targets that are columns of a table; more are rows."""
 NEAR = ("cross_entropy", "kl_divergence", "brier")
+SCORE: dict[str, Any] = {
+    "of": "target", "value": Field("value", "value", ".3~g"), "low": "low", "high": "high", "inner_low": "items_low",
+    "inner_high": "items_high",
+}  # fmt: skip
+"""How a score is drawn: its value, the interval over seeds, and the interval over items."""
 TWO_LINES = "The thin line is the interval over seeds (t), the thick line the interval over items (bootstrap)."
 
 
@@ -39,14 +43,14 @@ def targets_section(models: ModelScores) -> Section | None:
     agreement stratum."""
     if not models.scores:
         return None
+    right, near = f"Higher is better. {TWO_LINES}", f"Lower is better. {TWO_LINES}"
     blocks: list[Block] = [Prose(tuple(_words(models)))]
-    blocks += _charts(models)
+    blocks += score_panels(models, "right", "Accuracy against people's labels", right, RIGHT)
+    blocks += score_panels(models, "near", "Distance from people's labels", near, NEAR)
     blocks += [_scores_listed(models)]
     if models.differences:
         blocks += [_differences_chart(models), _differences_listed(models)]
-    if models.stratum_scores:
-        blocks += _in_strata(models)
-    return Section(TITLE, tuple(blocks))
+    return Section(TITLE, (*blocks, *_in_strata(models)))
 
 
 def _words(models: ModelScores) -> list[str]:
@@ -60,62 +64,25 @@ def _words(models: ModelScores) -> list[str]:
     ]
     if n_seeds < 2:
         sentences.append("With one seed, intervals cover only the choice of items, not another training.")
-    if models.control is not None and models.treatment is not None:
-        found = models.difference("cross_entropy", models.treatment)
-        if found is not None:
-            sentences.append(comparison_sentence(found, models.level))
-    return sentences
+    return [*sentences, *models.compared("cross_entropy")]
 
 
-def comparison_sentence(difference: Difference, level: float, where: str = "") -> str:
-    """Two targets compared by one metric; `where` states a subset of items or a condition."""
-    target, control = f"`{difference.target}`", f"`{difference.baseline}`"
-    metric = metric_title(difference.metric)
-    values = f"{number_text(difference.value)} and {number_text(difference.baseline_value)}"
-    result = f"{values}, {difference_text(difference, level)}"
-    if excludes_zero(difference):
-        return f"{metric[:1].upper()}{metric[1:]} of {target} and {control}{where}: {result}."
-    return f"No significant difference in {metric} between {target} and {control}{where}: {result}."
-
-
-def _charts(models: ModelScores) -> list[Chart]:
-    made = [
-        ("right", "Accuracy against people's labels", f"Higher is better. {TWO_LINES}", RIGHT),
-        ("near", "Distance from people's labels", f"Lower is better. {TWO_LINES}", NEAR),
-    ]
-    return [
-        chart
-        for name, title, caption, metrics in made
-        if (chart := score_panels(models, name, title, caption, metrics)) is not None
-    ]
-
-
-def score_panels(models: ModelScores, name: str, title: str, caption: str, metrics: Sequence[str]) -> Chart | None:
-    """One panel per metric, one row per target; None if none of the metrics was scored."""
-    rows = [row for metric in metrics for row in models.of_metric(metric) if row.target in models.shown_targets()]
-    rows = [row for row in rows if row.value == row.value]
+def score_panels(models: ModelScores, name: str, title: str, caption: str, metrics: Sequence[str]) -> list[Chart]:
+    """One panel per metric, one row per target; empty if none of the metrics was scored."""
+    rows = [row for metric in metrics for row in models.of_metric(metric, shown=True)]
     if not rows:
-        return None
-    return intervals(
+        return []
+    chart = intervals(
         name,
         title=title,
         caption=caption + models.subset_note(),
         data={"metric": [metric_title(row.metric) for row in rows], **score_columns(rows)},
-        of="target",
-        value=Field("value", "value", ".3~g"),
         panel="metric",
-        low="low",
-        high="high",
-        inner_low="items_low",
-        inner_high="items_high",
         tooltip=(Field("items_low", "interval over items, from", ".3~g"), Field("items_high", "to", ".3~g")),
-        source=evaluation_source(models.evidence, metrics_of(models), resamples=models.resamples),
+        source=models.source(),
+        **SCORE,
     )
-
-
-def metrics_of(models: ModelScores) -> list[str]:
-    """The metrics scored over all items."""
-    return list(dict.fromkeys(row.metric for row in models.scores))
+    return [chart]
 
 
 def score_columns(rows: Sequence[RunScore]) -> dict[str, list[object]]:
@@ -125,57 +92,57 @@ def score_columns(rows: Sequence[RunScore]) -> dict[str, list[object]]:
 
 
 def _scores_listed(models: ModelScores) -> ReportTable:
-    metrics = [metric for metric in metrics_of(models) if metric != "entropy_pearson"]
+    """All scores: few targets as columns, which are easier to compare, else as rows."""
+    metrics = [metric for metric in models.metrics if metric != "entropy_pearson"]
     cells = {(row.target, row.network, row.metric): row for row in models.scores}
     found = sorted({(row.target, row.network) for row in models.scores}, key=lambda each: models.targets.index(each[0]))
-    several = len(models.networks) > 1
-    named = [f"{target}, {network}" if several else target for target, network in found]
+    texts = [[_with_spread(cells.get((*each, metric))) for metric in metrics] for each in found]
+    named = [_model_name(models, *each) for each in found]
+    titles = [metric_title(metric) for metric in metrics]
     if len(found) <= MAX_ACROSS:
-        # Few targets are columns, which are easier to compare.
-        columns = [Column("metric", tuple(metric_title(metric) for metric in metrics))]
-        columns += [
-            Column(name, tuple(_with_spread(cells.get((*each, metric))) for metric in metrics))
-            for name, each in zip(named, found, strict=True)
+        columns = [
+            Column("metric", tuple(titles)),
+            *(Column(*each) for each in zip(named, map(tuple, texts), strict=True)),
         ]
     else:
-        columns = [Column("target", tuple(named))]
-        columns += [
-            Column(metric_title(metric), tuple(_with_spread(cells.get((*each, metric))) for each in found))
-            for metric in metrics
+        columns = [
+            Column("target", tuple(named)),
+            *(Column(*each) for each in zip(titles, zip(*texts, strict=True), strict=True)),
         ]
     return ReportTable(
         "scores",
         "All targets and metrics",
         f"Means over seeds ± half the {models.level:.0%} t interval over seeds.",
         tuple(columns),
-        evaluation_source(models.evidence, metrics_of(models), resamples=models.resamples),
+        models.source(),
     )
+
+
+def _model_name(models: ModelScores, target: str, network: str) -> str:
+    return f"{target}, {network}" if len(models.networks) > 1 else target
 
 
 def _with_spread(score: RunScore | None) -> str | None:
     if score is None or score.value != score.value:
         return None
-    return (
-        number_text(score.value)
-        if score.low != score.low
-        else f"{number_text(score.value)}{JOIN}±{JOIN}{(score.high - score.low) / 2:.3f}"
-    )
+    spread = "" if score.low != score.low else f"{JOIN}±{JOIN}{(score.high - score.low) / 2:.3f}"
+    return number_text(score.value) + spread
 
 
 def _differences_chart(models: ModelScores) -> Chart:
-    own = [
-        each for each in models.differences if each.network == models.network and each.target in models.shown_targets()
-    ]
-    order = {name: k for k, name in enumerate(models.shown_targets())}
-    rows = [each for metric in DIFFERING for each in own if each.metric == metric]
-    rows.sort(key=lambda each: (DIFFERING.index(each.metric), order[each.target]))
+    shown = models.shown_targets()
+    rows = [each for each in models.differences if each.network == models.network and each.target in shown]
+    rows = [each for each in rows if each.metric in DIFFERING]
+    rows.sort(key=lambda each: (DIFFERING.index(each.metric), shown.index(each.target)))
     ends = [widest_interval(each) for each in rows]
     n_apart = sum(excludes_zero(each) for each in rows)
+    seeds_only = dict.fromkeys(metric_title(each.metric) for each in rows if each.both_low != each.both_low)
+    alone = f"; for {' and '.join(seeds_only)} only seeds" if seeds_only else ""
     return intervals(
         "differences",
         title=f"Differences from {models.control}",
         caption=f"Each target minus {models.control}, paired by seed. {n_apart} of {len(rows)} intervals exclude 0 "
-        f"(the dashed line). Intervals cover seeds and items{_of_seeds_alone(rows)}.{models.subset_note()}",
+        f"(the dashed line). Intervals cover seeds and items{alone}.{models.subset_note()}",
         data={
             "metric": [metric_title(each.metric) for each in rows],
             "target": [each.target for each in rows],
@@ -191,26 +158,18 @@ def _differences_chart(models: ModelScores) -> Chart:
         high="high",
         zero_line=True,
         tooltip=(Field("p_corrected", "corrected p", ".3~g"),),
-        source=evaluation_source(models.evidence, metrics_of(models), resamples=models.resamples),
+        source=models.source(),
     )
 
 
-def _of_seeds_alone(rows: Sequence[Difference]) -> str:
-    """The metrics without an interval over items, as the end of a sentence."""
-    names = dict.fromkeys(metric_title(each.metric) for each in rows if each.both_low != each.both_low)
-    return f"; for {' and '.join(names)} only seeds" if names else ""
-
-
 def _differences_listed(models: ModelScores) -> ReportTable:
-    rows = [each for metric in metrics_of(models) for each in models.differences if each.metric == metric]
+    rows = [each for metric in models.metrics for each in models.differences if each.metric == metric]
     rows = [each for each in rows if each.metric != "entropy_pearson" and each.difference == each.difference]
     left_out = ""
     if len(rows) > MAX_TESTS:
         rows = [each for each in rows if each.metric in DIFFERING]
         left_out = " The command below writes all metrics."
-    several = len(models.networks) > 1
     correction = next((each.correction for each in rows), "none")
-    ends = [widest_interval(each) for each in rows]
     why = next((each.wilcoxon for each in rows if each.p_wilcoxon != each.p_wilcoxon and each.wilcoxon), "")
     tested = any(each.p_wilcoxon == each.p_wilcoxon for each in rows)
     few = f" Wilcoxon's test is omitted: {why}." if why and not tested else ""
@@ -222,21 +181,21 @@ def _differences_listed(models: ModelScores) -> ReportTable:
         f"first holds. Intervals cover seeds and items; those marked * cover only seeds.{few}{left_out}",
         (
             Column("metric", tuple(metric_title(each.metric) for each in rows)),
-            Column("target", tuple(f"{r.target}, {r.network}" if several else r.target for r in rows)),
+            Column("target", tuple(_model_name(models, each.target, each.network) for each in rows)),
             Column("difference", tuple(number_text(each.difference, signed=True) for each in rows)),
-            Column(
-                f"{models.level:.0%} CI",
-                tuple(
-                    interval_text(low, high, signed=True) + ("" if each.both_low == each.both_low else f"{JOIN}*")
-                    for each, (low, high, _) in zip(rows, ends, strict=True)
-                ),
-            ),
+            Column(f"{models.level:.0%} CI", tuple(_interval(each) for each in rows)),
             Column("corrected p", tuple(_p(each.p_corrected) for each in rows)),
             *([Column("Wilcoxon p", tuple(_p(each.p_wilcoxon) for each in rows))] if tested else []),
             Column("result", tuple(_result(each) for each in rows)),
         ),
-        evaluation_source(models.evidence, metrics_of(models), resamples=models.resamples),
+        models.source(),
     )
+
+
+def _interval(difference: Difference) -> str:
+    """The widest interval, marked if it covers only seeds."""
+    low, high, _ = widest_interval(difference)
+    return interval_text(low, high, signed=True) + ("" if difference.both_low == difference.both_low else f"{JOIN}*")
 
 
 def _result(difference: Difference) -> str:
@@ -253,49 +212,30 @@ def _p(value: float) -> str | None:
 
 
 def _in_strata(models: ModelScores) -> list[Block]:
+    """Scores on the items about which people agree, and disagree; empty if there are none."""
     rows: list[RunScore] = []
     for metric in ("accuracy", "cross_entropy"):
         for stratum in (AGREE, DISAGREE):
             own = [row for row in models.stratum_scores if row.condition == stratum]
-            rows += [row for row in models.of_metric(metric, scores=own) if row.target in models.shown_targets()]
-    rows = [row for row in rows if row.value == row.value]
+            rows += models.of_metric(metric, own, shown=True)
     if not rows:
         return []
-    counts = {row.condition: row.n_items for row in rows}
-    strata = ", ".join(f"{name} about {n:,} items" for name, n in counts.items())
+    strata = ", ".join(f"{name} about {n:,} items" for name, n in {row.condition: row.n_items for row in rows}.items())
+    sentences = []
+    for stratum in (DISAGREE, AGREE):
+        own_differences = [each for each in models.stratum_differences if each.condition == stratum]
+        sentences += models.compared("cross_entropy", own_differences, f" where {stratum}")
     chart = intervals(
         "strata",
         title="Scores by agreement between people",
         caption=f"Strata: {strata}. People disagree if not all chose the same class. {TWO_LINES}",
         data={"panel": [f"{metric_title(row.metric)}: {row.condition}" for row in rows], **score_columns(rows)},
-        of="target",
-        value=Field("value", "value", ".3~g"),
         panel="panel",
-        low="low",
-        high="high",
-        inner_low="items_low",
-        inner_high="items_high",
         tooltip=(Field("n_items", "items", ",d"),),
-        source=evaluation_source(
-            models.evidence, ("accuracy", "cross_entropy"), strata=True, resamples=models.resamples
-        ),
+        source=models.source(("accuracy", "cross_entropy"), strata=True),
+        **SCORE,
     )
-    return [Prose(tuple(_stratum_words(models))), chart]
-
-
-def _stratum_words(models: ModelScores) -> list[str]:
-    sentences = []
-    for stratum in (DISAGREE, AGREE):
-        own = (
-            each
-            for each in models.stratum_differences
-            if (each.condition, each.metric, each.target, each.network)
-            == (stratum, "cross_entropy", models.treatment, models.network)
-        )
-        found = next(own, None)
-        if found is not None and found.difference == found.difference:
-            sentences.append(comparison_sentence(found, models.level, f" where {stratum}"))
-    return sentences
+    return [Prose(tuple(sentences)), chart]
 
 
 SINGLE_TITLE = "Scores of predictions"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pyarrow.compute as pc
 from jaxtyping import Float
@@ -21,7 +19,7 @@ from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import interval_text, number_text
 from sfumato.tables.doubt import entropy
-from sfumato.tables.errors import SfumatoWarning
+from sfumato.tables.errors import warnings_off
 from sfumato.tables.scores import Scores
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -66,8 +64,7 @@ def _maps(models: ModelScores) -> dict[str, DataMap]:
 
 
 def _correlations(mapped: DataMap, people: SoftLabels, level: float) -> Scores:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SfumatoWarning)
+    with warnings_off():
         return doubt_correlations(mapped, [HumanDoubt.of_labels(people)], level=level)
 
 

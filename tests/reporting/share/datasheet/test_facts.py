@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.reporting.share.datasheet import QUESTIONS, DatasheetSources, datasheet
 from sfumato.reporting.share.datasheet.composition_facts import difference_from_mean
-from sfumato.reporting.share.datasheet.known_facts import FACTS
+from sfumato.reporting.share.datasheet.datasheet import FACTS
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable, SfumatoWarning
 from sfumato.tables.soft_labels import SoftLabels

@@ -1,4 +1,4 @@
-"""Facts about the collection: questions, annotators, pay, times, agreement, exclusions and consent."""
+"""Facts about collection and processing: questions, annotators, pay, times, agreement, exclusions, raw answers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sfumato import __version__
 from sfumato.elicitation.kind import label_of
 from sfumato.elicitation.kinds import kinds_of
+from sfumato.labeling.agreement import agreement as measured
 from sfumato.reporting.share.datasheet.datasheet_sources import (
     DatasheetSources,
     FactTable,
@@ -120,8 +122,7 @@ def agreement(sources: DatasheetSources) -> KnownFacts:
     """All agreement measures that apply, with intervals."""
     if sources.beliefs is None:
         return KnownFacts()
-    found = sources.agreement
-    assert found is not None
+    found = measured(sources.beliefs, rng=np.random.default_rng(0))
     if not len(found):
         return KnownFacts(("No item has answers from two annotators.",), files=("beliefs",))
     rows = tuple(
@@ -150,15 +151,15 @@ def excluded(sources: DatasheetSources) -> KnownFacts:
     found = sources.screening
     if found is None:
         return KnownFacts()
-    points = [f"{len(found.set_aside):,} of {found.n_people:,} annotators were excluded."]
+    points = [f"{len(found.excluded):,} of {len(found.annotators):,} annotators were excluded."]
     files = ["screening"]
     if sources.beliefs is not None:
         files.append("beliefs")
-        there = set(sources.beliefs.annotator.names.to_pylist()) & set(found.set_aside)
+        there = set(sources.beliefs.annotator.names.to_pylist()) & set(found.excluded)
         points.append(
             f"{len(there):,} of them are still in the beliefs." if there else "None of them is in the beliefs."
         )
-    most = sorted(found.reasons.items(), key=lambda pair: -pair[1])[:SHOWN_REASONS]
+    most = found.most_common_reasons()[:SHOWN_REASONS]
     grid = FactTable(("reason", "annotators"), tuple((code(reason), f"{n:,}") for reason, n in most)) if most else None
     return KnownFacts(tuple(points), grid, files=tuple(files))
 
@@ -168,6 +169,37 @@ def consent(sources: DatasheetSources) -> KnownFacts:
     if sources.study is None or not sources.study.consent:
         return KnownFacts()
     return KnownFacts(("Before the first item people agreed to:",), quote=sources.study.consent, files=("study",))
+
+
+def steps(sources: DatasheetSources) -> KnownFacts:
+    """Numbers of answers, beliefs and labels."""
+    answers, beliefs, points = sources.annotations, sources.beliefs, []
+    if answers is not None and beliefs is not None:
+        points.append(f"{len(answers):,} answers gave {len(beliefs):,} beliefs.")
+        left = len(answers.annotator.names) - len(beliefs.annotator.names)
+        if left > 0:
+            points.append(f"{left:,} annotators with answers are not in the beliefs.")
+    if beliefs is not None:
+        points.append(
+            f"{len(beliefs):,} beliefs about {len(beliefs.item.names):,} items, and {len(sources.labels):,} labels."
+        )
+        points.append(
+            "Beliefs are hard votes." if beliefs.hard is not None else "Beliefs are distributions, one per answer."
+        )
+    given = [name for name, table in (("annotations", answers), ("beliefs", beliefs)) if table is not None]
+    return KnownFacts(tuple(points), files=(*given, "labels") if points else (), settled=False)
+
+
+def raw(sources: DatasheetSources) -> KnownFacts:
+    """The file of the raw answers."""
+    if sources.annotations is None:
+        return KnownFacts()
+    return KnownFacts((f"Yes: {code(sources.name_of('annotations'))}, every answer as given.",), files=("annotations",))
+
+
+def software(sources: DatasheetSources) -> KnownFacts:  # noqa: ARG001
+    """The version of sfumato."""
+    return KnownFacts((f"This datasheet: sfumato {__version__}.",))
 
 
 def _seconds(sources: DatasheetSources) -> np.ndarray:

@@ -1,20 +1,28 @@
-"""Facts about the data set: items, classes, labels, uncertainty, duplicates."""
+"""Facts about the data set and its uses: items, classes, labels, uncertainty, duplicates, scores."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow.compute as pc
 
-from sfumato.reporting.share.datasheet.datasheet_sources import DatasheetSources, FactTable, KnownFacts, spread
+from sfumato.evaluation.duplicates import find_duplicates
+from sfumato.reporting.share.datasheet.datasheet_sources import (
+    DatasheetSources,
+    FactTable,
+    KnownFacts,
+    interval,
+    spread,
+)
 from sfumato.reporting.share.markdown import code
 from sfumato.reporting.share.release_columns import UNKNOWN_ESTIMAND
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import entropy
+from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import Estimand, SoftLabels
 
 SAME = 1e-6
 """The largest difference at which labels count as the mean belief (files may round)."""
-SHOWN_CLASSES = 50
+SHOWN_CLASSES, SHOWN_SCORES = 50, 30
 N_BINS = 5
 
 
@@ -154,9 +162,9 @@ def missing(sources: DatasheetSources) -> KnownFacts:
 
 def duplicates(sources: DatasheetSources) -> KnownFacts:
     """Exact and near duplicates."""
-    found = sources.duplicates
-    if found is None:
+    if sources.inputs is None:
         return KnownFacts()
+    found = find_duplicates({"inputs": sources.inputs})
     kinds = {kind: found.kind.count(kind) for kind in dict.fromkeys(found.kind)}
     points = [f"{n:,} pairs of {kind} duplicates." for kind, n in kinds.items()]
     points = points or [f"No exact or near duplicates among the {len(found.items):,} inputs."]
@@ -166,3 +174,30 @@ def duplicates(sources: DatasheetSources) -> KnownFacts:
         points.append(f"{found.n_of_other_labels():,} pairs have different original labels.")
     command = f"sfumato duplicates {sources.name_of('inputs')} -o pairs.csv"
     return KnownFacts(tuple(points), files=("inputs",), command=command)
+
+
+def used(sources: DatasheetSources) -> KnownFacts:
+    """The scores of predictions."""
+    scores = sources.scores
+    if scores is None or not len(scores):
+        return KnownFacts()
+    rows = [each for each in scores.rows() if each.condition == ALL] or scores.rows()
+    grid = FactTable(
+        ("metric", "condition", "value", "interval", "items"),
+        tuple(
+            (code(each.metric), each.condition, f"{each.value:.4f}", interval(each.low, each.high, 4),
+             f"{each.n_items:,}")
+            for each in rows[:SHOWN_SCORES]
+        ),
+    )  # fmt: skip
+    return KnownFacts(("Predictions scored against these labels:",), grid, files=("scores",))
+
+
+def unsuited(sources: DatasheetSources) -> KnownFacts:
+    """The limits that follow from the estimand."""
+    sentence = {
+        Estimand.PEOPLE: "A label is how people judge, not what is true: it contains their shared errors.",
+        Estimand.TRUTH: "A label estimates what is true: its uncertainty is not the share of people who disagree.",
+    }
+    estimand = sources.labels.estimand
+    return KnownFacts() if estimand is None else KnownFacts((sentence[estimand],), files=("labels",))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sfumato.reporting.share.datasheet import collection_facts, composition_facts
 from sfumato.reporting.share.datasheet.datasheet_sources import DatasheetSources, KnownFacts, SourceFile
-from sfumato.reporting.share.datasheet.known_facts import FACTS
 from sfumato.reporting.share.datasheet.questions import PARTS, QUESTIONS, DatasheetQuestion
 from sfumato.reporting.share.markdown import code, plain, quoted, table
 from sfumato.study.text_file import is_file, read_text
@@ -21,6 +21,28 @@ from sfumato.tables.errors import CannotWrite, one_line
 from sfumato.tables.files.atomic_write import atomic_write
 
 OPEN = "[TO FILL IN"
+FACTS: Mapping[str, Callable[[DatasheetSources], KnownFacts]] = {
+    "items": composition_facts.items,
+    "classes": composition_facts.classes,
+    "labels": composition_facts.meaning,
+    "doubt": composition_facts.doubt,
+    "answers-per-item": composition_facts.annotators_per_item,
+    "missing": composition_facts.missing,
+    "duplicates": composition_facts.duplicates,
+    "asked": collection_facts.questions,
+    "people": collection_facts.people,
+    "pay": collection_facts.pay,
+    "when": collection_facts.when,
+    "agreement": collection_facts.agreement,
+    "set-aside": collection_facts.excluded,
+    "consent": collection_facts.consent,
+    "steps": collection_facts.steps,
+    "raw": collection_facts.raw,
+    "software": collection_facts.software,
+    "used": composition_facts.used,
+    "unsuited": composition_facts.unsuited,
+}
+"""By question id; for other questions tables provide nothing."""
 
 
 @dataclass(frozen=True)

@@ -6,37 +6,23 @@ import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Shaped
 
-from sfumato.evaluation.duplicates import Duplicates, find_duplicates
-from sfumato.labeling.agreement import agreement
-from sfumato.labeling.agreement.measure import AgreementTable
-from sfumato.labeling.screening import read_excluded
+from sfumato.labeling.screening import Screened
 from sfumato.study.study import Study
 from sfumato.study.study_file import read_study, study_path
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import no_rows
 from sfumato.tables.files.atomic_write import sha256_of
-from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import Scores
 from sfumato.tables.soft_labels import SoftLabels
 
 OPTIONS = ("labels", "annotations", "study", "beliefs", "inputs", "screening", "scores")
 """The options of the command."""
-
-
-@dataclass(frozen=True)
-class ScreenedOut:
-    """The excluded annotators (`set_aside`), the number of annotators, and the count of each reason."""
-
-    n_people: int
-    set_aside: tuple[str, ...]
-    reasons: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -58,7 +44,7 @@ class DatasheetSources:
     study: Study | None = None
     beliefs: Beliefs | None = None
     inputs: Inputs | None = None
-    screening: ScreenedOut | None = None
+    screening: Screened | None = None
     scores: Scores | None = None
     paths: tuple[tuple[str, Path], ...] = ()
 
@@ -88,7 +74,7 @@ class DatasheetSources:
             read_study(study) if study else None,
             Beliefs.read(beliefs) if beliefs else None,
             Inputs.read(inputs) if inputs else None,
-            read_screening(screening) if screening else None,
+            Screened.read(screening) if screening else None,
             Scores.read(scores) if scores else None,
             tuple((option, path) for option, path in zip(OPTIONS, given, strict=True) if path is not None),
         )
@@ -105,30 +91,6 @@ class DatasheetSources:
         """The command that writes the datasheet, with file names only."""
         given = [word for option, path in self.paths for word in (f"--{option}", path.name)]
         return shlex.join(["sfumato", "datasheet", *given, "--title", title, "-o", file])
-
-    @cached_property
-    def agreement(self) -> AgreementTable | None:
-        """The output of `sfumato agreement`, with the same seed."""
-        return agreement(self.beliefs, rng=np.random.default_rng(0)) if self.beliefs is not None else None
-
-    @cached_property
-    def duplicates(self) -> Duplicates | None:
-        """The output of `sfumato duplicates`."""
-        return find_duplicates({"inputs": self.inputs}) if self.inputs is not None else None
-
-
-def read_screening(path: Path) -> ScreenedOut:
-    """A table of `sfumato screen`."""
-    excluded = tuple(read_excluded(path))
-    rows = read_rows(path)
-    check_columns(rows, ("annotator", "set_aside", "reasons"))
-    n_people, counts = 0, dict[str, int]()
-    for chunk in rows.chunks:
-        n_people += len(chunk)
-        texts: list[Any] = chunk.column("reasons").to_pylist()
-        for reason in (each for text in texts for each in (text or "").split("; ") if each):
-            counts[reason] = counts.get(reason, 0) + 1
-    return ScreenedOut(n_people, excluded, counts)
 
 
 @dataclass(frozen=True)
