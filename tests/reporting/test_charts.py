@@ -150,7 +150,7 @@ def test_steps_span_all_values(low: float, span: float, both_ways: bool) -> None
     found = steps(low, low + span, 0.0 if both_ways else None)
     assert len(found.colors) == len(found.edges) + 1 <= 10
     assert found.edges == sorted(set(found.edges))
-    assert "datum" in found.is_dark("x")
+    assert "datum" in str(found.ink("x"))
     if both_ways:
         assert found.edges == pytest.approx([-each for each in reversed(found.edges)])
 

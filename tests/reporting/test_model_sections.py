@@ -24,11 +24,11 @@ from sfumato.reporting import Chart, Points, Prose, ReportTable, Section
 from sfumato.reporting.model_evaluation import score_models
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.phrases import metric_title
+from sfumato.reporting.plan_page import plan_section
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.calibration import calibration_section, risk_at
 from sfumato.reporting.sections.cross_label import cross_label_section
 from sfumato.reporting.sections.model_uncertainty import model_uncertainty_section
-from sfumato.reporting.sections.plan import plan_section
 from sfumato.reporting.sections.robustness import robustness_section
 from sfumato.reporting.sections.targets import single_scores_section, targets_section
 from sfumato.reporting.sections.training_dynamics import stability, training_dynamics_section

@@ -92,16 +92,20 @@ def as_columns(data: Data) -> Columns:
     """The columns of `data` as plain values; NaN and infinities become None, for JSON."""
     named = data.to_arrow().to_pydict() if isinstance(data, Table) else data
     columns = {str(name): tuple(_plain(value) for value in values) for name, values in named.items()}
-    lengths = {len(values) for values in columns.values()}
-    if len(lengths) != 1:
+    if len({len(values) for values in columns.values()}) != 1:
         each = [f"{name}: {len(values):,}" for name, values in columns.items()]
-        raise BadTable(
-            f"found columns of different lengths ({listing(each)})" if columns else "found no columns",
-            expected="one column or more, all of one length",
-            fix="give each row a value in every column, None where there is none",
-            code="bad-columns",
-        )
+        raise _unequal(f"columns of different lengths ({listing(each)})" if columns else "no columns")
     return columns
+
+
+def _unequal(found: str) -> BadTable:
+    fix = "give each row a value in every column, None where there is none"
+    return BadTable(found, "one column or more, all of one length", fix, "bad-columns")
+
+
+def attributes(rows: Sequence[object], *names: str) -> dict[str, list[Any]]:
+    """Columns from the attributes of some objects, such as scores."""
+    return {name: [getattr(row, name) for row in rows] for name in names}
 
 
 def n_rows(columns: Columns) -> int:
@@ -173,12 +177,7 @@ class ReportTable:
 
     def __post_init__(self) -> None:
         if len({len(column.values) for column in self.columns}) != 1:
-            raise BadTable(
-                f"found columns of different lengths in the table {self.name!r}, or none",
-                expected="one column or more, all of one length",
-                fix="give each row a value in every column, None where there is none",
-                code="bad-columns",
-            )
+            raise _unequal(f"columns of different lengths in the table {self.name!r}, or none")
 
     @property
     def data(self) -> Columns:

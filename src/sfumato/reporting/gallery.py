@@ -1,4 +1,4 @@
-"""Galleries: items as thumbnails or texts, each with its label as small bars."""
+"""Galleries: items as thumbnails or texts, each with its label as small bars and the votes of annotators."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Float, Int, UInt8
 
-from sfumato.reporting.blocks import Columns, DataSource
+from sfumato.labeling.agreement.item_answers import leading
+from sfumato.reporting.blocks import Columns, DataSource, as_columns
 from sfumato.reporting.phrases import shorten
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.study.study import Study, Upscale
+from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.files.png import png_bytes
 from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
 
 if TYPE_CHECKING:
     from sfumato.study.stimulus import Item
@@ -29,6 +33,10 @@ LARGEST = 96
 CRISP = 64
 """Images up to this size are shown without smoothing, so that their pixels are visible."""
 LONGEST_TEXT = 280
+MAX_BARS = 4
+LEAST_SHARE = 0.005
+NEAR_WHOLE = 0.02
+"""The largest distance from whole numbers at which shares times annotators are shown as counts."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +57,8 @@ def thumbnails(items: Sequence[str], inputs: Inputs | None, study: Study | None 
     Image files of a study need Pillow. Files that cannot be read are skipped, so that the report can be written.
     """
     if inputs is not None:
-        rows = inputs.rows_of(items)
-        return [NOTHING if row < 0 else _of_inputs(inputs, int(row)) for row in rows]
-    if study is not None:
-        return _of_study(items, study)
-    return [NOTHING] * len(items)
+        return [NOTHING if row < 0 else _of_inputs(inputs, int(row)) for row in inputs.rows_of(items)]
+    return [NOTHING] * len(items) if study is None else _of_study(items, study)
 
 
 def _of_inputs(inputs: Inputs, row: int) -> ItemThumbnail:
@@ -80,11 +85,11 @@ def _of_study(items: Sequence[str], study: Study) -> list[ItemThumbnail]:
     from sfumato.elicitation.items import read_items
 
     if study.items.npz is not None:
-        return thumbnails(items, Inputs.read(study.items.npz)) if study.items.npz.exists() else [NOTHING] * len(items)
+        return thumbnails(items, Inputs.read(study.items.npz) if study.items.npz.exists() else None)
     try:
         known = {each.id: each for each in read_items(study.items, study.class_names)}
     except SfumatoError:
-        return [NOTHING] * len(items)
+        known = {}
     return [_of_item(known[item]) if item in known else NOTHING for item in items]
 
 
@@ -180,3 +185,84 @@ def _image(thumbnail: ItemThumbnail, item: str) -> str:
         crisp = "image-rendering:pixelated;" if thumbnail.crisp else ""
         return f'<img alt="{escape(item)}" src="{thumbnail.picture}" style="width:100%;{crisp}">'
     return f"<blockquote>{escape(thumbnail.text)}</blockquote>" if thumbnail.text else ""
+
+
+def item_cards(
+    evidence: ReportInputs,
+    labels: SoftLabels,
+    rows: Sequence[int],
+    *,
+    notes: Sequence[str] = (),
+    marked: Sequence[str | None] = (),
+) -> tuple[ItemCard, ...]:
+    """The items in these rows of `labels`. `marked` is one class per item to highlight, such as the original one."""
+    items = [labels.items[row].as_py() for row in rows]
+    counts = vote_counts(evidence.judged, labels, rows)
+    images = thumbnails(items, evidence.inputs, evidence.study)
+    made = []
+    for i, row in enumerate(rows):
+        own = marked[i] if i < len(marked) else None
+        bars = _bars(labels.probs[row], labels.classes, None if counts is None else counts[i], own)
+        made.append(ItemCard(items[i], images[i], bars, notes[i] if i < len(notes) else ""))
+    return tuple(made)
+
+
+def card_columns(labels: SoftLabels, rows: Sequence[int]) -> Columns:
+    """The distributions of item cards, one row per item, one column per class."""
+    index = list(rows)
+    columns = {"item": [labels.items[row].as_py() for row in index]}
+    return as_columns({**columns, **{f"p:{name}": labels.probs[index, k] for k, name in enumerate(labels.classes)}})
+
+
+def vote_counts(
+    beliefs: Beliefs | None, labels: SoftLabels, rows: Sequence[int]
+) -> Int[np.ndarray, "asked classes"] | None:
+    """Annotators per most probable class: from their beliefs, else from shares that are whole counts.
+
+    Of classes that tie within an answer the first counts. None if unknown.
+    """
+    if beliefs is not None and beliefs.classes == labels.classes:
+        place = {name: i for i, name in enumerate(beliefs.item.names.to_pylist())}
+        codes = [place.get(labels.items[row].as_py(), -1) for row in rows]
+        counts = first_choices(beliefs)
+        return np.stack([counts[code] if code >= 0 else np.zeros(counts.shape[1], np.int64) for code in codes])
+    if labels.n_annotators is None:
+        return None
+    index = np.asarray(list(rows), np.int64)
+    votes = labels.probs[index] * labels.n_annotators[index][:, None]
+    if not len(index) or np.abs(votes - votes.round()).max() > NEAR_WHOLE or not labels.n_annotators[index].all():
+        return None
+    return np.asarray(votes.round(), np.int64)
+
+
+def first_choices(beliefs: Beliefs) -> Int[np.ndarray, "items classes"]:
+    """Annotators per most probable class, one row per item, in the order of the items in `beliefs`.
+
+    If an annotator answered about an item several times, the first answer counts.
+    """
+    view = beliefs.coded()
+    chosen = view.hard if view.hard is not None else leading(view.probs()).argmax(axis=1)
+    _, first = np.unique(view.item.astype(np.int64) * view.n_annotators + view.annotator, return_index=True)
+    cell = view.item[first].astype(np.int64) * view.n_classes + chosen[first]
+    counts = np.bincount(cell, minlength=view.n_items * view.n_classes)
+    return np.asarray(counts.reshape(view.n_items, view.n_classes), np.int64)
+
+
+def _bars(
+    probs: Float[np.ndarray, "classes"],
+    classes: Sequence[str],
+    counts: Int[np.ndarray, "classes"] | None,
+    marked: str | None,
+) -> tuple[Bar, ...]:
+    order = [int(k) for k in np.argsort(-probs, kind="stable")]
+    kept = [k for i, k in enumerate(order) if (i < MAX_BARS and probs[k] >= LEAST_SHARE) or classes[k] == marked]
+    n = 0 if counts is None else int(counts.sum())
+    return tuple(
+        Bar(
+            classes[k],
+            float(probs[k]),
+            f"{int(counts[k])} of {n}" if counts is not None and n else f"{probs[k]:.0%}",
+            classes[k] == marked,
+        )
+        for k in kept
+    )

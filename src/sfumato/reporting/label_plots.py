@@ -14,12 +14,20 @@ from dataclasses import dataclass, replace
 from typing import overload
 
 from sfumato.planning.form_comparison import TOTAL_VARIATION, FormScores
+from sfumato.reporting.blocks import attributes
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import curve
 from sfumato.reporting.charts.field import Field
 from sfumato.reporting.gallery import Gallery
 from sfumato.reporting.page import Section
+from sfumato.reporting.phrases import capitalized
 from sfumato.reporting.report_inputs import ReportInputs
+from sfumato.reporting.sections.agreement import agreement_section
+from sfumato.reporting.sections.collection import collection_section
+from sfumato.reporting.sections.confusion import class_confusion, confusion_chart, map_chart
+from sfumato.reporting.sections.label_changes import changed_gallery, changed_majority
+from sfumato.reporting.sections.labels import disputed, entropy_chart
+from sfumato.reporting.sections.uncertainty import doubt_by_class, doubt_scatter
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting
@@ -37,43 +45,28 @@ class LabelCharts:
 
     def entropy(self) -> Chart:
         """The distribution of the labels' entropy."""
-        from sfumato.reporting.sections.labels import entropy_chart
-
         return entropy_chart(self.evidence, self.labels)
 
     def disputed(self, n: int = 12, *, inputs: Inputs | None = None) -> Gallery:
         """The `n` items with the highest entropy, with images or texts if `inputs` are given."""
-        from sfumato.reporting.sections.labels import disputed
-
         evidence = self.evidence if inputs is None else replace(self.evidence, inputs=inputs)
         return disputed(evidence, self.labels, at_least("n", n, 1))
 
     def confusion(self) -> Chart:
         """The confusion matrix of the labels."""
-        from sfumato.reporting.sections.confusion import class_confusion, confusion_chart
-
         return confusion_chart(self.evidence, class_confusion(self.evidence, self.labels))
 
     def class_map(self) -> Chart:
         """A map of the classes; classes that are often confused are close to each other."""
-        from sfumato.reporting.sections.confusion import map_chart
-
         return map_chart(self.evidence, self.labels)
 
     def changed_majority(self, n: int = 8) -> Gallery:
         """The items whose most probable class differs most from the original one."""
-        from sfumato.reporting.sections.label_changes import changed_gallery, changed_majority
-
         if self.evidence.original is None:
-            raise BadSetting(
-                "found no original labels",
-                expected="the original labels of the items",
-                fix="call plot(labels, original=...)",
-                code="no-original",
-            )
-        return changed_gallery(
-            self.evidence, self.labels, changed_majority(self.labels, self.evidence.original), at_least("n", n, 1)
-        )
+            expected, fix = "the original labels of the items", "call plot(labels, original=...)"
+            raise BadSetting("no original labels", expected, fix, "no-original")
+        found = changed_majority(self.labels, self.evidence.original)
+        return changed_gallery(self.evidence, self.labels, found, at_least("n", n, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,26 +78,19 @@ class BeliefCharts:
 
     def doubt(self) -> Chart:
         """Uncertainty within and between annotators per item; per class if answers are single classes."""
-        from sfumato.reporting.sections.uncertainty import doubt_scatter
-
         if self.beliefs.soft is None:
             return self.doubt_by_class()
         return doubt_scatter(self.evidence, self.beliefs.doubt())
 
     def doubt_by_class(self) -> Chart:
         """Uncertainty within and between annotators per class."""
-        from sfumato.reporting.sections.uncertainty import doubt_by_class
-
         found = doubt_by_class(self.evidence, self.beliefs, self.beliefs.doubt())
         return _only(found, "annotators chose at least two classes")
 
     def agreement(self) -> Chart:
         """How often two annotators agree, per class."""
-        from sfumato.reporting.sections.agreement import agreement_section
-
-        return _charts_of(
-            agreement_section(self.evidence), "agreement-by-class", "two annotators answered about the same items"
-        )
+        needed = "two annotators answered about the same items"
+        return _charts_of(agreement_section(self.evidence), "agreement-by-class", needed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,14 +101,10 @@ class AnswerCharts:
 
     def seconds(self) -> Chart:
         """Time per answer."""
-        from sfumato.reporting.sections.collection import collection_section
-
         return _charts_of(collection_section(self.evidence), "seconds", "at least 20 answers have times")
 
     def session(self) -> Chart:
         """Time per answer over a session."""
-        from sfumato.reporting.sections.collection import collection_section
-
         return _charts_of(collection_section(self.evidence), "session", "answers have times and are numbered")
 
 
@@ -143,11 +125,9 @@ def plot(
     if isinstance(table, Annotations):
         return AnswerCharts(ReportInputs(annotations=table))
     raise BadSetting(
-        f"found a {type(table).__name__}",
-        expected="SoftLabels, Beliefs or Annotations",
-        fix="read the table first, for example with SoftLabels.read(path)",
-        code="bad-setting",
-    )
+        f"a {type(table).__name__}", "SoftLabels, Beliefs or Annotations",
+        "read the table first, for example with SoftLabels.read(path)",
+    )  # fmt: skip
 
 
 def _charts_of(section: Section | None, name: str, needed: str) -> Chart:
@@ -157,9 +137,7 @@ def _charts_of(section: Section | None, name: str, needed: str) -> Chart:
 
 def _only(charts: list[Chart], needed: str) -> Chart:
     if not charts:
-        raise BadSetting(
-            "found nothing to draw", expected=f"data in which {needed}", fix="choose another chart", code="no-data"
-        )
+        raise BadSetting("nothing to draw", f"data in which {needed}", "choose another chart", "no-data")
     return charts[0]
 
 
@@ -168,14 +146,10 @@ def form_curves(scores: FormScores, measure: str = TOTAL_VARIATION) -> Chart:
     rows = [each for each in scores.scores if each.measure == measure]
     return curve(
         "forms",
-        title=f"{measure[0].upper()}{measure[1:]} from the pooled label by seconds per item",
+        title=f"{capitalized(measure)} from the pooled label by seconds per item",
         caption=f"{rows[0].n_items:,} items. Each point adds one answer; bands are 95% intervals over items.",
         data={
-            "form": [each.form for each in rows],
-            "seconds": [each.seconds for each in rows],
-            "divergence": [each.divergence for each in rows],
-            "low": [each.low for each in rows],
-            "high": [each.high for each in rows],
+            **attributes(rows, "form", "seconds", "divergence", "low", "high"),
             "answers": [each.n_answers for each in rows],
         },
         x=Field("seconds", "annotator-seconds per item", ".3~g", log=True),

@@ -63,12 +63,8 @@ class Page:
         for what, own in (("figure or table", names), ("section", anchors)):
             twice = [name for name in own if own.count(name) > 1]
             if twice:
-                raise BadSetting(
-                    f"found {what} {twice[0]!r} twice",
-                    expected="unique names, because links use them",
-                    fix="rename one",
-                    code="bad-page",
-                )
+                expected = "unique names, because links use them"
+                raise BadSetting(f"{what} {twice[0]!r} twice", expected, "rename one", "bad-page")
 
     @property
     def blocks(self) -> list[Block]:

@@ -1,9 +1,9 @@
-"""The page of a plan: the decision, expected error by answers, alternatives, sensitivity and assumptions."""
+"""A plan as a page, and as a section of a report: decision, expected error, alternatives and assumptions."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from sfumato.planning.goals import Goal
 from sfumato.planning.plan_file import Plan, PlanAdaptive
@@ -14,6 +14,8 @@ from sfumato.reporting.charts.comparison import dots
 from sfumato.reporting.charts.curve import Marked
 from sfumato.reporting.charts.field import Field
 from sfumato.reporting.page import Page, Section
+from sfumato.reporting.phrases import capitalized
+from sfumato.reporting.report_inputs import ReportInputs
 
 MEASURES = {
     "kl": "KL divergence, nats",
@@ -35,17 +37,18 @@ def write_plan_page(plan: Plan, path: str | Path, *, file: str = "plan.json", st
 def plan_page(plan: Plan, *, file: str = "plan.json", study: str = "STUDY") -> Page:
     """The page of a plan."""
     source = DataSource(plan.made.command, file, f"The expected error is from: {plan.expected.source}.")
+    changes = Points(tuple(_sentence(each) for each in plan.would_change))
     sections = [
         Section("Answers per item", _curve(plan, source)),
         Section("Alternatives", _alternatives(plan, source)),
-        Section("What would change the plan", (Points(tuple(_sentence(each) for each in plan.would_change)),)),
+        Section("What would change the plan", (changes,) if changes.points else ()),
         Section("Assumptions", _assumptions(plan, source)),
         Section("How to run it", (Commands((f"sfumato serve {study} --plan {file}",)), _after(plan))),
     ]
     return Page(
         title=headline(plan),
         lead=decision(plan),
-        sections=tuple(each for each in sections if any(not _is_empty(block) for block in each.blocks)),
+        sections=tuple(each for each in sections if each.blocks),
         kind="sfumato · plan",
         opening=(_facts(plan),),
         made=_made(plan),
@@ -74,11 +77,49 @@ def decision(plan: Plan) -> str:
     return f"Ask `{plan.question.kind}` questions about {items}, {answers}.{deeper} Goal: {Goal(plan.goal).meaning}."
 
 
+def plan_section(evidence: ReportInputs) -> Section | None:
+    """The plan in a report, as on its own page and with the error by cost; None without a plan."""
+    plan = evidence.plan
+    if plan is None:
+        return None
+    source = evidence.source("plan", note=f"The expected error is from: {plan.expected.source}.")
+    page = plan_page(plan, file=source.file or "plan.json")
+    blocks: list[Block] = [Prose((decision(plan),)), *page.opening, *_cost(plan, source)]
+    for section in page.sections:
+        if any(isinstance(block, Points) for block in section.blocks):
+            blocks.append(Prose(("The plan would change with:",)))
+        blocks += [_renamed(block) for block in section.blocks]
+    return Section("Next steps", tuple(blocks))
+
+
+def _renamed(block: Block) -> Block:
+    """The block with a name that is unique in the report."""
+    return replace(block, name=f"plan-{block.name}") if isinstance(block, Chart | ReportTable) else block
+
+
+def _cost(plan: Plan, source: DataSource) -> list[Chart]:
+    """The expected error by cost."""
+    if len(plan.curve) < 2:
+        return []
+    cost, expected = plan.cost, plan.expected
+    dearer = sorted((point.money, point.value) for point in plan.curve if point.money > cost.money)
+    more = (
+        f" {cost.currency} {dearer[0][0] - cost.money:,.2f} more would change the error by "
+        f"{dearer[0][1] - expected.value:+.3g}."
+        if dearer
+        else ""
+    )
+    band = " The band is the 95% interval." if all(p.low is not None and p.high is not None for p in plan.curve) else ""
+    caption = f"The plan costs {cost.currency} {cost.money:,.2f} for an error of {expected.value:.3g}.{more}{band}"
+    x = Field("money", f"cost, {cost.currency}", ",.2~f")
+    return [_error_curve(plan, source, "plan-cost", caption, x, Field("answers", "answers per item", ",.1~f"))]
+
+
 def _facts(plan: Plan) -> Facts:
     cost, expected = plan.cost, plan.expected
     budget = f"of {_amount(plan.budget.amount, plan.budget.unit)}" if plan.budget else "no budget given"
-    interval = _interval(expected.low, expected.high)
-    error = f"{_measure(plan)}; {interval}" if interval else _measure(plan)
+    known = expected.low is not None and expected.high is not None
+    error = f"{_measure(plan)}; {expected.low:.3g} to {expected.high:.3g}" if known else _measure(plan)
     people = f"{cost.people:,} annotator{'s' * (cost.people != 1)}"
     return Facts((
         Fact(f"{cost.answers:,}", "answers", f"{_number(plan.answers.on_average)} per item"),
@@ -89,33 +130,34 @@ def _facts(plan: Plan) -> Facts:
 
 
 def _curve(plan: Plan, source: DataSource) -> tuple[Block, ...]:
+    """The expected error by answers per item."""
     if not plan.curve:
         return ()
-    points = plan.curve
-    data: dict[str, Any] = {
-        "answers": [point.answers for point in points],
-        "error": [point.value for point in points],
-        "low": [point.low for point in points],
-        "high": [point.high for point in points],
-        "money": [point.money for point in points],
-    }
-    each, value = plan.answers.on_average, plan.expected.value
-    banded = all(point.low is not None and point.high is not None for point in points)
-    fewest = min(point.answers for point in points)
-    chart = curve(
-        "curve",
-        title="Expected error by answers per item",
-        caption=_curve_caption(plan),
-        data=data,
-        x=Field("answers", "answers per item", log=max(data["answers"]) > WIDE * fewest),
+    answers = [point.answers for point in plan.curve]
+    x = Field("answers", "answers per item", log=max(answers) > WIDE * min(answers))
+    money = Field("money", f"cost, {plan.cost.currency}", ",.2f")
+    return (_error_curve(plan, source, "curve", _curve_caption(plan), x, money),)
+
+
+def _error_curve(plan: Plan, source: DataSource, name: str, caption: str, x: Field, other: Field) -> Chart:
+    """The expected error by answers or by cost, with the plan marked; the other one is in the tooltip."""
+    points = sorted(plan.curve, key=lambda point: getattr(point, x.column))
+    columns = {x.column: x.column, "error": "value", "low": "low", "high": "high", other.column: other.column}
+    is_banded = all(point.low is not None and point.high is not None for point in points)
+    planned = {"answers": plan.answers.on_average, "money": plan.cost.money}
+    return curve(
+        name,
+        title=f"Expected error by {x.title.partition(',')[0]}",
+        caption=caption,
+        data={column: [getattr(point, part) for point in points] for column, part in columns.items()},
+        x=x,
         y=Field("error", f"expected error: {_measure(plan)}", ".3~g", zero=True),
-        low="low" if banded else None,
-        high="high" if banded else None,
-        marked=Marked(each, value, THE_PLAN),
-        tooltip=(Field("money", f"cost, {plan.cost.currency}", ",.2f"),),
+        low="low" if is_banded else None,
+        high="high" if is_banded else None,
+        marked=Marked(planned[x.column], plan.expected.value, THE_PLAN),
+        tooltip=(other,),
         source=source,
     )
-    return (chart,)
 
 
 def _curve_caption(plan: Plan) -> str:
@@ -206,10 +248,6 @@ def _measure(plan: Plan) -> str:
     return MEASURES.get(plan.expected.measure, plan.expected.measure.replace("_", " "))
 
 
-def _interval(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{low:.3g} to {high:.3g}"
-
-
 def _amount(amount: float, unit: str) -> str:
     return f"{amount:,.0f} {unit}" if unit == "answers" else f"{unit} {amount:,.2f}"
 
@@ -220,8 +258,4 @@ def _number(value: float) -> str:
 
 def _sentence(text: str) -> str:
     """The text with a capital letter and a full stop."""
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
-
-
-def _is_empty(block: Block) -> bool:
-    return isinstance(block, Points) and not block.points
+    return capitalized(text) + ("" if text.endswith((".", "!", "?")) else ".")

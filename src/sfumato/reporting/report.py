@@ -18,6 +18,7 @@ from sfumato.reporting.findings import findings
 from sfumato.reporting.model_evaluation import ProgressCallback, no_progress, score_models
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Page, Section
+from sfumato.reporting.plan_page import plan_section
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.agreement import agreement_section
 from sfumato.reporting.sections.calibration import calibration_section
@@ -28,7 +29,6 @@ from sfumato.reporting.sections.duplicates import duplicates_section
 from sfumato.reporting.sections.label_changes import label_changes_section
 from sfumato.reporting.sections.labels import labels_section
 from sfumato.reporting.sections.model_uncertainty import model_uncertainty_section
-from sfumato.reporting.sections.plan import plan_section
 from sfumato.reporting.sections.robustness import robustness_section
 from sfumato.reporting.sections.screening import screening_section
 from sfumato.reporting.sections.targets import single_scores_section, targets_section

@@ -5,11 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from sfumato.labeling.screening import Screened
 from sfumato.planning.plan_file import Plan
@@ -18,12 +15,12 @@ from sfumato.reporting.report_inputs import Origin, ReportInputs
 from sfumato.study.study_file import read_study, study_path
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.columns import numbers
-from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, listing, show
+from sfumato.tables.errors import BadFile, BadTable, show
 from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
 from sfumato.tables.soft_labels import Estimand, SoftLabels
+from sfumato.tables.table import rows_of
 from sfumato.training.item_join import read_original
 
 TABLE = (".parquet", ".csv")
@@ -64,29 +61,15 @@ def read_evidence(
     """Read the inputs in `folder` and those `named`."""
     root = None if folder is None else Path(folder)
     if root is not None and not root.is_dir():
-        raise BadFile(
-            "found no folder there",
-            expected="a folder with the files of a study",
-            fix="check the path",
-            code="no-such-folder",
-            where=ErrorLocation(str(root)),
-        )
+        raise BadFile("no folder there", "a folder with the files of a study", "check the path", "no-such-folder", root)
     found = {} if root is None else _found(root)
     # Named files replace files in the folder.
     found = {key: path for key, path in found.items() if key.partition("/")[0] not in named} | _named(named)
     if not found:
-        raise BadFile(
-            "found nothing to report on",
-            expected=f"at least one of: {', '.join(_usual_names())}",
-            fix="give the folder that the commands wrote to, or single files",
-            code="no-evidence",
-            where=ErrorLocation(None if root is None else str(root)),
-        )
+        usual = [*(names[0] for names in NAMES.values()), *(f"{name}/" for name in FOLDERS)]
+        fix = "give the folder that the commands wrote to, or single files"
+        raise BadFile("nothing to report on", f"at least one of: {', '.join(usual)}", fix, "no-evidence", root)
     return _read(found, root, titles)
-
-
-def _usual_names() -> list[str]:
-    return [*(name for names in NAMES.values() for name in names[:1]), *(f"{name}/" for name in FOLDERS)]
 
 
 def _found(root: Path) -> dict[str, Path]:
@@ -120,7 +103,7 @@ def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> Repor
         "screening": Screened.read,
         "beliefs": Beliefs.read,
         "inputs": Inputs.read,
-        "comparison": lambda path: Differences(tuple(_records(path, Difference))),
+        "comparison": lambda path: Differences(rows_of(read_rows(path), Difference)),
         "plan": Plan.read,
     }
     parts: dict[str, Any] = {part: read(places[part]) for part, read in readers.items() if part in places}
@@ -168,10 +151,7 @@ def _origin(path: Path, root: Path | None) -> Origin:
 
 def _run_folder(path: Path) -> Path:
     if not path.is_dir():
-        raise BadFile(
-            "found no folder there", expected="a folder of runs", fix="check the path", code="no-such-folder",
-            where=ErrorLocation(str(path)),
-        )  # fmt: skip
+        raise BadFile("no folder there", "a folder of runs", "check the path", "no-such-folder", path)
     return path
 
 
@@ -199,32 +179,8 @@ def _split(path: Path, inputs: Inputs | None) -> dict[str, Inputs]:
 
 def _scores(path: Path) -> Scores | RunScores:
     if "target" in read_rows(path).schema.names:
-        return RunScores(tuple(_records(path, RunScore)))
+        return RunScores(rows_of(read_rows(path), RunScore))
     return Scores.read(path)
-
-
-def _records(path: Path, kind: type) -> list[Any]:
-    """The rows of a table as dataclasses of one `kind`, whose fields are text or numbers."""
-    rows = read_rows(path)
-    names = {field.name: str(field.type) for field in fields(kind)}
-    check_columns(rows, tuple(names))
-    found: list[Any] = []
-    for chunk in rows.chunks:
-        columns: dict[str, list[Any]] = {}
-        for name, what in names.items():
-            if what == "str":
-                columns[name] = [str(each or "") for each in chunk.column(name).to_pylist()]
-                continue
-            read = numbers(rows, name, chunk.column(name), len(found), optional=True)
-            if what == "int" and np.isnan(read).any():
-                row = len(found) + int(np.argmax(np.isnan(read)))
-                raise BadTable(
-                    "found nothing", expected="a whole number", fix="write the table again", code="bad-number",
-                    where=rows.where(row, name),
-                )  # fmt: skip
-            columns[name] = read.astype(np.int64).tolist() if what == "int" else read.tolist()
-        found += [kind(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
-    return found
 
 
 def columns_in(path: Path) -> Columns:
@@ -235,10 +191,7 @@ def columns_in(path: Path) -> Columns:
         for name in found:
             found[name] += chunk.column(name).to_pylist()
     if not found:
-        raise BadTable(
-            f"found no columns among {listing(rows.schema.names)}" if rows.schema.names else f"found {show('')}",
-            expected="a table with columns", fix="write it again", code="bad-columns", where=ErrorLocation(str(path)),
-        )  # fmt: skip
+        raise BadTable(show(""), "a table with columns", "write it again", "bad-columns", path)
     ids = ("item", "annotator", "item_a", "item_b")
     return {name: tuple(values if name in ids else _numbers_of(values) or values) for name, values in found.items()}
 

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-from sfumato.tables.errors import MissingExtra
+from sfumato.tables.errors import missing_extra
 
 VEGA_LITE = "6.4"
 WIDTH = 640
@@ -66,12 +66,7 @@ def check_report_installed() -> None:
     """Raise if a package needed for pages and charts is missing."""
     for package, module in (("altair", "altair"), ("vl-convert-python", "vl_convert"), ("jinja2", "jinja2")):
         if find_spec(module) is None:
-            raise MissingExtra(
-                f"found no {package}",
-                expected=f"{package}, to draw reports",
-                fix='pip install "sfumato[report]"',
-                code="missing-extra",
-            )
+            raise missing_extra(package, "to draw reports", "report")
 
 
 @cache

@@ -239,7 +239,7 @@ def rows_of(rows: Rows, kind: type[Record]) -> tuple[Record, ...]:
 
 def _row(rows: Rows, row: dict[str, Any], kind: type[Record], number: int) -> Record:
     read: dict[str, Callable[[Any], Any]] = {
-        "str": str,
+        "str": lambda value: "" if value is None else str(value),
         "int": int,
         "float": lambda value: np.nan if value in (None, "") else float(value),
     }

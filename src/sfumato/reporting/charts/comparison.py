@@ -7,20 +7,22 @@ from typing import Any
 
 import altair as alt
 
-from sfumato.reporting.blocks import Data, DataSource, as_columns
+from sfumato.reporting.blocks import Data, DataSource
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.field import (
+    ACCENT,
+    HALO,
     NUMBER,
     TEXT,
     Field,
-    check_fields,
     distinct,
+    drawn_columns,
     escaped,
     finished,
     has_interval,
-    named,
     one_row,
     series_color,
+    tooltips,
 )
 
 STEP = 46
@@ -47,24 +49,20 @@ def dots(
     `of` is the column of names; the `emphasized` name is highlighted. Prefer this to `bars` unless values are compared
     with zero.
     """
-    columns = as_columns(data)
-    check_fields(columns, of, value.column, low, high, series, *(field.column for field in tooltip))
+    columns = drawn_columns(data, of, value, low, high, series, *tooltip)
     y = alt.Y(field=escaped(of), type=TEXT, sort=distinct(columns, of), axis=None)
-    spread = [value.on(column, words) for column, words in ((low, "from"), (high, "to")) if column]
-    names = [named(column) for column in (of, series) if column]
-    tooltips = [*names, value.tooltip(), *(field.tooltip() for field in (*spread, *tooltip))]
-    color: Any = series_color(columns, series) if series else _emphasis(of, emphasized)
+    shown = tooltips((of, series), (value, *value.ends(low, high), *tooltip))
+    color = series_color(columns, series) if series else _emphasis(of, emphasized)
     layers: list[Any] = []
     if low and high and has_interval(columns, low, high):
         rules = alt.Chart().mark_rule(strokeWidth=2.5, strokeCap="round", opacity=0.55)
         x = value.on(low).x(grid=True, domain=False, ticks=False)
         layers.append(rules.encode(x=x, x2=alt.X2(field=escaped(high)), y=y, color=color))
     points = alt.Chart().mark_point(filled=True, size=110, opacity=1)
-    layers.append(points.encode(x=value.x(grid=True, domain=False, ticks=False), y=y, color=color, tooltip=tooltips))
+    layers.append(points.encode(x=value.x(grid=True, domain=False, ticks=False), y=y, color=color, tooltip=shown))
     layers += _row_names(of, y, dy=-9, fontSize=12.5, limit=alt.expr("width"))
-    return Chart(
-        name, title, caption, finished(layers, columns, height=STEP * len(distinct(columns, of))), columns, source
-    )
+    chart = finished(layers, columns, height=STEP * len(distinct(columns, of)))
+    return Chart(name, title, caption, chart, columns, source)
 
 
 def bars(
@@ -84,22 +82,17 @@ def bars(
 
     For amounts and shares; prefer `dots` for everything else.
     """
-    columns = as_columns(data)
-    check_fields(columns, of, value.column, low, high, series)
-    scale = alt.Scale(paddingInner=0.45, paddingOuter=0.25)
-    x = alt.X(
-        field=escaped(of), type=TEXT, sort=distinct(columns, of), title=None, axis=alt.Axis(labelAngle=0), scale=scale
-    )
-    offset = (
-        {"xOffset": alt.XOffset(field=escaped(series), type=TEXT, sort=distinct(columns, series))} if series else {}
-    )
-    color: Any = series_color(columns, series) if series else alt.value("var(--accent)")
-    spread = [value.on(column, words) for column, words in ((low, "from"), (high, "to")) if column]
-    names = [named(column) for column in (of, series) if column]
-    tooltips = [*names, value.tooltip(), *(field.tooltip() for field in spread)]
+    columns = drawn_columns(data, of, value, low, high, series)
+    axis, scale = alt.Axis(labelAngle=0), alt.Scale(paddingInner=0.45, paddingOuter=0.25)
+    x = alt.X(field=escaped(of), type=TEXT, sort=distinct(columns, of), title=None, axis=axis, scale=scale)
+    offset = {}
+    if series:
+        offset["xOffset"] = alt.XOffset(field=escaped(series), type=TEXT, sort=distinct(columns, series))
+    shown = tooltips((of, series), (value, *value.ends(low, high)))
     from_zero = replace(value, zero=True)
     marks = alt.Chart().mark_bar(cornerRadiusEnd=2)
-    layers: list[Any] = [marks.encode(x=x, y=from_zero.y(), color=color, tooltip=tooltips, **offset)]
+    color = series_color(columns, series)
+    layers: list[Any] = [marks.encode(x=x, y=from_zero.y(), color=color, tooltip=shown, **offset)]
     if low and high and has_interval(columns, low, high):
         rules = alt.Chart().mark_rule(strokeWidth=2, color="var(--ink)")
         layers.append(rules.encode(x=x, y=from_zero.on(low).y(), y2=alt.Y2(field=escaped(high)), **offset))
@@ -108,18 +101,17 @@ def bars(
 
 def _row_names(of: str, y: alt.Y, **style: Any) -> list[Any]:
     """The name of every row above it, with a halo in the color of the paper."""
-    halo = {"stroke": "var(--paper)", "strokeWidth": 4, "strokeJoin": "round"}
-    styles: tuple[dict[str, Any], ...] = ({**style, **halo}, style)
-    marks = [alt.Chart().mark_text(align="left", baseline="bottom", **each) for each in styles]
+    marks = [alt.Chart().mark_text(align="left", baseline="bottom", **each) for each in ({**style, **HALO}, style)]
     return [mark.encode(x=alt.value(0), y=y, text=alt.Text(field=escaped(of), type=TEXT)) for mark in marks]
 
 
 def _emphasis(of: str, emphasized: str | None) -> Any:
     """The accent color for the emphasized row and gray for the others; the accent color for all if there is none."""
     if emphasized is None:
-        return alt.value("var(--accent)")
-    is_it = alt.FieldEqualPredicate(field=escaped(of), equal=emphasized)
-    return alt.condition(is_it, alt.value("var(--accent)"), alt.value("var(--muted)"))
+        return ACCENT
+    return alt.condition(
+        alt.FieldEqualPredicate(field=escaped(of), equal=emphasized), ACCENT, alt.value("var(--muted)")
+    )
 
 
 PANEL_STEP = 42
@@ -150,14 +142,11 @@ def intervals(
     Every panel has its own horizontal axis, because metrics have different units. `zero_line` adds a line at 0, for
     differences. Prefer `dots` for one metric and long names.
     """
-    columns = as_columns(data)
-    ends = (low, high, inner_low, inner_high)
-    check_fields(columns, of, value.column, panel, *ends, *(field.column for field in tooltip))
+    columns = drawn_columns(data, of, value, panel, low, high, inner_low, inner_high, *tooltip)
     color = series_color(columns, of, legend=False)
     y = alt.Y(field=escaped(of), type=TEXT, sort=distinct(columns, of), axis=None)
     axis = alt.Axis(format=value.format, grid=True, domain=False, ticks=False, title=None, tickCount=3)
-    spread = [value.on(column, words) for column, words in ((low, "from"), (high, "to")) if column]
-    tooltips = [named(of), named(panel), value.tooltip(), *(field.tooltip() for field in (*spread, *tooltip))]
+    shown = tooltips((of, panel), (value, *value.ends(low, high), *tooltip))
 
     def x(column: str) -> alt.X:
         return alt.X(field=escaped(column), type=NUMBER, axis=axis, scale=alt.Scale(zero=value.zero, nice=True))
@@ -171,7 +160,7 @@ def intervals(
             rules = alt.Chart().mark_rule(strokeWidth=width, opacity=opacity, strokeCap="round")
             layers.append(rules.encode(x=x(start), x2=alt.X2(field=escaped(end)), y=y, color=color))
     points = alt.Chart().mark_point(filled=True, size=80, opacity=1)
-    layers.append(points.encode(x=x(value.column), y=y, color=color, tooltip=tooltips))
+    layers.append(points.encode(x=x(value.column), y=y, color=color, tooltip=shown))
     layers += _row_names(of, y, dy=-7, fontSize=12, limit=NAME_LIMIT)
     chart = finished(layers, columns, panel=panel, height=PANEL_STEP * len(distinct(columns, of)) + 8)
     return Chart(name, title, caption, chart.resolve_scale(x="independent"), columns, source)

@@ -8,18 +8,19 @@ from typing import Any
 
 import altair as alt
 
-from sfumato.reporting.blocks import Columns, Data, DataSource, as_columns, n_rows
+from sfumato.reporting.blocks import Columns, Data, DataSource, n_rows
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.field import (
+    HALO,
     HEIGHT,
     Field,
-    check_fields,
+    drawn_columns,
     escaped,
     finished,
     has_interval,
-    named,
     one_row,
     series_color,
+    tooltips,
 )
 
 NEAR_END = 0.8
@@ -57,12 +58,9 @@ def curve(
 
     Prefer `dots` to compare values without an order.
     """
-    columns = as_columns(data)
-    check_fields(columns, x.column, y.column, low, high, series, panel, *(field.column for field in tooltip))
-    color: Any = series_color(columns, series) if series else alt.value("var(--accent)")
-    spread = [y.on(column, words) for column, words in ((low, "from"), (high, "to")) if column]
-    names = [named(column) for column in (panel, series) if column]
-    tooltips = [*names, x.tooltip(), y.tooltip(), *(field.tooltip() for field in (*spread, *tooltip))]
+    columns = drawn_columns(data, x, y, low, high, series, panel, *tooltip)
+    color = series_color(columns, series)
+    shown = tooltips((panel, series), (x, y, *y.ends(low, high), *tooltip))
     layers: list[Any] = []
     if low and high and has_interval(columns, low, high):
         band = alt.Chart().mark_area(opacity=0.18, clip=True)
@@ -70,7 +68,7 @@ def curve(
     layers.append(alt.Chart().mark_line(strokeWidth=2, clip=True).encode(x=x.x(), y=y.y(panel=panel), color=color))
     opacity = 1.0 if n_rows(columns) <= FEW else 0.0
     points = alt.Chart().mark_point(filled=True, size=45, opacity=opacity)
-    layers.append(points.encode(x=x.x(), y=y.y(panel=panel), color=color, tooltip=tooltips))
+    layers.append(points.encode(x=x.x(), y=y.y(panel=panel), color=color, tooltip=shown))
     if marked:
         layers += _mark(marked, x, y, at_end=_position(columns, x, marked.x) > NEAR_END)
     chart = finished(layers, columns, panel=panel, height=HEIGHT if panel is None else 180, own_y=own_y)
@@ -90,9 +88,8 @@ def _mark(marked: Marked, x: Field, y: Field, *, at_end: bool) -> list[Any]:
     at = alt.Chart(place).encode(x=x.x(), y=y.y())
     ring = at.mark_point(size=190, strokeWidth=2.5, color="var(--mark)", filled=False, opacity=1)
     side: dict[str, Any] = {"align": "right", "dx": -11} if at_end else {"align": "left", "dx": 11}
-    words = at.mark_text(baseline="bottom", dy=-9, fontSize=12.5, fontWeight=600, **side)
-    halo = words.copy(deep=True)
-    halo.mark.stroke, halo.mark.strokeWidth, halo.mark.strokeJoin = "var(--paper)", 4, "round"
+    style = {"baseline": "bottom", "dy": -9, "fontSize": 12.5, "fontWeight": 600, **side}
+    halo, words = at.mark_text(**style, **HALO), at.mark_text(**style)
     return [ring, halo.encode(text="words:N"), words.encode(text="words:N", color=alt.value("var(--mark)"))]
 
 
@@ -118,15 +115,13 @@ def reliability(
 
     On the diagonal a model is calibrated; below it, overconfident (DeGroot and Fienberg 1983).
     """
-    columns = as_columns(data)
-    check_fields(columns, confidence, accuracy, low, high, n, series)
-    whole = (0.0, 1.0)
-    x = Field(confidence, "mean confidence", ".0%", domain=whole)
-    y = Field(accuracy, "accuracy", ".0%", domain=whole)
-    color: Any = series_color(columns, series) if series else alt.value("var(--accent)")
-    shown = ((confidence, "confidence"), (accuracy, "accuracy"), (low, "from"), (high, "to"))
-    tooltips = [*([named(series)] if series else []), *(Field(c, words, ".3f").tooltip() for c, words in shown if c)]
-    tooltips += [Field(n, "items", ",d").tooltip()] if n else []
+    columns = drawn_columns(data, confidence, accuracy, low, high, n, series)
+    x = Field(confidence, "mean confidence", ".0%", domain=(0.0, 1.0))
+    y = Field(accuracy, "accuracy", ".0%", domain=(0.0, 1.0))
+    color = series_color(columns, series)
+    exact = Field(accuracy, "accuracy", ".3f")
+    counts = [Field(n, "items", ",d")] if n else []
+    shown = tooltips((series,), (exact.on(confidence, "confidence"), exact, *exact.ends(low, high), *counts))
     ends = alt.InlineData(values=[{confidence: 0, accuracy: 0}, {confidence: 1, accuracy: 1}])
     perfect = alt.Chart(ends).mark_line(strokeDash=[4, 4], color="var(--strong-line)", strokeWidth=1.5)
     layers: list[Any] = [perfect.encode(x=x.x(grid=True), y=y.y())]
@@ -136,5 +131,5 @@ def reliability(
     layers.append(alt.Chart().mark_line(strokeWidth=1.5, opacity=0.6).encode(x=x.x(grid=True), y=y.y(), color=color))
     size: Any = alt.Size(n, type="quantitative", scale=alt.Scale(range=[25, 260]), legend=None) if n else alt.value(70)
     points = alt.Chart().mark_point(filled=True, opacity=1)
-    layers.append(points.encode(x=x.x(grid=True), y=y.y(), color=color, size=size, tooltip=tooltips))
+    layers.append(points.encode(x=x.x(grid=True), y=y.y(), color=color, size=size, tooltip=shown))
     return Chart(name, title, caption, finished(layers, columns, height=SIDE, widest=SIDE + ROOM), columns, source)

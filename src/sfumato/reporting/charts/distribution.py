@@ -14,12 +14,12 @@ from sfumato.reporting.charts.field import (
     HEIGHT,
     TEXT,
     Field,
-    check_fields,
     distinct,
+    drawn_columns,
     escaped,
     finished,
-    named,
     series_color,
+    tooltips,
 )
 from sfumato.tables.settings import at_least
 
@@ -41,20 +41,15 @@ def histogram(
 
     The data of the chart are the bins: `from`, `to`, `n` and `density`; the bars of each series have an area of 1.
     """
-    columns = as_columns(data)
-    check_fields(columns, value.column, series)
+    columns = drawn_columns(data, value, series)
     binned = _binned(columns, value, series, at_least("bins", bins, 1))
-    tooltips = [
-        *([named("series")] if series else []),
-        Field("from", "from", value.format).tooltip(),
-        Field("to", "to", value.format).tooltip(),
-        Field("n", "number", ",d").tooltip(),
-    ]
-    color: Any = series_color(binned, "series") if series else alt.value("var(--accent)")
+    by = "series" if series else None
+    shown = tooltips((by,), (*value.ends("from", "to"), Field("n", "number", ",d")))
+    color = series_color(binned, by)
     x = Field("from", value.title, value.format, domain=value.domain).x()
     y = Field("density", "", ".3~g", zero=True).y(labels=False, grid=False)
     marks = alt.Chart().mark_bar(opacity=0.55 if series else 0.85, stroke="var(--paper)", strokeWidth=0.5)
-    layers = [marks.encode(x=x, x2=alt.X2("to"), y=y.stack(None), y2=alt.Y2Datum(0), color=color, tooltip=tooltips)]
+    layers = [marks.encode(x=x, x2=alt.X2("to"), y=y.stack(None), y2=alt.Y2Datum(0), color=color, tooltip=shown)]
     return Chart(name, title, caption, finished(layers, binned, height=HEIGHT * 2 // 3), binned, source)
 
 
@@ -100,17 +95,15 @@ def stacked_bars(
 
     For amounts whose sum has a meaning; prefer `bars` to compare the parts.
     """
-    columns = as_columns(data)
-    check_fields(columns, of, value.column, part, *(field.column for field in tooltip))
+    columns = drawn_columns(data, of, value, part, *tooltip)
     axis = alt.Axis(labelLimit=LABEL_WIDTH, ticks=False, domain=False, title=None, labelOverlap=True)
     y = alt.Y(field=escaped(of), type=TEXT, sort=distinct(columns, of), axis=axis)
     x = Field(value.column, value.title, value.format, zero=True).x(grid=True, domain=False, ticks=False)
     marks = alt.Chart().mark_bar(height={"band": 0.62}, stroke="var(--paper)", strokeWidth=1)
-    tooltips = [named(of), named(part), value.tooltip(), *(field.tooltip() for field in tooltip)]
     color = series_color(columns, part)
     if len(distinct(columns, part)) > 1:
         # One column, because long names leave no room for two.
         color = color.legend(alt.Legend(title=None, symbolType="circle", columns=1))
-    layer = marks.encode(x=x.stack("zero"), y=y, color=color, tooltip=tooltips)
+    layer = marks.encode(x=x.stack("zero"), y=y, color=color, tooltip=tooltips((of, part), (value, *tooltip)))
     height = STEP * len(distinct(columns, of)) + LEAST // 3
     return Chart(name, title, caption, finished([layer], columns, height=height), columns, source)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import altair as alt
 
-from sfumato.reporting.blocks import Columns
+from sfumato.reporting.blocks import Columns, Data, as_columns
 from sfumato.reporting.chart import ROWS
 from sfumato.reporting.colors import SERIES
 from sfumato.tables.errors import unknown
@@ -21,6 +21,9 @@ LETTER, SYMBOL = 7, 40
 """The width of a letter, and of the symbol before a name with its spacing."""
 TEXT: Literal["nominal"] = "nominal"
 NUMBER: Literal["quantitative"] = "quantitative"
+ACCENT = alt.value("var(--accent)")
+HALO: dict[str, Any] = {"stroke": "var(--paper)", "strokeWidth": 4, "strokeJoin": "round"}
+"""The style of a text's outline in the color of the paper, drawn below the text."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,10 @@ class Field:
         """The same for another column, such as an end of an interval."""
         return replace(self, column=column, title=title or self.title)
 
+    def ends(self, low: str | None, high: str | None) -> list[Field]:
+        """The ends of its interval, as far as there are columns for them."""
+        return [self.on(column, words) for column, words in ((low, "from"), (high, "to")) if column]
+
     def tooltip(self) -> alt.Tooltip:
         return alt.Tooltip(field=escaped(self.column), type=NUMBER, title=self.title, format=self.format)
 
@@ -59,6 +66,11 @@ def titled(panel: str | None) -> dict[str, Any]:
     """The position of a vertical axis title: horizontal above the axis; in panels, along it."""
     above = {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": 0, "titleY": -12}
     return above if panel is None else {}
+
+
+def tooltips(names: Iterable[str | None], fields: Iterable[Field]) -> list[alt.Tooltip]:
+    """The tooltips of some columns: names, then numbers."""
+    return [*(named(column) for column in names if column), *(field.tooltip() for field in fields)]
 
 
 def named(column: str, title: str | None = None) -> alt.Tooltip:
@@ -86,11 +98,14 @@ def distinct(columns: Columns, column: str) -> list[Any]:
     return list(dict.fromkeys(columns[column]))
 
 
-def check_fields(columns: Columns, *names: str | None) -> None:
-    """Raise if a column is missing."""
-    for name in names:
+def drawn_columns(data: Data, *fields: Field | str | None) -> Columns:
+    """The columns of a chart; raises if one that it draws is missing."""
+    columns = as_columns(data)
+    for field in fields:
+        name = field.column if isinstance(field, Field) else field
         if name is not None and name not in columns:
             raise unknown("column", name, list(columns))
+    return columns
 
 
 def has_interval(columns: Columns, low: str | None, high: str | None) -> bool:
@@ -100,8 +115,10 @@ def has_interval(columns: Columns, low: str | None, high: str | None) -> bool:
     return any(a is not None and b is not None for a, b in zip(columns[low], columns[high], strict=True))
 
 
-def series_color(columns: Columns, column: str, *, legend: bool = True) -> alt.Color:
-    """The color of a series by name, the same in all charts of a page."""
+def series_color(columns: Columns, column: str | None, *, legend: bool = True) -> Any:
+    """The color of a series by name, the same in all charts of a page; the accent color if there are no series."""
+    if column is None:
+        return ACCENT
     names = distinct(columns, column)
     scale = alt.Scale(domain=names, range=[f"{SERIES}{name}" for name in names])
     shown = None

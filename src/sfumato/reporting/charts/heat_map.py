@@ -18,13 +18,14 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.field import (
     NUMBER,
     Field,
-    check_fields,
     distinct,
+    drawn_columns,
     escaped,
     finished,
     named,
     one_row,
     titled,
+    tooltips,
 )
 from sfumato.reporting.colors import is_much, poles, ramp
 
@@ -57,20 +58,15 @@ def heat_map(
     With `about` (usually 0), colors diverge from that number. `marked` is the `x` and `y` of a highlighted cell.
     `written` writes the numbers into the cells.
     """
-    columns = as_columns(data)
-    check_fields(columns, x.column, y.column, value.column, panel, *(field.column for field in tooltip))
-    found = steps(*_spanned(columns, value), about)
-    legend = alt.Legend(title=value.title, format=value.format, gradientLength=180, gradientThickness=10, tickCount=4)
-    color = alt.Color(field=escaped(value.column), type=NUMBER, scale=found.scale, legend=legend)
+    columns = drawn_columns(data, x, y, value, panel, *tooltip)
+    found = steps_of(columns, value, about)
     places = {"x": _ordered(columns, x, alt.X), "y": _ordered(columns, y, alt.Y, descending=True, **titled(panel))}
-    tooltips = [*([named(panel)] if panel else []), _tooltip(columns, x), _tooltip(columns, y), value.tooltip()]
-    tooltips += [field.tooltip() for field in tooltip]
+    shown = [*tooltips((panel,), ()), _tooltip(columns, x), _tooltip(columns, y), *tooltips((), (value, *tooltip))]
     cells = alt.Chart().mark_rect(stroke="var(--paper)", strokeWidth=1)
-    layers: list[Any] = [cells.encode(**places, color=color, tooltip=tooltips)]
+    layers: list[Any] = [cells.encode(**places, color=found.color(value), tooltip=shown)]
     if written:
         text = alt.Text(field=escaped(value.column), type=NUMBER, format=value.format)
-        ink = alt.condition(found.is_dark(value.column), alt.value("var(--paper)"), alt.value("var(--ink)"))
-        layers.append(alt.Chart().mark_text(fontSize=11).encode(**places, text=text, color=ink))
+        layers.append(alt.Chart().mark_text(fontSize=11).encode(**places, text=text, color=found.ink(value.column)))
     if marked:
         here = alt.Chart(one_row(**{x.column: marked[0], y.column: marked[1]}))
         ring = here.mark_rect(filled=False, stroke="var(--mark)", strokeWidth=3, fillOpacity=0)
@@ -92,39 +88,27 @@ def confusion(
 ) -> Chart:
     """A confusion matrix: rows are true classes, columns the classes named, values the shares of each row."""
     matrix = np.asarray(matrix)
-    data = {
+    columns = as_columns({
         "true": np.repeat(np.asarray(classes, object), len(classes)),
         "named": np.tile(np.asarray(classes, object), len(classes)),
         "share": (matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-12)).ravel(),
-    }
-    columns = as_columns(data)
+    })  # fmt: skip
     found = steps(0, 1)
     legend = alt.Legend(title="share of the row", format=".0%", gradientLength=180, gradientThickness=10)
+    above = alt.Axis(orient="top", labelAngle=-40, labelOverlap=False)
     places = {
-        "x": alt.X(
-            "named:N",
-            sort=list(classes),
-            title="named",
-            axis=alt.Axis(orient="top", labelAngle=-40, labelOverlap=False),
-        ),
+        "x": alt.X("named:N", sort=list(classes), title="named", axis=above),
         "y": alt.Y("true:N", sort=list(classes), title=None),
     }
-    tooltips = [named("true"), named("named"), Field("share", "share of the row", ".1%").tooltip()]
+    shown = tooltips(("true", "named"), (Field("share", "share of the row", ".1%"),))
     cells = alt.Chart().mark_rect(stroke="var(--paper)", strokeWidth=1)
-    ink = alt.condition(found.is_dark("share"), alt.value("var(--paper)"), alt.value("var(--ink)"))
     written = alt.Chart().mark_text(fontSize=11).transform_filter("datum.share >= 0.005")
     layers = [
-        cells.encode(**places, color=alt.Color("share:Q", scale=found.scale, legend=legend), tooltip=tooltips),
-        written.encode(**places, text=alt.Text("share:Q", format=".0%"), color=ink),
+        cells.encode(**places, color=alt.Color("share:Q", scale=found.scale, legend=legend), tooltip=shown),
+        written.encode(**places, text=alt.Text("share:Q", format=".0%"), color=found.ink("share")),
     ]
-    return Chart(
-        name,
-        title,
-        caption,
-        finished(layers, columns, height=CELL * len(classes), widest=CELL_WIDTH * len(classes) + ROOM),
-        columns,
-        source,
-    )
+    chart = finished(layers, columns, height=CELL * len(classes), widest=CELL_WIDTH * len(classes) + ROOM)
+    return Chart(name, title, caption, chart, columns, source)
 
 
 @dataclass(frozen=True)
@@ -138,21 +122,27 @@ class ColorSteps:
     def scale(self) -> alt.Scale:
         return alt.Scale(type="threshold", domain=self.edges, range=self.colors)
 
-    def is_dark(self, column: str) -> Any:
-        """A Vega expression: whether a cell is dark, so that its text needs the color of the paper."""
-        edges = [-math.inf, *self.edges, math.inf]
-        spans = [(edges[i], edges[i + 1]) for i, color in enumerate(self.colors) if is_much(color)]
+    def color(self, value: Field) -> alt.Color:
+        """The color of each row by its value, with a legend of the steps."""
+        legend = alt.Legend(
+            title=value.title, format=value.format, gradientLength=180, gradientThickness=10, tickCount=4
+        )
+        return alt.Color(field=escaped(value.column), type=NUMBER, scale=self.scale, legend=legend)
+
+    def ink(self, column: str) -> Any:
+        """The color of the text in a cell: that of the paper if the cell is dark."""
         value = f"datum[{json.dumps(column)}]"
-        parts = [f"({_at_least(value, low)} && {_below(value, high)})" for low, high in spans]
-        return " || ".join(parts)
+        above = ["true", *(f"{value} >= {edge!r}" for edge in self.edges)]
+        below = [*(f"{value} < {edge!r}" for edge in self.edges), "true"]
+        dark = [f"({above[i]} && {below[i]})" for i, color in enumerate(self.colors) if is_much(color)]
+        return alt.condition(" || ".join(dark), alt.value("var(--paper)"), alt.value("var(--ink)"))
 
 
-def _at_least(value: str, low: float) -> str:
-    return "true" if low == -math.inf else f"{value} >= {low!r}"
-
-
-def _below(value: str, high: float) -> str:
-    return "true" if high == math.inf else f"{value} < {high!r}"
+def steps_of(columns: Columns, value: Field, about: float | None = None) -> ColorSteps:
+    """The steps that span the domain of `value`, else its values."""
+    numbers = [each for each in columns[value.column] if each is not None] or [0.0, 1.0]
+    low, high = value.domain or (min(numbers), max(numbers))
+    return steps(low, high, about)
 
 
 def steps(low: float, high: float, about: float | None = None) -> ColorSteps:
@@ -188,24 +178,12 @@ def _round_up(size: float) -> float:
     return next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= size * (1 - 1e-9))
 
 
-def _spanned(columns: Columns, value: Field) -> tuple[float, float]:
-    """The range of the colors: as given, or all values."""
-    numbers = [each for each in columns[value.column] if each is not None] or [0.0, 1.0]
-    return value.domain or (min(numbers), max(numbers))
-
-
 def _ordered(columns: Columns, field: Field, channel: Any, *, descending: bool = False, **title: Any) -> Any:
     """An axis with equal spacing; numbers increase to the right and upward, names keep their order."""
     names = _are_names(columns, field)
     values = distinct(columns, field.column) if names else sorted(distinct(columns, field.column), reverse=descending)
-    axis = alt.Axis(
-        format=alt.Undefined if names else field.format,
-        labelAngle=0,
-        domain=False,
-        ticks=False,
-        labelOverlap="parity",
-        **title,
-    )
+    form = alt.Undefined if names else field.format
+    axis = alt.Axis(format=form, labelAngle=0, domain=False, ticks=False, labelOverlap="parity", **title)
     return channel(field=escaped(field.column), type="ordinal", sort=values, title=field.title, axis=axis)
 
 

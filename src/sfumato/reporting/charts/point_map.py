@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from sfumato.reporting.blocks import Data, DataSource, as_columns
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts.field import TEXT, Field, check_fields, escaped, finished, named
+from sfumato.reporting.charts.field import HALO, TEXT, Field, drawn_columns, escaped, finished, tooltips
 from sfumato.reporting.phrases import short_names
 
 WIDE = 316
@@ -43,8 +43,7 @@ def point_map(
 ) -> Chart:
     """One point per row with its name on the side where it overlaps least. Both axes have the same scale and no
     numbers."""
-    columns = as_columns(data)
-    check_fields(columns, x, y, of, *(field.column for field in tooltip))
+    columns = drawn_columns(data, x, y, of, *tooltip)
     at = np.array([columns[x], columns[y]], np.float64).T
     names = [str(each) for each in columns[of]]
     middle, reach = (at.max(axis=0) + at.min(axis=0)) / 2, np.maximum(np.ptp(at, axis=0) * 0.5, 1e-9)
@@ -60,14 +59,13 @@ def point_map(
         for column, center, side in ((x, middle[0], half[0]), (y, middle[1], half[1]))
     ]
     encoded = {"x": fields[0].x(**bare), "y": fields[1].y(**bare)}
-    tooltips = [named(of), *(field.tooltip() for field in tooltip)]
     points = alt.Chart().mark_point(filled=True, size=70, opacity=1, color="var(--accent)")
-    layers: list[Any] = [points.encode(**encoded, tooltip=tooltips)]
+    layers: list[Any] = [points.encode(**encoded, tooltip=tooltips((of,), tooltip))]
     for side, (_, _, where) in SIDES.items():
         words = alt.Chart().transform_filter(alt.FieldEqualPredicate(field="side", equal=side))
         text = alt.Text(field=escaped("name"), type=TEXT)
-        halos: tuple[dict[str, Any], ...] = ({"stroke": "var(--paper)", "strokeWidth": 4, "strokeJoin": "round"}, {})
-        layers += [words.mark_text(fontSize=12.5, **where, **halo).encode(**encoded, text=text) for halo in halos]
+        marks = [words.mark_text(fontSize=12.5, **where, **halo) for halo in (HALO, {})]
+        layers += [mark.encode(**encoded, text=text) for mark in marks]
     return Chart(name, title, caption, finished(layers, columns, height=tall, widest=WIDE + PADDING), columns, source)
 
 

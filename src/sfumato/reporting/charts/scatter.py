@@ -9,8 +9,8 @@ import numpy as np
 
 from sfumato.reporting.blocks import Columns, Data, DataSource, as_columns, n_rows
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts.field import NUMBER, Field, check_fields, escaped, finished, named, series_color
-from sfumato.reporting.charts.heat_map import steps
+from sfumato.reporting.charts.field import Field, drawn_columns, finished, series_color, tooltips
+from sfumato.reporting.charts.heat_map import steps_of
 
 
 def scatter(
@@ -32,21 +32,17 @@ def scatter(
 
     `regression` adds the least-squares line of each series, on logarithms if an axis is logarithmic.
     """
-    columns = as_columns(data)
-    check_fields(columns, x.column, y.column, of, series, panel, *(field.column for field in tooltip))
-    color: Any = series_color(columns, series) if series else alt.value("var(--accent)")
-    names = [named(column) for column in (of, panel, series) if column]
-    tooltips = [*names, x.tooltip(), y.tooltip(), *(field.tooltip() for field in tooltip)]
+    columns = drawn_columns(data, x, y, of, series, panel, *tooltip)
+    shown = tooltips((of, panel, series), (x, y, *tooltip))
+    at = {"x": x.x(grid=True), "y": y.y(panel=panel), "color": series_color(columns, series)}
     opacity = 0.75 if n_rows(columns) < 200 else 0.45
     points = alt.Chart().mark_point(filled=True, size=42, opacity=opacity)
-    layers: list[Any] = [points.encode(x=x.x(grid=True), y=y.y(panel=panel), color=color, tooltip=tooltips)]
+    layers: list[Any] = [points.encode(**at, tooltip=shown)]
     if regression:
         method: Any = "linear" if not (x.log or y.log) else "pow" if x.log and y.log else "log" if x.log else "exp"
         groups: list[Any] = [column for column in (series, panel) if column]
         line = alt.Chart().transform_regression(x.column, y.column, method=method, groupby=groups or alt.Undefined)
-        layers.append(
-            line.mark_line(strokeWidth=2, clip=True).encode(x=x.x(grid=True), y=y.y(panel=panel), color=color)
-        )
+        layers.append(line.mark_line(strokeWidth=2, clip=True).encode(**at))
     return Chart(name, title, caption, finished(layers, columns, panel=panel), columns, source)
 
 
@@ -80,16 +76,11 @@ def shaded_scatter(
 
     For a data map colored by people's uncertainty. Prefer `scatter` if colors represent names.
     """
-    columns = as_columns(data)
-    check_fields(columns, x.column, y.column, value.column, of, panel, *(field.column for field in tooltip))
-    columns = _sorted(columns, value.column)
-    found = steps(*(value.domain or _span(columns, value.column)))
-    legend = alt.Legend(title=value.title, format=value.format, gradientLength=180, gradientThickness=10, tickCount=4)
-    color = alt.Color(field=escaped(value.column), type=NUMBER, scale=found.scale, legend=legend)
-    names = [named(column) for column in (of, panel) if column]
-    tooltips = [*names, x.tooltip(), y.tooltip(), value.tooltip(), *(field.tooltip() for field in tooltip)]
+    columns = _sorted(drawn_columns(data, x, y, value, of, panel, *tooltip), value.column)
+    color = steps_of(columns, value).color(value)
+    shown = tooltips((of, panel), (x, y, value, *tooltip))
     points = alt.Chart().mark_point(filled=True, size=26, opacity=0.85, stroke="var(--strong-line)", strokeWidth=0.3)
-    layers: list[Any] = [points.encode(x=x.x(grid=True), y=y.y(panel=panel), color=color, tooltip=tooltips)]
+    layers: list[Any] = [points.encode(x=x.x(grid=True), y=y.y(panel=panel), color=color, tooltip=shown)]
     return Chart(name, title, caption, finished(layers, columns, panel=panel, height=HEIGHT), columns, source)
 
 
@@ -97,8 +88,3 @@ def _sorted(columns: Columns, by: str) -> Columns:
     """The rows by increasing value; rows without a value first."""
     order = sorted(range(len(columns[by])), key=lambda i: (columns[by][i] is not None, columns[by][i] or 0.0))
     return {name: tuple(values[i] for i in order) for name, values in columns.items()}
-
-
-def _span(columns: Columns, column: str) -> tuple[float, float]:
-    numbers = [each for each in columns[column] if each is not None] or [0.0, 1.0]
-    return min(numbers), max(numbers)

@@ -11,11 +11,10 @@ from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import TIE
 from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
-from sfumato.reporting.gallery import Gallery
+from sfumato.reporting.gallery import Gallery, card_columns, item_cards
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import mean_of, share_of, shorten
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.reporting.sections.item_cards import card_columns, item_cards
 from sfumato.tables.soft_labels import SoftLabels
 
 TITLE = "Original and majority labels"

@@ -11,11 +11,10 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.comparison import bars
 from sfumato.reporting.charts.distribution import histogram
 from sfumato.reporting.charts.field import Field
-from sfumato.reporting.gallery import Gallery
+from sfumato.reporting.gallery import Gallery, card_columns, item_cards, vote_counts
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import mean_of, median_of, share_of
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.reporting.sections.item_cards import card_columns, item_cards, vote_counts
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import SoftLabels
 

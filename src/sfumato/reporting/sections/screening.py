@@ -8,11 +8,11 @@ from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.labeling.agreement.measure import AgreementTable
 from sfumato.labeling.screening import Screened
 from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
+from sfumato.reporting.gallery import first_choices
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import share_of
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.agreement import MEANINGS, figures_of
-from sfumato.reporting.sections.item_cards import first_choices
 from sfumato.tables.beliefs import Beliefs
 
 TITLE = "Excluded annotators"

@@ -9,10 +9,10 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import scatter
 from sfumato.reporting.charts.distribution import stacked_bars
 from sfumato.reporting.charts.field import Field
+from sfumato.reporting.gallery import first_choices
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import mean_of, short_names, shorten
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.reporting.sections.item_cards import first_choices
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import Doubt
 
