@@ -142,11 +142,14 @@ MAX_DECIMALS = 6
 @final
 @dataclass(frozen=True)
 class Column:
-    """A table column: title, values, and decimals shown (None: chosen from the values)."""
+    """A table column: title, values (NaN is missing), and decimals shown (None: chosen from the values)."""
 
     title: str
     values: tuple[Any, ...]
     decimals: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(_plain(value) for value in self.values))
 
     @property
     def is_numeric(self) -> bool:

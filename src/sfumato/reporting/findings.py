@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pyarrow.compute as pc
-
 from sfumato.evaluation.strata import ROUNDING
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.phrases import (
@@ -18,8 +15,8 @@ from sfumato.reporting.phrases import (
 )
 from sfumato.reporting.plan_page import decision
 from sfumato.reporting.report_inputs import ReportInputs
+from sfumato.reporting.sections.label_changes import changed_majority
 from sfumato.tables.scores import Difference
-from sfumato.tables.soft_labels import SoftLabels
 
 MAX_FINDINGS = 6
 OUTCOMES = {
@@ -51,25 +48,15 @@ def _about_people(evidence: ReportInputs) -> list[str]:
         f"People disagree about {disputed:,} of {len(labels):,} items: {share_of(disputed, len(labels)).percent()}. "
         f"The majority class has {mean_of(most).percent()} of the answers on average."
     ]
-    if evidence.original is not None and (changed := _changed_labels(labels, evidence.original)) is not None:
-        sentences.append(changed)
+    original = evidence.original
+    if original is not None and set(original.classes) <= set(labels.classes):
+        found = changed_majority(labels, original)
+        n, share = len(found.rows), share_of(len(found.rows), found.n_items)
+        text = (
+            f"For {n:,} of {share.n:,} items, {share.percent()}, people's first choice differs from the original label."
+        )
+        sentences += [text] if share.n else []
     return sentences
-
-
-def _changed_labels(labels: SoftLabels, original: SoftLabels) -> str | None:
-    """How often people's first choice differs from the original label."""
-    place = pc.index_in(labels.items, value_set=original.items).fill_null(-1).to_numpy().astype(np.int64)
-    rows = np.flatnonzero(place >= 0)
-    if not len(rows) or not set(original.classes) <= set(labels.classes):
-        return None
-    columns = [labels.classes.index(name) for name in original.classes]
-    theirs = np.array(columns)[original.probs[place[rows]].argmax(axis=1)]
-    ours = labels.probs[rows]
-    other = int((ours[np.arange(len(rows)), theirs] < ours.max(axis=1) - ROUNDING).sum())
-    return (
-        f"For {other:,} of {len(rows):,} items, {share_of(other, len(rows)).percent()}, people's first choice differs "
-        "from the original label."
-    )
 
 
 def _about_models(models: ModelScores) -> list[str]:

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int, UInt8
 from sfumato.labeling.agreement.item_answers import leading
 from sfumato.reporting.blocks import Columns, DataSource, as_columns
 from sfumato.reporting.phrases import shorten
-from sfumato.reporting.report_inputs import ReportInputs
+from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
 from sfumato.study.study import Study, Upscale
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import SfumatoError
@@ -222,10 +222,8 @@ def vote_counts(
     Of classes that tie within an answer the first counts. None if unknown.
     """
     if beliefs is not None and beliefs.classes == labels.classes:
-        place = {name: i for i, name in enumerate(beliefs.item.names.to_pylist())}
-        codes = [place.get(labels.items[row].as_py(), -1) for row in rows]
-        counts = first_choices(beliefs)
-        return np.stack([counts[code] if code >= 0 else np.zeros(counts.shape[1], np.int64) for code in codes])
+        codes = rows_by_name(labels.items.take(list(rows)), beliefs.item.names)
+        return np.where(codes[:, None] >= 0, first_choices(beliefs)[codes], 0)
     if labels.n_annotators is None:
         return None
     index = np.asarray(list(rows), np.int64)

@@ -8,6 +8,9 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Int
 
 from sfumato.labeling.screening import Screened
 from sfumato.planning.plan_file import Plan
@@ -140,3 +143,8 @@ class ReportInputs:
         sha256 = f"SHA-256 of the file: `{origin.sha256}`." if origin.sha256 else ""
         shown = command.replace("{file}", origin.file or f"{part}.parquet") if command else origin.command
         return DataSource(shown, origin.file, " ".join(each for each in (note, sha256) if each))
+
+
+def rows_by_name(items: pa.Array, known: pa.Array) -> Int[np.ndarray, "items"]:
+    """The row of each of `items` among the `known` ones; -1 if it is missing."""
+    return np.asarray(pc.index_in(items, value_set=known).fill_null(-1), np.int64)

@@ -55,8 +55,8 @@ def figures_of(beliefs: Beliefs) -> AgreementTable:
 
 def _words(answers: ItemAnswers, found: AgreementTable) -> list[str]:
     sentences = []
-    same = mean_of(same_class(answers)) if answers.first.n_items else None
-    if same is not None:
+    if answers.first.n_items:
+        same = mean_of(same_class(answers))
         sentences.append(
             f"Two annotators of the same item chose the same class in {same.percent()} of cases (mean over {same.n:,} "
             "items)."
@@ -96,11 +96,11 @@ def _listed(evidence: ReportInputs, found: AgreementTable) -> ReportTable:
         f"With 95% intervals ({kinds}).",
         (
             Column("coefficient", tuple(MEANINGS.get(name, name) for name in found.measure)),
-            Column("value", tuple(_or_none(each) for each in found.value.tolist()), 3),
-            Column("from", tuple(_or_none(each) for each in found.low.tolist()), 3),
-            Column("to", tuple(_or_none(each) for each in found.high.tolist()), 3),
-            Column("items", tuple(found.n_items.tolist()), 0),
-            Column("answers", tuple(found.n_answers.tolist()), 0),
+            Column("value", tuple(found.value), 3),
+            Column("from", tuple(found.low), 3),
+            Column("to", tuple(found.high), 3),
+            Column("items", tuple(found.n_items), 0),
+            Column("answers", tuple(found.n_answers), 0),
             Column("measure", tuple(f"`{name}`" for name in found.measure)),
         ),
         evidence.source("beliefs", command="sfumato agreement {file} --seed 0"),
@@ -120,17 +120,16 @@ def _by_class(evidence: ReportInputs, beliefs: Beliefs, answers: ItemAnswers) ->
         return []
     left = f" The {MAX_CLASSES} lowest of {len(rows)}." if len(rows) > MAX_CLASSES else ""
     rows = rows[:MAX_CLASSES]
-    lowest, highest = rows[0], rows[-1]
-    names = short_names([name for name, _ in rows])
+    (low_name, lowest), (high_name, highest) = rows[0], rows[-1]
     return [
         dots(
             "agreement-by-class",
             title="Agreement per class",
-            caption=f"How often two annotators choose the same class, by the majority class of the item: from "
-            f"{lowest[1].percent(1)} for {shorten(lowest[0])} to {highest[1].percent(1)} for "
-            f"{shorten(highest[0])}.{left} Lines are 95% intervals over items.",
+            caption="How often two annotators choose the same class, by the majority class of the item: from "
+            f"{lowest.percent(1)} for {shorten(low_name)} to {highest.percent(1)} for {shorten(high_name)}.{left} "
+            "Lines are 95% intervals over items.",
             data={
-                "class": names,
+                "class": short_names([name for name, _ in rows]),
                 "agreement": [each.value for _, each in rows],
                 "low": [each.low for _, each in rows],
                 "high": [min(each.high, 1.0) if each.high == each.high else None for _, each in rows],
@@ -144,7 +143,3 @@ def _by_class(evidence: ReportInputs, beliefs: Beliefs, answers: ItemAnswers) ->
             source=evidence.source("beliefs", note="Items are grouped by majority class."),
         )
     ]
-
-
-def _or_none(value: float) -> float | None:
-    return None if value != value else value

@@ -15,7 +15,7 @@ from sfumato.reporting.charts import point_map
 from sfumato.reporting.charts.heat_map import confusion
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import DisplayedEstimate, mean_of, short_names, shorten
-from sfumato.reporting.report_inputs import ReportInputs
+from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
 from sfumato.tables.soft_labels import SoftLabels
 
 
@@ -89,8 +89,7 @@ def class_confusion(evidence: ReportInputs, labels: SoftLabels) -> ClassConfusio
     """The confusions in `labels`: items by original class if known, else by most probable class."""
     original = evidence.original
     if original is not None and set(original.classes) <= set(labels.classes):
-        place = {name: i for i, name in enumerate(original.items.to_pylist())}
-        at = np.array([place.get(name, -1) for name in labels.items.to_pylist()])
+        at = rows_by_name(labels.items, original.items)
         number = np.array([labels.classes.index(name) for name in original.classes])
         if (at >= 0).any():
             best = number[original.probs.argmax(axis=1)]

@@ -11,7 +11,7 @@ from sfumato.evaluation.metrics.accuracy import Accuracy
 from sfumato.evaluation.metrics.divergence import CrossEntropy
 from sfumato.evaluation.mode_shift import Shift, mode_shift
 from sfumato.evaluation.run_measurements import RunMeasurements
-from sfumato.reporting.blocks import Block, Column, DataSource, Prose, ReportTable
+from sfumato.reporting.blocks import Block, Column, DataSource, Prose, ReportTable, attributes
 from sfumato.reporting.charts import heat_map
 from sfumato.reporting.charts.field import Field
 from sfumato.reporting.model_scores import ModelScores
@@ -75,21 +75,15 @@ def _words(table: Sequence[CrossScore]) -> list[str]:
 def _matrix(models: ModelScores, table: Sequence[CrossScore], metric: str, source: DataSource) -> Block:
     rows = [row for target in models.shown_targets() for row in table if (row.metric, row.target) == (metric, target)]
     better = "Higher" if metric == "accuracy" else "Lower"
-    half = max((row.high - row.low) / 2 for row in rows) if all(row.low == row.low for row in rows) else None
-    spread = (
-        f" Half the {models.level:.0%} interval over seeds is at most {number_text(half)}." if half is not None else ""
-    )
+    spread = ""
+    if all(row.low == row.low for row in rows):
+        half = max((row.high - row.low) / 2 for row in rows)
+        spread = f" Half the {models.level:.0%} interval over seeds is at most {number_text(half)}."
     return heat_map(
         f"across-{metric.replace('_', '-')}",
         title=f"{capitalized(metric_title(metric))} against each type of label",
         caption=f"{better} is better; compare within a column.{spread}{models.subset_note()}",
-        data={
-            "target": [row.target for row in rows],
-            "against": [row.against for row in rows],
-            "value": [row.value for row in rows],
-            "low": [row.low for row in rows],
-            "high": [row.high for row in rows],
-        },
+        data=attributes(rows, "target", "against", "value", "low", "high"),
         x=Field("against", "scored against"),
         y=Field("target", "trained on"),
         value=Field("value", metric_title(metric), ".3f"),
@@ -115,7 +109,7 @@ def _mode_shift(measured: dict[str, RunMeasurements], source: DataSource) -> lis
                 Column("part", tuple(PARTS.get(each.part, each.part) for each in rows)),
                 Column("difference", tuple(number_text(each.difference, signed=True) for each in rows)),
                 Column("95% CI", tuple(interval_text(each.low, each.high, signed=True) for each in rows)),
-                Column("share of both, %", tuple(None if r.share != r.share else 100 * r.share for r in rows), 0),
+                Column("share of both, %", tuple(100 * each.share for each in rows), 0),
             ),
             source,
         ),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from sfumato.evaluation.duplicates import Duplicates, find_duplicates
-from sfumato.reporting.blocks import Block, Column, Columns, Prose, ReportTable, as_columns
-from sfumato.reporting.gallery import NOTHING, Gallery, ItemCard, thumbnails
+from sfumato.reporting.blocks import Block, Column, Columns, Prose, ReportTable, as_columns, attributes
+from sfumato.reporting.gallery import Gallery, ItemCard, thumbnails
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import counted, share_of, shorten
 from sfumato.reporting.report_inputs import ReportInputs
@@ -26,10 +26,12 @@ N_SHOWN = 8
 
 @dataclass(frozen=True)
 class Pair:
-    """Two items that are exact or near duplicates, each with its split."""
+    """Two items that are exact or near duplicates, each with its split; a row of a `sfumato duplicates` table."""
 
-    items: tuple[str, str]
-    splits: tuple[str, str]
+    item_a: str
+    item_b: str
+    split_a: str
+    split_b: str
     kind: str
     distance: float
 
@@ -78,15 +80,15 @@ def pairs_of(found: Duplicates) -> list[Pair]:
 
 def pairs_in(table: Columns | None) -> list[Pair]:
     """The pairs of a `sfumato duplicates` table, in the same order."""
-    names = ("item_a", "item_b", "split_a", "split_b", "kind", "distance")
+    names = [field.name for field in fields(Pair)]
     if table is None or not set(names) <= set(table):
         return []
     rows = zip(*(table[name] for name in names), strict=True)
     pairs = [
-        Pair((str(a), str(b)), (str(split_a), str(split_b)), str(kind), float(distance or 0.0))
+        Pair(str(a), str(b), str(split_a), str(split_b), str(kind), float(distance or 0.0))
         for a, b, split_a, split_b, kind, distance in rows
     ]
-    return sorted(pairs, key=lambda pair: (pair.splits[0] == pair.splits[1], pair.distance))
+    return sorted(pairs, key=lambda pair: (pair.split_a == pair.split_b, pair.distance))
 
 
 def _words(found: Duplicates, near: bool, listed: Sequence[Pair]) -> list[str]:
@@ -151,13 +153,9 @@ def pairs_seen(splits: Mapping[str, Inputs], pairs: Sequence[Pair]) -> Gallery:
     shown = []
     only = next(iter(splits)) if len(splits) == 1 else None
     for pair in pairs[:N_SHOWN]:
-        images = [NOTHING, NOTHING]
-        for side, (item, split) in enumerate(zip(pair.items, pair.splits, strict=True)):
-            inputs = splits.get(only or split)
-            images[side] = NOTHING if inputs is None else thumbnails([item], inputs)[0]
-        named = [
-            item if only else f"{shorten(split)}: {item}" for item, split in zip(pair.items, pair.splits, strict=True)
-        ]
+        both = ((pair.item_a, pair.split_a), (pair.item_b, pair.split_b))
+        images = [thumbnails([item], splits.get(only or split))[0] for item, split in both]
+        named = [item if only else f"{shorten(split)}: {item}" for item, split in both]
         distance = f", distance {pair.distance:.3f}" if pair.distance else ""
         shown.append(ItemCard(" = ".join(named), images[0], (), f"{pair.kind}{distance}", images[1]))
     return Gallery(
@@ -165,12 +163,5 @@ def pairs_seen(splits: Mapping[str, Inputs], pairs: Sequence[Pair]) -> Gallery:
         "Duplicate pairs" if len(pairs) <= N_SHOWN else f"{N_SHOWN} of {len(pairs):,} duplicate pairs",
         "Pairs between splits first, then by distance.",
         tuple(shown),
-        as_columns({
-            "item_a": [pair.items[0] for pair in pairs],
-            "item_b": [pair.items[1] for pair in pairs],
-            "split_a": [pair.splits[0] for pair in pairs],
-            "split_b": [pair.splits[1] for pair in pairs],
-            "kind": [pair.kind for pair in pairs],
-            "distance": [pair.distance for pair in pairs],
-        }),
-    )  # fmt: skip
+        as_columns(attributes(pairs, *(field.name for field in fields(Pair)))),
+    )

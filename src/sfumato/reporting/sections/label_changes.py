@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import TIE
@@ -14,7 +15,7 @@ from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTa
 from sfumato.reporting.gallery import Gallery, card_columns, item_cards
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import mean_of, share_of, shorten
-from sfumato.reporting.report_inputs import ReportInputs
+from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
 from sfumato.tables.soft_labels import SoftLabels
 
 TITLE = "Original and majority labels"
@@ -40,13 +41,11 @@ def changed_majority(labels: SoftLabels, original: SoftLabels) -> ChangedMajorit
 
     Classes with equal probabilities (up to rounding) tie: an original class among them is not changed.
     """
-    place = {name: i for i, name in enumerate(original.items.to_pylist())}
-    at = np.array([place.get(name, -1) for name in labels.items.to_pylist()], np.int64)
+    at = rows_by_name(labels.items, original.items)
     known = {name: k for k, name in enumerate(labels.classes)}
     best = original.probs.argmax(axis=1)
-    class_was = np.array([known.get(original.classes[k], -1) for k in range(len(original.classes))])
     rows = np.flatnonzero(at >= 0)
-    was = class_was[best[at[rows]]]
+    was = np.array([known.get(name, -1) for name in original.classes])[best[at[rows]]]
     probs = labels.probs[rows]
     own = np.where(was >= 0, probs[np.arange(len(rows)), np.maximum(was, 0)], 0.0)
     margin = probs.max(axis=1) - own
@@ -165,9 +164,8 @@ def _disputed_between(evidence: ReportInputs, apart: Counter[str]) -> list[Block
     items = [item for item, _ in apart.most_common(N_LISTED)]
     columns = [Column("item", tuple(shorten(item, 40) for item in items))]
     for name, labels in evidence.labels.items():
-        place = {item: i for i, item in enumerate(labels.items.to_pylist())}
-        cells = [_first_of(labels, place.get(item)) for item in items]
-        columns.append(Column(shorten(evidence.title_of(name)), tuple(cells)))
+        rows = rows_by_name(pa.array(items), labels.items)
+        columns.append(Column(shorten(evidence.title_of(name)), tuple(_first_of(labels, int(row)) for row in rows)))
     return [
         ReportTable(
             "aggregations-apart",
@@ -179,8 +177,8 @@ def _disputed_between(evidence: ReportInputs, apart: Counter[str]) -> list[Block
     ]
 
 
-def _first_of(labels: SoftLabels, row: int | None) -> str | None:
-    if row is None:
+def _first_of(labels: SoftLabels, row: int) -> str | None:
+    if row < 0:
         return None
     k = int(labels.probs[row].argmax())
     return f"{shorten(labels.classes[k])} {labels.probs[row, k]:.2f}"
@@ -190,12 +188,10 @@ def _paired(
     one: SoftLabels, other: SoftLabels
 ) -> tuple[Float[np.ndarray, "items classes"], Float[np.ndarray, "items classes"], list[str]]:
     """Both distributions of the common items, over the classes of the first."""
-    place = {name: i for i, name in enumerate(other.items.to_pylist())}
-    names = one.items.to_pylist()
-    at = np.array([place.get(name, -1) for name in names], np.int64)
+    at = rows_by_name(one.items, other.items)
     order = [other.classes.index(name) for name in one.classes]
     kept = np.flatnonzero(at >= 0)
-    return one.probs[kept], other.probs[at[kept]][:, order], [names[i] for i in kept]
+    return one.probs[kept], other.probs[at[kept]][:, order], one.items.take(kept).to_pylist()
 
 
 def _leads(probs: Float[np.ndarray, "items classes"]) -> np.ndarray:

@@ -14,7 +14,7 @@ from sfumato.reporting.charts.field import Field
 from sfumato.reporting.gallery import Gallery, card_columns, item_cards, vote_counts
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import mean_of, median_of, share_of
-from sfumato.reporting.report_inputs import ReportInputs
+from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -182,7 +182,6 @@ def _original_of(evidence: ReportInputs, labels: SoftLabels, rows: list[int]) ->
     original = evidence.original
     if original is None:
         return [None] * len(rows)
-    place = {name: i for i, name in enumerate(original.items.to_pylist())}
     best = original.probs.argmax(axis=1)
-    at = [place.get(labels.items[row].as_py()) for row in rows]
-    return [None if i is None else original.classes[best[i]] for i in at]
+    at = rows_by_name(labels.items.take(rows), original.items)
+    return [None if row < 0 else original.classes[best[row]] for row in at]

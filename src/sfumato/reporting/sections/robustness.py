@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.evaluation.run_predictions import CLEAN, order_of
-from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
+from sfumato.reporting.blocks import Block, Column, Prose, ReportTable, attributes
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import curve
 from sfumato.reporting.charts.field import Field
@@ -122,10 +122,7 @@ def _curves(
                 data={
                     "kind": [kind for kind, _, _ in rows],
                     amount: [at for _, at, _ in rows],
-                    "target": [score.target for _, _, score in rows],
-                    "value": [score.value for _, _, score in rows],
-                    "low": [score.low for _, _, score in rows],
-                    "high": [score.high for _, _, score in rows],
+                    **attributes([score for _, _, score in rows], "target", "value", "low", "high"),
                 },
                 x=x,
                 y=Field("value", metric_title(metric), ".3~g"),
@@ -153,7 +150,7 @@ def _other_sets(models: ModelScores, others: Sequence[RunScore], plain: Sequence
             Column("metric", tuple(metric_title(each.metric) for each in rows)),
             Column("original test items", tuple(before.get((each.target, each.metric)) for each in rows), 3),
             Column("this condition", tuple(each.value for each in rows), 3),
-            Column("±", tuple(None if r.low != r.low else (r.high - r.low) / 2 for r in rows), 3),
+            Column("±", tuple((each.high - each.low) / 2 for each in rows), 3),
             Column("items", tuple(each.n_items for each in rows), 0),
         ),
         models.source(("accuracy", "cross_entropy"), resamples=100, folder="shifted"),

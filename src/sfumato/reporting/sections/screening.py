@@ -11,7 +11,7 @@ from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTa
 from sfumato.reporting.gallery import first_choices
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import share_of
-from sfumato.reporting.report_inputs import ReportInputs
+from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
 from sfumato.reporting.sections.agreement import MEANINGS, figures_of
 from sfumato.tables.beliefs import Beliefs
 
@@ -118,8 +118,7 @@ def _with_interval(figures: AgreementTable, row: int) -> str:
 def _changed_majorities(judged: Beliefs, everybody: Beliefs) -> str:
     """A sentence about the items whose majority class changes if nobody is excluded."""
     with_all, without = first_choices(everybody), first_choices(judged)
-    place = {name: i for i, name in enumerate(judged.item.names.to_pylist())}
-    rows = np.array([place.get(name, -1) for name in everybody.item.names.to_pylist()])
+    rows = rows_by_name(everybody.item.names, judged.item.names)
     # A tie that is broken differently is not a change.
     both = rows >= 0
     both[both] = without[rows[both]].sum(axis=1) > 0

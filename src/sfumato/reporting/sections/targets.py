@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
+from sfumato.reporting.blocks import Block, Column, Prose, ReportTable, attributes
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.comparison import intervals
 from sfumato.reporting.charts.field import Field
@@ -35,6 +35,7 @@ SCORE: dict[str, Any] = {
     "inner_high": "items_high",
 }  # fmt: skip
 """How a score is drawn: its value, the interval over seeds, and the interval over items."""
+SCORE_COLUMNS = ("target", "value", "low", "high", "items_low", "items_high", "n_seeds", "n_items")
 TWO_LINES = "The thin line is the interval over seeds (t), the thick line the interval over items (bootstrap)."
 
 
@@ -76,19 +77,13 @@ def score_panels(models: ModelScores, name: str, title: str, caption: str, metri
         name,
         title=title,
         caption=caption + models.subset_note(),
-        data={"metric": [metric_title(row.metric) for row in rows], **score_columns(rows)},
+        data={"metric": [metric_title(row.metric) for row in rows], **attributes(rows, *SCORE_COLUMNS)},
         panel="metric",
         tooltip=(Field("items_low", "interval over items, from", ".3~g"), Field("items_high", "to", ".3~g")),
         source=models.source(),
         **SCORE,
     )
     return [chart]
-
-
-def score_columns(rows: Sequence[RunScore]) -> dict[str, list[object]]:
-    """Scores as chart columns."""
-    names = ("target", "value", "low", "high", "items_low", "items_high", "n_seeds", "n_items")
-    return {name: [getattr(row, name) for row in rows] for name in names}
 
 
 def _scores_listed(models: ModelScores) -> ReportTable:
@@ -145,11 +140,10 @@ def _differences_chart(models: ModelScores) -> Chart:
         f"(the dashed line). Intervals cover seeds and items{alone}.{models.subset_note()}",
         data={
             "metric": [metric_title(each.metric) for each in rows],
-            "target": [each.target for each in rows],
-            "difference": [each.difference for each in rows],
+            **attributes(rows, "target", "difference"),
             "low": [low for low, _, _ in ends],
             "high": [high for _, high, _ in ends],
-            "p_corrected": [each.p_corrected for each in rows],
+            **attributes(rows, "p_corrected"),
         },
         of="target",
         value=Field("difference", "difference", ".3~g"),
@@ -229,7 +223,10 @@ def _in_strata(models: ModelScores) -> list[Block]:
         "strata",
         title="Scores by agreement between people",
         caption=f"Strata: {strata}. People disagree if not all chose the same class. {TWO_LINES}",
-        data={"panel": [f"{metric_title(row.metric)}: {row.condition}" for row in rows], **score_columns(rows)},
+        data={
+            "panel": [f"{metric_title(row.metric)}: {row.condition}" for row in rows],
+            **attributes(rows, *SCORE_COLUMNS),
+        },
         panel="panel",
         tooltip=(Field("n_items", "items", ",d"),),
         source=models.source(("accuracy", "cross_entropy"), strata=True),
@@ -264,7 +261,7 @@ def _listed(evidence: ReportInputs, name: str, scores: Scores) -> ReportTable:
             Column("items", tuple("all" if row.condition == ALL else row.condition for row in rows)),
             Column("value", tuple(row.value for row in rows), 3),
             Column("interval", tuple(interval_text(row.low, row.high) for row in rows)),
-            Column("floor", tuple(None if row.floor != row.floor else row.floor for row in rows), 3),
+            Column("floor", tuple(row.floor for row in rows), 3),
             Column("number of items", tuple(row.n_items for row in rows), 0),
         ),
         evidence.source("scores" if name == "scores" else f"scores/{name}"),

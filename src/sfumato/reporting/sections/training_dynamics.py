@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow.compute as pc
 from jaxtyping import Float
 
 from sfumato.evaluation.data_map import REGIONS, DataMap, data_map
@@ -18,6 +17,7 @@ from sfumato.reporting.charts.scatter import shaded_scatter
 from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import interval_text, number_text
+from sfumato.reporting.report_inputs import rows_by_name
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import warnings_off
 from sfumato.tables.scores import Scores
@@ -78,9 +78,8 @@ def _correlation_text(scores: Scores) -> str:
 
 def _people_entropy(mapped: DataMap, people: SoftLabels) -> Float[np.ndarray, "items"]:
     """People's entropy of each item on a map; NaN if nobody judged it."""
-    place = pc.index_in(mapped.items, value_set=people.items).fill_null(-1).to_numpy().astype(np.int64)
-    values = entropy(people.probs)
-    return np.where(place >= 0, values[np.maximum(place, 0)], np.nan)
+    rows = rows_by_name(mapped.items, people.items)
+    return np.where(rows >= 0, entropy(people.probs)[rows], np.nan)
 
 
 def _chart(models: ModelScores, maps: dict[str, DataMap], people: SoftLabels) -> Chart:
@@ -123,8 +122,7 @@ def _regions(models: ModelScores, maps: dict[str, DataMap], people: SoftLabels) 
     entropies = {target: _people_entropy(mapped, people) for target, mapped in maps.items()}
 
     def mean(values: Float[np.ndarray, "items"], row: tuple[str, int]) -> float | None:
-        own = values[here[row]]
-        own = own[np.isfinite(own)]
+        own = values[here[row] & np.isfinite(values)]
         return float(own.mean()) if len(own) else None
 
     return ReportTable(
@@ -156,9 +154,7 @@ def stability(models: ModelScores) -> tuple[Block, ...]:
         return ()
     last = max(epoch for _, epoch, *_ in rows)
     values = [
-        f"`{target}` {number_text(value)} ({interval_text(low, high)})"
-        if low == low
-        else f"`{target}` {number_text(value)}"
+        f"`{target}` {number_text(value)}" + (f" ({interval_text(low, high)})" if low == low else "")
         for target, epoch, value, low, high in rows
         if epoch == last
     ]
@@ -171,13 +167,7 @@ def stability(models: ModelScores) -> tuple[Block, ...]:
         "stability",
         title="Change of predictions between epochs",
         caption=f"Lower is more stable. The band is the t interval over seeds.{models.subset_note(MAX_COLORS)}",
-        data={
-            "target": [target for target, *_ in rows],
-            "epoch": [epoch for _, epoch, *_ in rows],
-            "jsd": [value for _, _, value, _, _ in rows],
-            "low": [low for *_, low, _ in rows],
-            "high": [high for *_, high in rows],
-        },
+        data=dict(zip(("target", "epoch", "jsd", "low", "high"), zip(*rows, strict=True), strict=True)),
         x=Field("epoch", "epoch", ",d"),
         y=Field("jsd", "Jensen-Shannon divergence, nats", ".3~g", zero=True),
         low="low",
