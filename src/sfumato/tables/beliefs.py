@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,16 @@ class CodedBeliefs:
     n_items: int
     n_annotators: int
     n_classes: int
+
+    def take(self, rows: Any) -> CodedBeliefs:
+        """Only `rows` (indices, a mask or a slice)."""
+        return replace(
+            self,
+            item=self.item[rows],
+            annotator=self.annotator[rows],
+            hard=None if self.hard is None else self.hard[rows],
+            soft=None if self.soft is None else self.soft[rows],
+        )
 
     def probs(self) -> Float[np.ndarray, "rows classes"]:
         """Every row as a distribution; a hard vote becomes one-hot."""
@@ -195,15 +205,7 @@ class Beliefs(Table):
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         rows = slice(start, stop)
-        part = CodedBeliefs(
-            self.item.codes[rows],
-            self.annotator.codes[rows],
-            None if self.hard is None else self.hard[rows],
-            None if self.soft is None else self.soft[rows],
-            len(self.item.names),
-            len(self.annotator.names),
-            len(self.classes),
-        ).probs()
+        part = self.coded().take(rows).probs()
         columns: dict[str, Any] = {
             "item": self.item.names.take(pa.array(self.item.codes[rows])),
             "annotator": self.annotator.names.take(pa.array(self.annotator.codes[rows])),

@@ -43,6 +43,12 @@ class FirstAnswers:
         assert self.soft is not None
         return np.asarray(leading(self.soft).argmax(axis=1))
 
+    def disagreeing_pairs(self) -> Float[np.ndarray, "items"]:
+        """The number of ordered pairs of answers about each item with different chosen classes: `m² - sum_c n_c²`."""
+        cells, counts = np.unique(self.item.astype(np.int64) * self.n_classes + self.chosen(), return_counts=True)
+        alike = np.bincount(cells // self.n_classes, weights=counts.astype(np.float64) ** 2, minlength=self.n_items)
+        return np.asarray(self.per_item.astype(np.float64) ** 2 - alike)
+
     def item_sums(self) -> Float[np.ndarray, "items classes"]:
         """The sum of the soft beliefs about every item."""
         assert self.soft is not None
@@ -93,39 +99,12 @@ def _first_answers(view: CodedBeliefs, rows: Int[np.ndarray, "first"]) -> FirstA
     pairable = n_people > 1
     kept = pairable[item]
     number = np.cumsum(pairable) - 1
-    rows = rows if kept.all() else rows[kept]
-    return FirstAnswers(
-        number[view.item[rows]],
-        None if view.hard is None else view.hard[rows],
-        None if view.soft is None else view.soft[rows],
-        n_people[pairable],
-        view.n_classes,
-    )
+    used = view.take(rows if kept.all() else rows[kept])
+    return FirstAnswers(number[used.item], used.hard, used.soft, n_people[pairable], view.n_classes)
 
 
 def _repeats(view: CodedBeliefs, order: Int[np.ndarray, "rows"], is_first: Bool[np.ndarray, "rows"]) -> Repeats:
     later = np.flatnonzero(~is_first)
     start = np.flatnonzero(is_first)[np.cumsum(is_first)[later] - 1]
     named, item = np.unique(view.item[order[later]], return_inverse=True)
-    return Repeats(item, len(named), _rows(view, order[start]), _rows(view, order[later]))
-
-
-def _rows(view: CodedBeliefs, rows: Int[np.ndarray, "kept"]) -> CodedBeliefs:
-    return CodedBeliefs(
-        view.item[rows],
-        view.annotator[rows],
-        None if view.hard is None else view.hard[rows],
-        None if view.soft is None else view.soft[rows],
-        view.n_items,
-        view.n_annotators,
-        view.n_classes,
-    )
-
-
-def disagreeing_pairs(
-    item: Int[np.ndarray, "rows"], chosen: Int[np.ndarray, "rows"], per_item: Int[np.ndarray, "items"], n_classes: int
-) -> Float[np.ndarray, "items"]:
-    """The number of ordered pairs of answers about each item with different classes: `m² - sum_c n_c²`."""
-    cells, counts = np.unique(item.astype(np.int64) * n_classes + chosen, return_counts=True)
-    alike = np.bincount(cells // n_classes, weights=counts.astype(np.float64) ** 2, minlength=len(per_item))
-    return np.asarray(per_item.astype(np.float64) ** 2 - alike)
+    return Repeats(item, len(named), view.take(order[start]), view.take(order[later]))

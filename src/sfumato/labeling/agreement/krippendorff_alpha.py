@@ -18,8 +18,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers, disagreeing_pairs
-from sfumato.labeling.agreement.measure import block_sums
+from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
+from sfumato.labeling.agreement.measure import Blocks, Sums, Totals, Values, block_sums
 from sfumato.tables.errors import BadSetting
 
 ALL_ALIKE = "every answer is the same, so no disagreement is expected by chance"
@@ -27,22 +27,16 @@ NO_SPREAD = 1e-20
 """A smaller mean squared distance of two answers is rounding."""
 
 
-def choice_sums(
-    first: FirstAnswers, block: Int[np.ndarray, "items"], n_blocks: int
-) -> Float[np.ndarray, "blocks sums"]:
+def choice_sums(first: FirstAnswers, block: Blocks, n_blocks: int) -> Sums:
     """For choices: observed disagreement, sum of |p|² (the answers), answers, and answers per class."""
-    chosen = first.chosen()
-    observed = disagreeing_pairs(first.item, chosen, first.per_item, first.n_classes) / (first.per_item - 1)
-    n_cells = n_blocks * first.n_classes
-    cell = block[first.item].astype(np.int64) * first.n_classes + chosen
-    counts = np.bincount(cell, minlength=n_cells).reshape(n_blocks, first.n_classes)
+    observed = first.disagreeing_pairs() / (first.per_item - 1)
+    cell = block[first.item].astype(np.int64) * first.n_classes + first.chosen()
+    counts = np.bincount(cell, minlength=n_blocks * first.n_classes).reshape(n_blocks, first.n_classes)
     n_answers = counts.sum(axis=1)
     return np.column_stack([block_sums(observed, block, n_blocks), n_answers, n_answers, counts])
 
 
-def belief_sums(
-    first: FirstAnswers, block: Int[np.ndarray, "items"], n_blocks: int
-) -> Float[np.ndarray, "blocks sums"]:
+def belief_sums(first: FirstAnswers, block: Blocks, n_blocks: int) -> Sums:
     """For beliefs: observed disagreement, sum of |p|², answers, and the mass of each class.
 
     Computed relative to the mean belief, which does not change distances and avoids cancellation.
@@ -61,17 +55,13 @@ def belief_sums(
     return np.column_stack([block_sums(column, block, n_blocks) for column in columns])
 
 
-def alpha(totals: Float[np.ndarray, "resamples sums"]) -> Float[np.ndarray, "resamples"]:
+def alpha(totals: Totals) -> Values:
     """1 - observed / expected; NaN if all answers are the same."""
     observed, squares, n, masses = totals[:, 0], totals[:, 1], totals[:, 2], totals[:, 3:]
     return one_minus_ratio(observed, n * squares - np.einsum("rc,rc->r", masses, masses), n)
 
 
-def one_minus_ratio(
-    observed: Float[np.ndarray, "resamples"],
-    all_pairs: Float[np.ndarray, "resamples"],
-    n: Float[np.ndarray, "resamples"],
-) -> Float[np.ndarray, "resamples"]:
+def one_minus_ratio(observed: Values, all_pairs: Values, n: Values) -> Values:
     """Alpha from the observed disagreement and that of all ordered pairs of the `n` answers."""
     spread = all_pairs > NO_SPREAD * n**2
     return np.asarray(1 - np.divide(observed * (n - 1), all_pairs, out=np.full(len(n), np.nan), where=spread))
@@ -94,12 +84,10 @@ class AlphaNominal:
     def n_sums(self, answers: ItemAnswers) -> int:
         return answers.first.n_classes + 3
 
-    def sums(
-        self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
-    ) -> Float[np.ndarray, "blocks sums"]:
+    def sums(self, answers: ItemAnswers, block: Blocks, n_blocks: int) -> Sums:
         return choice_sums(answers.first, block, n_blocks)
 
-    def value(self, totals: Float[np.ndarray, "resamples sums"]) -> Float[np.ndarray, "resamples"]:
+    def value(self, totals: Totals) -> Values:
         return alpha(totals)
 
 
@@ -126,16 +114,12 @@ class AlphaOrdinal:
     def n_sums(self, answers: ItemAnswers) -> int:
         n_classes = answers.first.n_classes
         if n_classes > MOST_CLASSES:
-            raise BadSetting(
-                f"{n_classes:,} classes for {self.name}",
-                f"a scale of at most {MOST_CLASSES:,} classes",
-                "merge neighboring classes, or choose alpha-nominal",
-            )
+            expected = f"a scale of at most {MOST_CLASSES:,} classes"
+            fix = "merge neighboring classes, or choose alpha-nominal"
+            raise BadSetting(f"{n_classes:,} classes for {self.name}", expected, fix)
         return 2 * n_classes * (n_classes + 1)
 
-    def sums(
-        self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
-    ) -> Float[np.ndarray, "blocks sums"]:
+    def sums(self, answers: ItemAnswers, block: Blocks, n_blocks: int) -> Sums:
         """Per block: the mass of each class, the same relative to the mean belief `o`, sum of (p - o)(p - o)', and the
         coincidences, over ordered pairs of an item's answers the sum of (p - q)(p - q)' / 2 / (m - 1)."""
         first = answers.first
@@ -153,7 +137,7 @@ class AlphaOrdinal:
             result[b] = np.concatenate([mass, beliefs.sum(axis=0), (beliefs.T @ beliefs).ravel(), coincidences.ravel()])
         return result
 
-    def value(self, totals: Float[np.ndarray, "resamples sums"]) -> Float[np.ndarray, "resamples"]:
+    def value(self, totals: Totals) -> Values:
         k = round(np.sqrt(totals.shape[1] / 2 + 0.25) - 0.5)
         mass, away = totals[:, :k], totals[:, k : 2 * k]
         together, coincidences = totals[:, 2 * k :].reshape(len(totals), 2, k, k).swapaxes(0, 1)
@@ -192,11 +176,9 @@ class AlphaDistributions:
     def n_sums(self, answers: ItemAnswers) -> int:
         return answers.first.n_classes + 3
 
-    def sums(
-        self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
-    ) -> Float[np.ndarray, "blocks sums"]:
+    def sums(self, answers: ItemAnswers, block: Blocks, n_blocks: int) -> Sums:
         gather = belief_sums if answers.is_soft else choice_sums
         return gather(answers.first, block, n_blocks)
 
-    def value(self, totals: Float[np.ndarray, "resamples sums"]) -> Float[np.ndarray, "resamples"]:
+    def value(self, totals: Totals) -> Values:
         return alpha(totals)

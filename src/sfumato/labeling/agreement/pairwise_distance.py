@@ -6,10 +6,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers, disagreeing_pairs
-from sfumato.labeling.agreement.measure import NOBODY_TO_COMPARE, block_sums, ratio
+from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
+from sfumato.labeling.agreement.measure import (
+    NOBODY_TO_COMPARE,
+    Blocks,
+    Sums,
+    Totals,
+    Values,
+    mean,
+    sums_and_counts,
+)
 
 NUMBERS_AT_ONCE = 2**22
 
@@ -31,21 +39,17 @@ class TotalVariationAgreement:
     def n_sums(self, answers: ItemAnswers) -> int:  # noqa: ARG002
         return 2
 
-    def sums(
-        self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
-    ) -> Float[np.ndarray, "blocks sums"]:
+    def sums(self, answers: ItemAnswers, block: Blocks, n_blocks: int) -> Sums:
         first = answers.first
         if first.hard is not None:
             n_pairs = first.per_item.astype(np.float64) * (first.per_item - 1)
-            distance = disagreeing_pairs(first.item, first.hard, first.per_item, first.n_classes) / n_pairs
+            distance = first.disagreeing_pairs() / n_pairs
         else:
             distance = mean_distances(first)
-        return np.column_stack(
-            [block_sums(distance, block, n_blocks), np.bincount(block, minlength=n_blocks).astype(np.float64)]
-        )
+        return sums_and_counts(distance, block, n_blocks)
 
-    def value(self, totals: Float[np.ndarray, "resamples sums"]) -> Float[np.ndarray, "resamples"]:
-        return ratio(totals[:, 0], totals[:, 1])
+    def value(self, totals: Totals) -> Values:
+        return mean(totals)
 
 
 def mean_distances(first: FirstAnswers) -> Float[np.ndarray, "items"]:

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 
-from sfumato.labeling.agreement.item_answers import ItemAnswers, leading
-from sfumato.labeling.agreement.measure import NOBODY_TWICE, block_sums, ratio
+from sfumato.labeling.agreement.item_answers import ItemAnswers, Repeats, leading
+from sfumato.labeling.agreement.measure import NOBODY_TWICE, Blocks, Sums, Totals, Values, mean, sums_and_counts
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.table import Table, columns_of
+from sfumato.tables.table import RecordTable
 
 
 @dataclass(frozen=True)
@@ -31,23 +30,12 @@ class RetestSameClass:
     def n_sums(self, answers: ItemAnswers) -> int:  # noqa: ARG002
         return 2
 
-    def sums(
-        self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
-    ) -> Float[np.ndarray, "blocks sums"]:
-        before, after = answers.repeats.before, answers.repeats.after
-        if before.hard is not None and after.hard is not None:
-            same = before.hard == after.hard
-        else:
-            assert before.soft is not None
-            assert after.soft is not None
-            same = (leading(before.soft) & leading(after.soft)).any(axis=1)
-        of_pair = block[answers.repeats.item]
-        return np.column_stack(
-            [block_sums(same.astype(np.float64), of_pair, n_blocks), np.bincount(of_pair, minlength=n_blocks)]
-        )
+    def sums(self, answers: ItemAnswers, block: Blocks, n_blocks: int) -> Sums:
+        same = same_class(answers.repeats).astype(np.float64)
+        return sums_and_counts(same, block[answers.repeats.item], n_blocks)
 
-    def value(self, totals: Float[np.ndarray, "resamples sums"]) -> Float[np.ndarray, "resamples"]:
-        return ratio(totals[:, 0], totals[:, 1])
+    def value(self, totals: Totals) -> Values:
+        return mean(totals)
 
 
 @dataclass(frozen=True)
@@ -66,19 +54,27 @@ class RetestTotalVariation:
     def n_sums(self, answers: ItemAnswers) -> int:  # noqa: ARG002
         return 2
 
-    def sums(
-        self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
-    ) -> Float[np.ndarray, "blocks sums"]:
-        before, after = answers.repeats.before, answers.repeats.after
-        if before.hard is not None and after.hard is not None:
-            moved = (before.hard != after.hard).astype(np.float64)
-        else:
-            moved = np.abs(before.probs() - after.probs()).sum(axis=1) / 2
-        of_pair = block[answers.repeats.item]
-        return np.column_stack([block_sums(moved, of_pair, n_blocks), np.bincount(of_pair, minlength=n_blocks)])
+    def sums(self, answers: ItemAnswers, block: Blocks, n_blocks: int) -> Sums:
+        return sums_and_counts(distances_moved(answers.repeats), block[answers.repeats.item], n_blocks)
 
-    def value(self, totals: Float[np.ndarray, "resamples sums"]) -> Float[np.ndarray, "resamples"]:
-        return ratio(totals[:, 0], totals[:, 1])
+    def value(self, totals: Totals) -> Values:
+        return mean(totals)
+
+
+def same_class(repeats: Repeats) -> Bool[np.ndarray, "pairs"]:
+    """Whether both answers of each pair have a most probable class in common."""
+    before, after = repeats.before, repeats.after
+    if before.hard is not None and after.hard is not None:
+        return np.asarray(before.hard == after.hard)
+    return np.asarray((leading(before.probs()) & leading(after.probs())).any(axis=1))
+
+
+def distances_moved(repeats: Repeats) -> Float[np.ndarray, "pairs"]:
+    """The total variation between both answers of each pair."""
+    before, after = repeats.before, repeats.after
+    if before.hard is not None and after.hard is not None:
+        return np.asarray(before.hard != after.hard, np.float64)
+    return np.asarray(np.abs(before.probs() - after.probs()).sum(axis=1) / 2)
 
 
 @dataclass(frozen=True)
@@ -93,18 +89,12 @@ class AnnotatorRetest:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RetestByAnnotator(Table):
+class RetestByAnnotator(RecordTable):
     """One row per annotator with repeated answers, in order of first appearance."""
 
     people: tuple[AnnotatorRetest, ...]
 
-    classes = ()
-
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.people[start:stop], AnnotatorRetest)
-
-    def __len__(self) -> int:
-        return len(self.people)
+    record = AnnotatorRetest
 
 
 def retest_by_annotator(beliefs: Beliefs) -> RetestByAnnotator:
@@ -114,12 +104,11 @@ def retest_by_annotator(beliefs: Beliefs) -> RetestByAnnotator:
     probable, one in common counts as the same.
     """
     pairs = ItemAnswers.of(beliefs).repeats
-    before, after = pairs.before.probs(), pairs.after.probs()
-    same = (leading(before) & leading(after)).any(axis=1) if len(before) else np.zeros(0, bool)
-    moved = np.abs(before - after).sum(axis=1) / 2
     who, names = pairs.before.annotator, beliefs.annotator.names.to_pylist()
     n_pairs = np.bincount(who, minlength=len(names))
-    n_same, far = (np.bincount(who, weights=each, minlength=len(names)) for each in (same, moved))
+    n_same, far = (
+        np.bincount(who, weights=each, minlength=len(names)) for each in (same_class(pairs), distances_moved(pairs))
+    )
     return RetestByAnnotator(
         tuple(
             AnnotatorRetest(

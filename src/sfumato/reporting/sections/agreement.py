@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.labeling.agreement import agreement as measure_agreement
-from sfumato.labeling.agreement.item_answers import ItemAnswers, disagreeing_pairs
+from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.labeling.agreement.measure import AgreementTable
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.charts.comparison import dots
@@ -85,7 +85,7 @@ def same_class(answers: ItemAnswers) -> Float[np.ndarray, "items"]:
     """The share of pairs of annotators with the same most probable class, per item."""
     first = answers.first
     pairs = first.per_item * (first.per_item - 1.0)
-    return np.asarray(1 - disagreeing_pairs(first.item, first.chosen(), first.per_item, first.n_classes) / pairs)
+    return np.asarray(1 - first.disagreeing_pairs() / pairs)
 
 
 def _listed(evidence: ReportInputs, found: AgreementTable) -> ReportTable:
