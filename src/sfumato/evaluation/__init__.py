@@ -9,7 +9,7 @@ from __future__ import annotations
 from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
 from sfumato.evaluation.cross_label import cross_label, kinds_of_labels, measure_against
 from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
-from sfumato.evaluation.metric import Better, Estimate, ItemMetric, Metric, mean_over_items
+from sfumato.evaluation.metric import Better, Estimate, Metric, mean_over_items
 from sfumato.evaluation.metric_scores import metric_from_name, score
 from sfumato.evaluation.metrics import METRICS
 from sfumato.evaluation.mode_shift import mode_shift
@@ -24,7 +24,6 @@ __all__ = [
     "Better",
     "Estimate",
     "GivenStrata",
-    "ItemMetric",
     "MatchedLabels",
     "Metric",
     "RunMeasurements",

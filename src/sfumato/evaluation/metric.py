@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -83,32 +83,6 @@ class Metric(Protocol):
 
     def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
         """The value, with an interval from `bootstrap`, which resamples the items of `matched`."""
-
-
-@dataclass(frozen=True)
-class ItemMetric:
-    """Base of the metrics that are a mean over items: a subclass gives the value of every item."""
-
-    name: ClassVar[str]
-    better: ClassVar[Better]
-    bounds: ClassVar[tuple[float, float]]
-
-    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
-        """One value per item."""
-        raise NotImplementedError
-
-    def weights(self, matched: MatchedLabels) -> Float[np.ndarray, "items"] | None:  # noqa: ARG002
-        """How much each item counts; None: all count equally."""
-        return None
-
-    def floor(self, matched: MatchedLabels) -> float:  # noqa: ARG002
-        """The best possible value, NaN if unknown."""
-        return np.nan
-
-    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
-        return mean_over_items(
-            self.values(matched), bootstrap, weights=self.weights(matched), floor=self.floor(matched)
-        )
 
 
 def clipped_estimate(metric: Metric, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:

@@ -10,13 +10,15 @@ from sfumato.evaluation.metric import Metric, missing_input
 from sfumato.evaluation.metrics.accuracy import (
     Accuracy,
     AccuracyOriginal,
+    ConfidenceWhenRight,
+    ConfidenceWhenWrong,
     ExpectedAccuracy,
+    Overconfidence,
     SecondBestAccuracy,
     SecondChoiceLogOdds,
 )
 from sfumato.evaluation.metrics.brier import Brier, BrierCalibration, BrierRefinement
 from sfumato.evaluation.metrics.calibration_error import ECE, RMSCalibration
-from sfumato.evaluation.metrics.confidence import ConfidenceWhenRight, ConfidenceWhenWrong, Overconfidence
 from sfumato.evaluation.metrics.divergence import (
     JSD,
     CrossEntropy,
@@ -95,9 +97,6 @@ def chosen_metrics(matched: MatchedLabels, metrics: Sequence[Metric]) -> list[Me
     names = [each.name for each in metrics]
     doubled = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if doubled:
-        raise BadSetting(
-            f"{doubled[0]} twice",
-            "each metric once: rows of Scores are identified by the metric's name",
-            "score the other settings in another call",
-        )
+        expected = "each metric once: rows of Scores are identified by the metric's name"
+        raise BadSetting(f"{doubled[0]} twice", expected, "score the other settings in another call")
     return list(metrics) or [each for each in (member() for member in METRICS) if not missing_input(each, matched)]

@@ -1,4 +1,4 @@
-"""Accuracy of the first and of the second choice."""
+"""Accuracy of the first and of the second choice, and confidence where the model is right or wrong."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.metric import SHARE, Better, Estimate, ItemMetric, mean_over_items
+from sfumato.evaluation.metric import SHARE, Better, Estimate, mean_over_items
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.settings import one_of
 
 
-class Accuracy(ItemMetric):
+@dataclass(frozen=True)
+class Accuracy:
     """The share of items whose most probable class is people's most frequent class.
 
     Ties count by the share of times both would agree if ties were broken at random, so the order of items and classes
@@ -23,11 +24,12 @@ class Accuracy(ItemMetric):
 
     name, better, bounds = "accuracy", Better.HIGH, SHARE
 
-    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
-        return matched.right
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return mean_over_items(matched.right, bootstrap)
 
 
-class AccuracyOriginal(ItemMetric):
+@dataclass(frozen=True)
+class AccuracyOriginal:
     """The share of items whose most probable class is the original label; ties count by their share.
 
     The number of hard-label benchmarks. Prefer `accuracy` to compare with people's most frequent class.
@@ -36,11 +38,12 @@ class AccuracyOriginal(ItemMetric):
     name, better, bounds = "accuracy_original", Better.HIGH, SHARE
     needs: ClassVar[tuple[str, ...]] = ("original",)
 
-    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
-        return matched.right_originally
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return mean_over_items(matched.right_originally, bootstrap)
 
 
-class ExpectedAccuracy(ItemMetric):
+@dataclass(frozen=True)
+class ExpectedAccuracy:
     """The probability that the model's most probable class is the choice of an annotator drawn at random.
 
     `mean over items of q[argmax p]`; ties in the prediction count by their share. Its floor (here an upper limit) is
@@ -49,12 +52,10 @@ class ExpectedAccuracy(ItemMetric):
 
     name, better, bounds = "expected_accuracy", Better.HIGH, SHARE
 
-    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
         first = matched.predicted_first
-        return np.asarray(np.einsum("ik,ik->i", matched.people, first) / first.sum(axis=1))
-
-    def floor(self, matched: MatchedLabels) -> float:
-        return float(matched.people.max(axis=1).mean())
+        hits = np.einsum("ik,ik->i", matched.people, first) / first.sum(axis=1)
+        return mean_over_items(hits, bootstrap, floor=float(matched.people.max(axis=1).mean()))
 
 
 TIES = ("unique", "credit", "published")
@@ -119,3 +120,45 @@ class SecondChoiceLogOdds:
 def _log_odds(p: Float[np.ndarray, "some"]) -> Float[np.ndarray, "some"]:
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(p) - np.log1p(-np.minimum(p, 1.0)))
+
+
+@dataclass(frozen=True)
+class ConfidenceWhenRight:
+    """The mean confidence over items whose most probable class is people's; `n_items` counts these.
+
+    Compare it with `confidence_when_wrong`: the difference shows whether confidence separates right from wrong. Tied
+    items count by the share of times both agree.
+    """
+
+    name, better, bounds = "confidence_when_right", Better.HIGH, SHARE
+
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return mean_over_items(matched.confidence, bootstrap, weights=matched.right)
+
+
+@dataclass(frozen=True)
+class ConfidenceWhenWrong:
+    """The mean confidence over items whose most probable class is not people's; `n_items` counts these. NaN if there
+    are none.
+
+    Compare it with `confidence_when_right`. Tied items count by the share of times both differ.
+    """
+
+    name, better, bounds = "confidence_when_wrong", Better.LOW, SHARE
+
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return mean_over_items(matched.confidence, bootstrap, weights=1 - matched.right)
+
+
+@dataclass(frozen=True)
+class Overconfidence:
+    """The mean confidence minus the accuracy, `mean of (max p - right)`: above 0 the model is overconfident, below 0
+    underconfident.
+
+    Errors in both directions cancel out, unlike in `ece`, `rms_calibration` and `smooth_ece`.
+    """
+
+    name, better, bounds = "overconfidence", Better.NEITHER, (-1.0, 1.0)
+
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return mean_over_items(matched.gaps, bootstrap)

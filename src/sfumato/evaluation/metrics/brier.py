@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.metric import Better, Estimate, ItemMetric, floor_of_votes, from_influence
+from sfumato.evaluation.metric import Better, Estimate, floor_of_votes, from_influence, mean_over_items
 from sfumato.evaluation.metrics.calibration_bins import equal_width
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.settings import at_least
@@ -16,7 +16,8 @@ from sfumato.tables.settings import at_least
 BOUNDS = (0.0, 2.0)
 
 
-class Brier(ItemMetric):
+@dataclass(frozen=True)
+class Brier:
     """The mean over items of `sum_k (p_k - q_k)^2`, from 0 to 2: Brier's own form (1950), not divided by the number of
     classes.
 
@@ -27,11 +28,8 @@ class Brier(ItemMetric):
 
     name, better, bounds = "brier", Better.LOW, BOUNDS
 
-    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
-        return matched.squared_distances
-
-    def floor(self, matched: MatchedLabels) -> float:
-        return floor_of_votes(matched, _terms)
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return mean_over_items(matched.squared_distances, bootstrap, floor=floor_of_votes(matched, _terms))
 
 
 def _terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:

@@ -8,11 +8,13 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.metric import NOT_NEGATIVE, SHARE, Better, ItemMetric, floor_of_votes
+from sfumato.evaluation.metric import NOT_NEGATIVE, SHARE, Better, Estimate, floor_of_votes, mean_over_items
+from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.settings import one_of
 
 
-class CrossEntropy(ItemMetric):
+@dataclass(frozen=True)
+class CrossEntropy:
     """The mean over items of `-sum_k q_k ln p_k`, in nats.
 
     Never clipped: it is infinite if people chose a class of probability 0. It contains the entropy of the label (its
@@ -21,14 +23,12 @@ class CrossEntropy(ItemMetric):
 
     name, better, bounds = "cross_entropy", Better.LOW, NOT_NEGATIVE
 
-    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
-        return matched.cross_entropies
-
-    def floor(self, matched: MatchedLabels) -> float:
-        return float(matched.people_entropy.mean())
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return mean_over_items(matched.cross_entropies, bootstrap, floor=float(matched.people_entropy.mean()))
 
 
-class KLDivergence(ItemMetric):
+@dataclass(frozen=True)
+class KLDivergence:
     """The mean over items of `sum_k q_k ln(q_k / p_k)`, in nats: people are the reference (Kullback & Leibler 1951).
 
     `cross_entropy` minus its floor, so it can be compared between groups of items. Infinite if people chose a class of
@@ -38,11 +38,9 @@ class KLDivergence(ItemMetric):
 
     name, better, bounds = "kl_divergence", Better.LOW, NOT_NEGATIVE
 
-    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
-        return np.asarray(np.maximum(matched.cross_entropies - matched.people_entropy, 0.0))
-
-    def floor(self, matched: MatchedLabels) -> float:
-        return floor_of_votes(matched, _kl_terms)
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        excess = np.maximum(matched.cross_entropies - matched.people_entropy, 0.0)
+        return mean_over_items(excess, bootstrap, floor=floor_of_votes(matched, _kl_terms))
 
 
 def _kl_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
@@ -54,7 +52,7 @@ UNITS = {"nats": 1.0, "bits": np.log(2)}
 
 
 @dataclass(frozen=True)
-class JSD(ItemMetric):
+class JSD:
     """The mean over items of the Jensen-Shannon divergence `H(m) - (H(p) + H(q)) / 2` with m = (p + q) / 2, in nats
     or, with `base="bits"`, in bits (Lin 1991).
 
@@ -70,11 +68,10 @@ class JSD(ItemMetric):
     def __post_init__(self) -> None:
         one_of("base", self.base, tuple(UNITS))
 
-    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
-        return np.asarray(matched.js_divergences / UNITS[self.base])
-
-    def floor(self, matched: MatchedLabels) -> float:
-        return float(floor_of_votes(matched, _jsd_terms) / UNITS[self.base])
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        unit = UNITS[self.base]
+        floor = float(floor_of_votes(matched, _jsd_terms) / unit)
+        return mean_over_items(matched.js_divergences / unit, bootstrap, floor=floor)
 
 
 def _jsd_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
@@ -84,7 +81,7 @@ def _jsd_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
 
 
 @dataclass(frozen=True)
-class JSDistance(ItemMetric):
+class JSDistance:
     """The mean over items of the square root of the Jensen-Shannon divergence, in nats or bits: a metric in the
     mathematical sense (Endres & Schindelin 2003), at most sqrt(ln 2) or 1.
 
@@ -98,11 +95,12 @@ class JSDistance(ItemMetric):
     def __post_init__(self) -> None:
         one_of("base", self.base, tuple(UNITS))
 
-    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
-        return np.asarray(np.sqrt(matched.js_divergences / UNITS[self.base]))
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return mean_over_items(np.sqrt(matched.js_divergences / UNITS[self.base]), bootstrap)
 
 
-class TotalVariation(ItemMetric):
+@dataclass(frozen=True)
+class TotalVariation:
     """The mean over items of `sum_k |p_k - q_k| / 2`: the probability mass that differs, from 0 to 1.
 
     Bounded, symmetric and easy to explain. The Manhattan distance of LeWiDi is twice this value, and DistCE (Baan et
@@ -112,11 +110,9 @@ class TotalVariation(ItemMetric):
 
     name, better, bounds = "total_variation", Better.LOW, SHARE
 
-    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
-        return np.asarray(np.abs(matched.predicted - matched.people).sum(axis=1) / 2)
-
-    def floor(self, matched: MatchedLabels) -> float:
-        return floor_of_votes(matched, _total_variation_terms)
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        distances = np.abs(matched.predicted - matched.people).sum(axis=1) / 2
+        return mean_over_items(distances, bootstrap, floor=floor_of_votes(matched, _total_variation_terms))
 
 
 def _total_variation_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
@@ -124,7 +120,7 @@ def _total_variation_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndar
 
 
 @dataclass(frozen=True)
-class Wasserstein(ItemMetric):
+class Wasserstein:
     """The mean over items of `sum_j |P_j - Q_j|`, P and Q the cumulative distributions: how many classes the
     probability mass has to move.
 
@@ -141,6 +137,6 @@ class Wasserstein(ItemMetric):
     def needs(self) -> tuple[str, ...]:
         return () if self.ordered else ("class_order",)
 
-    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
         apart = np.cumsum(matched.predicted - matched.people, axis=1)[:, :-1]
-        return np.asarray(np.abs(apart).sum(axis=1))
+        return mean_over_items(np.abs(apart).sum(axis=1), bootstrap)

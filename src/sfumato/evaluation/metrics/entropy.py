@@ -12,16 +12,17 @@ from sfumato.evaluation.metric import (
     Better,
     BootstrapDraws,
     Estimate,
-    ItemMetric,
     from_influence,
     from_sums,
+    mean_over_items,
     undefined,
 )
 from sfumato.evaluation.rank_correlation import Ranked
 from sfumato.tables.bootstrap import Bootstrap, Interval
 
 
-class EntropyDifference(ItemMetric):
+@dataclass(frozen=True)
+class EntropyDifference:
     """The mean over items of H(p) - H(q), in nats: above 0 the model is more uncertain than people, below 0 less.
 
     EntCE of Baan et al. (2022) with its sign. `entropy_pearson` and `entropy_spearman` show whether both are uncertain
@@ -30,8 +31,8 @@ class EntropyDifference(ItemMetric):
 
     name, better, bounds = "entropy_difference", Better.NEITHER, (-np.inf, np.inf)
 
-    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
-        return np.asarray(matched.predicted_entropy - matched.people_entropy)
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return mean_over_items(matched.predicted_entropy - matched.people_entropy, bootstrap)
 
 
 NO_SPREAD = 1e-9
