@@ -173,12 +173,10 @@ def labels_of(answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"], 
 def refuse_gold(answers: AnswerMatrix, name: str) -> None:
     """Raise if gold labels are given to a method that estimates how people judge."""
     if answers.gold is not None:
-        raise BadSetting(
-            f"gold labels for {name}, which estimates {Estimand.PEOPLE.value}",
-            f"gold labels only for methods that estimate {Estimand.TRUTH.value}",
-            "omit the gold labels, or choose such a method, for example dawid-skene",
-            "mixed-targets",
-        )
+        found = f"gold labels for {name}, which estimates {Estimand.PEOPLE.value}"
+        expected = f"gold labels only for methods that estimate {Estimand.TRUTH.value}"
+        fix = "omit the gold labels, or choose such a method, for example dawid-skene"
+        raise BadSetting(found, expected, fix, "mixed-targets")
 
 
 def distances(answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "annotators"]:

@@ -255,12 +255,8 @@ class AnswerMatrix:
     def joined(self, more: AnswerMatrix) -> AnswerMatrix:
         """These answers and `more`; items and annotators are matched by name, new ones appended."""
         if self.classes != more.classes:
-            raise BadTable(
-                f"beliefs over {listing(more.classes)}",
-                f"the classes of the previous beliefs: {listing(self.classes)}",
-                "use the same class names in the same order",
-                "bad-classes",
-            )
+            found, fix = f"beliefs over {listing(more.classes)}", "use the same class names in the same order"
+            raise BadTable(found, f"the classes of the previous beliefs: {listing(self.classes)}", fix, "bad-classes")
         items, item_of = _joined_names(self.items, more.items)
         annotators, annotator_of = _joined_names(self.annotators, more.annotators)
         n_classes = np.int32(self.n_classes)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import bad_setting
 
 if TYPE_CHECKING:
     from sfumato.aggregation.answer_matrix import AnswerMatrix
@@ -88,9 +88,8 @@ class LocalEngine:
 
     def __post_init__(self) -> None:
         if self.n_threads < 0:
-            raise BadSetting(
-                f"workers = {self.n_threads}", "1 or more, or 0 for one per core", "choose another number of workers"
-            )
+            fix = "choose another number of workers"
+            raise bad_setting("workers", self.n_threads, "1 or more, or 0 for one per core", fix)
 
     def open(self, answers: AnswerMatrix) -> LocalParts:
         n_threads = self.n_threads or min(os.cpu_count() or 1, MOST_THREADS)

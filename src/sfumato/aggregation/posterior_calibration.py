@@ -28,12 +28,9 @@ def calibrate(aggregation: Aggregation, gold: SoftLabels | None = None) -> Aggre
     annotators share errors with the others, and predicting answers is not being right, so they never lower T below 1.
     """
     if aggregation.estimand is not Estimand.TRUTH:
-        raise BadSetting(
-            f"an aggregation by {aggregation.by.name}, which estimates {aggregation.estimand.value}",
-            f"one that estimates {Estimand.TRUTH.value}",
-            "calibrate dawid-skene or one of its kind; doubt that people have is not to be tempered away",
-            "mixed-targets",
-        )
+        found = f"an aggregation by {aggregation.by.name}, which estimates {aggregation.estimand.value}"
+        fix = "calibrate dawid-skene or one of its kind; doubt that people have is not to be tempered away"
+        raise BadSetting(found, f"one that estimates {Estimand.TRUTH.value}", fix, "mixed-targets")
     log_p = np.log(np.maximum(aggregation.labels.probs, 1e-300))
     temperature = _on_gold(aggregation, gold, log_p) if gold is not None else _on_held_out(aggregation)
     probs = tempered(log_p, temperature)
@@ -67,12 +64,9 @@ def _on_gold(aggregation: Aggregation, gold: SoftLabels, log_p: Float[np.ndarray
 def _on_held_out(aggregation: Aggregation) -> float:
     model, answers, by = aggregation.model, aggregation.answers, aggregation.by
     if not (isinstance(model, Confusions) and isinstance(by, DawidSkene)):
-        raise BadSetting(
-            f"no gold labels to calibrate {aggregation.by.name} on",
-            "gold labels, or an aggregation by dawid-skene, which predicts the answers of each annotator",
-            "give gold labels",
-            "missing-gold",
-        )
+        found = f"no gold labels to calibrate {aggregation.by.name} on"
+        expected = "gold labels, or an aggregation by dawid-skene, which predicts the answers of each annotator"
+        raise BadSetting(found, expected, "give gold labels", "missing-gold")
     log_p = np.log(np.maximum(aggregation.labels.probs, 1e-300))
     of_annotator = model.rows.reshape(-1, answers.n_classes, answers.n_classes)
     without, said, counts = [], [], []
@@ -93,12 +87,8 @@ def _on_held_out(aggregation: Aggregation) -> float:
         counts.append(weight[compared])
     others, likelihood, count = (np.concatenate(part) for part in (without, said, counts))
     if not len(count):
-        raise BadTable(
-            "no item that two people answered",
-            "items that several people answered, so that one can be held out",
-            "calibrate on gold labels",
-            "missing-gold",
-        )
+        expected = "items that several people answered, so that one can be held out"
+        raise BadTable("no item that two people answered", expected, "calibrate on gold labels", "missing-gold")
 
     def loss(log_temperature: float) -> float:
         p = (tempered(others, np.exp(log_temperature)) * likelihood).sum(axis=1)

@@ -133,10 +133,8 @@ def _received(reference: Any) -> Sums:
     try:
         sums: Sums = ray.get(reference)
     except ray.exceptions.RayActorError as error:
-        raise BadSetting(
-            f"a Ray worker that died {MOST_RETRIES + 1} times in one pass, or could not be started",
-            "running worker processes, if needed after a few restarts",
-            "use more workers on more machines, so that each needs less memory; see Ray's logs for the reason",
-            "lost-worker",
-        ) from error
+        found = f"a Ray worker that died {MOST_RETRIES + 1} times in one pass, or could not be started"
+        expected = "running worker processes, if needed after a few restarts"
+        fix = "use more workers on more machines, so that each needs less memory; see Ray's logs for the reason"
+        raise BadSetting(found, expected, fix, "lost-worker") from error
     return sums

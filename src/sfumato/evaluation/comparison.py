@@ -88,12 +88,8 @@ def compare_runs(
     if baseline not in measured.targets:
         raise unknown("target", baseline, measured.targets, fix="name the target the others are compared with")
     if len(measured.targets) < 2:
-        raise BadTable(
-            f"no target other than {baseline}",
-            "at least two targets",
-            "train another one, or omit --baseline",
-            "nothing-to-compare",
-        )
+        fix = "train another one, or omit --baseline"
+        raise BadTable(f"no target other than {baseline}", "at least two targets", fix, "nothing-to-compare")
     pairs = []
     alone: dict[str, None] = {}
     for figures in measured.figures:
@@ -119,13 +115,10 @@ def difference_of(
     """`one` minus `other` over their common seeds; an error if there are none."""
     seeds = [seed for seed in one.seeds if seed in other.seeds]
     if not seeds:
-        raise BadTable(
-            f"seeds {listing([str(s) for s in one.seeds])} of {one.target} and "
-            f"{listing([str(s) for s in other.seeds])} of {other.target}",
-            "the same seeds on both sides: only these start from the same weights",
-            "train both targets with the same seeds, in one grid",
-            "unpaired-seeds",
-        )
+        sides = " and ".join(f"{listing([str(s) for s in side.seeds])} of {side.target}" for side in (one, other))
+        expected = "the same seeds on both sides: only these start from the same weights"
+        fix = "train both targets with the same seeds, in one grid"
+        raise BadTable(f"seeds {sides}", expected, fix, "unpaired-seeds")
     mine, theirs = ([figures.seeds.index(seed) for seed in seeds] for figures in (one, other))
     values, base = one.values[mine], other.values[theirs]
     with np.errstate(invalid="ignore"):

@@ -19,7 +19,7 @@ from sfumato.tables.columns import numbers
 from sfumato.tables.errors import BadTable, unknown, warn
 from sfumato.tables.files.table_file import Rows, check_columns, read_rows
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.settings import at_least, between_0_and_1, share
+from sfumato.tables.settings import at_least, bad_setting, between_0_and_1, share
 from sfumato.tables.table import Table
 from sfumato.tables.text_columns import TextEncoder
 
@@ -66,8 +66,6 @@ class Thresholds:
         # The standard deviation of values between 0 and 1 is at most 0.5.
         between_0_and_1("variability", self.variability)
         if self.hard >= self.easy:
-            from sfumato.tables.settings import bad_setting
-
             raise bad_setting("hard", self.hard, f"a confidence below easy = {self.easy}")
 
     def cut(
@@ -181,7 +179,7 @@ def data_map(
     the runs trained on it.
     """
     if not dynamics:
-        raise _bad("no runs", "at least one", "give a run", "no-runs", None)
+        raise BadTable("no runs", "at least one", "give a run", "no-runs")
     runs = [run if last is None else _last(run, last) for run in dynamics]
     names: pa.StringArray = pa.concat_arrays([run.item.names for run in runs]).unique()
     row_of = [pc.index_in(run.item.names, value_set=names).to_numpy().astype(np.int64) for run in runs]
@@ -198,13 +196,9 @@ def data_map(
     n_moments = n.sum(axis=0)
     if (n_moments < 2).any():
         item = names[int(np.argmax(n_moments < 2))].as_py()
-        raise _bad(
-            f"one moment of item {item!r} ({int((n_moments < 2).sum()):,} items have no more)",
-            "at least two epochs or two runs, to measure variability",
-            "train longer, or with more seeds",
-            "one-epoch",
-            runs[0].path,
-        )
+        found = f"one moment of item {item!r} ({int((n_moments < 2).sum()):,} items have no more)"
+        expected = "at least two epochs or two runs, to measure variability"
+        raise BadTable(found, expected, "train longer, or with more seeds", "one-epoch", runs[0].path)
     confidence = (n * means).sum(axis=0) / n_moments
     between = (n * (means - confidence) ** 2).sum(axis=0) / n_moments
     variability = np.sqrt(squares.sum(axis=0) / n_moments + between)
@@ -223,13 +217,8 @@ def _last(run: TrainingDynamics, n_epochs: int) -> TrainingDynamics:
 
 def _check_once(run: TrainingDynamics, n: Float[np.ndarray, "items"]) -> None:
     if n.max() > len(run.epochs):
-        raise _bad(
-            "an item twice in an epoch",
-            "an item and epoch once",
-            "check how the file was made",
-            "doubled-item",
-            run.path,
-        )
+        found = "an item twice in an epoch"
+        raise BadTable(found, "an item and epoch once", "check how the file was made", "doubled-item", run.path)
 
 
 def _check_related(runs: Sequence[TrainingDynamics]) -> None:
@@ -241,11 +230,5 @@ def _check_related(runs: Sequence[TrainingDynamics]) -> None:
                 warn("found two runs with no item in common: treated as two folds of one set")
                 return
             first = run.item.names[0].as_py()
-            raise _bad(
-                f"items that no other run was trained on, the first {first!r}", "runs over the same items",
-                "map runs over other items separately", "other-items", run.path,
-            )  # fmt: skip
-
-
-def _bad(found: str, expected: str, fix: str, code: str, path: Path | None) -> BadTable:
-    return BadTable(f"{found}", expected, fix, code, path)
+            found, expected = f"items that no other run was trained on, the first {first!r}", "runs over the same items"
+            raise BadTable(found, expected, "map runs over other items separately", "other-items", run.path)

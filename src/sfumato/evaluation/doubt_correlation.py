@@ -15,7 +15,7 @@ from sfumato.evaluation.data_map import DataMap
 from sfumato.evaluation.rank_correlation import rank_correlation
 from sfumato.tables.columns import numbers
 from sfumato.tables.doubt import Doubt, entropy
-from sfumato.tables.errors import BadTable, listing, warn
+from sfumato.tables.errors import BadTable, listing, missing_column, warn
 from sfumato.tables.files.table_file import Rows, check_columns, read_rows
 from sfumato.tables.scores import ALL, Score, Scores
 from sfumato.tables.settings import between_0_and_1
@@ -55,13 +55,8 @@ class HumanDoubt:
         check_columns(rows, ("item",))
         there = [name for name in SIGNALS if name in rows.schema.names]
         if not there:
-            raise BadTable(
-                f"columns {listing(rows.schema.names)}",
-                f"any of {listing(SIGNALS)}",
-                "make the table with sfumato doubt",
-                "missing-column",
-                rows.where(),
-            )
+            fix = "make the table with sfumato doubt"
+            raise missing_column(rows.schema.names, f"any of {listing(SIGNALS)}", fix, rows.where())
         item = TextEncoder.of(rows, "item")
         parts: dict[str, list[np.ndarray]] = {name: [np.empty(0)] for name in there}
         n_rows = 0
@@ -72,13 +67,8 @@ class HumanDoubt:
             n_rows += len(chunk)
         coded = item.finish()
         if len(coded.names) < n_rows:
-            raise BadTable(
-                f"{n_rows:,} rows about {len(coded.names):,} items",
-                "each item once",
-                "keep one row per item",
-                "doubled-item",
-                rows.where(None, "item"),
-            )
+            found = f"{n_rows:,} rows about {len(coded.names):,} items"
+            raise BadTable(found, "each item once", "keep one row per item", "doubled-item", rows.where(None, "item"))
         return cls(coded.text(), {name: np.concatenate(arrays) for name, arrays in parts.items()}, rows.path)
 
 
@@ -96,14 +86,10 @@ def doubt_correlations(drawn: DataMap, doubts: Sequence[HumanDoubt], *, level: f
         here = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
         theirs = found.drop_null().to_numpy().astype(np.int64)
         if not len(here):
-            raise BadTable(
-                f"uncertainty of items {listing(doubt.items[:3].to_pylist())}, of which none is on the map "
-                f"({listing(drawn.items[:3].to_pylist())})",
-                "people's uncertainty about the training items",
-                "give both tables the same ids",
-                "no-common-items",
-                doubt.path,
-            )
+            ours, map_items = (listing(each.items[:3].to_pylist()) for each in (doubt, drawn))
+            text = f"uncertainty of items {ours}, of which none is on the map ({map_items})"
+            expected, fix = "people's uncertainty about the training items", "give both tables the same ids"
+            raise BadTable(text, expected, fix, "no-common-items", doubt.path)
         if len(here) < len(drawn):
             warn(f"{len(drawn) - len(here):,} of {len(drawn):,} items on the map have no human uncertainty; skipped")
         for name, values in doubt.signals.items():

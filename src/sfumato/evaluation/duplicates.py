@@ -16,7 +16,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from sfumato.evaluation.image_distance import near_pairs
-from sfumato.tables.errors import BadTable
+from sfumato.tables.errors import BadTable, wrong_shape
 from sfumato.tables.files.table_file import write_table
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.inputs import Inputs
@@ -194,13 +194,8 @@ def _check_alike(splits: Mapping[str, Inputs]) -> None:
     first_name, first = next(iter(splits.items()))
     for name, each in splits.items():
         if _what(each) != _what(first):
-            raise BadTable(
-                f"{_what(each)} in {name}",
-                f"the same as in {first_name}: {_what(first)}",
-                "use the same size and number of colors in all splits",
-                "wrong-shape",
-                each.path,
-            )
+            found, fix = f"{_what(each)} in {name}", "use the same size and number of colors in all splits"
+            raise wrong_shape(found, f"the same as in {first_name}: {_what(first)}", fix, each.path)
 
 
 def _what(inputs: Inputs) -> str:

@@ -48,12 +48,8 @@ def select(
     items = drawn.items.to_pylist()
     missing = [item for item in items if item not in labels]
     if missing:
-        raise BadTable(
-            f"no class for {len(missing):,} items, the first {missing[0]!r}",
-            "the class of every item",
-            "give the class each item came with",
-            "missing-item",
-        )
+        found = f"no class for {len(missing):,} items, the first {missing[0]!r}"
+        raise BadTable(found, "the class of every item", "give the class each item came with", "missing-item")
     for region, n in quota.items():
         if n is not None:
             at_least(f"quota of {region}", n, 0)
@@ -70,12 +66,8 @@ def select(
             # Always draw, so that the size of one cell does not change the draw of another.
             chosen.append(rng.permutation(there)[:n])
     if short and not fill:
-        raise BadTable(
-            f"{listing(short, 6)}",
-            "as many items as the quota asks for",
-            "ask for fewer, cut the regions wider, or take what is there (fill=True)",
-            "quota",
-        )
+        fix = "ask for fewer, cut the regions wider, or take what is there (fill=True)"
+        raise BadTable(f"{listing(short, 6)}", "as many items as the quota asks for", fix, "quota")
     if short:
         warn(f"used all available items: {listing(short, 6)}")
     rows = np.sort(np.concatenate([np.empty(0, np.int64), *chosen]))

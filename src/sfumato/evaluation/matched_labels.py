@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
 from sfumato.tables.doubt import entropy
-from sfumato.tables.errors import BadTable, ErrorLocation, listing, show
+from sfumato.tables.errors import BadTable, listing, show
 from sfumato.tables.soft_labels import SoftLabels
 
 ROWS_AT_ONCE = 2**16
@@ -180,49 +180,37 @@ def match_labels(
     columns = _columns_of(predicted, people)
     found = pc.index_in(predicted.items, value_set=people.items)
     if not len(predicted):
-        raise _bad(predicted, "no predictions", "at least one", "no-items", "check how the file was made")
+        raise BadTable("no predictions", "at least one", "check how the file was made", "no-items", predicted.path)
     if found.null_count == len(found):
-        raise _bad(
-            predicted,
-            f"items {listing(predicted.items[:3].to_pylist())}, of which people judged none "
-            f"({listing(people.items[:3].to_pylist())})",
-            "predictions of items that people judged",
-            "no-common-items",
-            "give both tables the same ids",
-        )
+        ours, theirs = (listing(each.items[:3].to_pylist()) for each in (predicted, people))
+        text = f"items {ours}, of which people judged none ({theirs})"
+        expected, fix = "predictions of items that people judged", "give both tables the same ids"
+        raise BadTable(text, expected, fix, "no-common-items", predicted.path)
     if found.null_count and not common:
-        missing = predicted.items.filter(found.is_null())
-        raise _bad(
-            predicted,
-            f"{found.null_count:,} of {len(found):,} items that nobody judged, the first {show(missing[0].as_py())}",
-            "people's label for every item predicted",
-            "missing-item",
-            "remove these items, or score only the common items (--common)",
-        )
+        missing = predicted.items.filter(found.is_null())[0].as_py()
+        text = f"{found.null_count:,} of {len(found):,} items that nobody judged, the first {show(missing)}"
+        fix = "remove these items, or score only the common items (--common)"
+        raise BadTable(text, "people's label for every item predicted", fix, "missing-item", predicted.path)
     rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
-    theirs = found.drop_null().to_numpy().astype(np.int64)
+    judged = found.drop_null().to_numpy().astype(np.int64)
     items = predicted.items.take(pa.array(rows))
     everything = len(rows) == len(predicted)
     return MatchedLabels(
         items,
         predicted.classes,
         predicted.probs if everything else predicted.probs[rows],
-        people.probs[theirs][:, columns],
+        people.probs[judged][:, columns],
         None if original is None else _original_of(original, items, predicted.classes),
-        None if people.n_annotators is None else people.n_annotators[theirs],
+        None if people.n_annotators is None else people.n_annotators[judged],
     )
 
 
 def _columns_of(predicted: SoftLabels, other: SoftLabels) -> list[int]:
     """The column in `other` of each class of the predictions."""
     if set(predicted.classes) != set(other.classes):
-        raise _bad(
-            predicted,
-            f"the classes {listing(predicted.classes)}",
-            f"those of {other.path or 'the other table'}: {listing(other.classes)}",
-            "other-classes",
-            "use the same class names in both tables; their order does not matter",
-        )
+        expected = f"those of {other.path or 'the other table'}: {listing(other.classes)}"
+        fix = "use the same class names in both tables; their order does not matter"
+        raise BadTable(f"the classes {listing(predicted.classes)}", expected, fix, "other-classes", predicted.path)
     return [other.classes.index(name) for name in predicted.classes]
 
 
@@ -230,28 +218,14 @@ def _original_of(original: SoftLabels, items: pa.StringArray, classes: tuple[str
     """The original label of each of `items`, as its index in `classes`."""
     for name in original.classes:
         if name not in classes:
-            raise _bad(
-                original,
-                f"class {show(name)}",
-                f"the classes predicted: {listing(classes)}",
-                "other-classes",
-                "use the same class names in both tables",
-            )
+            found, expected = f"class {show(name)}", f"the classes predicted: {listing(classes)}"
+            raise BadTable(found, expected, "use the same class names in both tables", "other-classes", original.path)
     place = np.array([classes.index(name) for name in original.classes])
     rows = original.rows_of(items)
     sure = original.probs[rows].max(axis=1)
     if (sure < 1).any():
         row = int(np.argmax(sure < 1))
-        raise _bad(
-            original,
-            f"an original label that is not one-hot, of item {show(items[row].as_py())}",
-            "one class per item",
-            "soft-original",
-            "give one original class per item, or omit the original labels",
-        )
+        found = f"an original label that is not one-hot, of item {show(items[row].as_py())}"
+        fix = "give one original class per item, or omit the original labels"
+        raise BadTable(found, "one class per item", fix, "soft-original", original.path)
     return np.asarray(place[original.probs[rows].argmax(axis=1)])
-
-
-def _bad(table: SoftLabels, found: str, expected: str, code: str, fix: str) -> BadTable:
-    where = ErrorLocation(str(table.path) if table.path else None)
-    return BadTable(f"{found}", expected, fix, code, where)

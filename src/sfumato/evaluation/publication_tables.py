@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.evaluation.cross_label import CrossLabel
 from sfumato.evaluation.metric import Better, Metric
 from sfumato.evaluation.mode_shift import ModeShift
-from sfumato.tables.errors import BadFile, one_line
+from sfumato.tables.errors import one_line, wrong_ending
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.csv import guard_formula
 from sfumato.tables.scores import Differences, RunScore, RunScores
@@ -122,13 +122,7 @@ def check_ending(path: Path) -> str:
     """The ending of `path`; an error if the format is not supported."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        raise BadFile(
-            f"a file named {path.name!r}",
-            f"a name ending in {', '.join(ENDINGS)}",
-            "choose another ending",
-            "file-kind",
-            path,
-        )
+        raise wrong_ending(path, ENDINGS, "choose another ending")
     return ending
 
 

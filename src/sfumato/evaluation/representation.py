@@ -117,12 +117,9 @@ def alike(
     if by is FeatureSimilarity.COSINE:
         lengths = np.linalg.norm(features, axis=1, keepdims=True)
         if not lengths[pairs].all():
-            raise BadTable(
-                f"{int((lengths == 0).sum()):,} items whose features are all zero",
-                "vectors that are not zero",
-                "compare by distance (euclidean), or remove these items",
-                "zero-features",
-            )
+            found = f"{int((lengths == 0).sum()):,} items whose features are all zero"
+            expected = "vectors that are not zero"
+            raise BadTable(found, expected, "compare by distance (euclidean), or remove these items", "zero-features")
         values = features / np.where(lengths > 0, lengths, 1.0)
     one, other = values[pairs[:, 0]], values[pairs[:, 1]]
     if by is FeatureSimilarity.EUCLIDEAN:
@@ -158,13 +155,9 @@ def represent(
         floor = triplet_disagreement(triplets)
         scores.append(_triplet_score("triplet_error", triplets, features, by=by, over=over, level=level, floor=floor))
     if not scores:
-        raise BadTable(
-            f"answers of the kinds {listing(annotations.kind.names.to_pylist())}",
-            "similarity ratings or triplets",
-            "collect similarity judgments (docs/elicit.md)",
-            "no-judgments",
-            annotations.path,
-        )
+        found = f"answers of the kinds {listing(annotations.kind.names.to_pylist())}"
+        fix = "collect similarity judgments (docs/elicit.md)"
+        raise BadTable(found, "similarity ratings or triplets", fix, "no-judgments", annotations.path)
     return Scores.of(scores)
 
 
@@ -289,12 +282,8 @@ def _known(items: tuple[str, ...], features: Features) -> Bool[np.ndarray, "item
 
 def _refuse_or_say(n_lost: int, n: int, what: str, items: tuple[str, ...], features: Features) -> None:
     if n_lost == n:
-        raise BadTable(
-            f"{what} of items {listing(items, 3)}, of which none have features ({listing(features.items, 3)})",
-            "features of the judged items",
-            "use the same ids in both",
-            "no-common-items",
-            features.path,
-        )
+        found = f"{what} of items {listing(items, 3)}, of which none have features ({listing(features.items, 3)})"
+        expected = "features of the judged items"
+        raise BadTable(found, expected, "use the same ids in both", "no-common-items", features.path)
     if n_lost:
         warn(f"{n_lost:,} of {n:,} {what} are skipped: an item has no features")

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
-from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, listing, one_line, show, warn
+from sfumato.tables.errors import BadFile, BadTable, listing, one_line, show, warn
 from sfumato.tables.files.json import read_document
 from sfumato.tables.scores import ALL
 from sfumato.tables.settings import is_whole
@@ -76,7 +76,7 @@ def read_runs(folder: str | Path) -> list[RunPredictions]:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise _bad(folder, "no such folder", "a folder of runs", "check the path", "no-such-folder")
+        raise BadFile("no such folder", "a folder of runs", "check the path", "no-such-folder", folder)
     found = [_read(path) for path in sorted(folder.rglob(RUN)) if UNFINISHED not in path.relative_to(folder).parts]
     if not found:
         return _tables(folder)
@@ -101,7 +101,7 @@ def read_runs(folder: str | Path) -> list[RunPredictions]:
         more = f" and {len(skipped) - 6:,} more" if len(skipped) > 6 else ""
         warn(f"skipped: {one_line(', '.join(skipped[:6]))}{more}")
     if not trained:
-        raise _bad(folder, "no finished run", "at least one", "run the grid again", "no-runs")
+        raise BadFile("no finished run", "at least one", "run the grid again", "no-runs", folder)
     return sorted(trained, key=lambda run: (order_of(run.condition), run.network, run.target, run.seed))
 
 
@@ -131,13 +131,8 @@ def _read(path: Path) -> _Run:
     if not wrong and not isinstance(said.get("condition", ""), str):
         wrong = ["condition"]
     if wrong:
-        raise _bad(
-            path,
-            f"no {', '.join(wrong)}",
-            "a run.json as sfumato train writes it",
-            "remove the run's folder, or run the grid again",
-            "bad-run",
-        )
+        fix = "remove the run's folder, or run the grid again"
+        raise BadFile(f"no {', '.join(wrong)}", "a run.json as sfumato train writes it", fix, "bad-run", path)
     return _Run(
         path.parent, said["target"], said["network"], said["seed"], said.get("fold"), said["ended"],
         said.get("condition", ""),
@@ -179,13 +174,10 @@ def _check_once(runs: Sequence[_Run]) -> None:
         key = (run.target, run.network, run.seed, run.fold, run.condition)
         if key in seen:
             under = f", condition {run.condition}" if run.condition else ""
+            which = f"target {run.target}, network {run.network}, seed {run.seed}, fold {run.fold}{under}"
+            fix = "score the folders separately, or remove one of them"
             raise BadTable(
-                f"the same run in {show(seen[key].name)}: target {run.target}, network {run.network}, "
-                f"seed {run.seed}, fold {run.fold}{under}",
-                "each run once",
-                "score the folders separately, or remove one of them",
-                "doubled-run",
-                run.folder,
+                f"the same run in {show(seen[key].name)}: {which}", "each run once", fix, "doubled-run", run.folder
             )
         seen[key] = run.folder
 
@@ -199,23 +191,14 @@ def _joined(paths: Sequence[Path]) -> SoftLabels:
     parts = []
     for table in tables:
         if set(table.classes) != set(first.classes):
-            raise BadTable(
-                f"the classes {listing(table.classes)}",
-                f"those of the other folds: {listing(first.classes)}",
-                "run the grid again into another folder",
-                "other-classes",
-                table.path,
-            )
+            found = f"the classes {listing(table.classes)}"
+            expected = f"those of the other folds: {listing(first.classes)}"
+            raise BadTable(found, expected, "run the grid again into another folder", "other-classes", table.path)
         parts.append(table.probs[:, [table.classes.index(name) for name in first.classes]])
     items = pa.concat_arrays([table.items for table in tables])
     if len(items.unique()) < len(items):
-        raise BadTable(
-            "items that two folds of a seed predict",
-            "every item in one fold",
-            "run the grid again into another folder",
-            "doubled-item",
-            paths[0].parent,
-        )
+        found, expected = "items that two folds of a seed predict", "every item in one fold"
+        raise BadTable(found, expected, "run the grid again into another folder", "doubled-item", paths[0].parent)
     return replace(first, items=items, probs=np.concatenate(parts), n_annotators=None, path=paths[0].parent)
 
 
@@ -224,23 +207,15 @@ def _tables(folder: Path) -> list[RunPredictions]:
     _warn_of_unfinished(folder)
     paths = sorted(path for path in folder.iterdir() if path.suffix in (".parquet", ".csv") and path.name != "runs.csv")
     if not paths:
-        raise _bad(
-            folder,
-            "neither runs nor predictions",
-            "folders as sfumato train writes them, or one table of predictions per target (soft.parquet)",
-            "train with sfumato train, or give the folder with the predictions",
-            "no-runs",
-        )
+        expected = "folders as sfumato train writes them, or one table of predictions per target (soft.parquet)"
+        fix = "train with sfumato train, or give the folder with the predictions"
+        raise BadFile("neither runs nor predictions", expected, fix, "no-runs", folder)
     trained = []
     for path in paths:
         named = SEED.fullmatch(path.stem)
         target, seed = (named[1], int(named[2])) if named else (path.stem, 0)
         trained.append(RunPredictions(target, "", seed, SoftLabels.read(path)))
     return trained
-
-
-def _bad(path: Path, found: str, expected: str, fix: str, code: str) -> BadFile:
-    return BadFile(f"{found}", expected, fix, code, path)
 
 
 def match_runs(
@@ -254,12 +229,10 @@ def match_runs(
         kept = kept.filter(pc.is_in(kept, value_set=run.predictions.items))
     if not len(kept):
         other = next(run for run in runs if not pc.any(pc.is_in(run.predictions.items, runs[0].predictions.items)))
+        found = f"no item that all runs predict: {runs[0].name} and {other.name} have none in common"
+        expected = "runs that predict the same items"
         raise BadTable(
-            f"no item that all runs predict: {runs[0].name} and {other.name} have none in common",
-            "runs that predict the same items",
-            "score runs of different splits separately",
-            "no-common-items",
-            _where(other),
+            found, expected, "score runs of different splits separately", "no-common-items", other.predictions.path
         )
     if len(kept) < n_most:
         warn(f"the runs predict different items: only the {len(kept):,} that all of them predict are scored")
@@ -284,7 +257,3 @@ def check_some(runs: Sequence[RunPredictions]) -> None:
     """Raise if there are no runs."""
     if not runs:
         raise BadTable("no runs", "at least one", "train some with sfumato train first", "no-runs")
-
-
-def _where(run: RunPredictions) -> ErrorLocation:
-    return ErrorLocation(str(run.predictions.path) if run.predictions.path else None)

@@ -124,13 +124,8 @@ def _check_different(annotations: Annotations, members: Int[np.ndarray, "answers
     wrong = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     if wrong.any():
         where = annotations.where(int(np.argmax(wrong)))
-        raise InvalidAnswer(
-            f"found item {show(where.item)} compared with itself, or one item twice",
-            expected="different items in an answer",
-            fix="leave such answers out",
-            code="bad-companion",
-            where=where,
-        )
+        found = f"item {show(where.item)} compared with itself, or one item twice"
+        raise InvalidAnswer(found, "different items in an answer", "leave such answers out", "bad-companion", where)
 
 
 def refuse_few(n: int, fewest: int, what: str, fix: Callable[[], str] | str) -> None:

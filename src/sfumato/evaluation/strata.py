@@ -97,12 +97,9 @@ class ClassStrata:
         if self.by == "original":
             original = matched.original
             if original is None:
-                raise BadSetting(
-                    "strata by original class and no original labels",
-                    "the original label of each item",
-                    "give --original, or use people's classes (class:by=people)",
-                    "no-original",
-                )
+                found = "strata by original class and no original labels"
+                fix = "give --original, or use people's classes (class:by=people)"
+                raise BadSetting(found, "the original label of each item", fix, "no-original")
             return [_where(f"class {name}", original == k) for k, name in enumerate(matched.classes)]
         most = matched.people.max(axis=1, keepdims=True)
         first = matched.people >= most - ROUNDING
@@ -134,13 +131,9 @@ class GivenStrata:
             )
             for item, name in zip(items, names, strict=True):
                 if found.setdefault(item, name) != name:
-                    raise BadTable(
-                        f"item {show(item)} in {show(found[item])} and in {show(name)}",
-                        "one stratum per item",
-                        "keep one of them, or make two tables",
-                        "doubled-item",
-                        rows.where(),
-                    )
+                    text = f"item {show(item)} in {show(found[item])} and in {show(name)}"
+                    fix = "keep one of them, or make two tables"
+                    raise BadTable(text, "one stratum per item", fix, "doubled-item", rows.where())
         return cls(found, Path(path))
 
     def strata(self, matched: MatchedLabels) -> list[Stratum]:
@@ -150,12 +143,8 @@ class GivenStrata:
             warn(f"{n_without:,} of {len(own):,} items are in no stratum of {self.path or 'those given'}")
         codes = {name: k for k, name in enumerate(dict.fromkeys(self.stratum.values()))}
         if ALL in codes:
-            raise BadTable(
-                f"a stratum called {ALL!r}",
-                "another name: this one is reserved for all items",
-                "rename it",
-                "bad-stratum",
-            )
+            found = f"a stratum called {ALL!r}"
+            raise BadTable(found, "another name: this one is reserved for all items", "rename it", "bad-stratum")
         group = np.array([-1 if name is None else codes[name] for name in own], np.int64)
         return [_where(name, group == k) for name, k in codes.items()]
 
@@ -184,11 +173,8 @@ def strata_of(matched: MatchedLabels, chosen: Iterable[Stratification | Stratum]
 def _check_names(names: Sequence[str]) -> None:
     doubled = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if doubled:
-        raise BadSetting(
-            f"the stratum {show(doubled[0])} twice",
-            "each stratum once",
-            "give each stratification once, and your own strata other names",
-        )
+        found = f"the stratum {show(doubled[0])} twice"
+        raise BadSetting(found, "each stratum once", "give each stratification once, and your own strata other names")
 
 
 def _where(name: str, mask: Bool[np.ndarray, "items"]) -> Stratum:

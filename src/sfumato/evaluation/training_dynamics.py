@@ -73,9 +73,11 @@ class TrainingDynamics:
         # Mixed batches contain no original items, so their values are NaN.
         kept = kept & ~np.isnan(joined["value"])
         if not kept.any():
-            raise _bad(rows, f"no {by} {chosen}", "predictions of items", "train without mixing", "no-dynamics")
+            found = f"no {by} {chosen}"
+            raise BadTable(found, "predictions of items", "train without mixing", "no-dynamics", rows.where())
         if ((joined["value"][kept] < 0) | (joined["value"][kept] > 1 + 1e-5)).any():
-            raise _bad(rows, f"{by} outside 0 to 1", "probabilities", "check how the file was made", "bad-number")
+            found = f"{by} outside 0 to 1"
+            raise BadTable(found, "probabilities", "check how the file was made", "bad-number", rows.where())
         return cls(
             coded.take(kept), joined["epoch"][kept].astype(np.int64), joined["value"][kept], joined["correct"][kept],
             chosen, rows.path,
@@ -112,13 +114,8 @@ def find_runs(paths: Sequence[str | Path]) -> list[RunFound]:
             continue
         own = [each for each in sorted(path.rglob(RUN)) if UNFINISHED not in each.relative_to(path).parts]
         if not own:
-            raise BadFile(
-                "no run.json in or under it",
-                "the folder of one or more runs",
-                "give the output folder of sfumato train",
-                "no-runs",
-                path,
-            )
+            fix = "give the output folder of sfumato train"
+            raise BadFile("no run.json in or under it", "the folder of one or more runs", fix, "no-runs", path)
         for each in own:
             document: Any = read_document(each)
             metadata = document if isinstance(document, dict) else {}
@@ -134,25 +131,19 @@ def runs_of_model(runs: Sequence[RunFound], target: str | None = None, network: 
     models = list(dict.fromkeys(run.model for run in left))
     if len(models) == 1:
         return left
-    known = list(dict.fromkeys(run.model for run in runs))
-    raise BadTable(
-        f"runs of {listing(models)}" if left else f"found no run of {show('.'.join(filter(None, (target, network))))}",
-        f"runs of one target and network{'' if left else ': ' + listing(known)}",
-        "choose with --target and --network",
-        "mixed-runs" if left else "no-runs",
-    )
+    expected, fix = "runs of one target and network", "choose with --target and --network"
+    if left:
+        raise BadTable(f"runs of {listing(models)}", expected, fix, "mixed-runs")
+    known = listing(list(dict.fromkeys(run.model for run in runs)))
+    wanted = show(".".join(filter(None, (target, network))))
+    raise BadTable(f"no run of {wanted}", f"{expected}: {known}", fix, "no-runs")
 
 
 def _dynamics_of(folder: Path) -> Path:
     if (folder / DYNAMICS).is_file():
         return folder / DYNAMICS
-    raise BadFile(
-        f"no {DYNAMICS}",
-        "a run that noted how its training items were predicted",
-        "train with sfumato train --dynamics end",
-        "no-dynamics",
-        folder,
-    )
+    expected = "a run that noted how its training items were predicted"
+    raise BadFile(f"no {DYNAMICS}", expected, "train with sfumato train --dynamics end", "no-dynamics", folder)
 
 
 def _as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -173,12 +164,8 @@ def _moment(rows: Rows, moments: CodedText, when: str | None) -> tuple[str, np.n
     chosen = when or next((each for each in WHEN if each in names), names[0])
     if chosen not in names:
         fix = f"take {listing(names)}, or train with sfumato train --dynamics {chosen}"
-        raise _bad(rows, f"predictions {listing(names)}", f"predictions {chosen}", fix, "no-dynamics")
+        raise BadTable(f"predictions {listing(names)}", f"predictions {chosen}", fix, "no-dynamics", rows.where())
     return chosen, np.asarray(moments.codes == names.index(chosen))
-
-
-def _bad(rows: Rows, found: str, expected: str, fix: str, code: str) -> BadTable:
-    return BadTable(f"{found}", expected, fix, code, rows.where())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -219,13 +206,8 @@ def _shifts_of(path: Path) -> dict[int, Float[np.ndarray, "items"]]:
     """For each epoch from the second, the divergence of every item from the previous epoch."""
     path = path / BY_EPOCH if path.is_dir() else path
     if not path.is_file():
-        raise BadFile(
-            f"no {path.name}",
-            "a run with the predictions of every epoch",
-            "train with sfumato train --predictions-each-epoch",
-            "no-predictions-by-epoch",
-            path.parent,
-        )
+        found, fix = f"no {path.name}", "train with sfumato train --predictions-each-epoch"
+        raise BadFile(found, "a run with the predictions of every epoch", fix, "no-predictions-by-epoch", path.parent)
     rows = read_rows(path)
     check_columns(rows, ("item", "epoch"))
     classes, item = classes_of(rows), TextEncoder.of(rows, "item")
@@ -241,12 +223,8 @@ def _shifts_of(path: Path) -> dict[int, Float[np.ndarray, "items"]]:
     # The rows of each epoch, items in the same order.
     place = [np.flatnonzero(epoch == each)[np.argsort(codes[epoch == each], kind="stable")] for each in known]
     if len(known) < 2 or any(not np.array_equal(codes[each], codes[place[0]]) for each in place):
-        raise BadTable(
-            f"{len(known)} epochs" if len(known) < 2 else "different items in some epochs than in the first",
-            "at least two epochs, each with the same items",
-            "train longer, or check how the file was made",
-            "one-epoch" if len(known) < 2 else "other-items",
-            path,
-        )
+        found = f"{len(known)} epochs" if len(known) < 2 else "different items in some epochs than in the first"
+        expected, fix = "at least two epochs, each with the same items", "train longer, or check how the file was made"
+        raise BadTable(found, expected, fix, "one-epoch" if len(known) < 2 else "other-items", path)
     steps = zip(known[1:].tolist(), place[:-1], place[1:], strict=True)
     return {each: jensen_shannon(probs[before], probs[after]) for each, before, after in steps}

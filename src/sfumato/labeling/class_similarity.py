@@ -26,24 +26,18 @@ class ClassSimilarity:
     def __post_init__(self) -> None:
         k = len(self.classes)
         if self.matrix.shape != (k, k) or not np.isfinite(self.matrix).all() or self.matrix.min(initial=0) < 0:
-            raise BadTable(
-                f"a matrix of shape {self.matrix.shape}, smallest value {self.matrix.min(initial=0):g}",
-                f"{k} x {k} finite values >= 0",
-                "give one row and one column per class; shift or clip negative similarities",
-                "bad-similarity",
-            )
+            found = f"a matrix of shape {self.matrix.shape}, smallest value {self.matrix.min(initial=0):g}"
+            fix = "give one row and one column per class; shift or clip negative similarities"
+            raise BadTable(found, f"{k} x {k} finite values >= 0", fix, "bad-similarity")
 
     @classmethod
     def from_embeddings(cls, classes: Sequence[str], embeddings: Float[np.ndarray, "classes size"]) -> ClassSimilarity:
         """Cosine similarity of class embeddings; negative values become 0."""
         norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
         if len(classes) != len(embeddings) or not np.isfinite(norms).all() or (norms == 0).any():
-            raise BadTable(
-                f"{len(embeddings)} embeddings for {len(classes)} classes, or one of zero length",
-                "one finite, non-zero vector per class",
-                "give every class a vector",
-                "bad-similarity",
-            )
+            found = f"{len(embeddings)} embeddings for {len(classes)} classes, or one of zero length"
+            expected = "one finite, non-zero vector per class"
+            raise BadTable(found, expected, "give every class a vector", "bad-similarity")
         unit = embeddings / norms
         return cls(tuple(classes), np.clip(unit @ unit.T, 0.0, 1.0))
 
@@ -55,13 +49,8 @@ class ClassSimilarity:
         names = TextEncoder.of(rows, "class")
         others = [name for name in rows.schema.names if name != "class"]
         if not others:
-            raise BadTable(
-                "only the column class",
-                "one column per class, or an embedding",
-                "add the similarities or the vectors",
-                "bad-similarity",
-                rows.where(),
-            )
+            found, expected = "only the column class", "one column per class, or an embedding"
+            raise BadTable(found, expected, "add the similarities or the vectors", "bad-similarity", rows.where())
         parts = []
         n_rows = 0
         for chunk in rows.chunks:

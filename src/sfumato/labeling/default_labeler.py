@@ -49,13 +49,10 @@ def label_by_default(annotations: Annotations, classes: Sequence[str] = ()) -> B
     kinds = kinds_in(annotations)
     labelers = dict(DEFAULT_LABELERS)
     if len(kinds) != 1 or kinds[0] not in labelers:
-        raise BadTable(
-            f"answers of kind {listing(list(kinds)) or 'none'}",
-            f"answers of one kind that is about classes: {listing(list(labelers))}",
-            "choose the answers of one of these kinds",
-            "wrong-kind",
-            ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
-        )
+        found = f"answers of kind {listing(list(kinds)) or 'none'}"
+        expected = f"answers of one kind that is about classes: {listing(list(labelers))}"
+        where = ErrorLocation(str(annotations.path) if annotations.path else None, column="kind")
+        raise BadTable(found, expected, "choose the answers of one of these kinds", "wrong-kind", where)
     if kinds[0] == "top_two":
         bad = has_bad_percents(annotations)
         annotations = annotations.take(~bad) if bad.any() else annotations

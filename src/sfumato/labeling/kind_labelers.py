@@ -70,13 +70,9 @@ class SlidersLabeler:
         total = values.sum(axis=1, keepdims=True)
         empty = total[:, 0] == 0
         if empty.any() and not self.zero_is_uniform:
-            raise AnswerFault(
-                int(np.argmax(empty)),
-                "every slider at 0",
-                "at least one slider above 0",
-                "remove the answer, or read it as the uniform distribution with --zero-is-uniform",
-                "all-zero",
-            )
+            found = "every slider at 0"
+            fix = "remove the answer, or read it as the uniform distribution with --zero-is-uniform"
+            raise AnswerFault(int(np.argmax(empty)), found, "at least one slider above 0", fix, "all-zero")
         return np.where(empty[:, None], 1 / len(index), values / np.where(total == 0, 1, total))
 
 

@@ -89,25 +89,17 @@ def _check_rows(probs: Probs) -> None:
     with np.errstate(all="ignore"):
         wrong = ~(np.abs(probs.sum(axis=1) - 1) <= SUM_TOLERANCE) | (probs < 0).any(axis=1)
     if wrong.any():
-        raise AnswerFault(
-            int(np.argmax(wrong)),
-            "percents and impossible classes that give no distribution",
-            "an answer that this rule can read",
-            "label without --as-released, or remove the answer",
-        )
+        found = "percents and impossible classes that give no distribution"
+        expected = "an answer that this rule can read"
+        raise AnswerFault(int(np.argmax(wrong)), found, expected, "label without --as-released, or remove the answer")
 
 
 def class_list(annotations: Annotations, classes: Sequence[str]) -> tuple[str, ...]:
     """`classes`, or else the classes of the annotations."""
     names = class_names(classes) or annotations.classes
     if not names:
-        raise BadTable(
-            "no class names",
-            "the classes people could choose from",
-            "name them with --classes cat,dog (in Python: the argument classes)",
-            "missing-classes",
-            annotations.path,
-        )
+        found, fix = "no class names", "name them with --classes cat,dog (in Python: the argument classes)"
+        raise BadTable(found, "the classes people could choose from", fix, "missing-classes", annotations.path)
     return check_classes(names)
 
 
@@ -120,13 +112,10 @@ def only_kind(annotations: Annotations, kinds: tuple[str, ...]) -> PayloadKind:
         return found[0]
     if not present:
         return known[0]
-    raise BadTable(
-        f"answers of kind {listing(present)}",
-        f"answers of one kind: {' or '.join(kind.label for kind in known)}",
-        "choose one kind with --kind" if len(present) > 1 else "choose a labeler for this kind",
-        "wrong-kind",
-        ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
-    )
+    expected = f"answers of one kind: {' or '.join(kind.label for kind in known)}"
+    fix = "choose one kind with --kind" if len(present) > 1 else "choose a labeler for this kind"
+    where = ErrorLocation(str(annotations.path) if annotations.path else None, column="kind")
+    raise BadTable(f"answers of kind {listing(present)}", expected, fix, "wrong-kind", where)
 
 
 def per_answer(

@@ -29,12 +29,9 @@ from sfumato.tables.text_columns import TextReader
 @singledispatch
 def top_classes(answer: Any) -> frozenset[str]:
     """The most probable classes of an answer: one, several if tied, or none if all were ruled out."""
-    raise BadSetting(
-        f"answers of type {type(answer).__name__}",
-        "answers that name classes (choice, top_two, plausible, sliders, tokens, mixture)",
-        "choose such answers with --kind, or screen in Python with rules that need no classes",
-        "wrong-kind",
-    )
+    expected = "answers that name classes (choice, top_two, plausible, sliders, tokens, mixture)"
+    fix = "choose such answers with --kind, or screen in Python with rules that need no classes"
+    raise BadSetting(f"answers of type {type(answer).__name__}", expected, fix, "wrong-kind")
 
 
 @top_classes.register
@@ -136,13 +133,10 @@ class ScreeningData:
     def right(self, needed_for: str) -> Bool[np.ndarray, "rows"]:
         """Which rows have the gold class as their only most probable class; an error without gold labels."""
         if self.gold is None:
-            raise BadSetting(
-                f"no gold labels for the rule {needed_for}",
-                "the correct class of every item it uses",
-                "give them with --gold, or for the checks of your own study the study with --study "
-                "(in Python: the arguments gold and checks)",
-                "missing-gold",
-            )
+            found, expected = f"no gold labels for the rule {needed_for}", "the correct class of every item it uses"
+            how = "give them with --gold, or for the checks of your own study the study with --study"
+            fix = f"{how} (in Python: the arguments gold and checks)"
+            raise BadSetting(found, expected, fix, "missing-gold")
         gold = dict(zip(self.gold.items.to_pylist(), self.gold.probs.argmax(axis=1).tolist(), strict=True))
         wanted = [
             self.leading.sets.get(frozenset((self.gold.classes[gold[name]],)), -1) if name in gold else -1
@@ -156,13 +150,10 @@ class ScreeningData:
             return
         missing = np.flatnonzero(rows & ~self.has_gold())
         if len(missing):
-            raise BadTable(
-                f"no gold label for {len(np.unique(self.annotations.item.codes[missing])):,} of the items",
-                f"the correct class of every item that the rule {needed_for} uses",
-                "add them to the gold labels",
-                "missing-gold",
-                self.annotations.where(int(missing[0]), "item"),
-            )
+            found = f"no gold label for {len(np.unique(self.annotations.item.codes[missing])):,} of the items"
+            expected = f"the correct class of every item that the rule {needed_for} uses"
+            fix = "add them to the gold labels"
+            raise BadTable(found, expected, fix, "missing-gold", self.annotations.where(int(missing[0]), "item"))
         for name in self.gold.classes:
             if self.annotations.classes and name not in self.annotations.classes:
                 raise unknown("class", name, self.annotations.classes, fix="use the class names of the answers")

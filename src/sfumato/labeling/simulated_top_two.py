@@ -72,11 +72,8 @@ class SimulatedTopTwo:
     def soften(self, labels: SoftLabels, doubtful: Bool[np.ndarray, "items"], rng: np.random.Generator) -> Beliefs:
         """Beliefs of `n_annotators` simulated annotators about every item of `labels` (largest entry: its label)."""
         if len(doubtful) != len(labels):
-            raise BadSetting(
-                f"{len(doubtful)} marks of doubt for {len(labels)} items",
-                "one per item",
-                "mark every item as doubtful or not",
-            )
+            found = f"{len(doubtful)} marks of doubt for {len(labels)} items"
+            raise BadSetting(found, "one per item", "mark every item as doubtful or not")
         first = np.tile(labels.probs.argmax(axis=1), self.n_annotators)
         is_doubtful = np.tile(doubtful, self.n_annotators)
         answers = self.simulate_answers(first, is_doubtful, labels.classes, rng)
@@ -123,11 +120,8 @@ class SimulatedTopTwo:
 def _beta_by_moments(values: Float[np.ndarray, "answers"]) -> tuple[float, float]:
     mean, variance = float(values.mean()), float(values.var())
     if not 0 < variance < mean * (1 - mean):
-        raise BadSetting(
-            f"{len(values)} percents with mean {100 * mean:.3g} and variance {variance:.3g}",
-            "percents with the variance of a Beta distribution",
-            "fit on more answers",
-        )
+        found = f"{len(values)} percents with mean {100 * mean:.3g} and variance {variance:.3g}"
+        raise BadSetting(found, "percents with the variance of a Beta distribution", "fit on more answers")
     scale = mean * (1 - mean) / variance - 1
     return mean * scale, (1 - mean) * scale
 

@@ -69,12 +69,8 @@ class ClassMeans:
         if self.original is None:
             return np.asarray(table.probs.argmax(axis=1))
         if self.original.classes != table.classes:
-            raise BadSetting(
-                f"original labels over {listing(self.original.classes)}",
-                f"the classes {listing(table.classes)}",
-                "use the same class names in the same order",
-                "bad-classes",
-            )
+            expected, fix = f"the classes {listing(table.classes)}", "use the same class names in the same order"
+            raise BadSetting(f"original labels over {listing(self.original.classes)}", expected, fix, "bad-classes")
         items = table.items if isinstance(table, SoftLabels) else table.item.text()
         return np.asarray(self.original.probs.argmax(axis=1)[self.original.rows_of(items)])
 
@@ -93,12 +89,9 @@ class Infill:
 
     def apply(self, table: SoftLabels) -> SoftLabels:
         if not isinstance(table, SoftLabels) or self.filling.classes != table.classes:
-            raise BadSetting(
-                f"{type(table).__name__} of {listing(table.classes)}, fill of {listing(self.filling.classes)}",
-                "SoftLabels over the same classes in the same order",
-                "fill SoftLabels, which have one row per item, with the same class names",
-                "bad-classes",
-            )
+            found = f"{type(table).__name__} of {listing(table.classes)}, fill of {listing(self.filling.classes)}"
+            fix = "fill SoftLabels, which have one row per item, with the same class names"
+            raise BadSetting(found, "SoftLabels over the same classes in the same order", fix, "bad-classes")
         missing = pc.invert(pc.is_in(self.filling.items, value_set=table.items)).to_numpy(zero_copy_only=False)
         counts = None
         if table.n_annotators is not None:
