@@ -42,6 +42,7 @@ LIBRARIES = (
 )
 """Of others only, so that a script that lacks an import of ours fails."""
 SFUMATO = (
+    "alembic.command",
     "numpy",
     "pandas",
     "polars",
@@ -50,9 +51,12 @@ SFUMATO = (
     "pyarrow.parquet",
     "scipy.stats",
     "sfumato.cli.serve",
+    "sfumato.elicitation.study_check",
     "sfumato.server.server",
+    "sqlalchemy.dialects.postgresql.psycopg",
+    "sqlite3",
     "uvicorn.lifespan.off",
-    "uvicorn.loops.auto",
+    "uvicorn.loops.uvloop",
 )
 """What commands on tables load of others, and all that `sfumato serve` loads.
 

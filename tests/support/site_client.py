@@ -17,10 +17,12 @@ from typing import Any
 from urllib.parse import unquote
 
 import sqlalchemy as sa
+from migrated_store import create_tables
 
 from sfumato.server.app import application
 from sfumato.server.server import LOOPBACK, open_site
 from sfumato.server.site import Site
+from sfumato.store.location import StoreLocation
 from sfumato.store.schema import METADATA
 from sfumato.study import read_study
 from sfumato.study.study import Study
@@ -223,5 +225,6 @@ class Visit:
 def asked_site(study: Study | Path, store: str | Path | None = None) -> Iterator[AskedSite]:
     """A study opened for the while, answering to the names of the loopback."""
     asked = study if isinstance(study, Study) else read_study(study)
+    create_tables(StoreLocation.of_study(asked, store))
     with open_site(asked, store) as site, asyncio.Runner() as runner:
         yield AskedSite(site, SiteClient(application(site, LOOPBACK), runner), runner)

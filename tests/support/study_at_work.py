@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from migrated_store import create_tables
 
 from sfumato.elicitation.assignment import ItemSelector
 from sfumato.elicitation.clock import Clock
@@ -152,7 +153,9 @@ class AtWork:
 
     def __post_init__(self) -> None:
         self.begun.append(self)
-        self.engine = writing_engine(StoreLocation.of(self.store))
+        place = StoreLocation.of(self.store)
+        create_tables(place)
+        self.engine = writing_engine(place)
         kinds, rng = kinds_of(self.study), random.Random(self.seed)
         self.running = self.running_type(self.study, kinds, self.stimuli, self.selector, self.clock, rng)
         self.writer = Writer(self.engine, self.running)
