@@ -13,11 +13,10 @@ from jaxtyping import Int
 
 from sfumato.aggregation.engine import Engine, LocalEngine, Progress, quiet
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.columns import numbers
+from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadSetting, BadTable, listing, show, warn
-from sfumato.tables.files.table_file import check_columns, read_rows
+from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.text_columns import TextReader
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,19 +62,13 @@ def without_weightless(beliefs: Beliefs, weights: Mapping[str, float]) -> Belief
 def read_weights(path: str | Path) -> dict[str, float]:
     """The weight of every annotator, from a table with the columns `annotator` and `weight`."""
     rows = read_rows(path)
-    check_columns(rows, ("annotator", "weight"))
-    reader = TextReader(rows, "annotator")
+    columns = read_columns(rows, ("annotator",), ("weight",))
     weights: dict[str, float] = {}
-    for chunk in rows.chunks:
-        start = reader.n_rows
-        names = [name for piece in reader.read(chunk.column("annotator")) for name in piece.to_pylist()]
-        values = numbers(rows, "weight", chunk.column("weight"), start)
-        for i, name in enumerate(names):
-            if name in weights:
-                found, fix = f"annotator {show(name)} a second time", "keep one row per annotator"
-                where = rows.where(start + i, "annotator")
-                raise BadTable(found, "one weight per annotator", fix, "doubled-annotator", where)
-            weights[name] = float(values[i])
+    for row, (name, weight) in enumerate(zip(columns.listed("annotator"), columns.numbers["weight"], strict=True)):
+        if name in weights:
+            found, where = f"annotator {show(name)} a second time", rows.where(row, "annotator")
+            raise BadTable(found, "one weight per annotator", "keep one row per annotator", "doubled-annotator", where)
+        weights[name] = float(weight)
     return weights
 
 

@@ -16,7 +16,7 @@ from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.belief_pools import ReliabilityPool, others_of
 from sfumato.aggregation.dawid_skene import Confusions, DawidSkene
 from sfumato.aggregation.em import check_iterations
-from sfumato.aggregation.passes import mean_of
+from sfumato.aggregation.passes import mean_of, tempered
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.settings import not_negative, share
 from sfumato.tables.soft_labels import Estimand
@@ -115,9 +115,3 @@ def _best_mixture(
 
     best = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-6 * count.sum()}).x
     return float(expit(best[0])), float(np.exp(best[1]))
-
-
-def tempered(log_p: Float[np.ndarray, "rows classes"], temperature: float) -> Float[np.ndarray, "rows classes"]:
-    """`p^(1/temperature)`, normalized: above 1 flatter, below 1 sharper."""
-    p = np.exp((log_p - log_p.max(axis=1, keepdims=True)) / temperature)
-    return np.asarray(p / p.sum(axis=1, keepdims=True))

@@ -189,6 +189,12 @@ def normalize(log_p: Float[np.ndarray, "items classes"], answers: AnswerMatrix) 
     return float(of_item.sum()) + of_known
 
 
+def tempered(log_p: Float[np.ndarray, "rows classes"], temperature: float) -> Float[np.ndarray, "rows classes"]:
+    """`p^(1/temperature)`, normalized: above 1 flatter, below 1 sharper."""
+    p = np.exp((log_p - log_p.max(axis=1, keepdims=True)) / temperature)
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
 def _inputs(answers: AnswerMatrix) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The first arguments of the kernels over votes."""
     assert answers.soft is None

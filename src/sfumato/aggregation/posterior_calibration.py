@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from sfumato.aggregation.aggregation import Aggregation
 from sfumato.aggregation.aggregation_inputs import gold_classes
 from sfumato.aggregation.dawid_skene import Confusions, DawidSkene
-from sfumato.aggregation.mixture_pool import tempered
+from sfumato.aggregation.passes import tempered
 from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.tables.soft_labels import Estimand, SoftLabels
 

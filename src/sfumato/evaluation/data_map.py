@@ -15,13 +15,12 @@ import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
 from sfumato.evaluation.training_dynamics import TrainingDynamics
-from sfumato.tables.columns import numbers
+from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadTable, unknown, warn
-from sfumato.tables.files.table_file import Rows, check_columns, read_rows
+from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import at_least, bad_setting, between_0_and_1, share
 from sfumato.tables.table import Table
-from sfumato.tables.text_columns import TextEncoder
 
 
 class MapRegion(StrEnum):
@@ -136,25 +135,16 @@ class DataMap(Table):
 
     @classmethod
     def from_rows(cls, rows: Rows) -> DataMap:
-        check_columns(rows, ("item", *NUMBERS, "region"))
-        item, region = TextEncoder.of(rows, "item"), TextEncoder.of(rows, "region")
-        parts: dict[str, list[np.ndarray]] = {name: [np.empty(0)] for name in NUMBERS}
-        n_rows = 0
-        for chunk in rows.chunks:
-            item.append(chunk.column("item"))
-            region.append(chunk.column("region"))
-            for name in NUMBERS:
-                parts[name].append(numbers(rows, name, chunk.column(name), n_rows))
-            n_rows += len(chunk)
-        figures: dict[str, Any] = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+        columns = read_columns(rows, ("item", "region"), NUMBERS)
+        figures: dict[str, Any] = columns.numbers
         for name in ("correctness", "n_moments"):
             figures[name] = figures[name].astype(np.int64)
-        regions = region.finish()
+        regions = columns.texts["region"]
         for name in regions.names.to_pylist():
             if name not in REGIONS:
                 raise unknown("region", name, [str(each) for each in REGIONS], where=rows.where(None, "region"))
         place = np.array([REGIONS.index(MapRegion(name)) for name in regions.names.to_pylist()], np.int64)
-        return cls(item.finish().text(), **figures, region=place[regions.codes])
+        return cls(columns.texts["item"].text(), **figures, region=place[regions.codes])
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
         columns: dict[str, Any] = {"item": self.items.slice(start, stop - start)}

@@ -13,14 +13,13 @@ from jaxtyping import Float
 
 from sfumato.evaluation.data_map import DataMap
 from sfumato.evaluation.rank_correlation import rank_correlation
-from sfumato.tables.columns import numbers
+from sfumato.tables.column_reader import read_columns
 from sfumato.tables.doubt import Doubt, entropy
 from sfumato.tables.errors import BadTable, listing, missing_column, warn
 from sfumato.tables.files.table_file import Rows, check_columns, read_rows
 from sfumato.tables.scores import ALL, Score, Scores
 from sfumato.tables.settings import between_0_and_1
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.text_columns import TextEncoder
 
 SIGNALS = ("total", "within", "between", "mean_doubt", "unsure_proportion")
 """The columns of a Doubt table that measure uncertainty."""
@@ -57,19 +56,13 @@ class HumanDoubt:
         if not there:
             fix = "make the table with sfumato doubt"
             raise missing_column(rows.schema.names, f"any of {listing(SIGNALS)}", fix, rows.where())
-        item = TextEncoder.of(rows, "item")
-        parts: dict[str, list[np.ndarray]] = {name: [np.empty(0)] for name in there}
-        n_rows = 0
-        for chunk in rows.chunks:
-            item.append(chunk.column("item"))
-            for name in there:
-                parts[name].append(numbers(rows, name, chunk.column(name), n_rows, optional=True))
-            n_rows += len(chunk)
-        coded = item.finish()
+        columns = read_columns(rows, ("item",), there, optional=there)
+        coded = columns.texts["item"]
+        n_rows = len(coded.codes)
         if len(coded.names) < n_rows:
             found = f"{n_rows:,} rows about {len(coded.names):,} items"
             raise BadTable(found, "each item once", "keep one row per item", "doubled-item", rows.where(None, "item"))
-        return cls(coded.text(), {name: np.concatenate(arrays) for name, arrays in parts.items()}, rows.path)
+        return cls(coded.text(), columns.numbers, rows.path)
 
 
 def doubt_correlations(drawn: DataMap, doubts: Sequence[HumanDoubt], *, level: float = 0.95) -> Scores:

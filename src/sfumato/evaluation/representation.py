@@ -29,7 +29,7 @@ from sfumato.evaluation.similarity_judgments import (
 )
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.bootstrap import Interval
-from sfumato.tables.errors import BadTable, ErrorLocation, listing, show, warn
+from sfumato.tables.errors import BadTable, listing, show, warn, wrong_shape
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.scores import ALL, Score, Scores
 from sfumato.tables.settings import between_0_and_1
@@ -46,16 +46,16 @@ class Features:
     def __post_init__(self) -> None:
         if len(self.items) != len(self.values) or not len(self.values) or not self.values.shape[1]:
             found = f"{len(self.items):,} ids for features of shape {self.values.shape}"
-            raise self._bad(found, "one id per row, at least one row and dimension", "wrong-shape", "save both again")
+            raise wrong_shape(found, "one id per row, at least one row and dimension", "save both again", self.path)
         if len(set(self.items)) < len(self.items):
             doubled = next(item for item in self.items if self.items.count(item) > 1)
-            raise self._bad(f"the id {show(doubled)} twice", "each item once", "doubled-item", "keep one row per item")
+            found, fix = f"the id {show(doubled)} twice", "keep one row per item"
+            raise BadTable(found, "each item once", fix, "doubled-item", self.path)
         bad = ~np.isfinite(self.values).all(axis=1)
         if bad.any():
-            found = (
-                f"features of {show(self.items[int(np.argmax(bad))])} that are not finite ({int(bad.sum()):,} items)"
-            )
-            raise self._bad(found, "finite numbers", "bad-number", "remove these items; the network may have diverged")
+            first, fix = show(self.items[int(np.argmax(bad))]), "remove these items; the network may have diverged"
+            found = f"features of {first} that are not finite ({int(bad.sum()):,} items)"
+            raise BadTable(found, "finite numbers", fix, "bad-number", self.path)
 
     @classmethod
     def read(cls, path: str | Path) -> Features:
@@ -65,10 +65,11 @@ class Features:
         values, items = arrays.get("features"), arrays.get("items")
         if values is None or values.ndim != 2 or values.dtype.kind not in "fiu":
             found = "no array features" if values is None else f"features of type {values.dtype}, shape {values.shape}"
-            raise _bad(path, found, "numbers, items x dims, under the name features", "bad-features", "save them again")
+            expected = "numbers, items x dims, under the name features"
+            raise BadTable(found, expected, "save them again", "bad-features", path)
         if items is not None and (items.ndim != 1 or items.dtype.kind not in "Uiu"):
             found = f"items of type {items.dtype} and shape {items.shape}"
-            raise _bad(path, found, "one text or whole number per row", "bad-items", "save them again")
+            raise BadTable(found, "one text or whole number per row", "save them again", "bad-items", path)
         names = map(str, range(len(values)) if items is None else items.tolist())
         return cls(tuple(names), values.astype(np.float64), path)
 
@@ -76,14 +77,6 @@ class Features:
         """The row of each of `items`; -1 if missing."""
         row = {name: i for i, name in enumerate(self.items)}
         return np.array([row.get(name, -1) for name in items], np.int64)
-
-    def _bad(self, found: str, expected: str, code: str, fix: str) -> BadTable:
-        return _bad(self.path, found, expected, code, fix)
-
-
-def _bad(path: Path | None, found: str, expected: str, code: str, fix: str) -> BadTable:
-    where = ErrorLocation(str(path) if path else None)
-    return BadTable(f"{found}", expected, fix, code, where)
 
 
 FEWEST_PAIRS, FEWEST_TRIPLETS, FEWEST_ANNOTATORS = 4, 2, 3

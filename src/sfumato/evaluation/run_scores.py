@@ -119,8 +119,23 @@ class _Settings:
                         else _found(metric, parts[i], bootstrap, self.thorough)
                         for i in own
                     ]
-                    seeds = tuple(runs[i].seed for i in own)
-                    figures.append(_figures(target, network, metric, shift, stratum.name, seeds, found, why))
+                    figures.append(
+                        SeedValues(
+                            target,
+                            network,
+                            metric,
+                            shift,
+                            stratum.name,
+                            seeds=tuple(runs[i].seed for i in own),
+                            values=np.array([each.estimate.value for each in found], np.float64),
+                            drawn=np.stack([each.drawn for each in found]),
+                            intervals=tuple(each.estimate.interval for each in found),
+                            is_exact=all(each.is_exact for each in found),
+                            n_items=max(each.estimate.n_items for each in found),
+                            floor=float(np.mean([each.estimate.floor for each in found])),
+                            missing=why,
+                        )
+                    )
                     n_done += len(own)
                     on_progress(n_done, len(strata) * len(chosen) * len(runs))
         return RunMeasurements(tuple(figures), self.level, over)
@@ -169,30 +184,3 @@ def _jackknifed(
     influence -= np.average(influence, weights=size)
     times = bootstrap.times_drawn.astype(np.float64) @ np.eye(n_groups)[group]
     return np.asarray(times @ (influence * np.sqrt(size)) / bootstrap.n_blocks)
-
-
-def _figures(
-    target: str,
-    network: str,
-    metric: Metric,
-    shift: str,
-    stratum: str,
-    seeds: tuple[int, ...],
-    found: Sequence[_Found],
-    missing: str,
-) -> SeedValues:
-    return SeedValues(
-        target,
-        network,
-        metric,
-        shift,
-        stratum,
-        seeds,
-        values=np.array([each.estimate.value for each in found], np.float64),
-        drawn=np.stack([each.drawn for each in found]),
-        intervals=tuple(each.estimate.interval for each in found),
-        is_exact=all(each.is_exact for each in found),
-        n_items=max(each.estimate.n_items for each in found),
-        floor=float(np.mean([each.estimate.floor for each in found])),
-        missing=missing,
-    )

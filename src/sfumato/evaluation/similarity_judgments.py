@@ -3,7 +3,6 @@ given the agreement between annotators."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -128,10 +127,10 @@ def _check_different(annotations: Annotations, members: Int[np.ndarray, "answers
         raise InvalidAnswer(found, "different items in an answer", "leave such answers out", "bad-companion", where)
 
 
-def refuse_few(n: int, fewest: int, what: str, fix: Callable[[], str] | str) -> None:
+def refuse_few(n: int, fewest: int, what: str, fix: str) -> None:
     """Raise if there are too few judgments."""
     if n < fewest:
-        raise BadTable(f"{n} {what}", f"at least {fewest}", fix if isinstance(fix, str) else fix(), "too-few-judgments")
+        raise BadTable(f"{n} {what}", f"at least {fewest}", fix, "too-few-judgments")
 
 
 HALVES = 100

@@ -11,12 +11,12 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from sfumato.evaluation.matched_labels import MatchedLabels
+from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadSetting, BadTable, listing, show, warn
-from sfumato.tables.files.table_file import check_columns, read_rows
+from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.scores import ALL
 from sfumato.tables.settings import at_least, one_of
 from sfumato.tables.strategies import strategy_from_name
-from sfumato.tables.text_columns import TextReader
 
 ROUNDING = 1e-9
 """Tolerance for a probability of 1."""
@@ -121,19 +121,13 @@ class GivenStrata:
     def read(cls, path: str | Path) -> GivenStrata:
         """From a table with `item` and `stratum`."""
         rows = read_rows(path)
-        check_columns(rows, ("item", "stratum"))
-        readers = [TextReader(rows, name) for name in ("item", "stratum")]
+        columns = read_columns(rows, ("item", "stratum"))
         found: dict[str, str] = {}
-        for chunk in rows.chunks:
-            items, names = (
-                [text for piece in reader.read(chunk.column(reader.name)) for text in piece.to_pylist()]
-                for reader in readers
-            )
-            for item, name in zip(items, names, strict=True):
-                if found.setdefault(item, name) != name:
-                    text = f"item {show(item)} in {show(found[item])} and in {show(name)}"
-                    fix = "keep one of them, or make two tables"
-                    raise BadTable(text, "one stratum per item", fix, "doubled-item", rows.where())
+        for item, name in zip(columns.listed("item"), columns.listed("stratum"), strict=True):
+            if found.setdefault(item, name) != name:
+                text = f"item {show(item)} in {show(found[item])} and in {show(name)}"
+                fix = "keep one of them, or make two tables"
+                raise BadTable(text, "one stratum per item", fix, "doubled-item", rows.where())
         return cls(found, Path(path))
 
     def strata(self, matched: MatchedLabels) -> list[Stratum]:

@@ -15,20 +15,16 @@ from jaxtyping import Float, Int
 
 from sfumato.importers.importer import PUBLISHED
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.column_reader import read_columns
 from sfumato.tables.columns import NUMBER, check_classes
 from sfumato.tables.errors import BadTable, ErrorLocation, bad_number, show, unknown, warn
-from sfumato.tables.files.table_file import Rows, check_columns, class_names
-from sfumato.tables.text_columns import CodedText, TextEncoder
+from sfumato.tables.files.table_file import Rows, class_names
+from sfumato.tables.text_columns import CodedText
 
 
 def coded_columns(rows: Rows, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, CodedText]:
     """Columns as coded text; an empty field is an error unless the column is `optional`."""
-    check_columns(rows, tuple(names))
-    columns = {name: TextEncoder.of(rows, name, optional=name in optional) for name in names}
-    for chunk in rows.chunks:
-        for name, column in columns.items():
-            column.append(chunk.column(name))
-    return {name: column.finish() for name, column in columns.items()}
+    return read_columns(rows, names, optional=optional).texts
 
 
 def choice_payloads(label: CodedText) -> pa.DictionaryArray:

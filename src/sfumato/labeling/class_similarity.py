@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.tables.columns import numbers
+from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadTable, ErrorLocation, listing, unknown
-from sfumato.tables.files.table_file import check_columns, read_rows
-from sfumato.tables.text_columns import TextEncoder
+from sfumato.tables.files.table_file import read_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,20 +44,13 @@ class ClassSimilarity:
     def read(cls, path: str | Path) -> ClassSimilarity:
         """From a CSV or Parquet file with a column `class`; the other columns are the classes, or an embedding."""
         rows = read_rows(path)
-        check_columns(rows, ("class",))
-        names = TextEncoder.of(rows, "class")
         others = [name for name in rows.schema.names if name != "class"]
         if not others:
             found, expected = "only the column class", "one column per class, or an embedding"
             raise BadTable(found, expected, "add the similarities or the vectors", "bad-similarity", rows.where())
-        parts = []
-        n_rows = 0
-        for chunk in rows.chunks:
-            names.append(chunk.column("class"))
-            parts.append(np.stack([numbers(rows, name, chunk.column(name), n_rows) for name in others], axis=1))
-            n_rows += len(chunk)
-        classes = names.finish().text().to_pylist()
-        values = np.concatenate(parts) if parts else np.empty((0, len(others)))
+        columns = read_columns(rows, ("class",), others)
+        classes = columns.listed("class")
+        values = np.stack([columns.numbers[name] for name in others], axis=1)
         try:
             if set(classes) != set(others):
                 return replace(cls.from_embeddings(classes, values), source=str(path))

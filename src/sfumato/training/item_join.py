@@ -5,7 +5,7 @@ Does not import torch, so that errors in the data are reported quickly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, doubled_item, listing, no_rows, show, unknown
-from sfumato.tables.files.table_file import check_columns, read_rows
+from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.text_columns import TextReader
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 
 Names = tuple[str, ...]
@@ -84,21 +84,13 @@ def read_original(path: str | Path) -> dict[str, str]:
     rows = read_rows(path)
     if "label" not in rows.schema.names:
         return original_classes(SoftLabels.from_rows(rows))
-    check_columns(rows, ("item", "label"))
-    items, labels = TextReader(rows, "item"), TextReader(rows, "label")
+    columns = read_columns(rows, ("item", "label"))
     found: dict[str, str] = {}
-    for chunk in rows.chunks:
-        start = items.n_rows
-        names = _texts(items.read(chunk.column("item")))
-        for i, (item, label) in enumerate(zip(names, _texts(labels.read(chunk.column("label"))), strict=True)):
-            if item in found:
-                raise doubled_item(item, rows.where(start + i, "item"))
-            found[item] = label
+    for row, (item, label) in enumerate(zip(columns.listed("item"), columns.listed("label"), strict=True)):
+        if item in found:
+            raise doubled_item(item, rows.where(row, "item"))
+        found[item] = label
     return found
-
-
-def _texts(pieces: Iterable[pa.DictionaryArray]) -> list[str]:
-    return [text for piece in pieces for text in piece.to_pylist()]
 
 
 def original_classes(labels: SoftLabels) -> dict[str, str]:

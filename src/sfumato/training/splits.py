@@ -11,12 +11,12 @@ import numpy as np
 from jaxtyping import Int
 
 from sfumato.study.text_file import read_text
+from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing, show
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.settings import bad_setting, between_0_and_1
-from sfumato.tables.text_columns import TextReader
 from sfumato.training.training_set import TrainingSet
 
 MAX_LIST_BYTES = 100_000_000
@@ -151,11 +151,7 @@ def _listed(path: Path, inputs: Inputs) -> tuple[str, ...]:
     if suffix == "npy":
         items = _numbered(path, inputs)
     elif suffix in ("csv", "parquet"):
-        rows = read_rows(path)
-        reader = TextReader(rows, "item")
-        items = [
-            name for chunk in rows.chunks for piece in reader.read(chunk.column("item")) for name in piece.to_pylist()
-        ]
+        items = read_columns(read_rows(path), ("item",)).listed("item")
     else:
         text = read_text(path, limit=MAX_LIST_BYTES, what="a list of items, one per line")
         items = [line.strip() for line in text.splitlines() if line.strip()]

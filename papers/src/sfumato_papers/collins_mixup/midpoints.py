@@ -9,10 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from sfumato.reporting.charts import Field, bars
-from sfumato.tables.columns import numbers
+from sfumato.tables.column_reader import read_columns
 from sfumato.tables.files import read_rows
-from sfumato.tables.files.table_file import check_columns
-from sfumato.tables.text_columns import TextEncoder
 from sfumato.training.mixing import CurveFit, blends_of
 from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.collins_mixup.hmix import all_collections, thesis_collection
@@ -56,28 +54,16 @@ class MidpointAnswers:
 @once
 def answers(rerun: Rerun, task: MidpointTask) -> MidpointAnswers:
     rows = read_rows(rerun.data.path("hmix", task.file), guarded=False)
-    names = ("annotator", "task", "index1", "index2")
-    check_columns(rows, (*names, task.column))
-    coded = {name: TextEncoder.of(rows, name) for name in names}
     wanted = [task.column, *(["start_value"] if "start_value" in rows.schema.names else [])]
-    values: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
-    n_rows = 0
-    for chunk in rows.chunks:
-        for name, column in coded.items():
-            column.append(chunk.column(name))
-        for name in wanted:
-            values[name].append(numbers(rows, name, chunk.column(name), n_rows))
-        n_rows += len(chunk)
-    done = {name: column.finish() for name, column in coded.items()}
-    first, second = (done[name].text().to_pylist() for name in ("index1", "index2"))
-    tasks = np.array(done["task"].names.to_pylist(), object)[done["task"].codes]
+    columns = read_columns(rows, ("annotator", "task", "index1", "index2"), wanted)
+    annotator = columns.texts["annotator"]
     return MidpointAnswers(
-        tuple(done["annotator"].names.to_pylist()),
-        done["annotator"].codes,
-        tuple(f"{a}+{b}" for a, b in zip(first, second, strict=True)),
-        np.concatenate(values[task.column]),
-        np.concatenate(values["start_value"]) if "start_value" in values else None,
-        np.array([name.startswith("rerun") for name in tasks]),
+        tuple(annotator.names.to_pylist()),
+        annotator.codes,
+        tuple(f"{a}+{b}" for a, b in zip(columns.listed("index1"), columns.listed("index2"), strict=True)),
+        columns.numbers[task.column],
+        columns.numbers.get("start_value"),
+        np.array([name.startswith("rerun") for name in columns.listed("task")]),
     )
 
 

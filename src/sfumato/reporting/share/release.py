@@ -14,11 +14,12 @@ from jaxtyping import Int
 
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadTable, bad_classes, doubled_item, listing, no_rows, show
-from sfumato.tables.files.table_file import Rows, check_columns, read_rows
+from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.text_columns import CodedText, TextReader
+from sfumato.tables.text_columns import CodedText
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,19 +43,12 @@ class Splits:
 
     @classmethod
     def from_rows(cls, rows: Rows) -> Splits:
-        check_columns(rows, ("item", "split"))
-        readers = {name: TextReader(rows, name) for name in ("item", "split")}
-        texts: dict[str, list[str]] = {"item": [], "split": []}
-        for chunk in rows.chunks:
-            for name, reader in readers.items():
-                texts[name] += [text for piece in reader.read(chunk.column(name)) for text in piece.to_pylist()]
+        columns = read_columns(rows, ("item", "split"))
         first: dict[str, int] = {}
-        for row, item in enumerate(texts["item"]):
+        for row, item in enumerate(columns.listed("item")):
             if first.setdefault(item, row) != row:
                 raise doubled_item(item, rows.where(row, "item"), "each item once, in one split")
-        names = list(dict.fromkeys(texts["split"]))
-        codes = np.array([names.index(name) for name in texts["split"]], np.int32)
-        return cls(pa.array(texts["item"], pa.string()), CodedText(codes, pa.array(names, pa.string())), rows.path)
+        return cls(columns.texts["item"].text(), columns.texts["split"], rows.path)
 
     def of_items(self, items: pa.StringArray) -> CodedText:
         """The split of each of `items`; an item without one is an error."""
