@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,6 +63,17 @@ def simulate_answers(
         else:
             mean = posterior.mean(counts, m)
             yield SimulatedPosterior(m, probs, counts, mean, posterior.expected_kl(mean, m))
+
+
+def simulated_values(
+    probs: Float[np.ndarray, "draws classes"],
+    most: int,
+    rng: np.random.Generator,
+    value: Callable[[SimulatedPosterior], np.ndarray],
+    prior: DirichletMixture | None = None,
+) -> Float[np.ndarray, "draws answers"]:
+    """The `value` of each item after 1, 2, ... `most` simulated answers."""
+    return np.stack([value(known) for known in simulate_answers(probs, most, rng, prior)], axis=1)
 
 
 class _Posterior:

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
-from sfumato.planning.answer_simulation import simulate_answers
+from sfumato.planning.answer_simulation import SimulatedPosterior, simulated_values
 from sfumato.planning.item_prior import Population
 from sfumato.planning.precision import ErrorMeasure, TotalVariationError
 from sfumato.tables.errors import BadSetting, warn
@@ -192,13 +192,12 @@ def _values(measure: ErrorMeasure, threshold: ErrorThreshold | None, most: int) 
     if threshold is None or threshold.share is None:
         return lambda items, rng: measure.of_items(items, most, rng)
 
-    def within(items: Population, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
-        result = np.empty((len(items.probs), most))
-        for known in simulate_answers(items.probs, most, rng, items.prior if measure.uses_prior else None):
-            result[:, known.n_answers - 1] = measure.of_answers(known) <= threshold.error + 1e-12
-        return result
+    def within(known: SimulatedPosterior) -> np.ndarray:
+        return (measure.of_answers(known) <= threshold.error + 1e-12).astype(np.float64)
 
-    return within
+    return lambda items, rng: simulated_values(
+        items.probs, most, rng, within, items.prior if measure.uses_prior else None
+    )
 
 
 def _unseen(values: Values, prior: DirichletMixture, rng: np.random.Generator) -> Float[np.ndarray, "1 answers"]:

@@ -82,51 +82,45 @@ RANKS = "rank correlation with similarities of held-out labels"
 TRUE_RANKS = "rank correlation with the truth"
 
 
-def _measured(goal: Goal, measure: str, points: dict[int, tuple[float, float, float]]) -> tuple[ExchangeRate, ...]:
+Points = dict[int, tuple[float, float, float]]
+"""By number of answers: the votes that they are worth, and the ends of the interval."""
+
+
+def _rates(
+    kind: str, goal: Goal, measure: str, most: int, n_items: int, source: str, points: Points
+) -> tuple[ExchangeRate, ...]:
     return tuple(
-        ExchangeRate("top_two", goal, measure, m, votes, low, high, 25, 991, ON_CIFAR_10)
+        ExchangeRate(kind, goal, measure, m, votes, low, high, most, n_items, source)
         for m, (votes, low, high) in points.items()
     )
 
 
+ON_DISTRIBUTION = {1: (1.08, 0.99, 1.32), 2: (1.99, 1.78, 2.30), 3: (2.63, 2.32, 2.95), 6: (3.63, 3.17, 4.12)}
+ON_CLASS = {1: (0.98, 0.96, 1.02), 2: (1.98, 1.66, 2.27), 3: (2.70, 2.38, 3.01), 6: (4.53, 3.57, 5.97)}
+ON_GEOMETRY = {1: (1.93, 1.59, 2.65), 2: (4.34, 2.82, 6.72), 3: (6.71, 4.24, 10.94), 6: (13.11, 7.92, inf)}
 TOP_TWO = (
-    *_measured(
-        Goal.DISTRIBUTION,
-        TV,
-        {1: (1.08, 0.99, 1.32), 2: (1.99, 1.78, 2.30), 3: (2.63, 2.32, 2.95), 6: (3.63, 3.17, 4.12)},
-    ),
-    *_measured(
-        Goal.CLASS,
-        ACCURACY,
-        {1: (0.98, 0.96, 1.02), 2: (1.98, 1.66, 2.27), 3: (2.70, 2.38, 3.01), 6: (4.53, 3.57, 5.97)},
-    ),
-    *_measured(
-        Goal.GEOMETRY,
-        RANKS,
-        {1: (1.93, 1.59, 2.65), 2: (4.34, 2.82, 6.72), 3: (6.71, 4.24, 10.94), 6: (13.11, 7.92, inf)},
-    ),
+    *_rates("top_two", Goal.DISTRIBUTION, TV, 25, 991, ON_CIFAR_10, ON_DISTRIBUTION),
+    *_rates("top_two", Goal.CLASS, ACCURACY, 25, 991, ON_CIFAR_10, ON_CLASS),
+    *_rates("top_two", Goal.GEOMETRY, RANKS, 25, 991, ON_CIFAR_10, ON_GEOMETRY),
 )
 """From the 991 images with six soft answers and enough votes, by `exchange_estimates.exchange_rates`: means over six
 seeds of the values and of the ends of their intervals. Single seeds gave 1.00 to 1.18 votes for one answer and 3.5 to
 3.7 for six (distribution), 1.9 to 2.0 and 11 to 16 (geometry). Infinite means beyond the 25 available votes."""
 
 
-def _assumed(kind: str, *goals: Goal) -> tuple[ExchangeRate, ...]:
-    """The rates of `top_two`, with much wider intervals."""
+def _assumed(kind: str) -> tuple[ExchangeRate, ...]:
+    """The rates of `top_two` for distribution and class, with much wider intervals."""
     return tuple(
         replace(rate, kind=kind, low=rate.low / 2, high=1.5 * rate.high, n_items=0, source=ASSUMED)
         for rate in TOP_TWO
-        if rate.goal in goals
+        if rate.goal != Goal.GEOMETRY
     )
 
 
-def _simulated(kind: str, points: dict[int, tuple[float, float, float]]) -> tuple[ExchangeRate, ...]:
+def _simulated(kind: str, points: Points) -> tuple[ExchangeRate, ...]:
     """By `simulated_rates` in 24 worlds with noise 1: the mean, the smallest world, and as upper end the mean with
     noise 0.55. Not based on people's answers."""
-    return tuple(
-        ExchangeRate(kind, Goal.GEOMETRY, TRUE_RANKS, m, votes, low, high, 100, 0, SIMULATED)
-        for m, (votes, low, high) in points.items()
-    )
+    return _rates(kind, Goal.GEOMETRY, TRUE_RANKS, 100, 0, SIMULATED, points)
 
 
 PUBLISHED_RATES: tuple[ExchangeRate, ...] = (
@@ -135,16 +129,14 @@ PUBLISHED_RATES: tuple[ExchangeRate, ...] = (
         for goal in (Goal.DISTRIBUTION, Goal.CLASS, Goal.GEOMETRY)
     ),
     *TOP_TWO,
-    *_assumed("plausible", Goal.DISTRIBUTION, Goal.CLASS),
-    *_assumed("tokens", Goal.DISTRIBUTION, Goal.CLASS),
-    *_assumed("sliders", Goal.DISTRIBUTION, Goal.CLASS),
+    *_assumed("plausible"),
+    *_assumed("tokens"),
+    *_assumed("sliders"),
     *_simulated("plausible", {1: (3.62, 2.92, 8.84), 2: (7.02, 5.33, 24.43), 6: (23.56, 18.29, inf)}),
     *_simulated("tokens", {1: (2.88, 2.58, 5.01), 2: (5.19, 3.97, 11.26), 6: (15.80, 11.14, 48.20)}),
     *_simulated("sliders", {1: (5.06, 3.94, 20.75), 2: (9.42, 5.79, 56.91), 6: (27.29, 20.65, inf)}),
-    ExchangeRate("typicality", Goal.DISTRIBUTION, TV, 1, 1.0, 0.5, 1.8, 25, 0, CLASS_GIVEN),
-    ExchangeRate("typicality", Goal.DISTRIBUTION, TV, 6, 1.7, 0.8, 3.0, 25, 0, CLASS_GIVEN),
-    ExchangeRate("typicality", Goal.GEOMETRY, RANKS, 1, 0.7, 0.5, 0.8, 25, 0, CLASS_GIVEN),
-    ExchangeRate("typicality", Goal.GEOMETRY, RANKS, 6, 0.8, 0.6, 0.9, 25, 0, CLASS_GIVEN),
+    *_rates("typicality", Goal.DISTRIBUTION, TV, 25, 0, CLASS_GIVEN, {1: (1.0, 0.5, 1.8), 6: (1.7, 0.8, 3.0)}),
+    *_rates("typicality", Goal.GEOMETRY, RANKS, 25, 0, CLASS_GIVEN, {1: (0.7, 0.5, 0.8), 6: (0.8, 0.6, 0.9)}),
 )
 """Measured on published data, simulated, or assumed; `source` says which.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,11 +15,11 @@ from numpy.polynomial.chebyshev import chebval
 from scipy.special import betainc, gammaln, xlogy
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.answer_simulation import SimulatedPosterior, simulate_answers
+from sfumato.planning.answer_simulation import SimulatedPosterior, simulate_answers, simulated_values
 from sfumato.planning.item_prior import Population
 from sfumato.tables.columns import check_probs
-from sfumato.tables.errors import BadSetting, unknown
-from sfumato.tables.settings import at_least
+from sfumato.tables.errors import unknown
+from sfumato.tables.settings import at_least, bad_setting
 
 NUMBERS_AT_ONCE = 2**20
 
@@ -72,11 +72,7 @@ def expected_kl(
     """
     many = _checked(probs, n_answers)
     if alpha.shape != probs.shape[1:] or not (alpha > 0).all() or not np.isfinite(alpha).all():
-        raise BadSetting(
-            f"alpha = {alpha.tolist()}",
-            f"{probs.shape[1]} finite numbers above 0, one per class",
-            "choose another alpha",
-        )
+        raise bad_setting("alpha", alpha.tolist(), f"{probs.shape[1]} finite numbers above 0, one per class")
     minus_entropy = xlogy(probs, probs).sum(axis=1)
     # Shares of votes repeat: each value is computed once.
     distinct = [np.unique(probs[:, k], return_inverse=True) for k in range(probs.shape[1])]
@@ -121,28 +117,6 @@ def _blocks(probs: Float[np.ndarray, "items classes"]) -> list[slice]:
 CELLS = 1000
 
 
-@runtime_checkable
-class ErrorMeasure(Protocol):
-    """The error of a label: expected for given items, expected under a prior, and actual after simulated answers."""
-
-    name: ClassVar[str]
-    title: ClassVar[str]
-    uses_prior: ClassVar[bool]
-    """Whether the label is the posterior mean; otherwise it is the shares of the answers."""
-
-    def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
-        """The expected error after 1, 2, ... `most` answers about each of these items."""
-        ...
-
-    def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
-        """The expected error after 1, 2, ... `most` answers about an item from this prior."""
-        ...
-
-    def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:
-        """The actual error of each item's label after simulated answers."""
-        ...
-
-
 @dataclass(frozen=True)
 class TotalVariationError:
     """The total variation between the shares of the answers and the item's distribution; the default.
@@ -156,11 +130,14 @@ class TotalVariationError:
     name: ClassVar[str] = "tv"
     title: ClassVar[str] = "total variation"
     uses_prior: ClassVar[bool] = False
+    """Whether the label is the posterior mean; otherwise it is the shares of the answers."""
 
     def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
+        """The expected error after 1, 2, ... `most` answers about each of these items."""
         return expected_tv(items.probs, range(1, most + 1))
 
     def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
+        """The expected error after 1, 2, ... `most` answers about an item from this prior."""
         edges = np.sin(np.linspace(0, np.pi / 2, self.cells + 1)) ** 2
         middle = np.sin((np.arange(self.cells) + 0.5) * np.pi / 2 / self.cells) ** 2
         two = np.stack([middle, 1 - middle], axis=1)
@@ -175,6 +152,7 @@ class TotalVariationError:
         return result
 
     def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:
+        """The actual error of each item's label after simulated answers."""
         return np.asarray(np.abs(known.counts / known.n_answers - known.probs).sum(axis=1) / 2)
 
 
@@ -216,10 +194,7 @@ class DivergenceError:
     uses_prior: ClassVar[bool] = True
 
     def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
-        errors = np.empty((len(items.probs), most))
-        for known in simulate_answers(items.probs, most, rng, items.prior):
-            errors[:, known.n_answers - 1] = self.of_answers(known)
-        return errors
+        return simulated_values(items.probs, most, rng, self.of_answers, items.prior)
 
     def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
         items = Population.of_prior(prior, self.draws, rng)
@@ -236,8 +211,8 @@ class DivergenceError:
 class WrongClass:
     """The probability that the most frequent class among M answers is not the item's most probable one.
 
-    By simulation: each given item is answered once. Ties are broken at random. An `ErrorMeasure` for one class per
-    item; on items that divide people almost evenly, more answers change it little.
+    By simulation: each given item is answered once. Ties are broken at random. For one class per item; on items that
+    divide people almost evenly, more answers change it little.
     """
 
     draws: int = 10_000
@@ -246,10 +221,7 @@ class WrongClass:
     uses_prior: ClassVar[bool] = False
 
     def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
-        wrong = np.empty((len(items.probs), most))
-        for known in simulate_answers(items.probs, most, rng):
-            wrong[:, known.n_answers - 1] = self.of_answers(known)
-        return wrong
+        return simulated_values(items.probs, most, rng, self.of_answers)
 
     def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
         return np.asarray(self.of_items(Population.of_prior(prior, self.draws, rng), most, rng).mean(axis=0))
@@ -267,14 +239,16 @@ def wrong_class(
     return np.asarray(1 - right / leads.sum(axis=1))
 
 
+ErrorMeasure = TotalVariationError | SquaredError | DivergenceError | WrongClass
+"""The error of a label: expected for given items, expected under a prior, and actual after simulated answers."""
 MEASURES: tuple[ErrorMeasure, ...] = (TotalVariationError(), SquaredError(), DivergenceError())
 
 
 def measure_from_name(name: str) -> ErrorMeasure:
-    for measure in MEASURES:
-        if measure.name == name:
-            return measure
-    raise unknown("measure", name, [measure.name for measure in MEASURES])
+    known = {measure.name: measure for measure in MEASURES}
+    if name not in known:
+        raise unknown("measure", name, list(known))
+    return known[name]
 
 
 def expected_squares(prior: DirichletMixture) -> Float[np.ndarray, "components"]:

@@ -53,20 +53,21 @@ class Graded(LabelSet):
         return np.asarray(graded / np.nansum(graded, axis=1, keepdims=True))
 
 
-SIGNALS: Mapping[str, Callable[[int, int], LabelType]] = MappingProxyType(
+SIGNALS: Mapping[str, LabelType | Callable[[int, int], LabelType]] = MappingProxyType(
     {
-        "choice": lambda n, k: HardLabels(),  # noqa: ARG005
-        "top_two": lambda n, k: SparseLabels(min(2, k)),  # noqa: ARG005
-        "plausible": lambda n, k: Graded(),  # noqa: ARG005
-        "sliders": lambda n, k: SoftLabelType(),  # noqa: ARG005
-        "tokens": lambda n, k: SparseLabels(min(TOKENS_ON, k)),  # noqa: ARG005
-        "typicality": lambda n, k: SparseLabels(1),  # noqa: ARG005
-        "similarity": lambda n, k: SimilarityLabels(),  # noqa: ARG005
-        "triplet": lambda n, k: TripletLabels(n),  # noqa: ARG005
-        "mixture": lambda n, k: SparseLabels(min(2, k)),  # noqa: ARG005
+        "choice": HardLabels(),
+        "top_two": lambda _, k: SparseLabels(min(2, k)),
+        "plausible": Graded(),
+        "sliders": SoftLabelType(),
+        "tokens": lambda _, k: SparseLabels(min(TOKENS_ON, k)),
+        "typicality": SparseLabels(1),
+        "similarity": SimilarityLabels(),
+        "triplet": lambda n, _: TripletLabels(n),
+        "mixture": lambda _, k: SparseLabels(min(2, k)),
     }
 )
-"""For each kind of question, `n` items and `k` classes: the label type whose triplets are counted and simulated.
+"""For each kind of question the label type whose triplets are counted and simulated, or a function of the numbers of
+items and classes.
 
 Tokens are placed on three classes. Similarity means every pair of items judged; triplets are one question per item.
 """
@@ -76,7 +77,8 @@ def signal_of(kind: str, n: int, k: int) -> LabelType:
     """The label type of a kind for `n` items of `k` classes."""
     if kind not in SIGNALS:
         raise unknown("kind", kind, list(SIGNALS))
-    return SIGNALS[kind](n, k)
+    signal = SIGNALS[kind]
+    return signal(n, k) if callable(signal) else signal
 
 
 def ratio_of(kind: str, n: int, k: int) -> float:
@@ -97,13 +99,16 @@ def simulated_rho(
     Everybody perceives every distance with own noise; labels are averaged over people and unfolded. Kinds that do not
     label items are judged once.
     """
-    n = world.n_points
-    signal = signal_of(kind, n, world.n_classes)
+    signal = signal_of(kind, world.n_points, world.n_classes)
     if isinstance(signal, LabelSet):
         seen = [signal.labels(world.soft_labels(noise=noise, rng=rng)) for _ in range(n_answers)]
-        orders = RankedLists.of_labels(np.mean(seen, axis=0))
-    else:
-        orders = signal.judge(world, noise=noise, rng=rng)
+        return _rho(RankedLists.of_labels(np.mean(seen, axis=0)), world)
+    return _rho(signal.judge(world, noise=noise, rng=rng), world)
+
+
+def _rho(orders: RankedLists, world: LatentWorld) -> float:
+    """What orders recover of the similarities of a world's points."""
+    n = world.n_points
     return recovery(found=SpectralUnfolding().embed(orders).gram()[:n, :n], true=world.cosines())
 
 
@@ -139,12 +144,10 @@ def simulated_rates(
     for i in range(n_worlds):
         world = LatentWorld.sample(n, k, d, rng=rng)
         seen = [world.soft_labels(noise=noise, rng=rng) for _ in range(int(steps[-1]))]
-        votes, rich = (
-            np.stack([HardLabels().labels(s) for s in seen]),
-            np.stack([signal.labels(s) for s in seen[:MOST_RICH]]),
-        )
-        of_votes[i, 1:] = [_rho(votes[:m].mean(axis=0), world) for m in steps[1:]]
-        of_rich[i, 1:] = [_rho(rich[:m].mean(axis=0), world) for m in range(1, MOST_RICH + 1)]
+        votes = np.stack([HardLabels().labels(s) for s in seen])
+        rich = np.stack([signal.labels(s) for s in seen[:MOST_RICH]])
+        for labels, rho, numbers in ((votes, of_votes, steps), (rich, of_rich, range(MOST_RICH + 1))):
+            rho[i, 1:] = [_rho(RankedLists.of_labels(labels[:m].mean(axis=0)), world) for m in numbers[1:]]
     worth = votes_worth(steps, of_votes.mean(axis=0)[None], of_rich.mean(axis=0)[None])[0]
     each = votes_worth(steps, of_votes, of_rich)
     source = f"simulated: {n} points, {k} classes, {d} dimensions, noise {noise:g}, {n_worlds} worlds"
@@ -156,9 +159,3 @@ def simulated_rates(
         for m in range(1, MOST_RICH + 1)
     ]  # fmt: skip
     return ExchangeRates(tuple(rates))
-
-
-def _rho(labels: np.ndarray, world: LatentWorld) -> float:
-    n = world.n_points
-    found = SpectralUnfolding().embed(RankedLists.of_labels(labels)).gram()[:n, :n]
-    return recovery(found=found, true=world.cosines())
