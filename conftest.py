@@ -21,7 +21,6 @@ AGGREGATE = Path(find_spec("sfumato").submodule_search_locations[0]) / "aggregat
 PLAN = (
     "grid_engines",
     "informativeness.embedding",
-    "informativeness.gnmds",
     "informativeness.label_types",
     "informativeness.latent_world",
     "informativeness.simulation",

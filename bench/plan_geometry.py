@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from plan_figures import Figure
-from sfumato.planning.informativeness.embedding import Embedder, SpectralUnfolding, recovery
-from sfumato.planning.informativeness.gnmds import Gnmds, loss_and_gradient
+from sfumato.planning.informativeness.embedding import Embedder, Gnmds, SpectralUnfolding, loss_and_gradient, recovery
 from sfumato.planning.informativeness.label_types import SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import Cells, SimulationGrid

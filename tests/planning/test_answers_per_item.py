@@ -10,8 +10,7 @@ import pytest
 from sfumato import Annotations, Beliefs, SoftLabels
 from sfumato.aggregation import Majority
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.answers_per_item import AnnotatorPlan, ErrorThreshold, plan_answers_per_item
-from sfumato.planning.budget import trade_off
+from sfumato.planning.answers_per_item import AnnotatorPlan, ErrorThreshold, plan_answers_per_item, trade_off
 from sfumato.planning.costs import CostModel
 from sfumato.planning.item_prior import Population
 from sfumato.planning.pilot import Pilot, dirichlet

@@ -12,7 +12,7 @@ from sfumato.planning.candidates import PlanTerms, best_within_budget, cheapest_
 from sfumato.planning.costs import CostModel, KindTime
 from sfumato.planning.criterion import Criterion, ExpectedError, VoteCurve
 from sfumato.planning.decision import DeeperItems, decide
-from sfumato.planning.exchange_rates import vote_equivalent, vote_equivalents
+from sfumato.planning.exchange_rates import vote_rate, vote_rates
 from sfumato.planning.goals import Goal
 from sfumato.planning.pilot import Pilot, dirichlet
 from sfumato.planning.plan_file import Budget, Fewest, PlanAdaptive
@@ -167,7 +167,7 @@ def terms_with(ratio: float, spread: float) -> PlanTerms:
         np.array([2.0, 4.0, 8.0]), np.array([1.0, ratio, ratio]), np.array([0.0, spread, spread]), np.array([2, 9, 20]),
         np.zeros(3, np.int64),
     )  # fmt: skip
-    worths = vote_equivalents(Goal.DISTRIBUTION, ["choice"], COSTS)
+    worths = vote_rates(Goal.DISTRIBUTION, ["choice"], COSTS)
     return PlanTerms(Criterion(Goal.DISTRIBUTION), curve, COSTS, worths, 100, 50, adapted)
 
 
@@ -265,10 +265,10 @@ def test_a_ratio_widens_the_interval() -> None:
 
 
 def test_answers_are_worth_votes_and_back() -> None:
-    for worth in vote_equivalents(Goal.DISTRIBUTION, None, CostModel()):
+    for worth in vote_rates(Goal.DISTRIBUTION, None, CostModel()):
         for each in (0.5, 1.0, 3.0, 12.0):
-            assert worth.answers(worth.votes(each)) == pytest.approx(each)
-    assert vote_equivalent("choice", Goal.CLASS, CostModel()).votes(7.0) == 7
+            assert worth.answers(worth.at(each).votes) == pytest.approx(each)
+    assert vote_rate("choice", Goal.CLASS, CostModel()).at(7.0).votes == 7
 
 
 def test_real_votes_come_out_as_expected(cifar_10h: SoftLabels) -> None:

@@ -27,7 +27,7 @@ def exchanged(votes: dict[int, float], goal: Goal = Goal.DISTRIBUTION, most: int
 
 
 def test_votes_add_up_by_a_power() -> None:
-    rate = VoteRate(2, 1, 3, 0.5, "")
+    rate = VoteRate("top_two", 2, 1, 3, 0.5, "")
     assert np.isclose(rate.at(9).votes, 6)
     assert np.isclose(rate.at(9).low, 3)
     assert np.isclose(rate.at(0.25).votes, 0.5)  # a quarter of the items
@@ -81,4 +81,4 @@ def test_published_rates_say_what_is_measured_and_what_assumed() -> None:
 
 def test_a_power_beyond_one_is_refused() -> None:
     with pytest.raises(SfumatoError, match="power"):
-        VoteRate(1, 1, 1, 1.5, "")
+        VoteRate("top_two", 1, 1, 1, 1.5, "")

@@ -14,8 +14,7 @@ from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
     from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-    from sfumato.planning.answers_per_item import AnnotatorPlan
-    from sfumato.planning.budget import TradeOff
+    from sfumato.planning.answers_per_item import AnnotatorPlan, TradeOff
     from sfumato.planning.costs import CostModel
     from sfumato.planning.pilot import Pilot
 
@@ -63,8 +62,7 @@ def command(
 
     With --budget also compare many items with many answers per item for the same money.
     """
-    from sfumato.planning.answers_per_item import plan_answers_per_item
-    from sfumato.planning.budget import trade_off
+    from sfumato.planning.answers_per_item import plan_answers_per_item, trade_off
     from sfumato.planning.precision import measure_from_name
 
     rng = seeded(seed)

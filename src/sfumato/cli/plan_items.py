@@ -79,13 +79,13 @@ def _forms(
 ) -> dict[str, Form]:
     """The forms with the votes and seconds per answer, known or given."""
     from sfumato.planning.allocation import Form
-    from sfumato.planning.exchange_rates import vote_equivalents
+    from sfumato.planning.exchange_rates import vote_rates
 
     costs, notes = costs_of(source, None, seconds=seconds, wage=None, fee=None, overhead=None, currency=None)
     for note in notes:
         click.echo(f"  - {note}")
-    worths = vote_equivalents(goal_named(goal), names, costs, given=pairs("votes", votes))
-    return {worth.kind: Form(worth.rate.votes, costs.seconds(worth.kind)) for worth in worths}
+    worths = vote_rates(goal_named(goal), names, costs, given=pairs("votes", votes))
+    return {worth.kind: Form(worth.votes, costs.seconds(worth.kind)) for worth in worths}
 
 
 def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple[Any, dict[str, str]]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sfumato.planning.answers_per_item import ErrorThreshold
 from sfumato.planning.candidates import Candidate, PlanTerms, Selected
-from sfumato.planning.exchange_rates import PLAIN, ExchangeRates, vote_equivalents
+from sfumato.planning.exchange_rates import PLAIN, ExchangeRates, vote_rates
 from sfumato.planning.goals import Goal
 from sfumato.planning.plan_file import Alternative, Budget, PlanAdaptive
 
@@ -24,8 +24,8 @@ def alternatives(chosen: Selected, budget: Budget | None, threshold: ErrorThresh
         for other in _near(chosen)
     ]
     half = int(candidate.each // 2)
-    if half and candidate.equivalent.kind in [equivalent.kind for equivalent in terms.equivalents]:
-        cheaper = terms.uniform(candidate.equivalent, half)
+    if half and candidate.rate.kind in [rate.kind for rate in terms.rates]:
+        cheaper = terms.uniform(candidate.rate, half)
         worse = cheaper.error.value / max(candidate.error.value, 1e-12)
         if threshold is not None and cheaper.error.value > threshold.allowed:
             why = f"does not reach {threshold.allowed:g}"
@@ -34,7 +34,7 @@ def alternatives(chosen: Selected, budget: Budget | None, threshold: ErrorThresh
         result.append(_as_alternative(terms, cheaper, f"half the answers: {describe_candidate(cheaper)}", why))
         if budget is not None:
             wider = replace(terms, n_items=2 * terms.n_items)
-            more = wider.uniform(candidate.equivalent, half)
+            more = wider.uniform(candidate.rate, half)
             why = f"for twice as many items, if you have them; each error is {worse:.2g} times as large"
             result.append(_as_alternative(wider, more, f"twice the items: {describe_candidate(more)}", why))
     return tuple(result)
@@ -153,8 +153,8 @@ def _why_not(terms: PlanTerms, candidate: Candidate, other: Candidate) -> str:
 
 def _other_form(terms: PlanTerms, candidate: Candidate, other: Candidate) -> str:
     """The price and the exchange rate at which another form would be equally good for the same money."""
-    needed = other.equivalent.answers(candidate.votes)
-    seconds, rate = terms.costs.seconds(other.kind), other.equivalent.rate
+    needed = other.rate.answers(candidate.votes)
+    seconds, rate = terms.costs.seconds(other.kind), other.rate
     breaks_even = candidate.each * terms.costs.seconds(candidate.kind) / needed
     votes = rate.votes * seconds / breaks_even if breaks_even > 0 else float("inf")
     return (
@@ -169,12 +169,10 @@ def _other_goals(terms: PlanTerms, goal: Goal, kind: str, measured: Mapping[str,
     for other in Goal:
         if other is goal:
             continue
-        equivalents = vote_equivalents(other, None, terms.costs, measured=measured)
-        best = max(
-            equivalents, key=lambda equivalent: equivalent.rate.votes / max(terms.costs.seconds(equivalent.kind), 1e-12)
-        )
+        rates = vote_rates(other, None, terms.costs, measured=measured)
+        best = max(rates, key=lambda rate: rate.votes / max(terms.costs.seconds(rate.kind), 1e-12))
         if best.kind != kind:
-            differ.append(f"{other} would use {best.kind} ({best.rate.votes:.3g} votes per answer)")
+            differ.append(f"{other} would use {best.kind} ({best.votes:.3g} votes per answer)")
     if differ:
         return f"another goal: {'; '.join(differ)}"
     same = "the same form" if kind == PLAIN else f"{kind} remains the best form"

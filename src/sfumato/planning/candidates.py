@@ -11,7 +11,7 @@ from sfumato.planning.adaptive_value import AdaptiveCurve
 from sfumato.planning.answers_per_item import ErrorThreshold, rounded_up
 from sfumato.planning.costs import CostModel
 from sfumato.planning.criterion import Criterion, ExpectedError, VoteCurve
-from sfumato.planning.exchange_rates import PLAIN, VoteEquivalent
+from sfumato.planning.exchange_rates import PLAIN, VoteRate
 from sfumato.planning.plan_file import Budget, Cost, Fewest, PlanAdaptive
 from sfumato.tables.errors import BadSetting
 
@@ -27,7 +27,7 @@ SURE = 1.64
 class Candidate:
     """One candidate for `n_items` items: question form, assignment, and expected error."""
 
-    equivalent: VoteEquivalent
+    rate: VoteRate
     answers: Fewest | PlanAdaptive
     n_items: int
     error: ExpectedError
@@ -38,7 +38,7 @@ class Candidate:
 
     @property
     def kind(self) -> str:
-        return self.equivalent.kind
+        return self.rate.kind
 
     @property
     def each(self) -> float:
@@ -51,7 +51,7 @@ class Candidate:
     @property
     def votes(self) -> float:
         """Plain votes per item that the answers are worth."""
-        return self.equivalent.votes(self.each)
+        return self.rate.at(self.each).votes
 
     @property
     def is_significantly_better(self) -> bool:
@@ -66,16 +66,14 @@ class PlanTerms:
     criterion: Criterion
     curve: VoteCurve
     costs: CostModel
-    equivalents: tuple[VoteEquivalent, ...]
+    rates: tuple[VoteRate, ...]
     n_items: int
     most: int
     adaptive_curve: AdaptiveCurve | None = None
 
-    def uniform(self, equivalent: VoteEquivalent, each: int, n_items: int | None = None) -> Candidate:
+    def uniform(self, rate: VoteRate, each: int, n_items: int | None = None) -> Candidate:
         """Equally many answers for every item."""
-        return Candidate(
-            equivalent, Fewest(each=each), n_items or self.n_items, self.curve.at(equivalent.votes(float(each)))
-        )
+        return Candidate(rate, Fewest(each=each), n_items or self.n_items, self.curve.at(rate.at(float(each)).votes))
 
     def adaptive(self, on_average: float) -> Candidate | None:
         """Plain votes assigned adaptively, `on_average` per item; None if that was not simulated."""
@@ -96,9 +94,9 @@ class PlanTerms:
             # Rounded down: the plan must not exceed the budget.
             on_average=float(np.floor(on_average * 100 + 1e-6) / 100),
         )
-        equivalent = next(equivalent for equivalent in self.equivalents if equivalent.kind == PLAIN)
+        rate = next(rate for rate in self.rates if rate.kind == PLAIN)
         error = self.curve.at(on_average).times(ratio, spread)
-        return Candidate(equivalent, answers, self.n_items, error, spread, ratio)
+        return Candidate(rate, answers, self.n_items, error, spread, ratio)
 
     def adaptive_averages(self, up_to: float) -> list[float]:
         """Possible mean numbers of answers per item of an adaptive candidate: those of each lead, else any."""
@@ -165,7 +163,7 @@ class Selected:
 
 def best_within_budget(terms: PlanTerms, budget: Budget) -> Selected:
     """The candidate with the smallest error within the budget."""
-    n_affordable = {equivalent.kind: terms.affordable(equivalent.kind, budget) for equivalent in terms.equivalents}
+    n_affordable = {rate.kind: terms.affordable(rate.kind, budget) for rate in terms.rates}
     most_answers = max(n_affordable.values())
     if not most_answers:
         raise _too_small(terms, budget)
@@ -174,14 +172,14 @@ def best_within_budget(terms: PlanTerms, budget: Budget) -> Selected:
         # One answer per item is the minimum, so the number of items is reduced.
         terms = replace(terms, n_items=most_answers)
     candidates = [
-        _without_waste(terms, equivalent, each)
-        for equivalent in terms.equivalents
-        if (each := min(n_affordable[equivalent.kind] // terms.n_items, terms.most))
+        _without_waste(terms, rate, each)
+        for rate in terms.rates
+        if (each := min(n_affordable[rate.kind] // terms.n_items, terms.most))
     ]
     fewer = [
-        terms.uniform(equivalent, 1, n_affordable[equivalent.kind])
-        for equivalent in terms.equivalents
-        if 0 < n_affordable[equivalent.kind] < terms.n_items
+        terms.uniform(rate, 1, n_affordable[rate.kind])
+        for rate in terms.rates
+        if 0 < n_affordable[rate.kind] < terms.n_items
     ]
     up_to = min(n_affordable.get(PLAIN, 0) / terms.n_items, float(terms.most))
     adaptive = [candidate for each in terms.adaptive_averages(up_to) if (candidate := terms.adaptive(each)) is not None]
@@ -201,7 +199,7 @@ def cheapest_within_threshold(terms: PlanTerms, threshold: ErrorThreshold, budge
     """The cheapest candidate that reaches the threshold with its probability; an error if none does, or if it exceeds
     the budget."""
     allowed = threshold.allowed
-    uniform = [_first_uniform(terms, each, allowed, threshold.probability) for each in terms.equivalents]
+    uniform = [_first_uniform(terms, each, allowed, threshold.probability) for each in terms.rates]
     candidates = [candidate for candidate in uniform if candidate is not None]
     others: list[Candidate] = []
     for each in terms.adaptive_averages(float(terms.most)):
@@ -217,10 +215,10 @@ def cheapest_within_threshold(terms: PlanTerms, threshold: ErrorThreshold, budge
     return Selected(candidates[0], (*candidates[1:], *others), terms)
 
 
-def _without_waste(terms: PlanTerms, equivalent: VoteEquivalent, each: int) -> Candidate:
+def _without_waste(terms: PlanTerms, rate: VoteRate, each: int) -> Candidate:
     """The fewest answers per item with at most 1% more error than `each`."""
-    allowed = (1 + WASTE) * terms.uniform(equivalent, each).error.value
-    candidates = (terms.uniform(equivalent, fewer) for fewer in range(1, each + 1))
+    allowed = (1 + WASTE) * terms.uniform(rate, each).error.value
+    candidates = (terms.uniform(rate, fewer) for fewer in range(1, each + 1))
     return next(candidate for candidate in candidates if candidate.error.value <= allowed)
 
 
@@ -230,13 +228,11 @@ def _worth_a_look(candidate: Candidate, fewer: list[Candidate]) -> list[Candidat
     return [other for other in best if other.n_items * other.votes > candidate.n_items * candidate.votes]
 
 
-def _first_uniform(
-    terms: PlanTerms, equivalent: VoteEquivalent, allowed: float, probability: float
-) -> Candidate | None:
+def _first_uniform(terms: PlanTerms, rate: VoteRate, allowed: float, probability: float) -> Candidate | None:
     """The fewest answers per item from which on the error is always allowed."""
     found = None
     for each in range(terms.most, 0, -1):
-        candidate = terms.uniform(equivalent, each)
+        candidate = terms.uniform(rate, each)
         if not _reaches(candidate, allowed, probability):
             break
         found = candidate
@@ -259,7 +255,7 @@ def sure_value(candidate: Candidate, probability: float) -> float:
 
 
 def _too_small(terms: PlanTerms, budget: Budget) -> BadSetting:
-    cheapest = min(terms.equivalents, key=lambda equivalent: terms.costs.money(equivalent.kind))
+    cheapest = min(terms.rates, key=lambda rate: terms.costs.money(rate.kind))
     price = terms.costs.money(cheapest.kind)
     unit = terms.costs.currency if budget.unit != ANSWERS else ANSWERS
     return BadSetting(
@@ -273,7 +269,7 @@ def _too_small(terms: PlanTerms, budget: Budget) -> BadSetting:
 
 def _out_of_reach(terms: PlanTerms, threshold: ErrorThreshold, allowed: float) -> BadSetting:
     best = min(
-        (terms.uniform(equivalent, terms.most) for equivalent in terms.equivalents),
+        (terms.uniform(rate, terms.most) for rate in terms.rates),
         key=lambda candidate: candidate.error.value,
     )
     sure = sure_value(best, threshold.probability)

@@ -28,7 +28,7 @@ from sfumato.planning.candidates import (
 )
 from sfumato.planning.costs import FEE, OVERHEAD, WAGE, CostModel
 from sfumato.planning.criterion import Criterion
-from sfumato.planning.exchange_rates import PLAIN, ExchangeRates, vote_equivalent, vote_equivalents
+from sfumato.planning.exchange_rates import PLAIN, ExchangeRates, vote_rate, vote_rates
 from sfumato.planning.goals import Goal
 from sfumato.planning.item_prior import Population
 from sfumato.planning.plan_file import (
@@ -81,7 +81,7 @@ def _curve(terms: PlanTerms, candidate: Candidate) -> tuple[Point, ...]:
         candidates = [found for each in averages if (found := terms.adaptive(each)) is not None]
     else:
         shown = {m for m in POINTS if m <= min(terms.most, max(4 * candidate.each, 10))} | {candidate.answers.each}
-        candidates = [terms.uniform(candidate.equivalent, m) for m in sorted(shown)]
+        candidates = [terms.uniform(candidate.rate, m) for m in sorted(shown)]
     return tuple(
         Point(
             answers=each.each, value=each.error.value, low=each.error.low, high=each.error.high, money=terms.money(each)
@@ -96,7 +96,8 @@ def _assumptions(terms: PlanTerms, source: str, deeper: PlanDeeper | None) -> tu
         ("error", RESTS_ON[terms.criterion.goal], "the goal"),
         ("items to label", f"{terms.n_items:,}, like those of the {source}", "given"),
     ]
-    for kind, rate in ((equivalent.kind, equivalent.rate) for equivalent in terms.equivalents):
+    for rate in terms.rates:
+        kind = rate.kind
         rows.append((f"seconds per {kind} answer", f"{costs.seconds(kind):.3g} paid", costs.time(kind).source))
         if rate.votes != 1.0 or kind != "choice":
             votes = f"{rate.votes:.3g} ({rate.low:.3g} to {rate.high:.3g})"
@@ -180,11 +181,11 @@ def decide(
     at_least("n_items", n_items, 1)
     at_least("most", most, 1)
     criterion = Criterion(goal, threshold.error if threshold is not None and threshold.share is not None else None)
-    equivalents = vote_equivalents(goal, kinds, costs, given=votes, measured=measured)
+    rates = vote_rates(goal, kinds, costs, given=votes, measured=measured)
     deeper = None
     if deeper_items is not None:
         kind = deeper_items.kind
-        rate = vote_equivalent(kind, goal, costs, given=votes, measured=measured).rate
+        rate = vote_rate(kind, goal, costs, given=votes, measured=measured)
         deeper = PlanDeeper(kind=kind, votes=rate.votes, seconds=costs.seconds(kind))
     left = _what_is_left(budget, deeper_items, costs)
     n_pilot = 0 if isinstance(source, DirichletMixture) else source.n_items
@@ -196,7 +197,7 @@ def decide(
         rng=rng,
         progress=progress,
     )
-    terms = PlanTerms(criterion, curve, costs, equivalents, n_items, most)
+    terms = PlanTerms(criterion, curve, costs, rates, n_items, most)
     if adaptive:
         terms = _with_adaptive(terms, source, left, threshold, rng)
     if threshold is not None:
@@ -243,7 +244,7 @@ def _with_adaptive(
     rng: np.random.Generator,
 ) -> PlanTerms:
     """The terms with the simulated value of adaptive assignment, if it is possible and may matter."""
-    if PLAIN not in [equivalent.kind for equivalent in terms.equivalents]:
+    if PLAIN not in [rate.kind for rate in terms.rates]:
         return terms
     if terms.criterion.goal is Goal.CLASS:
         items = Population.of(source, MOST_SIMULATED * 4, rng)

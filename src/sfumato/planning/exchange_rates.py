@@ -1,5 +1,5 @@
 """Exchange rates between answers of a kind and hard votes: the table of measured rates, the published rates used
-without a pilot, the rate of any number of answers, and the vote equivalents of the kinds that a plan compares."""
+without a pilot, the rate of any number of answers, and the rates of the kinds that a plan compares."""
 
 from __future__ import annotations
 
@@ -151,12 +151,13 @@ BY_DISTRIBUTION = "not known from answers alone; as for the distribution"
 
 @dataclass(frozen=True)
 class VoteRate:
-    """One answer is worth `votes` hard votes, between `low` and `high`; `m` answers are worth `m ** power` times as
-    much.
+    """One answer of a kind is worth `votes` hard votes, between `low` and `high`; `m` answers are worth `m ** power`
+    times as much.
 
     The power is below 1 if further answers repeat earlier ones. NaN votes: the kind does not serve the goal.
     """
 
+    kind: str
     votes: float
     low: float
     high: float
@@ -173,6 +174,13 @@ class VoteRate:
         """The votes that this many answers per item are worth; below one answer per item, that share of the items."""
         times = n_answers if n_answers < 1 else n_answers**self.power
         return replace(self, votes=self.votes * times, low=self.low * times, high=self.high * times)
+
+    def answers(self, votes: float) -> float:
+        """Answers per item that are worth this many votes; infinite if no number is."""
+        times = votes / self.votes
+        if times <= 1:
+            return times
+        return float(times ** (1 / self.power)) if self.power > 0 else float("inf")
 
 
 def rate_of(rates: Sequence[ExchangeRate], *, measured: bool = True) -> VoteRate:
@@ -192,7 +200,7 @@ def rate_of(rates: Sequence[ExchangeRate], *, measured: bool = True) -> VoteRate
     source = f"{first.source}, {first.n_items:,} items, by {first.measure}" if first.n_items else first.source
     low, high = min(first.low, float(first.most)), first.high
     each = first.n_answers**power
-    return VoteRate(votes[0] / each, low / each, high / each, power, source + beyond, measured)
+    return VoteRate(first.kind, votes[0] / each, low / each, high / each, power, source + beyond, measured)
 
 
 def rate_for(kind: str, goal: Goal, measured: Mapping[str, ExchangeRates] | None = None) -> VoteRate:
@@ -210,7 +218,7 @@ def rate_for(kind: str, goal: Goal, measured: Mapping[str, ExchangeRates] | None
             else replace(rate, source=f"{BY_DISTRIBUTION}: {rate.source}")
         )
     found = [rate for rate in PUBLISHED_RATES if rate.kind == kind and rate.goal == goal]
-    return rate_of(found, measured=False) if found else VoteRate(np.nan, np.nan, np.nan, 1.0, NOT_IN_VOTES)
+    return rate_of(found, measured=False) if found else VoteRate(kind, np.nan, np.nan, np.nan, 1.0, NOT_IN_VOTES)
 
 
 PLAIN = "choice"
@@ -219,33 +227,14 @@ USUAL = ABOUT_ONE_ITEM
 GIVEN_POWER = 1.0
 
 
-@dataclass(frozen=True)
-class VoteEquivalent:
-    """A kind of question, and what its answers are worth for a goal."""
-
-    kind: str
-    rate: VoteRate
-
-    def votes(self, each: float) -> float:
-        """Plain votes that `each` answers per item are worth."""
-        return self.rate.at(each).votes
-
-    def answers(self, votes: float) -> float:
-        """Answers per item that are worth this many votes; infinite if no number is."""
-        times = votes / self.rate.votes
-        if times <= 1:
-            return times
-        return float(times ** (1 / self.rate.power)) if self.rate.power > 0 else float("inf")
-
-
-def vote_equivalents(
+def vote_rates(
     goal: Goal,
     kinds: Sequence[str] | None,
     costs: CostModel,
     *,
     given: Mapping[str, float] | None = None,
     measured: Mapping[str, ExchangeRates] | None = None,
-) -> tuple[VoteEquivalent, ...]:
+) -> tuple[VoteRate, ...]:
     """The kinds to compare for a goal, each with its votes per answer: as `given`, as measured, or as published.
 
     An error if a kind is unknown, has no price, or does not serve the goal.
@@ -253,17 +242,17 @@ def vote_equivalents(
     if kinds is None:
         kinds = (*USUAL, *(kind for kind in given or {} if kind not in USUAL))
         kinds = [kind for kind in kinds if kind in costs.times]
-    return tuple(vote_equivalent(kind, goal, costs, given=given, measured=measured) for kind in dict.fromkeys(kinds))
+    return tuple(vote_rate(kind, goal, costs, given=given, measured=measured) for kind in dict.fromkeys(kinds))
 
 
-def vote_equivalent(
+def vote_rate(
     kind: str,
     goal: Goal,
     costs: CostModel,
     *,
     given: Mapping[str, float] | None = None,
     measured: Mapping[str, ExchangeRates] | None = None,
-) -> VoteEquivalent:
+) -> VoteRate:
     """What answers of a kind are worth for a goal."""
     known = [each.name for each in PAYLOAD_KINDS]
     if kind not in known:
@@ -271,7 +260,7 @@ def vote_equivalent(
     costs.seconds(kind)
     if given and kind in given:
         votes = above_0(f"votes of {kind}", given[kind])
-        return VoteEquivalent(kind, VoteRate(votes, votes, votes, GIVEN_POWER, "given"))
+        return VoteRate(kind, votes, votes, votes, GIVEN_POWER, "given")
     rate = rate_for(kind, goal, measured)
     if np.isnan(rate.votes) or rate.votes <= 0:
         raise BadSetting(
@@ -280,7 +269,7 @@ def vote_equivalent(
             f"measure it (sfumato plan compare), or give it: --votes {kind}=1.5",
             "no-rate",
         )
-    return VoteEquivalent(kind, rate)
+    return rate
 
 
 STEPS = np.array([*range(13), 15, 18, 21, 25, 30, 35, 40, 50, 60])

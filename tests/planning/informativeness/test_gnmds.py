@@ -7,8 +7,7 @@ from time import process_time
 import numpy as np
 import pytest
 
-from sfumato.planning.informativeness.embedding import recovery
-from sfumato.planning.informativeness.gnmds import Gnmds, loss_and_gradient
+from sfumato.planning.informativeness.embedding import Gnmds, loss_and_gradient, recovery
 from sfumato.planning.informativeness.gnmds_kernels import SHORT
 from sfumato.planning.informativeness.label_types import (
     HardLabels,

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.planning.informativeness.gnmds import Gnmds
+from sfumato.planning.informativeness.embedding import Gnmds
 from sfumato.planning.informativeness.label_types import (
     HardLabels,
     SimilarityLabels,

@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.transforms import Temper
-from sfumato.planning.informativeness.embedding import recovery
-from sfumato.planning.informativeness.gnmds import Gnmds
+from sfumato.planning.informativeness.embedding import Gnmds, recovery
 from sfumato.planning.informativeness.triplets import RankedLists, flip_rate
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, dots, scatter

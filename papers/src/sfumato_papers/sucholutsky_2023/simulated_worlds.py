@@ -15,7 +15,7 @@ import numpy as np
 
 import sfumato
 from sfumato.evaluation.rank_correlation import spearman
-from sfumato.planning.informativeness.gnmds import Gnmds
+from sfumato.planning.informativeness.embedding import Gnmds
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
 from sfumato.reporting.chart import Chart

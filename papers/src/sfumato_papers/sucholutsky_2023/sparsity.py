@@ -9,8 +9,7 @@ from jaxtyping import Float
 
 from sfumato.jobs import JobList, run_jobs
 from sfumato.planning.goals import UTILITIES, subjective_loss
-from sfumato.planning.informativeness.embedding import component_rho, recovery
-from sfumato.planning.informativeness.gnmds import Gnmds
+from sfumato.planning.informativeness.embedding import Gnmds, component_rho, recovery
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.triplets import RankedLists

@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Int
 from scipy.spatial.distance import cdist
 
-from sfumato.planning.informativeness.embedding import recovery
-from sfumato.planning.informativeness.gnmds import Gnmds
+from sfumato.planning.informativeness.embedding import Gnmds, recovery
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.triplets import (
