@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.family_help import FamilyCommand, Member, family_members
+from sfumato.cli.family_help import FamilyCommand, family_members
 from sfumato.cli.options import PATH, check_outputs, refuse_empty, seeded
 from sfumato.cli.output import number, write_table
 
@@ -15,16 +15,11 @@ if TYPE_CHECKING:
     from sfumato.labeling.agreement.measure import AgreementTable
 
 
-def _measures() -> dict[str, list[Member]]:
-    members = family_members("labeling/agreement/__init__.py", "MEASURES")
-    return {"Measures (default: all that apply)": members}
-
-
 @click.command(
     "agreement",
     cls=FamilyCommand,
     help="Measure inter-annotator agreement in BELIEFS, with bootstrap intervals over items.",
-    groups=_measures,
+    groups=lambda: {"Measures (default: all that apply)": family_members("labeling/agreement/__init__.py", "MEASURES")},
 )
 @click.argument("beliefs", type=PATH)
 @click.option("--measure", "names", multiple=True, metavar="NAME", help="A measure; may be given several times.")

@@ -66,25 +66,18 @@ def command(context: click.Context, /, **settings: Any) -> None:
     The best plan for the budget, or the cheapest one that reaches the threshold, with alternatives and what would
     change the decision. The commands below have their own options.
     """
-    given = [name for name in settings if _is_given(context, name)]
+    typed = click.core.ParameterSource.COMMANDLINE
+    given = [name for name in settings if context.get_parameter_source(name) is typed]
+    if context.invoked_subcommand is not None and given:
+        # They would be ignored.
+        found = f"--{given[0].replace('_', '-')} before the command {context.invoked_subcommand}"
+        fix = f"see sfumato plan {context.invoked_subcommand} --help"
+        raise BadSetting(found, "options after the command", fix, "usage")
     if context.invoked_subcommand is not None:
-        _refuse_options(context, given)
-    elif not given:
+        return
+    if not given:
         click.echo(context.get_help())
     else:
         from sfumato.cli.plan_decide import run
 
         run(context, **settings)
-
-
-def _is_given(context: click.Context, name: str) -> bool:
-    return context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
-
-
-def _refuse_options(context: click.Context, given: list[str]) -> None:
-    """Refuse options before a subcommand: they would be ignored."""
-    if not given:
-        return
-    found = f"--{given[0].replace('_', '-')} before the command {context.invoked_subcommand}"
-    fix = f"see sfumato plan {context.invoked_subcommand} --help"
-    raise BadSetting(found, "options after the command", fix, "usage")

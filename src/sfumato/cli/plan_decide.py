@@ -34,19 +34,15 @@ def run(
     share: float | None,
     probability: float,
     kinds: tuple[str, ...] | None,
-    seconds: tuple[str, ...],
     votes: tuple[str, ...],
     rates: Path | None,
-    wage: float | None,
-    fee: float | None,
-    overhead: float | None,
-    currency: str | None,
     most: int,
     adaptive: bool,
     items_file: Path | None,
     seed: int,
     output: Path | None,
     page: Path | None,
+    **prices: Any,
 ) -> None:
     import msgspec
 
@@ -59,8 +55,10 @@ def run(
     wanted_error = threshold_of(threshold, share, probability)
     checked = None if study is None else checked_study(study)
     source = read_source(pilot, prior, classes, checked, store)
-    costs, notes = costs_of(source, checked, seconds=seconds, wage=wage, fee=fee, overhead=overhead, currency=currency)
+    costs, notes = costs_of(source, checked, **prices)
     items = _items(n_items, checked, source.items)
+    if items is None and n_items is None:
+        raise BadSetting("no number of items", "the number of items to label", "add --items")
     if kinds is None and checked is not None:
         kinds = (checked.study.question.kind,)
     with progress_bar() as progress:
@@ -69,7 +67,7 @@ def run(
             goal=wanted,
             costs=costs,
             classes=source.classes if checked is None else checked.study.class_names,
-            n_items=len(items) if items is not None else _number(n_items),
+            n_items=len(items) if items is not None else n_items or 0,
             items=items,
             budget=budget_of(budget, costs.currency),
             threshold=wanted_error,
@@ -173,12 +171,6 @@ def _items(n_items: int | None, checked: Any, of_pilot: tuple[str, ...]) -> list
             raise BadSetting(f"--items {n_items:,}", f"at most the study's {len(ids):,}", "omit it")
         return ids if n_items is None else ids[:n_items]
     return list(of_pilot) if n_items is None and of_pilot else None
-
-
-def _number(n_items: int | None) -> int:
-    if n_items is None:
-        raise BadSetting("no number of items", "the number of items to label", "add --items")
-    return n_items
 
 
 def _check_places(output: Path | None, page: Path | None) -> None:

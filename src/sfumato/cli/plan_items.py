@@ -81,7 +81,7 @@ def _forms(
     from sfumato.planning.allocation import Form
     from sfumato.planning.exchange_rates import vote_rates
 
-    costs, notes = costs_of(source, None, seconds=seconds, wage=None, fee=None, overhead=None, currency=None)
+    costs, notes = costs_of(source, None, seconds=seconds)
     for note in notes:
         click.echo(f"  - {note}")
     worths = vote_rates(goal_named(goal), names, costs, given=pairs("votes", votes))

@@ -101,10 +101,10 @@ def costs_of(
     checked: StudyCheckResult | None,
     *,
     seconds: Sequence[str],
-    wage: float | None,
-    fee: float | None,
-    overhead: float | None,
-    currency: str | None,
+    wage: float | None = None,
+    fee: float | None = None,
+    overhead: float | None = None,
+    currency: str | None = None,
 ) -> tuple[CostModel, list[str]]:
     """The prices, and notes about them: measured times, then the study's pay, then options."""
     from sfumato.planning.costs import CostModel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -52,14 +52,11 @@ def command(
     k: tuple[str, ...],
     d: tuple[str, ...],
     kinds: tuple[str, ...],
-    noise: float,
-    spread: float,
     seeds: int,
-    seed: int,
-    less_than_one_shot: bool,
     engine: str,
     processes: int,
     output: Path,
+    **settings: Any,
 ) -> None:
     from sfumato.planning.informativeness.label_types import label_kind_named
     from sfumato.planning.informativeness.simulation import SimulationGrid, check_engine
@@ -71,10 +68,7 @@ def command(
         d=_numbers("d", d),
         kinds=tuple(label_kind_named(each) for each in dict.fromkeys(kinds)),
         n_seeds=seeds,
-        seed=seed,
-        spread=spread,
-        noise=noise,
-        less_than_one_shot=less_than_one_shot,
+        **settings,
     )
     check_engine(engine)
     begun = time.monotonic()

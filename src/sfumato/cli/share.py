@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -30,15 +31,7 @@ SHOWN = 6
 @click.option("--licence", help="The license by its short name: cc-by-4.0.")
 @click.option("--title", help="The name of the data set.")
 def command(
-    labels: Path,
-    format_name: str,
-    output: Path,
-    inputs: Path | None,
-    beliefs: Path | None,
-    annotations: Path | None,
-    splits: Path | None,
-    licence: str | None,
-    title: str | None,
+    labels: Path, format_name: str, output: Path, licence: str | None, title: str | None, **parts: Path | None
 ) -> None:
     from sfumato.reporting.share import format_named
     from sfumato.reporting.share.release import Release, Splits
@@ -48,25 +41,19 @@ def command(
     from sfumato.tables.soft_labels import SoftLabels
 
     form = format_named(format_name)
-    unshared = [f"--{name}" for name, path in (("beliefs", beliefs), ("annotations", annotations)) if path]
+    unshared = [f"--{name}" for name in ("beliefs", "annotations") if parts[name]]
     if unshared and not form.holds_answers:
         named = " and ".join(unshared)
         found, fix = f"{named} for {format_name}, which contains only labels", f"omit {named}, or choose another format"
         raise BadSetting(found, "answers and beliefs only for huggingface and csv", fix)
-    for source in (labels, inputs, beliefs, annotations, splits):
+    for source in (labels, *parts.values()):
         if source is not None and source.absolute() == output.absolute():
             found = f"the same path, {output.name!r}, for an input and for -o"
             raise BadSetting(found, "a different path for the output", "choose another path with -o")
     form.check_place(output)
-    release = Release.of(
-        SoftLabels.read(labels),
-        inputs=Inputs.read(inputs) if inputs else None,
-        beliefs=Beliefs.read(beliefs) if beliefs else None,
-        annotations=Annotations.read(annotations) if annotations else None,
-        splits=Splits.read(splits) if splits else None,
-        title=title or labels.stem,
-        licence=licence,
-    )
+    tables: dict[str, Any] = {"inputs": Inputs, "beliefs": Beliefs, "annotations": Annotations, "splits": Splits}
+    others = {name: table.read(path) for name, table in tables.items() if (path := parts[name])}
+    release = Release.of(SoftLabels.read(labels), title=title or labels.stem, licence=licence, **others)
     shared = form.write(release, output)
     no_license = [] if licence else ["no license: others may not use the data until you state one (--licence)"]
     what = f"{len(release.labels):,} items as {format_name}, {counted(len(shared.files), 'file')}"

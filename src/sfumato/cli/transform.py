@@ -7,20 +7,16 @@ from typing import Any
 
 import click
 
-from sfumato.cli.family_help import FamilyCommand, Member, family_members
+from sfumato.cli.family_help import FamilyCommand, family_members
 from sfumato.cli.options import PATH, check_outputs, given, output_option
 from sfumato.cli.output import write_table
-
-
-def _transforms() -> dict[str, list[Member]]:
-    return {"Transforms": family_members("labeling/transforms.py", "TRANSFORMS")}
 
 
 @click.command(
     "transform",
     cls=FamilyCommand,
     help="Change the distributions in TABLE (SoftLabels or Beliefs).",
-    groups=_transforms,
+    groups=lambda: {"Transforms": family_members("labeling/transforms.py", "TRANSFORMS")},
 )
 @click.argument("table", type=PATH)
 @click.option("--by", "name", required=True, metavar="NAME", help="The transform.")

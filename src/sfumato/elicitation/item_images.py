@@ -52,7 +52,9 @@ def rendered(item: Item, source: ItemSource) -> Picture:
         return rendered_file(item.picture, source.upscale, source.size)
     assert item.row is not None, "a text has no image"
     assert source.npz is not None
-    image = _from_array(_images(source.npz, source.npz.stat().st_mtime_ns)[item.row])
+    from PIL import Image
+
+    image = Image.fromarray(_images(source.npz, source.npz.stat().st_mtime_ns)[item.row])
     return _encoded(_resized(image, source.upscale, source.size), as_jpeg=False)
 
 
@@ -99,7 +101,8 @@ def _opened(path: Path) -> Iterator[Image]:
     data = _bytes_of(path)
     try:
         image: Image = Pillow.open(io.BytesIO(data), formats=FORMATS)
-        _check_size(path, image.size)
+        if image.width * image.height > MAX_PIXELS:
+            raise _too_large(path, f"{image.width:,} x {image.height:,} pixels")
         if image.format == "PNG":
             # Only verify() checks every checksum; reading the pixels ignores damaged parts.
             image.verify()
@@ -131,12 +134,6 @@ def _bytes_of(path: Path) -> bytes:
         fix = "save it as PNG or JPEG (renaming does not change the format)"
         raise BadFile(found, "PNG, JPEG, WebP, GIF or BMP content", fix, "no-picture", path)
     return data
-
-
-def _check_size(path: Path, size: tuple[int, int]) -> None:
-    width, height = size
-    if width * height > MAX_PIXELS:
-        raise _too_large(path, f"{width:,} x {height:,} pixels")
 
 
 def _too_large(path: Path, found: str) -> UnsafeFile:
@@ -192,9 +189,3 @@ def _images(path: Path, modified_ns: int) -> np.ndarray:  # noqa: ARG001
     from sfumato.tables.files.npz import read_arrays
 
     return read_arrays(path)["images"]
-
-
-def _from_array(pixels: np.ndarray) -> Image:
-    from PIL import Image
-
-    return Image.fromarray(pixels)

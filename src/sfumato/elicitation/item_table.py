@@ -74,22 +74,13 @@ def _picture(path: Path, line: int, written: str) -> Path:
     picture = path.parent / written
     if not is_file(picture):
         fix = "check the path; it is relative to the folder of the CSV"
-        raise _bad(
-            path, line, "image", f"{show(written)}, which does not exist", "an existing image", fix, "no-such-file"
-        )
+        found = f"{show(written)}, which does not exist"
+        raise _bad(path, line, "image", found, "an existing image", fix, "no-such-file")
     with picture.open("rb") as file:
         start = file.read(16)
     if picture_format(start) is None:
-        fix = "save it as PNG or JPEG"
-        raise _bad(
-            path,
-            line,
-            "image",
-            f"{show(written)}, which is not an image",
-            "PNG, JPEG, WebP, GIF or BMP",
-            fix,
-            "no-picture",
-        )
+        found, fix = f"{show(written)}, which is not an image", "save it as PNG or JPEG"
+        raise _bad(path, line, "image", found, "PNG, JPEG, WebP, GIF or BMP", fix, "no-picture")
     return picture
 
 
@@ -126,9 +117,8 @@ def _rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
             fields = next(reader, None)
         except csv.Error as error:
             fix = "look for an unclosed quote, or for a document pasted into a field"
-            raise _bad(
-                path, start, None, f"text that is not CSV ({error})", "comma-separated rows", fix, "bad-csv"
-            ) from error
+            found = f"text that is not CSV ({error})"
+            raise _bad(path, start, None, found, "comma-separated rows", fix, "bad-csv") from error
         if fields is None:
             return
         if fields:

@@ -55,9 +55,8 @@ def read_item_arrays(path: Path) -> list[Item]:
     for row, name in enumerate(ids):
         if name in seen or not name.strip() or not name.isprintable():
             found = f"the id {show(name)}{' twice' if name in seen else ''} (row {row:,})"
-            raise _bad_npz(
-                path, "items", found, "printable ids, each once", "doubled-item" if name in seen else "bad-id"
-            )
+            code = "doubled-item" if name in seen else "bad-id"
+            raise _bad_npz(path, "items", found, "printable ids, each once", code)
         seen.add(name)
     if contents == ["images"]:
         return [Item(name, row=row) for row, name in enumerate(ids)]
@@ -122,13 +121,8 @@ def _pictures_in(folder: Path) -> Iterator[str]:
         for entry in found:
             name = above + entry.name
             if entry.is_symlink() and not _is_inside(Path(entry.path), root):
-                raise _refused(
-                    entry.path,
-                    "a link to something outside the folder",
-                    expected="images inside the folder",
-                    fix="copy the images there, or choose the folder they are in",
-                    code="link-outside",
-                )
+                outside, fix = "a link to something outside the folder", "copy the images there, or choose their folder"
+                raise BadFile(outside, "images inside the folder", fix, "link-outside", entry.path)
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(f"{name}/")
             # Pipes and devices are not opened: reading them may block forever.
@@ -152,18 +146,13 @@ def _is_picture(path: str, name: str) -> bool:
         _unreadable(error)
     if picture_format(start) is not None:
         if not name.isprintable():
-            fix = "rename the file or its folder"
-            expected = "names in UTF-8 without control characters"
-            raise _refused(show(path), f"the file name {show(name)}", expected=expected, fix=fix, code="bad-file-name")
+            expected, fix = "names in UTF-8 without control characters", "rename the file or its folder"
+            raise BadFile(f"the file name {show(name)}", expected, fix, "bad-file-name", show(path))
         return True
     if _suffix(name) in SUFFIXES + OTHER_PICTURES:
-        raise _refused(
-            path,
-            f"a {_suffix(name)} file whose content we cannot show" if start else "an empty file",
-            expected="PNG, JPEG, WebP, GIF or BMP content",
-            fix="save it as PNG or JPEG, or remove it from the folder",
-            code="no-picture",
-        )
+        found = f"a {_suffix(name)} file whose content we cannot show" if start else "an empty file"
+        fix = "save it as PNG or JPEG, or remove it from the folder"
+        raise BadFile(found, "PNG, JPEG, WebP, GIF or BMP content", fix, "no-picture", path)
     return False
 
 
@@ -172,17 +161,8 @@ def _suffix(name: str) -> str:
 
 
 def _unreadable(error: OSError) -> NoReturn:
-    raise _refused(
-        str(error.filename),
-        f"a place that cannot be read ({error.strerror})",
-        expected="a readable folder with readable files",
-        fix="check the path and its permissions",
-        code="unreadable",
-    ) from error
-
-
-def _refused(place: str, found: str, *, expected: str, fix: str, code: str) -> BadFile:
-    return BadFile(found, expected, fix, code=code, where=ErrorLocation(place))
+    found, expected = f"a place that cannot be read ({error.strerror})", "a readable folder with readable files"
+    raise BadFile(found, expected, "check the path and its permissions", "unreadable", error.filename) from error
 
 
 def read_items(source: ItemSource, classes: Sequence[str]) -> list[Item]:

@@ -27,12 +27,8 @@ class LinkEnded(NotThere):
     """An expired link."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "found a link that has expired",
-            expected="a link that is still valid",
-            fix="ask the researchers for a new one",
-            code="link-ended",
-        )
+        fix = "ask the researchers for a new one"
+        super().__init__("a link that has expired", "a link that is still valid", fix, "link-ended")
 
     def __reduce__(self) -> tuple[type[LinkEnded], tuple[()]]:
         return LinkEnded, ()

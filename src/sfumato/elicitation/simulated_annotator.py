@@ -184,7 +184,7 @@ class Truth:
         """A generated truth that depends on the ids only: most items clear, some ambiguous, and some classes more
         similar than others. An item with a given class has it as its most probable one."""
         given = {item.id: classes.index(item.given) for item in items if item.given in classes}
-        near = np.array([[_of_names(*sorted((one, other))) for other in classes] for one in classes]) ** 4
+        near = np.array([[number_of(*sorted((one, other))) / 2**64 for other in classes] for one in classes]) ** 4
         # Each item is shown to several annotators.
         return cls(tuple(classes), lru_cache(CACHED_ITEMS)(lambda item: _generated(item, given.get(item), near)))
 
@@ -258,8 +258,3 @@ def _seconds(median_seconds: float, uncertainty: float, rng: np.random.Generator
 def number_of(*texts: str) -> int:
     """A 64-bit hash of these texts, the same on every machine and in every run."""
     return int.from_bytes(blake2b("\0".join(texts).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
-
-
-def _of_names(*names: str) -> float:
-    """A hash of these names between 0 and 1."""
-    return number_of(*names) / 2**64

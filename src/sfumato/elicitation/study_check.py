@@ -53,7 +53,7 @@ def check_study(
     draft = read_draft(path)
     study, mistakes = draft.study, draft.mistakes
     items = _items(draft)
-    kind = _kind(study, mistakes)
+    kind = _kind_in(("arms", 0) if study.arms else ("question",), study.question, mistakes)
     stimuli = _stimuli(kind, items, study, mistakes) if kind and items else []
     _check_deeper(study, stimuli, items, mistakes)
     for number, arm in enumerate(study.arms):
@@ -88,10 +88,6 @@ def _items(draft: Draft) -> list[Item]:
         else:
             mistakes.found.append(error)  # it already has a line, in the file of the items
         return []
-
-
-def _kind(study: Study, mistakes: Mistakes) -> Kind | None:
-    return _kind_in(("arms", 0) if study.arms else ("question",), study.question, mistakes)
 
 
 def _kind_in(table: KeyPath, question: Question, mistakes: Mistakes) -> Kind | None:
@@ -196,12 +192,9 @@ def _stimuli(kind: Kind, items: list[Item], study: Study, mistakes: Mistakes) ->
         return kind.stimuli(items, study)
     except SfumatoError as error:
         if not mistakes.about("classes"):
-            mistakes.place(("question", "kind") if "kind" in _keys(mistakes) else ("question",), error)
+            at = ("question", "kind")
+            mistakes.place(at if at in mistakes.lines else at[:1], error)
         return []
-
-
-def _keys(mistakes: Mistakes) -> set[object]:
-    return {path[1] for path in mistakes.lines if path[:1] == ("question",) and len(path) == 2}
 
 
 def _check_known(table: str, named: Sequence[str], asked: list[str], mistakes: Mistakes) -> None:

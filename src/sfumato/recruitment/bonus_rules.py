@@ -226,11 +226,11 @@ class _Fit:
         return np.asarray(together / n_pairs - np.outer(shares, shares) > TIE)
 
 
-def _score(
-    own: Float[np.ndarray, "items classes"],
-    others: Float[np.ndarray, "items classes"],
-    fits: Bool[np.ndarray, "classes classes"],
-) -> float:
+Shares = Float[np.ndarray, "items classes"]
+Fits = Bool[np.ndarray, "classes classes"]
+
+
+def _score(own: Shares, others: Shares, fits: Fits) -> float:
     same_item = _fit_probability(own, others, fits).mean()
     by_chance = _on_different_items(own, others, fits)
     others_by_chance = _on_different_items(others, others, fits)
@@ -240,20 +240,12 @@ def _score(
     return float(np.clip((same_item - by_chance) / (1 - others_by_chance), 0.0, 1.0))
 
 
-def _fit_probability(
-    own: Float[np.ndarray, "items classes"],
-    others: Float[np.ndarray, "items classes"],
-    fits: Bool[np.ndarray, "classes classes"],
-) -> Float[np.ndarray, "items"]:
+def _fit_probability(own: Shares, others: Shares, fits: Fits) -> Float[np.ndarray, "items"]:
     """The probability that two answers about the same item fit, per item."""
     return np.asarray((own @ fits.astype(np.float64) * others).sum(axis=1))
 
 
-def _on_different_items(
-    own: Float[np.ndarray, "items classes"],
-    others: Float[np.ndarray, "items classes"],
-    fits: Bool[np.ndarray, "classes classes"],
-) -> float:
+def _on_different_items(own: Shares, others: Shares, fits: Fits) -> float:
     """The mean probability that two answers fit, over all ordered pairs of different items."""
     n = len(own)
     every_pair = own.sum(axis=0) @ fits.astype(np.float64) @ others.sum(axis=0)

@@ -23,7 +23,7 @@ from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.table import Table, columns_of, rows_of
 
 BASE, PART, BONUS = "base", "part", "bonus"
-REASONS = (BASE, PART, BONUS)
+
 """What a payment is for: finished batches, part of a batch, or the bonus."""
 
 

@@ -23,7 +23,7 @@ from sfumato.recruitment.payment import Payments, payments
 from sfumato.recruitment.platform import Platform, PlatformSubmission, read_export
 from sfumato.recruitment.platform_api import PlatformClient, request_key
 from sfumato.recruitment.reconciliation import Reconciliation, reconcile_participants
-from sfumato.recruitment.turnout import ParticipantRecord, Turnout, turnout_of
+from sfumato.recruitment.turnout import Turnout, turnout_of
 from sfumato.store.export import read_answers
 from sfumato.store.location import StoreLocation
 from sfumato.study.study import ABOUT_ONE_ITEM, Study
@@ -160,7 +160,8 @@ def _submissions(study: Study, turnout: Turnout, sources: PaymentSources) -> lis
         return _needed_platform(study).submissions(read_export(sources.submissions))
     if sources.client is None:
         return None
-    ids = _needed_platform(study).study.split() or sorted(_studies(turnout.people))
+    arrivals = [person.arrival for person in turnout.people if person.arrival is not None]
+    ids = _needed_platform(study).study.split() or sorted({arrival.study for arrival in arrivals if arrival.study})
     return [
         submission
         for each in ids
@@ -174,11 +175,6 @@ def _needed_platform(study: Study) -> Platform:
         found, fix = "a study without [platform]", "add [platform] to the study file, or omit the platform's list"
         raise BadSetting(found, "the platform that participants came from", fix, "no-platform", study.path)
     return platform
-
-
-def _studies(people: tuple[ParticipantRecord, ...]) -> set[str]:
-    """The platform's ids of the study, from the arrivals of participants."""
-    return {person.arrival.study for person in people if person.arrival is not None and person.arrival.study}
 
 
 def _excluded(path: Path) -> dict[str, str]:

@@ -45,13 +45,9 @@ async def enter(request: Request) -> Response:
         return html(site.error_page(error, 429), 429, error.seconds)
     if not dashboard.sessions.redeem(key):
         await dashboard.log_event("somebody", "link refused", {"address": client_address(request)})
-        invalid = NotThere(
-            "a link that is not valid or has been used",
-            "the link that the server printed last",
-            "look at the terminal of the server: after each use it prints a new link",
-            "unknown-link",
-        )
-        return html(site.error_page(invalid, 404), 404)
+        found, expected = "a link that is not valid or has been used", "the link that the server printed last"
+        fix = "look at the terminal of the server: after each use it prints a new link"
+        return html(site.error_page(NotThere(found, expected, fix, "unknown-link"), 404), 404)
     reply = RedirectResponse("/studio", 303, NO_STORE)
     await _open_session(request, reply, "link")
     dashboard.on_new_link(dashboard.new_link())

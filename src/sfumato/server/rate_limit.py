@@ -27,12 +27,8 @@ class TooMany(NotNow):
 
     def __init__(self, what: str, most: int, seconds: float, within: str = "a minute") -> None:
         self.seconds = max(1, math.ceil(seconds))
-        super().__init__(
-            f"more than {most} {what} within {within}",
-            f"at most {most}",
-            f"try again in {self.seconds} seconds",
-            "too-many",
-        )
+        fix = f"try again in {self.seconds} seconds"
+        super().__init__(f"more than {most} {what} within {within}", f"at most {most}", fix, "too-many")
 
 
 class SlidingWindow:

@@ -39,7 +39,9 @@ class BackupResult:
 
 def backup(place: StoreLocation, output: Path) -> BackupResult:
     """Copy the store into the file `output`, readable by its owner only. A server may be running."""
-    _check_other(place, output)
+    if place.file is not None and place.file.resolve() == output.resolve():
+        fix = "choose another output, preferably on another disk"
+        raise BadSetting("the store itself as the output", "another file", fix, "output-is-input", output)
     with atomic_write(output) as part:
         make_private(part)
         if place.file is not None:
@@ -120,13 +122,6 @@ def _checked(copy: StoreLocation, named: Path) -> BackupResult:
     if result != "ok":
         raise BadFile(f"a damaged store ({result})", "an intact store", "use an earlier backup", "damaged-store", named)
     return BackupResult(copy.file.stat().st_size, tuple(verify(copy)) if is_latest(copy) else ())
-
-
-def _check_other(place: StoreLocation, output: Path) -> None:
-    if place.file is None or place.file.resolve() != output.resolve():
-        return
-    fix = "choose another output, preferably on another disk"
-    raise BadSetting("the store itself as the output", "another file", fix, "output-is-input", output)
 
 
 def _check_free(place: StoreLocation) -> None:

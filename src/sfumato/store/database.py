@@ -44,7 +44,7 @@ def writing_engine(place: StoreLocation) -> sa.Engine:
             hide_parameters=True,
         )
         event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     with _explained(engine, place):
         if place.file is None:
             check_durable(engine)
@@ -230,10 +230,6 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
         "recursive_triggers = ON",  # so that REPLACE also fires the trigger that forbids deletions
     ):
         connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin_sqlite(connection: sa.Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 @contextlib.contextmanager

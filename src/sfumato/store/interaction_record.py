@@ -47,21 +47,3 @@ class InteractionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
                 away += fresh
                 reached = stop
         return max(self.elapsed_ms - away, 0.0) / 1000
-
-
-MEANINGS = {
-    "elapsed_ms": "milliseconds from the first painted frame to submit",
-    "hidden": "intervals [from, to] in milliseconds in which the page was hidden",
-    "idle": "intervals [from, to] without input, beyond the first 30 seconds of each",
-    "events": "every input: [milliseconds, type of event, control, key or value]",
-    "cut": "number of inputs that are not listed",
-    "pointer": "the pointing device last used: mouse, touch, pen or none",
-    "viewport": "width and height of the page in CSS pixels, and device pixels per CSS pixel",
-    "keys": "the key of each class",
-    "order": "the classes, or sides, in the order shown",
-    "shortcuts": "whether shortcut keys were on",
-    "resumed": "whether the page was reloaded during the trial",
-    "opened": "why the deeper form opened: asked by the trial, or the participant was unsure",
-    "first": "the choice before the deeper form opened; null for participants who were not sure",
-}
-"""What each field means, for the codebook."""

@@ -27,7 +27,7 @@ ROWS_PER_FETCH = 5_000
 
 def study_row(connection: sa.Connection, name: str) -> Row | None:
     """The study called `name`, if it is in the store."""
-    return _one(connection, sa.select(studies).where(studies.c.name == name))
+    return one_row(connection, sa.select(studies).where(studies.c.name == name))
 
 
 def study_names(connection: sa.Connection) -> list[str]:
@@ -163,7 +163,7 @@ def blank_annotator() -> Row:
 def annotator_by_token(connection: sa.Connection, study: int, token_hash: str) -> Row | None:
     """The participant of a link."""
     owner = sa.select(annotators).where(annotators.c.token_hash == token_hash, annotators.c.study == study)
-    return _one(connection, owner)
+    return one_row(connection, owner)
 
 
 def trials_of(connection: sa.Connection, annotator: int) -> list[Row]:
@@ -191,7 +191,7 @@ def checks_of(connection: sa.Connection, annotator: int) -> list[Row]:
 
 def trial_with(connection: sa.Connection, annotator: int, handle: str) -> Row | None:
     """A participant's trial by its handle."""
-    return _one(connection, sa.select(trials).where(trials.c.annotator == annotator, trials.c.handle == handle))
+    return one_row(connection, sa.select(trials).where(trials.c.annotator == annotator, trials.c.handle == handle))
 
 
 def sent_under(connection: sa.Connection, annotator: int, key: str) -> Row | None:
@@ -202,15 +202,14 @@ def sent_under(connection: sa.Connection, annotator: int, key: str) -> Row | Non
         stored.where(answers.c.annotator == annotator, answers.c.key == key),
         not_stored.where(refused.c.annotator == annotator, refused.c.key == key),
     )
-    return next((row for statement in both if (row := _one(connection, statement))), None)
+    return next((row for statement in both if (row := one_row(connection, statement))), None)
 
 
 def refused_of(connection: sa.Connection, annotator: int) -> list[Row]:
     """A participant's refused answers."""
     columns = (refused.c.key, refused.c.digest, refused.c.code)
-    return [
-        dict(row._mapping) for row in connection.execute(sa.select(*columns).where(refused.c.annotator == annotator))
-    ]
+    found = connection.execute(sa.select(*columns).where(refused.c.annotator == annotator))
+    return [dict(row._mapping) for row in found]
 
 
 def open_trials(connection: sa.Connection, study: int) -> list[Row]:
@@ -225,9 +224,9 @@ def open_trials(connection: sa.Connection, study: int) -> list[Row]:
 
 def stimulus_of_trial(connection: sa.Connection, handle: str) -> Stimulus | None:
     """The stimulus of a trial; for the researcher's own programs, never for participants."""
-    found = sa.select(items).join(trials, trials.c.item == items.c.id).where(trials.c.handle == handle)
-    row = connection.execute(found).one_or_none()
-    return None if row is None else _stimulus(row)
+    return stimulus_in(
+        connection, sa.select(items).join(trials, trials.c.item == items.c.id).where(trials.c.handle == handle)
+    )
 
 
 def trial_of_annotator(
@@ -241,8 +240,7 @@ def trial_of_annotator(
         .where(trials.c.handle == handle, annotators.c.token_hash == token_hash, annotators.c.study == study)
         .where(sa.func.coalesce(annotators.c.seen_at, annotators.c.created_at) >= since)
     )
-    row = connection.execute(found).one_or_none()
-    return None if row is None else _stimulus(row)
+    return stimulus_in(connection, found)
 
 
 # --- exports ---
@@ -250,21 +248,11 @@ def trial_of_annotator(
 
 def exported(connection: sa.Connection, study: int, purposes: Sequence[str]) -> Iterator[list[sa.Row[Any]]]:
     """The study's answers in order, some thousand at a time; without annotators whose answers are left out."""
-    columns = (
-        items.c.item,
-        annotators.c.pseudonym.label("annotator"),
-        *(
-            answers.c[name]
-            for name in ("kind", "payload", "purpose", "started_at", "submitted_at", "seconds", "record")
-        ),
-        answers.c.number.label("trial"),
-        trials.c.probability,
-        trials.c.audit,
-        trials.c.deeper,
-        trials.c.deeper_probability,
-    )
+    own = ("kind", "payload", "purpose", "started_at", "submitted_at", "seconds", "record")
+    drawn = ("probability", "audit", "deeper", "deeper_probability")
+    columns = [*(answers.c[name] for name in own), *(trials.c[name] for name in drawn)]
     rows = (
-        sa.select(*columns)
+        sa.select(items.c.item, annotators.c.pseudonym.label("annotator"), answers.c.number.label("trial"), *columns)
         .join(trials, trials.c.id == answers.c.trial)
         .join(items, items.c.id == answers.c.item)
         .join(annotators, annotators.c.id == answers.c.annotator)
@@ -322,13 +310,12 @@ def without_answer(connection: sa.Connection, study: int) -> list[tuple[str, str
 
 def counts(connection: sa.Connection, study: int) -> Row:
     """The study's progress: annotators, finished ones, answers, answers wanted."""
+    wanted = sa.select(sa.func.coalesce(sa.func.sum(items.c.quota), 0)).where(items.c.study == study)
     return {
         "annotators": _count(connection, annotators, annotators.c.study == study),
         "finished": _count(connection, annotators, annotators.c.study == study, annotators.c.finished_at.is_not(None)),
         "answers": _count(connection, answers, answers.c.study == study, answers.c.purpose == "label"),
-        "wanted": connection.execute(
-            sa.select(sa.func.coalesce(sa.func.sum(items.c.quota), 0)).where(items.c.study == study)
-        ).scalar_one(),
+        "wanted": connection.execute(wanted).scalar_one(),
     }
 
 
@@ -341,9 +328,15 @@ def mean_seconds(connection: sa.Connection, study: int) -> float:
 # --- helpers ---
 
 
-def _one(connection: sa.Connection, statement: sa.Select[Any]) -> Row | None:
+def one_row(connection: sa.Connection, statement: sa.Select[Any]) -> Row | None:
     row = connection.execute(statement).one_or_none()
     return None if row is None else dict(row._mapping)
+
+
+def stimulus_in(connection: sa.Connection, statement: sa.Select[Any]) -> Stimulus | None:
+    """The stimulus of the item that a statement selects; None if there is none."""
+    row = connection.execute(statement).one_or_none()
+    return None if row is None else _stimulus(row)
 
 
 def next_id(connection: sa.Connection, table: sa.Table, study: int) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sfumato.store.queries import ROWS_PER_FETCH, next_id
+from sfumato.store.queries import ROWS_PER_FETCH, next_id, one_row, stimulus_in
 from sfumato.store.schema import Row, annotators, answers, events, items, studies, trials
 from sfumato.store.schema import platform_ids as ids
 from sfumato.study.stimulus import Stimulus
@@ -115,8 +115,7 @@ def sampled_answers(connection: sa.Connection, study: int, *, every: int = 1) ->
 
 def item_numbered(connection: sa.Connection, study: int, number: int) -> Stimulus | None:
     """The stimulus of an item of the study, by its id in the store."""
-    row = connection.execute(sa.select(items).where(items.c.study == study, items.c.id == number)).one_or_none()
-    return None if row is None else Stimulus(row.item, tuple(json.loads(row.others)), json.loads(row.told))
+    return stimulus_in(connection, sa.select(items).where(items.c.study == study, items.c.id == number))
 
 
 def numbers_of(connection: sa.Connection, study: int, names: Sequence[str]) -> dict[str, int]:
@@ -179,8 +178,7 @@ def find_annotator(connection: sa.Connection, study: int, pseudonym: str | None,
         found = found.where(annotators.c.pseudonym == pseudonym)
     if platform_id is not None:
         found = found.join(ids, ids.c.annotator == annotators.c.id).where(ids.c.person == platform_id)
-    row = connection.execute(found).one_or_none()
-    return None if row is None else dict(row._mapping)
+    return one_row(connection, found)
 
 
 def forget_platform_id(connection: sa.Connection, annotator: int) -> None:
@@ -199,27 +197,17 @@ def leave_out(connection: sa.Connection, annotator: int, at: int) -> None:
 def participants(connection: sa.Connection, study: int) -> list[Row]:
     """All participants in order: their row, the number of their answers, the seconds these took, and their platform id
     (`platform, person, refs`, all None without one)."""
+    n_labels = sa.func.sum(sa.case((answers.c.purpose == "label", 1), else_=0)).label("n_labels")
+    sums = (n_labels, sa.func.count().label("n_answers"), sa.func.sum(answers.c.seconds).label("seconds"))
     counted = (
-        sa.select(
-            answers.c.annotator,
-            sa.func.sum(sa.case((answers.c.purpose == "label", 1), else_=0)).label("n_labels"),
-            sa.func.count().label("n_answers"),
-            sa.func.sum(answers.c.seconds).label("seconds"),
-        )
+        sa.select(answers.c.annotator, *sums)
         .where(answers.c.study == study, answers.c.purpose != "practice")
         .group_by(answers.c.annotator)
         .subquery()
     )
+    columns = (*(counted.c[each.name] for each in sums), ids.c.platform, ids.c.person, ids.c.refs)
     found = (
-        sa.select(
-            annotators,
-            counted.c.n_labels,
-            counted.c.n_answers,
-            counted.c.seconds,
-            ids.c.platform,
-            ids.c.person,
-            ids.c.refs,
-        )
+        sa.select(annotators, *columns)
         .outerjoin(counted, counted.c.annotator == annotators.c.id)
         .outerjoin(ids, ids.c.annotator == annotators.c.id)
         .where(annotators.c.study == study)

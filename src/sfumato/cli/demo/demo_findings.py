@@ -122,16 +122,13 @@ def _about_targets(folder: Path) -> list[str]:
     whole = table.filter(pl.col("condition") == "all").row(0, named=True)
     overall = [comparison(table, "soft", metric, "all") for metric in UNITS]
     control = comparison(table, "shuffled", "cross_entropy", "all")
-    strata = [f"where {where}: {comparison(table, 'soft', 'cross_entropy', where)}" for where in _strata(table)]
+    parts = [name for name in table["condition"].unique(maintain_order=True) if name != "all"]
+    strata = [f"where {where}: {comparison(table, 'soft', 'cross_entropy', where)}" for where in parts]
     return [
         f"{whole['n_seeds']} seeds, {whole['n_items']} test images: {'; '.join(overall)}.",
         f"By stratum, {'; '.join(strata)}.",
         f"Control with labels shuffled within each digit: {control}.",
     ]
-
-
-def _strata(table: pl.DataFrame) -> list[str]:
-    return [name for name in table["condition"].unique(maintain_order=True) if name != "all"]
 
 
 def _about_attack(folder: Path) -> str:
@@ -174,14 +171,9 @@ def comparison(table: pl.DataFrame, target: str, metric: str, condition: str) ->
         ends, over = ("low", "high"), ", interval over seeds only"
     value = gain * float(row["difference"])
     low, high = sorted(gain * float(row[name]) for name in ends)
-    if low > 0:
-        return (
-            f"{target} is better than {row['baseline']} in {title} by {DemoFigure(value, low, high).text(unit)}{over}"
-        )
-    if high < 0:
-        return (
-            f"{target} is worse than {row['baseline']} in {title} by {DemoFigure(-value, -high, -low).text(unit)}{over}"
-        )
+    if low > 0 or high < 0:
+        how, size = ("better", (value, low, high)) if low > 0 else ("worse", (-value, -high, -low))
+        return f"{target} is {how} than {row['baseline']} in {title} by {DemoFigure(*size).text(unit)}{over}"
     interval = f"95% CI {number_text(low, True)} to {number_text(high, True)}{unit}"
     return f"no significant difference in {title} between {target} and {row['baseline']} ({interval}{over})"
 

@@ -126,7 +126,13 @@ def _serving(study: Study, store: Path) -> Iterator[str]:
 def answer_studies(folders: Sequence[Path], n_people: int) -> None:
     """Answer all studies in parallel, with one process per study; if interrupted, stop them and delete their output."""
     command = [sys.executable, "-m", "sfumato.cli.demo.demo_people", "--people", str(n_people)]
-    processes = [_start([*command, str(folder)]) for folder in folders]
+    # Each in its own session, so that Ctrl-C reaches only this process, which stops them.
+    processes = [
+        subprocess.Popen(
+            [*command, str(folder)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        for folder in folders
+    ]
     try:
         for folder, process in zip(folders, processes, strict=True):
             printed, _ = process.communicate()
@@ -143,11 +149,6 @@ def answer_studies(folders: Sequence[Path], n_people: int) -> None:
             process.stdout.close()
         for folder in folders:
             shutil.rmtree(folder / PART, ignore_errors=True)
-
-
-def _start(command: list[str]) -> subprocess.Popen[bytes]:
-    """Start a process in its own session, so that Ctrl-C reaches only this one, which stops it."""
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
 
 
 def _last_line(printed: bytes) -> str:

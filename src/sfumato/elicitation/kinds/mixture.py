@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, cycle
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -76,7 +76,7 @@ class MixtureKind:
         drawn = _drawn_pairs(by_id, self.pairs, n_possible, random.Random(study.name))
         return [
             Stimulus(f"{a}+{b}@{share}", context={"classes": [by_id[a], by_id[b]], "mix": float(share), "of": [a, b]})
-            for (a, b), share in zip(drawn, self._shares_in_turn(), strict=False)
+            for (a, b), share in zip(drawn, cycle(self.shares), strict=False)
         ]
 
     def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.MixturePayload:
@@ -90,9 +90,6 @@ class MixtureKind:
         both = first + second
         share = first / both if both > 0 else stimulus.context.get("mix", 0.5)
         return {"share": round(10 * share) / 10, "confidence": round(10 * min(both, 1.0)) / 10}
-
-    def _shares_in_turn(self) -> list[float]:
-        return [self.shares[i % len(self.shares)] for i in range(self.pairs)]
 
 
 def _premixed(item: Item, study: Study) -> Stimulus:
