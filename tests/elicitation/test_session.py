@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import study_at_work
+from loaded_python import loaded_sfumato
 from study_at_work import DAY, LEASE, Serve, Someone, at_work, items_named, plain_study, sent
 
 from sfumato.elicitation.participant_link import new_token
@@ -657,18 +656,16 @@ def test_what_one_server_is_told_the_other_knows(postgres: object) -> None:
         assert (again.answer, again.again) == (first.answer, True)
 
 
-def test_two_servers_may_start_at_the_same_moment_on_an_empty_database(postgres: object) -> None:
-    program = "import sys, study_at_work as s; sys.stdin.read(1); s.AtWork(sys.argv[1]).start().stop()"
-    path = os.pathsep.join([str(Path(study_at_work.__file__).parent), os.environ.get("PYTHONPATH", "")])
+def test_two_servers_may_start_at_the_same_moment_on_an_empty_database(postgres: object, tmp_path: Path) -> None:
+    place = str(Path(study_at_work.__file__).parent)
+    program = (
+        f"import sys; sys.path.insert(0, {place!r}); import study_at_work as s; s.AtWork(sys.argv[1]).start().stop()"
+    )
+    logs = [tmp_path / "first", tmp_path / "second"]
     for _ in range(2):
-        command = [sys.executable, "-c", program, postgres.new_database()]
-        options = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "env": os.environ | {"PYTHONPATH": path}}
-        both = [subprocess.Popen(command, **options) for _ in range(2)]
-        for each in both:
-            each.stdin.write(b"!")
-            each.stdin.flush()
-        errors = [each.communicate(timeout=60)[1].decode()[-500:] for each in both]
-        assert [each.returncode for each in both] == [0, 0], errors
+        store = postgres.new_database()
+        both = [loaded_sfumato().start(["-c", program, store], log) for log in logs]
+        assert [each.wait(60) for each in both] == [0, 0], [log.read_text()[-500:] for log in logs]
 
 
 def test_a_second_server_on_one_file_is_refused_with_the_first_one_named(tmp_path: Path) -> None:

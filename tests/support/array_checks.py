@@ -1,7 +1,7 @@
 """How arguments and results are checked while tests run.
 
 The import hook checks functions inside functions too, each time that they are defined. What checks them depends only on
-their signature, so it is made once per signature.
+their signature, so it is made once per signature, when a function is called for the first time.
 """
 
 from __future__ import annotations
@@ -22,6 +22,17 @@ class SignatureCheck:
         self._made: dict[Hashable, Function] = {}
 
     def __call__(self, function: Function) -> Function:
+        made: Function | None = None
+
+        def call_checked(*args: Any, **kwargs: Any) -> Any:
+            nonlocal made
+            if made is None:
+                made = self._check_of(function)
+            return made(*args, **kwargs)
+
+        return call_checked
+
+    def _check_of(self, function: Function) -> Function:
         code = function.__code__
         signature = (
             function.__module__,
