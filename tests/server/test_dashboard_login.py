@@ -6,8 +6,6 @@ import asyncio
 import json
 import re
 import statistics
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -18,6 +16,7 @@ from typing import Any
 import pytest
 from picture_study import write_picture_study
 from researcher import Researcher, cookie_of
+from sfumato_command import sfumato
 from site_client import AskedSite, SiteClient, asked_site
 from study_server import StudyServer, write_texts_study
 
@@ -416,22 +415,14 @@ def test_a_study_is_extended_by_a_higher_whole_number_only(asked: AskedSite, val
 # --- at the terminal ---
 
 
-def serve(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sfumato", "serve", str(folder), "--port", "0", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, input="")
-
-
 def test_a_password_file_is_read_and_kept(tmp_path: Path) -> None:
     study = write_texts_study(tmp_path / "study", 2)
     file = tmp_path / "password.txt"
     file.write_text("letmein\n")
-    refused = serve(study, "--password-file", str(file))
-    assert refused.returncode == 2
+    refused = sfumato("serve", study, "--port", 0, "--password-file", file, code=2)
     assert "weak-password" in refused.stderr
     assert "letmein" not in refused.stderr
-    missing = serve(study, "--password-file", str(tmp_path / "none.txt"))
-    assert missing.returncode == 2
-    assert "Traceback" not in missing.stderr
+    sfumato("serve", study, "--port", 0, "--password-file", tmp_path / "none.txt", code=2)
     file.write_text(f"{PASSWORD}\nsecond line\n")
     server = StudyServer(study, program=("-m", "sfumato"))
     server._store = ["--password-file", str(file)]

@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from sfumato_command import sfumato
 from site_client import asked_site
 from study_server import StudyServer, write_texts_study
 
@@ -24,14 +25,7 @@ from sfumato.server.server import LOOPBACK, bind_socket, open_site, serve_study
 from sfumato.study import read_study
 from sfumato.tables.errors import BadSetting
 
-SFUMATO = [sys.executable, "-m", "sfumato"]
 HEAVY = ("numpy", "pyarrow", "polars", "scipy", "numba", "torch", "pandas", "llvmlite")
-
-
-def sfumato(*arguments: object) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([*SFUMATO, *map(str, arguments)], capture_output=True, text=True, timeout=60)
-    assert "Traceback" not in done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")
@@ -133,15 +127,13 @@ def test_a_body_in_chunks_beyond_the_limit_is_refused_and_others_are_served(serv
 
 
 def test_a_second_server_on_the_store_is_told_who_holds_it(server: StudyServer) -> None:
-    done = sfumato("serve", server.study, "--port", 0)
-    assert done.returncode == 2
+    done = sfumato("serve", server.study, "--port", 0, code=2)
     assert done.stderr.startswith("error[store-in-use] ")
     assert f"process {server.pid}" in done.stderr
 
 
 def test_a_port_in_use_is_said(server: StudyServer, tmp_path: Path) -> None:
-    done = sfumato("serve", server.study, "--port", server.port, "--store", tmp_path / "other.sqlite")
-    assert done.returncode == 2
+    done = sfumato("serve", server.study, "--port", server.port, "--store", tmp_path / "other.sqlite", code=2)
     assert done.stderr.startswith("error[port-in-use] ")
     assert str(server.port) in done.stderr
 
@@ -176,8 +168,7 @@ def test_other_machines_are_let_in_only_when_told_so(study: Path, host: str) -> 
 
 
 def test_a_study_that_is_not_there(tmp_path: Path) -> None:
-    done = sfumato("serve", tmp_path / "nothing")
-    assert done.returncode == 2
+    done = sfumato("serve", tmp_path / "nothing", code=2)
     assert done.stderr.startswith("error[")
     assert not (tmp_path / "nothing").exists()
 

@@ -62,6 +62,8 @@ SFUMATO = (
 
 All of these are only loaded, never used: no thread may run in a process that forks.
 """
+LONGEST_SECONDS = 300
+"""After which a program that should end by itself is killed."""
 
 
 class ForkedProcess:
@@ -145,7 +147,12 @@ class LoadedPython:
         """Run it to its end, as `subprocess.run` does with captured text."""
         with tempfile.TemporaryDirectory() as place:
             out, err = Path(place, "stdout"), Path(place, "stderr")
-            exit_code = self.start(arguments, out, err, folder=folder, env=env).wait()
+            process = self.start(arguments, out, err, folder=folder, env=env)
+            try:
+                exit_code = process.wait(LONGEST_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                raise
             return subprocess.CompletedProcess(arguments, exit_code, out.read_text(), err.read_text())
 
     def end(self) -> None:
