@@ -112,7 +112,7 @@ def _experiment(protocol: Protocol, place: Path, inputs: Path, labels: Path) -> 
             **protocol.rest,
         }
     )
-    return file.experiment(place / "runs", file.load(), allow_drift=False)
+    return file.experiment(place / "runs")
 
 
 def _cpu_seconds() -> float:

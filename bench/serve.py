@@ -207,7 +207,7 @@ def syncs() -> list[list[str]]:
 
 def crowd() -> list[list[str]]:
     async def answer(people: People) -> Waits:
-        await people.arrive(N_PEOPLE)
+        await people.join(N_PEOPLE)
         return await people.answer(per_second, CROWD_SECONDS)
 
     per_second = N_PEOPLE / EVERY_SECONDS

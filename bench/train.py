@@ -110,7 +110,7 @@ def in_usual_layout(network: nn.Module) -> nn.Module:
 def train_separately(run_group: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
     """Train each network separately, with the usual DataLoader loop."""
     trained = []
-    pictures = run_group.pictures.contiguous()
+    pictures = run_group.images.contiguous()
     for labels in run_group.labels:
         network = in_usual_layout(run_group.new_network())
         optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)

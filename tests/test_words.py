@@ -14,6 +14,7 @@ PLACES = (
     ROOT / "papers" / "src",
     ROOT / "docs",
     ROOT / "bench",
+    ROOT / "tests" / "faults",
     ROOT / "examples",
     ROOT / "Makefile",
     ROOT / "README.md",

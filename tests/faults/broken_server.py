@@ -1,4 +1,4 @@
-"""`sfumato serve` with a fault put in on purpose, to see that the trials would find it.
+"""`sfumato serve` with a deliberate fault, to check that the trials detect it.
 
 python broken_server.py FAULT[,FAULT ...] serve STUDY ...
 """
@@ -23,16 +23,16 @@ from sfumato.store import database, writer
 from sfumato.tables.errors import SfumatoError
 
 LATE_SECONDS = 0.1
-MORE_A_REQUEST_SECONDS = 0.0003
+DELAY_PER_REQUEST_SECONDS = 0.0003
 
 
 def acknowledge_early() -> None:
-    """Everybody hears of success a little before the commit."""
-    careful = writer.Writer._group
+    """Answers are acknowledged shortly before the commit."""
+    original = writer.Writer._group
 
-    def hasty(self: writer.Writer, group: list[writer.WriteRequest], alone: bool = False) -> None:
+    def changed(self: writer.Writer, group: list[writer.WriteRequest], alone: bool = False) -> None:
         if alone:
-            careful(self, group, alone)
+            original(self, group, alone)
             return
         with self._engine.begin() as connection:
             self._work.begin(connection)
@@ -46,11 +46,11 @@ def acknowledge_early() -> None:
             time.sleep(LATE_SECONDS)
         self._work.committed()
 
-    writer.Writer._group = hasty  # type: ignore[method-assign]
+    writer.Writer._group = changed  # type: ignore[method-assign]
 
 
-def forget_keys() -> None:
-    """No receipts, no unique constraints, and a trial can be answered over and over."""
+def ignore_keys() -> None:
+    """No receipts and no unique constraints; a trial can be answered repeatedly."""
     enter = Participant._enter
 
     def stay_open(self: Participant, trial: Trial) -> None:
@@ -62,12 +62,12 @@ def forget_keys() -> None:
 
     Participant._enter = stay_open  # type: ignore[method-assign]
     Participant.note = lambda *_: None  # type: ignore[method-assign]
-    # The tables are made after this, by a migration that looks the class up when it runs.
+    # The tables are created later, by a migration that looks the class up when it runs.
     sa.UniqueConstraint = unconstrained  # type: ignore[misc, assignment]
 
 
-def hold_nothing() -> None:
-    """An item's count goes up when an answer comes, and not when it is asked for."""
+def no_leases() -> None:
+    """An item counts against its quota only when it is answered, not when it is assigned."""
 
     def hold(self: LeaseTable, trial: Trial) -> None:
         if trial.purpose == "label":
@@ -83,24 +83,24 @@ def hold_nothing() -> None:
     LeaseTable.hold, LeaseTable.complete, LeaseTable.release = hold, complete, release  # type: ignore[method-assign]
 
 
-def sync_seldom() -> None:
-    """Commits are not waited for: the disk may have them, or not."""
+def sync_normal() -> None:
+    """PRAGMA synchronous = NORMAL: a commit may not be on disk yet."""
     prepare = database._prepare_sqlite
 
-    def hasty(connection: Any, record: object) -> None:
+    def changed(connection: Any, record: object) -> None:
         prepare(connection, record)
         connection.execute("PRAGMA synchronous = NORMAL")
 
-    database._prepare_sqlite = hasty
+    database._prepare_sqlite = changed
 
 
 def ignore_commit_errors() -> None:
-    """Whatever the disk says to a commit, people hear of success."""
-    careful = writer.Writer._group
+    """Answers are acknowledged even if the commit fails."""
+    original = writer.Writer._group
 
-    def careless(self: writer.Writer, group: list[writer.WriteRequest], alone: bool = False) -> None:
+    def changed(self: writer.Writer, group: list[writer.WriteRequest], alone: bool = False) -> None:
         if alone:
-            careful(self, group, alone)
+            original(self, group, alone)
             return
         try:
             with self._engine.begin() as connection:
@@ -115,50 +115,50 @@ def ignore_commit_errors() -> None:
             pass
         self._work.committed()
 
-    writer.Writer._group = careless  # type: ignore[method-assign]
+    writer.Writer._group = changed  # type: ignore[method-assign]
 
 
 def lease_by_wall_clock() -> None:
-    """Leases end by the time of day, which somebody may set."""
+    """Leases use the wall clock, which can be changed."""
     Clock.monotonic = lambda self: self.now() / 1000  # type: ignore[method-assign]
     Clock.steady = Clock.now  # type: ignore[method-assign]
 
 
-def lock_nothing() -> None:
-    """A second server may open the same file."""
+def no_lock() -> None:
+    """A second server can open the same file."""
     server.only_server = lambda _place: contextlib.nullcontext()
 
 
-def keep_every_request() -> None:
-    """Nothing that was ever asked is let go of."""
-    kept: list[writer.WriteRequest] = []
+def memory_leak() -> None:
+    """Every request is kept in memory."""
+    leaked: list[writer.WriteRequest] = []
     deliver = writer._deliver
 
-    def hoard(group: list[writer.WriteRequest]) -> None:
-        kept.extend(group)
+    def changed(group: list[writer.WriteRequest]) -> None:
+        leaked.extend(group)
         deliver(group)
 
-    writer._deliver = hoard
+    writer._deliver = changed
 
 
-def shed_nothing() -> None:
-    """The queue has no end."""
+def unbounded_queue() -> None:
+    """The queue of requests has no limit."""
     writer.MOST_WAITING = 10**9
 
 
 def short_queue() -> None:
-    """Hardly anybody may wait, and everybody has to: not broken, but as crowded as a test can make it."""
+    """A queue of four requests and slow commits: not a fault, but overload that is easy to reach in a test."""
     writer.MOST_WAITING = 4
     _slow_down(lambda _: LATE_SECONDS)
 
 
 def slow_machine() -> None:
-    """Half as many requests per second: not broken, but too slow for thirty times the usual load."""
-    _slow_down(lambda requests: MORE_A_REQUEST_SECONDS * len(requests))
+    """About half as many requests per second: not a fault, but too slow for thirty times the usual load."""
+    _slow_down(lambda requests: DELAY_PER_REQUEST_SECONDS * len(requests))
 
 
 def _slow_down(seconds: Callable[[list[writer.WriteRequest]], float]) -> None:
-    """Each group takes so much longer."""
+    """Delay each group of requests."""
     group = writer.Writer._group
 
     def slowly(self: writer.Writer, requests: list[writer.WriteRequest], alone: bool = False) -> None:
@@ -168,8 +168,8 @@ def _slow_down(seconds: Callable[[list[writer.WriteRequest]], float]) -> None:
     writer.Writer._group = slowly  # type: ignore[method-assign]
 
 
-def pictures_by_the_writer() -> None:
-    """Pictures are made and sent by the one thread that stores answers."""
+def pictures_in_writer() -> None:
+    """Pictures are rendered by the thread that stores answers."""
     picture = pages._trial_picture
 
     async def queued(do: Callable[..., Any], site: Any, *arguments: Any) -> Any:
@@ -180,25 +180,25 @@ def pictures_by_the_writer() -> None:
     pages.run_in_threadpool = queued  # type: ignore[assignment]
 
 
-def endless_patience() -> None:
-    """Whoever does not finish a request is waited for."""
+def no_timeouts() -> None:
+    """Unfinished requests never time out."""
     http_protocol.TIMEOUT_SECONDS = float("inf")
 
 
 FAULTS: dict[str, Callable[[], Any]] = {
     "acknowledge-early": acknowledge_early,
-    "forget-keys": forget_keys,
-    "hold-nothing": hold_nothing,
-    "sync-seldom": sync_seldom,
+    "ignore-keys": ignore_keys,
+    "no-leases": no_leases,
+    "sync-normal": sync_normal,
     "ignore-commit-errors": ignore_commit_errors,
     "lease-by-wall-clock": lease_by_wall_clock,
-    "lock-nothing": lock_nothing,
-    "keep-every-request": keep_every_request,
-    "shed-nothing": shed_nothing,
+    "no-lock": no_lock,
+    "memory-leak": memory_leak,
+    "unbounded-queue": unbounded_queue,
     "short-queue": short_queue,
     "slow-machine": slow_machine,
-    "pictures-by-the-writer": pictures_by_the_writer,
-    "endless-patience": endless_patience,
+    "pictures-in-writer": pictures_in_writer,
+    "no-timeouts": no_timeouts,
 }
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Atheris on the readers: bytes of all sorts, guided by the lines of ours they reach. Only errors of ours may escape.
+"""Coverage-guided fuzzing of the readers with Atheris. Readers may raise only our own errors.
 
-    python tests/faults/fuzzing.py TARGET SECONDS      one target, in this process; ends with 0 if nothing was found
+    python tests/faults/fuzzing.py TARGET SECONDS      one target in this process; exit code 0 if nothing was found
 
-`fuzz_trial(seconds)` runs every target, each in a process of its own; `finds_the_planted_fault()` is the control, a
-reader that fails behind two bytes nobody would guess. Needs the extra `fuzz`.
+`fuzz_trial(seconds)` runs every target in a separate process; `finds_planted_fault()` is the control, a reader that
+fails on two rare bytes. Needs the extra `fuzz`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 MAX_INPUT_BYTES = 4096
-SLOWEST_SECONDS = 10
-"""For one input. Two seconds are asked for; coverage makes every line several times slower."""
-MOST_MB = 1024
+INPUT_LIMIT_SECONDS = 10
+"""Per input. Two seconds are required without coverage, which makes every line several times slower."""
+MEMORY_LIMIT_MB = 1024
 DONE = "Done "
-"""What libFuzzer says when its time is up and nothing was found."""
+"""libFuzzer prints this when the time is up and nothing was found."""
 
 Target = Callable[[bytes], object]
 
@@ -80,7 +80,7 @@ def _picture(folder: Path) -> Target:
 
 def _answer(_folder: Path) -> Target:
     from sfumato.elicitation.kinds import KINDS
-    from sfumato.server.answer_api import SUBMISSION, decoded
+    from sfumato.server.answer_api import SUBMISSION, decode
     from sfumato.study.stimulus import Stimulus
     from sfumato.study.study import ItemSource, Question, Study, StudyClass
 
@@ -91,7 +91,7 @@ def _answer(_folder: Path) -> Target:
     def read(data: bytes) -> object:
         from sfumato.tables.errors import SfumatoError
 
-        submission = decoded(SUBMISSION, data)
+        submission = decode(SUBMISSION, data)
         for kind, study in asked:
             try:
                 kind.parse(submission.answer, shown, study)
@@ -104,7 +104,7 @@ def _answer(_folder: Path) -> Target:
 
 def _planted(_folder: Path) -> Target:
     def read(data: bytes) -> object:
-        # Two bytes that chance finds once in 65,536 tries at the right places.
+        # Random bytes match these two once in 65,536 inputs.
         return 1 // 0 if len(data) > 7 and data[3] == 0xC7 and data[6] == 0x5A else None
 
     return read
@@ -118,11 +118,11 @@ TARGETS: dict[str, Callable[[Path], Target]] = {
     "answer": _answer,
     "planted": _planted,
 }
-"""Each makes a reader of bytes that may use a folder; `planted` is the control, which must be found."""
+"""Each returns a reader of bytes that may use a folder; `planted` is the control, which must be found."""
 
 
 def seeds(name: str) -> list[bytes]:
-    """Whole inputs to begin with."""
+    """Valid inputs to start with."""
     if name == "csv":
         return [b'item,annotator,kind,payload\na,b,choice/1,"{""class"":""cat""}"\n', b"item,cat,dog\na,0.5,0.5\n"]
     if name == "json":
@@ -162,7 +162,7 @@ def _parquets() -> list[bytes]:
 
 
 def fuzz(name: str, seconds: int) -> None:
-    """Fuzz one target in this process, which ends with it."""
+    """Fuzz one target in this process, which then exits."""
     import atheris
 
     with atheris.instrument_imports(include=["sfumato"]), tempfile.TemporaryDirectory() as place:
@@ -186,8 +186,8 @@ def fuzz(name: str, seconds: int) -> None:
             sys.argv[0],
             f"-max_total_time={seconds}",
             f"-max_len={MAX_INPUT_BYTES}",
-            f"-timeout={SLOWEST_SECONDS}",
-            f"-rss_limit_mb={MOST_MB}",
+            f"-timeout={INPUT_LIMIT_SECONDS}",
+            f"-rss_limit_mb={MEMORY_LIMIT_MB}",
             f"-artifact_prefix={folder}/",
             "-seed=1",
             str(corpus),
@@ -198,7 +198,7 @@ def fuzz(name: str, seconds: int) -> None:
 
 @dataclass
 class FuzzReport:
-    """What was found in each target, empty where nothing was."""
+    """The error found in each target; empty if none was found."""
 
     found: dict[str, str] = field(default_factory=dict)
     n_inputs: dict[str, int] = field(default_factory=dict)
@@ -209,23 +209,23 @@ class FuzzReport:
 
     def __str__(self) -> str:
         tried = ", ".join(f"{name} {n:,}" for name, n in self.n_inputs.items())
-        bad = "; ".join(f"{name}: {said}" for name, said in self.found.items() if said) or "nothing escaped"
+        bad = "; ".join(f"{name}: {output}" for name, output in self.found.items() if output) or "no unexpected errors"
         return f"{bad}; inputs: {tried}"
 
 
 def fuzz_trial(seconds: int = 120, until: float = float("inf")) -> FuzzReport:
-    """Every target for so many seconds, fewer where the time is up before."""
+    """Fuzz every target for this many seconds, or less if `until` comes first."""
     report = FuzzReport()
     names = [name for name in TARGETS if name != "planted"]
     for number, name in enumerate(names):
         left = (until - time.monotonic()) / (len(names) - number)
-        said = _run(name, int(max(1, min(seconds, left))))
-        report.n_inputs[name] = _executed(said)
-        report.found[name] = "" if DONE in said else _last_words(said)
+        output = _run(name, int(max(1, min(seconds, left))))
+        report.n_inputs[name] = _n_inputs(output)
+        report.found[name] = "" if DONE in output else _first_error(output)
     return report
 
 
-def finds_the_planted_fault(seconds: int = 30) -> bool:
+def finds_planted_fault(seconds: int = 30) -> bool:
     return "ZeroDivisionError" in _run("planted", seconds)
 
 
@@ -237,16 +237,16 @@ def _run(name: str, seconds: int) -> str:
     return (done.stdout + done.stderr).decode("utf-8", "replace")
 
 
-def _executed(said: str) -> int:
-    """How many inputs libFuzzer says it has tried."""
-    lines = [line for line in said.splitlines() if line.startswith(("Done ", "#"))]
+def _n_inputs(output: str) -> int:
+    """The number of inputs according to libFuzzer."""
+    lines = [line for line in output.splitlines() if line.startswith(("Done ", "#"))]
     words = lines[-1].removeprefix("Done ").lstrip("#").split() if lines else []
     return int(words[0]) if words and words[0].isdigit() else 0
 
 
-def _last_words(said: str) -> str:
-    lines = [line.strip() for line in said.splitlines() if "Error" in line or "ERROR" in line or "Exception" in line]
-    return (lines or said.strip().splitlines()[-1:] or ["it said nothing"])[0][:200]
+def _first_error(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if "Error" in line or "ERROR" in line or "Exception" in line]
+    return (lines or output.strip().splitlines()[-1:] or ["no output"])[0][:200]
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""`make faults`: every fault trial in its full form, with its control, one table at the end.
+"""`make faults`: all fault trials in full length, with their controls, and one table at the end.
 
     python tests/faults/run.py [--minutes 90] [--only T2,quota] [--kills 200] [--seeds 20] [--cuts 5000]
                                [--rows 1000000] [--write docs/faults.md]
 
-Each trial gets its share of the time; one that runs out of it reports its progress. Ends with 1 if anything was found
-or cut short, or if something broken on purpose was not found out. A trial that cannot be run here says why.
+Each trial gets a share of the time; a trial that runs out of time reports its progress. The exit code is 1 if a trial
+failed or was stopped early, or if a control was not detected. A trial that cannot run here reports the reason.
 """
 
 from __future__ import annotations
@@ -30,71 +30,71 @@ import full_kills  # noqa: E402
 import full_load  # noqa: E402
 import full_quota  # noqa: E402
 from postgres_cluster import cluster  # noqa: E402
-from trial import Bench, Sizes, Trial  # noqa: E402
+from trial import Resources, Sizes, Trial  # noqa: E402
 
 FAMILIES = (full_kills, full_quota, full_fuzzing, full_disk, full_load, full_copies)
 TRIALS = sorted(
     (trial for family in FAMILIES for trial in family.TRIALS),
     key=lambda trial: (int(re.findall(r"\d+", trial.number)[0]), trial.number),
 )
-"""Others are added by listing them in a family of their own."""
-BEGIN, END = "<!-- the table of trials, written by tests/faults/run.py -->", "<!-- the end of the table -->"
-HEAD = ("| trial | asked | measured | passed | broken on purpose | on |", "|---|---|---|---|---|---|")
+"""All trials, by number. To add one, list it in `TRIALS` of its family."""
+BEGIN, END = "<!-- the table of trials, with_rows by tests/faults/run.py -->", "<!-- the end of the table -->"
+HEAD = ("| trial | required | measured | passed | control | date |", "|---|---|---|---|---|---|")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table."""
+    """A row of the table."""
 
     trial: str
-    asked: str
+    required: str
     measured: str
     passed: str
     """`yes`, `**no**`, or `not run`."""
     control: str
 
     def __str__(self) -> str:
-        cells = (self.trial, self.asked, self.measured, self.passed, self.control, f"{datetime.now(UTC):%Y-%m-%d}")
+        cells = (self.trial, self.required, self.measured, self.passed, self.control, f"{datetime.now(UTC):%Y-%m-%d}")
         return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 
 def run(trials: list[Trial], minutes: float, sizes: Sizes, document: Path | None = None) -> list[Row]:
-    """Run the trials, one after the other; what one leaves over of its time goes to those after it.
+    """Run the trials one after the other; time that a trial does not use goes to the later ones.
 
-    Each row is written into the `document` as soon as it is there.
+    Each row is with_rows to the `document` when its trial has ended.
     """
     ends_at = time.monotonic() + 60 * minutes
     rows = []
     with tempfile.TemporaryDirectory(prefix="sfumato-faults-") as folder, cluster() as postgres:
-        bench = Bench(Path(folder), postgres, sizes)
+        resources = Resources(Path(folder), postgres, sizes)
         for i, trial in enumerate(trials):
             begun = time.monotonic()
             share = trial.share / sum(later.share for later in trials[i:])
-            row = _tried(trial, bench, begun + max(ends_at - begun, 0) * share)
+            row = _run_trial(trial, resources, begun + max(ends_at - begun, 0) * share)
             print(
                 f"{row.trial}: {row.passed}, {row.measured}; {row.control} ({time.monotonic() - begun:.0f} s)",
                 flush=True,
             )
             rows.append(row)
             if document is not None:
-                document.write_text(written(document.read_text("utf-8"), [row]), "utf-8")
+                document.write_text(with_rows(document.read_text("utf-8"), [row]), "utf-8")
     return rows
 
 
-def _tried(trial: Trial, bench: Bench, until: float) -> Row:
-    name, asked = f"{trial.number} {trial.name}", trial.asked(bench.sizes)
-    if (reason := trial.why_not()) is not None:
-        return Row(name, asked, reason, "not run", "")
+def _run_trial(trial: Trial, resources: Resources, until: float) -> Row:
+    name, required = f"{trial.number} {trial.name}", trial.requirement(resources.sizes)
+    if (reason := trial.skip_reason()) is not None:
+        return Row(name, required, reason, "not run", "")
     try:
-        measured = trial.run(bench, until)
-        control = trial.control(bench) if trial.control else None
-    except Exception as error:  # noqa: BLE001 (the trials after it are tried all the same)
+        measured = trial.run(resources, until)
+        control = trial.control(resources) if trial.control else None
+    except Exception as error:  # noqa: BLE001 (the later trials run anyway)
         traceback.print_exc()
-        return Row(name, asked, f"the trial broke: {one_line(error)}", "**no**", "")
+        return Row(name, required, f"the trial failed: {one_line(error)}", "**no**", "")
     if control is None:
-        return Row(name, asked, str(measured), _yes(measured.passed), "the same check as in the first of its kind")
-    said = control.said if control.found_out else f"**not found out:** {control.said}"
-    return Row(name, asked, str(measured), _yes(measured.passed and control.found_out), said)
+        return Row(name, required, str(measured), _yes(measured.passed), "same control as the first trial of this kind")
+    summary = control.summary if control.detected else f"**not detected:** {control.summary}"
+    return Row(name, required, str(measured), _yes(measured.passed and control.detected), summary)
 
 
 def one_line(error: Exception) -> str:
@@ -109,8 +109,8 @@ def table(rows: list[str]) -> str:
     return "\n".join((*HEAD, *rows))
 
 
-def written(text: str, rows: list[Row]) -> str:
-    """A document with its table brought up to date: rows of trials that were not run now stay as they are."""
+def with_rows(text: str, rows: list[Row]) -> str:
+    """The document with an updated table; rows of trials that did not run are not changed."""
     before, _, rest = text.partition(BEGIN)
     old, _, after = rest.partition(END)
     names = [f"{trial.number} {trial.name}" for trial in TRIALS]
@@ -121,34 +121,39 @@ def written(text: str, rows: list[Row]) -> str:
 
 
 def chosen(only: str) -> list[Trial]:
-    """The trials whose numbers are among `only`, or whose names begin with one of them; all if there are none."""
-    asked = [name.strip() for name in only.split(",") if name.strip()]
-    unknown = [each for each in asked if not any(_is(trial, each) for trial in TRIALS)]
+    """The trials whose numbers are in `only`, or whose names begin with one of its entries; all if it is empty."""
+    wanted = [name.strip() for name in only.split(",") if name.strip()]
+    unknown = [each for each in wanted if not any(_matches(trial, each) for trial in TRIALS)]
     if unknown:
         names = ", ".join(f"{trial.number} {trial.name}" for trial in TRIALS)
-        raise SystemExit(f"no trial is or begins with {', '.join(unknown)}; there are {names}")
-    return [trial for trial in TRIALS if not asked or any(_is(trial, each) for each in asked)]
+        raise SystemExit(f"no trial matches {', '.join(unknown)}; expected some of {names}")
+    return [trial for trial in TRIALS if not wanted or any(_matches(trial, each) for each in wanted)]
 
 
-def _is(trial: Trial, asked: str) -> bool:
-    return trial.number == asked or trial.name.startswith(asked)
+def _matches(trial: Trial, wanted: str) -> bool:
+    return trial.number == wanted or trial.name.startswith(wanted)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=90, help="how long all of it may take")
-    parser.add_argument("--only", default="", help="numbers (T2), names or beginnings of names, with commas")
+    parser.add_argument("--minutes", type=float, default=90, help="time limit for all trials together")
+    parser.add_argument("--only", default="", help="numbers (T2) or beginnings of names, separated by commas")
     parser.add_argument(
-        "--kills", type=int, default=Sizes.n_kills, help="of the server; a fourth as many of PostgreSQL"
+        "--kills", type=int, default=Sizes.n_kills, help="kills of the server; a quarter of this for PostgreSQL"
     )
-    parser.add_argument("--seeds", type=int, default=Sizes.n_seeds, help="of each quota trial")
-    parser.add_argument("--cuts", type=int, default=Sizes.n_cuts, help="of the power")
-    parser.add_argument("--rows", type=int, default=Sizes.n_rows, help="answers in a big store")
-    parser.add_argument("--write", type=Path, help="a document whose table is brought up to date")
-    asked = parser.parse_args()
+    parser.add_argument("--seeds", type=int, default=Sizes.n_seeds, help="seeds of each quota trial")
+    parser.add_argument("--cuts", type=int, default=Sizes.n_cuts, help="power cuts")
+    parser.add_argument("--rows", type=int, default=Sizes.n_rows, help="answers in the large store")
+    parser.add_argument("--write", type=Path, help="document whose table is updated")
+    options = parser.parse_args()
     # Ending this process also ends the processes it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    rows = run(chosen(asked.only), asked.minutes, Sizes(asked.kills, asked.seeds, asked.cuts, asked.rows), asked.write)
+    rows = run(
+        chosen(options.only),
+        options.minutes,
+        Sizes(options.kills, options.seeds, options.cuts, options.rows),
+        options.write,
+    )
     print("\n" + table([str(row) for row in rows]))
     return 1 if any(row.passed == "**no**" for row in rows) else 0
 

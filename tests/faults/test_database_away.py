@@ -1,4 +1,4 @@
-"""PostgreSQL not there at all: pages say when to come back, and a server that cannot start says why in one line."""
+"""PostgreSQL is not available: pages reply 503 with Retry-After, and a server that cannot start prints one error."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from sfumato.server.browser_client import BrowserClient
 
 
 @pytest.fixture(scope="module")
-def absent() -> Iterator[Cluster]:
-    """A PostgreSQL cluster of this module alone: others should not see theirs go."""
+def stoppable() -> Iterator[Cluster]:
+    """A separate PostgreSQL cluster, because this module stops it."""
     with cluster() as running:
         yield running
 
 
-def test_every_page_that_needs_the_store_says_503(tmp_path: Path, absent: Cluster) -> None:
-    with StudyServer(write_texts_study(tmp_path / "study", 10), store=absent.new_database()) as server:
-        token, trial = asyncio.run(_arrived(server.url))
-        absent.stop("immediate")
+def test_pages_that_need_the_store_reply_503(tmp_path: Path, stoppable: Cluster) -> None:
+    with StudyServer(write_texts_study(tmp_path / "study", 10), store=stoppable.new_database()) as server:
+        token, trial = asyncio.run(_join(server.url))
+        stoppable.stop("immediate")
         try:
             said = {
                 path: _reply(server.port, method, path)
@@ -37,11 +37,11 @@ def test_every_page_that_needs_the_store_says_503(tmp_path: Path, absent: Cluste
                 )
             }
         finally:
-            absent.start()
+            stoppable.start()
         assert said == dict.fromkeys(said, (503, "1"))
 
 
-def test_a_server_that_cannot_reach_its_store_says_so(tmp_path: Path) -> None:
+def test_a_server_without_its_store_prints_an_error(tmp_path: Path) -> None:
     server = StudyServer(write_texts_study(tmp_path / "study", 10), store="postgresql://nobody@127.0.0.1:1/nothing")
     with pytest.raises(RuntimeError, match="error"):
         server.start()
@@ -50,8 +50,8 @@ def test_a_server_that_cannot_reach_its_store_says_so(tmp_path: Path) -> None:
     assert "error[bad-store]" in said
 
 
-async def _arrived(url: str) -> tuple[str, str]:
-    """The token and the first trial of somebody new."""
+async def _join(url: str) -> tuple[str, str]:
+    """The token and the first trial of a new participant."""
     async with BrowserClient(url, deadline=30) as visitor:
         token = await visitor.join()
         state = await visitor.step("instructions")

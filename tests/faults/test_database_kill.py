@@ -1,4 +1,4 @@
-"""PostgreSQL killed under load: the server says 503 until it is back, goes on by itself, and nothing is lost."""
+"""PostgreSQL is killed under load: the server replies 503, recovers by itself, and loses nothing."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ RECOVERY_SECONDS = 10
 
 
 @pytest.fixture(scope="module")
-def mortal() -> Iterator[Cluster]:
-    """A PostgreSQL cluster of this module alone: others should not see theirs die."""
+def killable() -> Iterator[Cluster]:
+    """A separate PostgreSQL cluster, because this module kills it."""
     with cluster() as running:
         yield running
 
 
-def test_a_killed_backend_loses_nothing(tmp_path: Path, mortal: Cluster) -> None:
-    store = mortal.new_database()
+def test_a_killed_backend_loses_nothing(tmp_path: Path, killable: Cluster) -> None:
+    store = killable.new_database()
     with StudyServer(write_crowd_study(tmp_path / "study"), store=store) as server:
         report = backend_kill_trial(server, store, N_KILLS, seed=1)
     print(report)
@@ -31,10 +31,10 @@ def test_a_killed_backend_loses_nothing(tmp_path: Path, mortal: Cluster) -> None
     assert report.recovery_seconds < RECOVERY_SECONDS
 
 
-def test_a_killed_postmaster_loses_nothing(tmp_path: Path, mortal: Cluster) -> None:
-    store = mortal.new_database()
+def test_a_killed_postmaster_loses_nothing(tmp_path: Path, killable: Cluster) -> None:
+    store = killable.new_database()
     with StudyServer(write_crowd_study(tmp_path / "study"), store=store) as server:
-        report = postmaster_kill_trial(server, mortal, store, N_KILLS, seed=2)
+        report = postmaster_kill_trial(server, killable, store, N_KILLS, seed=2)
     print(report)
     assert report.clean, report
     assert report.n_unavailable > 0

@@ -1,4 +1,4 @@
-"""One key is one answer: sent five times at once, long after, after a crash, or with something else under it."""
+"""One key is one answer, also if it is sent five times at once, much later, after a crash, or with other content."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import sqlalchemy as sa
-from crowd import SentAnswer, impatient, new_answer, write_crowd_study
+from crowd import SentAnswer, new_answer, short_sleep, write_crowd_study
 from study_server import StudyServer
 
 from sfumato.server.browser_client import BrowserClient
@@ -16,7 +16,7 @@ from sfumato.server.http_connection import Reply
 from sfumato.store.location import StoreLocation
 
 N_ANSWERS = 20
-"""More than the receipts kept in memory for one person."""
+"""More than the number of receipts in memory per person."""
 
 
 def test_one_key_is_one_answer(tmp_path: Path, store: str) -> None:
@@ -27,26 +27,26 @@ def test_one_key_is_one_answer(tmp_path: Path, store: str) -> None:
 async def _one_key_is_one_answer(server: StudyServer, store: str) -> None:
     rng = random.Random(1)
     async with (
-        BrowserClient(server.url, deadline=60, sleep=impatient) as first,
-        BrowserClient(server.url, deadline=60, sleep=impatient) as second,
+        BrowserClient(server.url, deadline=60, sleep=short_sleep) as first,
+        BrowserClient(server.url, deadline=60, sleep=short_sleep) as second,
     ):
-        told = [await _answer_five_times(first, rng, n) for n in range(N_ANSWERS)]
-        ids = {answer.key: id for answer, id in told}
+        acknowledged = [await _answer_five_times(first, rng, n) for n in range(N_ANSWERS)]
+        ids = {answer.key: id for answer, id in acknowledged}
         assert len(set(ids.values())) == N_ANSWERS
 
         for _ in range(2):
-            for answer, id in told:
+            for answer, id in acknowledged:
                 again = await first.submit_body(answer.body)
                 assert (again.status, again.body["answer"]) == (200, id)
                 other = await first.submit_body(_with_other_tokens(answer))
                 assert (other.status, other.body["code"]) == (422, "key-reused")
-            # And again by a server that knows only the store.
+            # Then again with a restarted server, which has only the store.
             await asyncio.to_thread(server.kill)
             await asyncio.to_thread(server.start)
 
         await second.join()
         state = await second.step("instructions")
-        for answer, id in told:
+        for answer, id in acknowledged:
             body = msgspec.json.encode(
                 msgspec.json.decode(answer.body) | {"trial": state["trials"][0]["trial"]},
             )
@@ -58,7 +58,7 @@ async def _one_key_is_one_answer(server: StudyServer, store: str) -> None:
 
 
 async def _answer_five_times(visitor: BrowserClient, rng: random.Random, n: int) -> tuple[SentAnswer, str]:
-    """An answer sent five times at once, and the one id it was given."""
+    """An answer that was sent five times at once, and its id."""
     if n == 0:
         await visitor.join()
         await visitor.step("instructions")
@@ -72,14 +72,14 @@ async def _answer_five_times(visitor: BrowserClient, rng: random.Random, n: int)
 
 
 def _with_other_tokens(answer: SentAnswer) -> bytes:
-    """The same key and trial, and another answer."""
+    """The same key and trial with another answer."""
     tokens = {"cat": 3, "dog": 7} if answer.tokens != {"cat": 3, "dog": 7} else {"cat": 4, "dog": 6}
     content = msgspec.json.decode(answer.body)
     return msgspec.json.encode(content | {"answer": {"tokens": tokens, "others": False}})
 
 
 def _keys(store: str) -> dict[str, int]:
-    """How many answers are stored under each key."""
+    """The number of stored answers per key."""
     engine = sa.create_engine(StoreLocation.of(store).url, poolclass=sa.NullPool)
     with engine.connect() as connection:
         rows = connection.execute(sa.text("SELECT key, COUNT(*) AS n FROM answers GROUP BY key"))

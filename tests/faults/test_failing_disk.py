@@ -1,4 +1,4 @@
-"""A disk that is full, read-only, or fails to write or to sync: 503 until it is well again, and nothing is lost."""
+"""A disk that is full, read-only, or fails to write or sync: 503 until it works again, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from failing_disk import Fault
 from failing_disk_trial import failing_disk_trial
 
 
-def test_nothing_acknowledged_is_lost_whatever_fails() -> None:
+def test_disk_failures_lose_no_acknowledged_answer() -> None:
     report = failing_disk_trial(32, seed=1)
     print(report)
     assert report.clean, report
     assert report.codes == {"storage-full", "store-down"}
 
 
-def test_who_tries_a_failed_sync_again_and_goes_on_is_found_out() -> None:
-    report = failing_disk_trial(15, seed=2, faults=(Fault.SYNC,), tries_again=True)
+def test_control_repeating_a_failed_sync_is_detected() -> None:
+    report = failing_disk_trial(15, seed=2, faults=(Fault.SYNC,), retries_sync=True)
     print(report)
     assert report.refused == 0
     assert report.lost + report.corrupt > 0
 
 
-def test_a_writer_that_does_not_look_after_a_failure_is_found_out() -> None:
-    # The -wal may have a hole that only the system knows: what was acknowledged behind it is gone with the power.
-    report = failing_disk_trial(30, seed=1, faults=(Fault.SYNC,), looks=False)
+def test_control_continuing_without_a_check_is_detected() -> None:
+    # The -wal file may have a hole; answers acknowledged after it are lost in a power cut.
+    report = failing_disk_trial(30, seed=1, faults=(Fault.SYNC,), checks=False)
     print(report)
     assert report.lost > 0

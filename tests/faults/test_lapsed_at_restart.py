@@ -1,4 +1,4 @@
-"""A lease that expires while the server is down has expired for its holder too, in any order of later requests."""
+"""Leases that expire while the server is down, with later requests in different orders."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from study_at_work import LEASE, at_work, items_named, plain_study, sent
 from sfumato.study.study import People
 
 
-def test_who_comes_back_late_after_a_restart_does_not_fill_an_item_twice(store: str) -> None:
+def test_a_late_answer_after_a_restart_does_not_exceed_the_quota(store: str) -> None:
     study = plain_study(people=People(answers_per_item=1, batch_size=1))
     with at_work(store, study, items_named(1)) as before:
         late, quick = before.new(), before.new()
@@ -15,7 +15,7 @@ def test_who_comes_back_late_after_a_restart_does_not_fill_an_item_twice(store: 
         after = before.restarted()
         try:
             after.clock.advance(LEASE + 1)
-            # The first request after the lease ran out is the holder's own.
+            # The first request after the lease has expired comes from its holder.
             assert [each.handle for each in after.same(late).state().trials] == [shown.handle]
             assert after.same(quick).state().trials == ()
             assert after.same(late).submit(sent(shown.handle)).code is None
@@ -25,7 +25,7 @@ def test_who_comes_back_late_after_a_restart_does_not_fill_an_item_twice(store: 
             after.stop()
 
 
-def test_a_lapsed_trial_given_to_somebody_else_is_not_taken_twice(store: str) -> None:
+def test_a_reassigned_trial_is_not_accepted_twice(store: str) -> None:
     study = plain_study(people=People(answers_per_item=1, batch_size=1))
     with at_work(store, study, items_named(1)) as before:
         late, quick = before.new(), before.new()

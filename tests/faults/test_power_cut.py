@@ -1,11 +1,11 @@
-"""Power cuts, on a disk that forgets what was not synced: nothing acknowledged is lost, and every store opens again."""
+"""Power cuts on a simulated disk that loses unsynced data: no acknowledged answer is lost, every store opens."""
 
 from __future__ import annotations
 
 from power_cut_trial import backup_cut_trial, migration_cut_trial, power_cut_trial
 
 N_CUTS = 300
-"""In all, over commits, checkpoints, migrations and backups."""
+"""In total, during commits, checkpoints, migrations and backups."""
 
 
 def test_no_acknowledged_answer_is_lost() -> None:
@@ -15,25 +15,25 @@ def test_no_acknowledged_answer_is_lost() -> None:
     assert report.cuts == N_CUTS - 100
 
 
-def test_a_migration_that_is_cut_leaves_the_old_store_or_the_new() -> None:
+def test_a_power_cut_during_a_migration_leaves_the_old_or_the_new_version() -> None:
     report = migration_cut_trial(60, seed=2)
     print(report)
     assert report.clean, report
 
 
-def test_a_backup_that_is_cut_leaves_the_old_one_or_the_new() -> None:
+def test_a_power_cut_during_a_backup_leaves_the_old_or_the_new_one() -> None:
     report = backup_cut_trial(40, seed=4)
     print(report)
     assert report.clean, report
 
 
-def test_a_backup_written_in_place_is_found_out() -> None:
+def test_control_a_backup_written_in_place_is_detected() -> None:
     report = backup_cut_trial(15, seed=5, in_place=True)
     print(report)
     assert report.lost + report.corrupt > 0
 
 
-def test_a_store_that_does_not_wait_for_the_disk_is_found_out() -> None:
+def test_control_synchronous_normal_is_detected() -> None:
     report = power_cut_trial(40, seed=3, synchronous="NORMAL")
     print(report)
     assert report.lost > 0

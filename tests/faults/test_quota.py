@@ -1,4 +1,4 @@
-"""Two hundred people at once: every item gets the answers it needs, never more, and nobody loses their turn."""
+"""Two hundred people at once: every item gets exactly its quota of answers, and no valid lease is lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quota_trial import LEASE_SECONDS, quota_trial, write_quota_study
 from study_server import StudyServer
 
 RETURN_SECONDS = 4 * LEASE_SECONDS
-"""When an item must be back whose holder has left: twice its lease on a machine of one's own, more on a busy one."""
+"""Time limit for returning the item of a person who left: twice the lease, and more on a busy machine."""
 BROKEN_SERVER = str(Path(__file__).with_name("broken_server.py"))
 
 
@@ -43,7 +43,7 @@ def test_quotas_hold_through_kills(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_quotas_hold_through_kills_in_an_adaptive_study(tmp_path: Path) -> None:
-    # Without a target every item is asked about until it is full: the same trial, guided.
+    # Without a target, adaptive assignment fills every item up to its quota, so the trial is the same.
     store = str(tmp_path / "answers.sqlite")
     with StudyServer(write_quota_study(tmp_path / "study", 3, assignment="adaptive"), store=store) as server:
         report = quota_trial(server, store, seed=8, n_kills=2)
@@ -51,10 +51,10 @@ def test_quotas_hold_through_kills_in_an_adaptive_study(tmp_path: Path) -> None:
     assert report.clean, report
 
 
-def test_an_assignment_that_holds_nothing_is_found_out(tmp_path: Path) -> None:
+def test_control_assignment_without_leases_is_detected(tmp_path: Path) -> None:
     store = str(tmp_path / "answers.sqlite")
     with StudyServer(
-        write_quota_study(tmp_path / "study", 3), store=store, program=(BROKEN_SERVER, "hold-nothing")
+        write_quota_study(tmp_path / "study", 3), store=store, program=(BROKEN_SERVER, "no-leases")
     ) as server:
         report = quota_trial(server, store, seed=7, patience=30)
     print(report)

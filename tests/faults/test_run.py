@@ -1,4 +1,4 @@
-"""The runner of `make faults`: trials and their controls count, and a document keeps the rows that were not run."""
+"""The runner of `make faults`: trials and controls must pass, and rows of trials that did not run are kept."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ def runner() -> ModuleType:
 
 
 def row(runner: ModuleType, trial: str, measured: str) -> object:
-    return runner.Row(trial, "asked", measured, "yes", "found out")
+    return runner.Row(trial, "required", measured, "yes", "detected")
 
 
-def test_rows_that_were_not_run_stay(runner: ModuleType) -> None:
+def test_rows_of_other_trials_are_kept(runner: ModuleType) -> None:
     text = f"before\n\n{runner.BEGIN}\n{runner.END}\n\nafter\n"
-    text = runner.written(text, [row(runner, "T21 tamper", "first"), row(runner, "T1 kill-sqlite", "second")])
-    text = runner.written(text, [row(runner, "T21 tamper", "a | b")])
+    text = runner.with_rows(text, [row(runner, "T21 tamper", "first"), row(runner, "T1 kill-sqlite", "second")])
+    text = runner.with_rows(text, [row(runner, "T21 tamper", "a | b")])
     lines = [line for line in text.splitlines() if line.startswith("| T")]
     assert [line.split("|")[1:4:2] for line in lines] == [[" T1 kill-sqlite ", " second "], [" T21 tamper ", " a / b "]]
     assert text.startswith("before\n\n")
     assert text.endswith("\n\nafter\n")
-    assert runner.written(text, []) == text
+    assert runner.with_rows(text, []) == text
 
 
-def test_a_control_that_is_not_found_out_fails_its_trial(runner: ModuleType) -> None:
-    def tried(clean: bool, found_out: bool, n_done: int = 5) -> str:
+def test_a_trial_fails_if_its_control_is_not_detected(runner: ModuleType) -> None:
+    def passed(clean: bool, detected: bool, n_done: int = 5) -> str:
         trial = runner.Trial(
             "T0",
             "made-up",
             1,
             lambda _: "",
-            lambda _bench, _until: full.Measured("", clean, n_done, 5),
-            lambda _bench: full.Control("", found_out),
+            lambda _resources, _until: full.Measured("", clean, n_done, 5),
+            lambda _resources: full.Control("", detected),
         )
-        return runner._tried(trial, runner.Bench(Path(), None, runner.Sizes()), 0.0).passed
+        return runner._run_trial(trial, runner.Resources(Path(), None, runner.Sizes()), 0.0).passed
 
     full = sys.modules["trial"]
-    assert tried(True, True) == "yes"
-    assert {tried(True, False), tried(False, True), tried(True, True, 4)} == {"**no**"}
+    assert passed(True, True) == "yes"
+    assert {passed(True, False), passed(False, True), passed(True, True, 4)} == {"**no**"}
 
 
-def test_every_trial_of_the_store_is_there_and_each_number_has_a_control(runner: ModuleType) -> None:
-    wanted = ["T1", "T1b", "T2", "T2b", "T3", "T4", "T4b", "T6", "T8", "T9", "T9b", "T10"]
-    wanted += ["T12", "T13", "T14", "T15", "T16", "T18", "T19", "T21"]
-    assert {trial.number for trial in runner.TRIALS if trial.control} >= {*wanted}
-    assert {trial.number for trial in runner.TRIALS} >= {*wanted, "T17"}
+def test_all_trials_are_listed_and_have_controls(runner: ModuleType) -> None:
+    expected = ["T1", "T1b", "T2", "T2b", "T3", "T4", "T4b", "T6", "T8", "T9", "T9b", "T10"]
+    expected += ["T12", "T13", "T14", "T15", "T16", "T18", "T19", "T21"]
+    assert {trial.number for trial in runner.TRIALS if trial.control} >= {*expected}
+    assert {trial.number for trial in runner.TRIALS} >= {*expected, "T17"}
     names = [trial.name for trial in runner.TRIALS]
     assert len(names) == len({*names})
     assert [trial.name for trial in runner.chosen("T21,quota-3")] == ["quota-3", "tamper"]

@@ -1,4 +1,4 @@
-"""A server with hardly any files, memory or processor: nothing is lost, and it is well again when it has them."""
+"""A server with few files, little memory or little CPU time: nothing is lost, and it recovers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from starvation_trial import starvation_trial
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit is not installed")
-@pytest.mark.parametrize("of", ["files", "memory", "processor"])
-def test_a_starved_server_loses_nothing_and_recovers(tmp_path: Path, of: str) -> None:
-    report = starvation_trial(write_crowd_study(tmp_path / "study"), str(tmp_path / "answers.sqlite"), of, seed=1)
+@pytest.mark.parametrize("resource", ["files", "memory", "processor"])
+def test_a_server_with_limited_resources_loses_nothing_and_recovers(tmp_path: Path, resource: str) -> None:
+    report = starvation_trial(write_crowd_study(tmp_path / "study"), str(tmp_path / "answers.sqlite"), resource, seed=1)
     print(report)
     assert report.clean, report

@@ -1,4 +1,4 @@
-"""An answer is acknowledged only after a sync that began when it had been read, as strace sees it."""
+"""An answer is acknowledged only after a sync that started after the answer was read (checked with strace)."""
 
 from __future__ import annotations
 
@@ -7,38 +7,38 @@ from pathlib import Path
 import pytest
 from crowd import write_crowd_study
 from study_server import StudyServer
-from sync_order_trial import order_of, sync_order_trial, why_not
+from sync_order_trial import evaluate_trace, skip_reason, sync_order_trial
 
 BROKEN_SERVER = str(Path(__file__).with_name("broken_server.py"))
-ASKED = '11 read(9<socket:[1]>, "POST /s/x/api/answers HTTP/1.1", 65536) = 30'
+REQUEST = '11 read(9<socket:[1]>, "POST /s/x/api/answers HTTP/1.1", 65536) = 30'
 SYNCED = "12 fdatasync(7</a/answers.sqlite-wal>) = 0"
 FAILED = "12 fdatasync(7</a/answers.sqlite-wal>) = -1 EIO (Input/output error)"
 OTHER = "12 fdatasync(6</a/answers.sqlite>) = 0"
-TOLD = '11 write(9<socket:[1]>, "HTTP/1.1 201 Created", 20) = 20'
+REPLY = '11 write(9<socket:[1]>, "HTTP/1.1 201 Created", 20) = 20'
 BEGINS = "12 fdatasync(7</a/answers.sqlite-wal> <unfinished ...>"
 ENDS = "12 <... fdatasync resumed>) = 0"
-needs_strace = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
+needs_strace = pytest.mark.skipif(skip_reason() is not None, reason=skip_reason() or "")
 
 
 @pytest.mark.parametrize(
     ("lines", "unsynced"),
     [
-        ((ASKED, SYNCED, TOLD), 0),
-        ((ASKED, BEGINS, ENDS, TOLD), 0),
-        ((SYNCED, ASKED, TOLD), 1),
-        ((BEGINS, ASKED, ENDS, TOLD), 1),
-        ((ASKED, BEGINS, TOLD, ENDS), 1),
-        ((ASKED, FAILED, TOLD), 1),
-        ((ASKED, OTHER, TOLD), 1),
+        ((REQUEST, SYNCED, REPLY), 0),
+        ((REQUEST, BEGINS, ENDS, REPLY), 0),
+        ((SYNCED, REQUEST, REPLY), 1),
+        ((BEGINS, REQUEST, ENDS, REPLY), 1),
+        ((REQUEST, BEGINS, REPLY, ENDS), 1),
+        ((REQUEST, FAILED, REPLY), 1),
+        ((REQUEST, OTHER, REPLY), 1),
     ],
 )
-def test_a_trace_is_read_right(lines: tuple[str, ...], unsynced: int) -> None:
-    report = order_of(lines)
+def test_traces_are_evaluated_correctly(lines: tuple[str, ...], unsynced: int) -> None:
+    report = evaluate_trace(lines)
     assert (report.acknowledged, report.unsynced) == (1, unsynced)
 
 
 @needs_strace
-def test_a_sync_lies_between_each_answer_and_its_201(tmp_path: Path) -> None:
+def test_a_sync_precedes_each_reply_201(tmp_path: Path) -> None:
     store = str(tmp_path / "answers.sqlite")
     with StudyServer(write_crowd_study(tmp_path / "study", 4_000), store=store) as server:
         report = sync_order_trial(server, 60, seed=1)
@@ -48,9 +48,9 @@ def test_a_sync_lies_between_each_answer_and_its_201(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_strace
-def test_a_store_that_syncs_seldom_is_found_out(tmp_path: Path) -> None:
+def test_control_synchronous_normal_is_detected(tmp_path: Path) -> None:
     study, store = write_crowd_study(tmp_path / "study", 4_000), str(tmp_path / "answers.sqlite")
-    with StudyServer(study, store=store, program=(BROKEN_SERVER, "sync-seldom")) as server:
+    with StudyServer(study, store=store, program=(BROKEN_SERVER, "sync-normal")) as server:
         report = sync_order_trial(server, 60, seed=1)
     print(report)
     assert report.unsynced > 0

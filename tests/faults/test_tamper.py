@@ -1,4 +1,4 @@
-"""Rows changed, deleted and put in by hand are named, each of them and no other, on both databases."""
+"""Rows that are changed, deleted or inserted by hand are listed, and no others, on both databases."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from tamper_trial import CHANGES, tamper_trial
 from sfumato.store.verification import COLUMNS
 
 
-def test_every_row_that_was_tampered_with_is_named(store: str) -> None:
+def test_all_tampered_rows_are_listed(store: str) -> None:
     report = tamper_trial(store, 12, seed=1)
     print(report)
     assert report.clean, report
 
 
-def test_a_chain_that_leaves_a_column_out_is_found_out(tmp_path: Path) -> None:
-    report = tamper_trial(str(tmp_path / "a.sqlite"), 2, seed=2, unseen=("payload",))
+def test_control_a_chain_without_a_column_is_detected(tmp_path: Path) -> None:
+    report = tamper_trial(str(tmp_path / "a.sqlite"), 2, seed=2, ignored=("payload",))
     print(report)
-    assert report.named == 0
+    assert report.listed == 0
 
 
-def test_what_is_not_a_number_of_another_row_is_tampered_with() -> None:
+def test_all_columns_except_ids_are_tampered_with() -> None:
     assert {*CHANGES} == {*COLUMNS, "chain"} - {"id", "study", "annotator", "item", "trial", "number", "purpose"}

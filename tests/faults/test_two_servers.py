@@ -1,4 +1,4 @@
-"""Two servers on one store: refused on a file, with the number of the first; on PostgreSQL both do their part."""
+"""Two servers on one store: refused on a file, with the process id of the first; allowed on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 from crowd import write_crowd_study
 from postgres_cluster import Cluster
-from two_servers_trial import second_server_says, two_servers_quota_trial, two_servers_trial
+from two_servers_trial import second_server_output, two_servers_quota_trial, two_servers_trial
 
 BROKEN_SERVER = str(Path(__file__).with_name("broken_server.py"))
 
 
-def test_a_second_server_on_a_file_is_told_of_the_first(tmp_path: Path) -> None:
-    said = second_server_says(write_crowd_study(tmp_path / "study", 100), str(tmp_path / "answers.sqlite"))
-    assert "error[store-in-use]" in said
+def test_a_second_server_on_a_file_is_refused(tmp_path: Path) -> None:
+    output = second_server_output(write_crowd_study(tmp_path / "study", 100), str(tmp_path / "answers.sqlite"))
+    assert "error[store-in-use]" in output
 
 
 @pytest.mark.slow
-def test_a_server_that_locks_nothing_is_found_out(tmp_path: Path) -> None:
+def test_control_a_server_without_a_lock_is_detected(tmp_path: Path) -> None:
     study, store = write_crowd_study(tmp_path / "study", 100), str(tmp_path / "answers.sqlite")
-    assert not second_server_says(study, store, (BROKEN_SERVER, "lock-nothing"))
+    assert not second_server_output(study, store, (BROKEN_SERVER, "no-lock"))
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What `make faults` runs: trials in their full form, each with its figure and with something broken to be found."""
+"""Definitions for the fault trials of `make faults`. Each trial has a requirement and a control that must fail it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from study_server import StudyServer
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-ANSWERS_A_KILL = 1_000
-"""More than a crowd gives between two kills."""
+ANSWERS_PER_KILL = 1_000
+"""More answers than the clients send between two kills."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is asked of the trials."""
+    """The sizes of the trials."""
 
     n_kills: int = 200
     n_seeds: int = 20
@@ -34,49 +34,49 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a trial found. What was cut short has not shown what was asked, however clean it was so far."""
+    """The result of a trial. A trial that ran out of time has not passed, even without errors so far."""
 
-    said: object
+    summary: object
     clean: bool
     n_done: int = 1
-    n_asked: int = 1
+    n_required: int = 1
 
     @property
     def passed(self) -> bool:
-        return self.clean and self.n_done >= self.n_asked
+        return self.clean and self.n_done >= self.n_required
 
     def __str__(self) -> str:
-        short = f"**cut short at {self.n_done:,} of {self.n_asked:,}:** " if self.n_done < self.n_asked else ""
-        return f"{short}{self.said}"
+        short = f"**stopped at {self.n_done:,} of {self.n_required:,}:** " if self.n_done < self.n_required else ""
+        return f"{short}{self.summary}"
 
 
 @dataclass(frozen=True)
 class Control:
-    """What the same trial says of something that is broken on purpose."""
+    """The result of the same trial for a version that is broken on purpose."""
 
-    said: str
-    found_out: bool
+    summary: str
+    detected: bool
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A trial of FAULTS: `number` is its own there, `name` what `--only` knows it by."""
+    """A fault trial: `number` is its number in our list of faults, `--only` accepts both `number` and `name`."""
 
     number: str
     name: str
     share: float
-    """Of the time that all of them have."""
-    asked: Callable[[Sizes], str]
-    run: Callable[[Bench, float], Measured]
-    """Given the time on the monotonic clock at which it should come to its end."""
-    control: Callable[[Bench], Control] | None = None
-    """None where another trial's, with the same check, is the control."""
-    why_not: Callable[[], str | None] = lambda: None
-    """Why it cannot be run here."""
+    """Share of the total time, relative to the other trials."""
+    requirement: Callable[[Sizes], str]
+    run: Callable[[Resources, float], Measured]
+    """Called with the time on the monotonic clock at which it should end."""
+    control: Callable[[Resources], Control] | None = None
+    """None if another trial with the same check has the control."""
+    skip_reason: Callable[[], str | None] = lambda: None
+    """Why it cannot run on this machine, or None."""
 
 
-class Bench:
-    """What trials are made with: places, databases, servers right and broken."""
+class Resources:
+    """Folders, databases and servers for the trials."""
 
     def __init__(self, folder: Path, postgres: Cluster, sizes: Sizes) -> None:
         self._folder, self.postgres, self.sizes = folder, postgres, sizes
@@ -90,55 +90,55 @@ class Bench:
         return made
 
     def file(self) -> str:
-        """Where a new store may be."""
+        """The path of a new store."""
         return str(self.folder() / "answers.sqlite")
 
     def crowd_study(self, n_kills: int = 0) -> Path:
-        """A study that no crowd comes to the end of within so many kills."""
-        return write_crowd_study(self.folder() / "study", max(30_000, ANSWERS_A_KILL * n_kills))
+        """A study with more items than the clients can answer within this many kills."""
+        return write_crowd_study(self.folder() / "study", max(30_000, ANSWERS_PER_KILL * n_kills))
 
     @contextlib.contextmanager
     def serving(self, study: Path, store: str, fault: str | None = None, pace: float = 0) -> Iterator[StudyServer]:
-        """The study served; without a limit on what one person may send, unless there is to be one."""
+        """Serve the study; `pace` limits the requests per person (0: no limit)."""
         with StudyServer(study, store=store, program=program(fault), python=sys.executable, pace=pace) as server:
             yield server
 
 
 def program(fault: str | None = None) -> tuple[str, ...]:
-    """How a server is started; with a fault put in, if one is named."""
+    """The arguments that start a server, with a fault if one is named."""
     return (str(HERE / "broken_server.py"), fault) if fault else ("-m", "sfumato")
 
 
-def tried_by_tests(file: Path, until: float, n_asked: int, **environment: str) -> Measured:
-    """The result of a file's own tests without its controls; `n_asked` is how much they had to try."""
+def run_tests(file: Path, until: float, n_required: int, **environment: str) -> Measured:
+    """The result of a test file without its control tests; `n_required` is the number of cases they try."""
     try:
-        passed, said = _tests(file, "not found", max(until - time.monotonic(), 1.0), environment)
+        passed, output = _run_pytest(file, "not found", max(until - time.monotonic(), 1.0), environment)
     except TimeoutError:
-        return Measured("nothing found so far", True, 0, n_asked)
-    return Measured(said, passed, n_asked, n_asked)
+        return Measured("no errors so far", True, 0, n_required)
+    return Measured(output, passed, n_required, n_required)
 
 
-def found_by_tests(file: Path) -> Control:
-    """The control that is in a file of tests: those that say that something broken is found."""
-    passed, said = _tests(file, "found", None, {})
-    return Control(f"each fault put in is found: {said}" if passed else said, passed)
+def run_control_tests(file: Path) -> Control:
+    """The result of the control tests of a test file: those with `found` in their names."""
+    passed, output = _run_pytest(file, "found", None, {})
+    return Control(f"each planted fault is found: {output}" if passed else output, passed)
 
 
-def _tests(file: Path, which: str, seconds: float | None, environment: dict[str, str]) -> tuple[bool, str]:
-    """Whether all tests passed that `which` picks, and the last line that was said."""
+def _run_pytest(file: Path, which: str, seconds: float | None, environment: dict[str, str]) -> tuple[bool, str]:
+    """Whether all tests selected by `which` passed, and the last line of the output."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", which, str(file)]
     with subprocess.Popen(
         command, env=os.environ | environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         try:
-            said, _ = process.communicate(timeout=seconds)
+            output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            # Asked kindly, so that what the tests have started is ended too.
+            # SIGINT first, so that the tests can end the processes they started.
             process.send_signal(signal.SIGINT)
             process.communicate()
             raise TimeoutError from None
         finally:
             process.kill()
     if process.returncode:
-        print(said)
-    return process.returncode == 0, (said.strip().splitlines() or ["nothing said"])[-1]
+        print(output)
+    return process.returncode == 0, (output.strip().splitlines() or ["no output"])[-1]

@@ -1,4 +1,4 @@
-"""A store with as many answers as wanted, made by SQL in seconds: as an older release left it, or as ours has it."""
+"""Writes large stores by SQL within seconds, with the schema of an older release or of this one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sfumato.store.database import writing_engine
 from sfumato.store.location import StoreLocation
 
 OLDER = "0002"
-"""The version of a store before answers were chained."""
-ANSWERS_A_PERSON = 500
+"""The store version before the hash chain."""
+ANSWERS_PER_PERSON = 500
 N_ITEMS = 5_000
 FIRST = 2**40
-"""Ids of the first study's rows come after this."""
+"""The ids of the first study are larger than this."""
 STUDY = """
 INSERT INTO studies (id, name, kind, classes, secret, created_at, version)
 VALUES (1, 'texts', 'tokens/1', '["cat", "dog", "ship"]', '6e6f742d612d736563726574', 1, 0)
@@ -32,7 +32,7 @@ PEOPLE = f"""
 INSERT INTO annotators (id, study, pseudonym, token_hash, seed, created_at, instructed_at, attempts)
 {NUMBERS} SELECT :first + 1 + k, 1, 'A' || k, 'hash' || k, k, 1, 1, 0 FROM n
 """
-# Everybody answers about items that follow one another, each beginning where another left off.
+# Each person answers consecutive items, starting where the previous person stopped.
 TRIALS = f"""
 INSERT INTO trials (id, annotator, item, number, purpose, handle, leased_at, expires_at, state)
 {NUMBERS} SELECT :first + 1 + k, :first + 1 + k / :each, :first + 1 + (k % :items), k % :each + 1, 'label', 't' || k,
@@ -49,16 +49,16 @@ INSERT INTO answers (id, study, annotator, item, trial, number, purpose, kind, p
 
 
 def write_older_store(file: Path, n_answers: int) -> None:
-    """A store of version `OLDER` with a study of texts, and `n_answers` answers to it."""
+    """Write a store of version `OLDER` with a study of texts and `n_answers` answers."""
     with older_release():
         writing_engine(StoreLocation.of(file)).dispose()
     connection = sqlite3.connect(file)
     connection.execute("PRAGMA synchronous = OFF")
-    settings = {"first": FIRST, "each": ANSWERS_A_PERSON, "items": N_ITEMS}
+    settings = {"first": FIRST, "each": ANSWERS_PER_PERSON, "items": N_ITEMS}
     connection.execute(STUDY)
     for statement, n in (
         (ITEMS, N_ITEMS),
-        (PEOPLE, -(-n_answers // ANSWERS_A_PERSON)),
+        (PEOPLE, -(-n_answers // ANSWERS_PER_PERSON)),
         (TRIALS, n_answers),
         (ANSWERS, n_answers),
     ):
@@ -68,19 +68,19 @@ def write_older_store(file: Path, n_answers: int) -> None:
 
 
 def write_big_store(file: Path, n_answers: int) -> None:
-    """The same as this release has it, its answers chained."""
+    """Write the same store in the version of this release, with the hash chain."""
     write_older_store(file, n_answers)
     writing_engine(StoreLocation.of(file)).dispose()
 
 
 def write_big_study(folder: Path) -> Path:
-    """The study that such a store is of."""
+    """Write the study of these stores."""
     return write_texts_study(folder, N_ITEMS, answers_per_item=10_000, batch_size=N_ITEMS)
 
 
 @contextlib.contextmanager
 def older_release(version: str = OLDER) -> Iterator[None]:
-    """Stores made meanwhile are as an older release made them."""
+    """Stores created in this context have the version of an older release."""
     latest, database.LATEST = database.LATEST, version
     try:
         yield

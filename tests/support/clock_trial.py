@@ -1,4 +1,4 @@
-"""The trial: clocks are set forward and back under people at work. No lease ends early, and order is by number."""
+"""Trial: the clock is set forward and back during answers. No lease may end early, and the order must be kept."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LEAP_DAY = int(datetime(2028, 2, 28, 23, 59, 59, tzinfo=UTC).timestamp() * 1000)
 
 
 class WallClock(HandClock):
-    """A clock whose leases go by the time of day, to be found out."""
+    """A clock whose leases use the wall clock (control)."""
 
     def monotonic(self) -> float:
         return self.now() / 1000
@@ -44,16 +44,16 @@ class WallClock(HandClock):
 
 @dataclass
 class ClockReport:
-    """What came of so many jumps, each while two people hold trials."""
+    """The result of a number of clock changes, each while two people hold trials."""
 
     jumps: int = 0
     lost_early: int = 0
-    """Trials that were no longer held for who was answering them."""
+    """Trials whose leases ended while the person was answering them."""
     kept_long: int = 0
-    """Trials of somebody who was gone that did not come back when their time was up."""
+    """Trials of a person who left that were not returned when the lease expired."""
     refused: int = 0
     disordered: int = 0
-    """Answers whose numbers are not in the order they came in."""
+    """Answers whose numbers are not in the order of arrival."""
 
     @property
     def clean(self) -> bool:
@@ -67,26 +67,26 @@ class ClockReport:
 
 
 def clock_trial(folder: Path, clock: type[HandClock] = HandClock, *, rounds: int = 2) -> ClockReport:
-    """Each jump `rounds` times, from an ordinary day and from the second before a 29 February."""
+    """Run each jump `rounds` times, from an ordinary day and from the second before a 29 February."""
     report = ClockReport()
     for number, (jump, is_leap) in enumerate(itertools.product([*JUMPS.values()] * rounds, (False, True))):
         ours = clock()
         if is_leap:
             ours.jump((LEAP_DAY - ours.now()) / 1000)
-        # By a clock that is found out links would end before any lease does.
+        # With the wall clock, links would expire before the leases.
         days = 0 if issubclass(clock, WallClock) else Limits.link_days
         limits = Limits(lease_minutes=LEASE / 60, link_days=days)
         study = plain_study(people=People(answers_per_item=1, batch_size=2), limits=limits)
         at = AtWork(str(folder / f"{clock.__name__}{number}.sqlite"), study, items_named(3), ours).start()
         try:
-            _jumped(at, jump, report)
+            _run_jump(at, jump, report)
         finally:
             at.stop()
     return report
 
 
-def _jumped(at: AtWork, jump: float, report: ClockReport) -> None:
-    """Somebody answers, the clock jumps, they answer on; somebody else leaves, and comes to nothing."""
+def _run_jump(at: AtWork, jump: float, report: ClockReport) -> None:
+    """One person answers before and after the jump; another leaves, and the lease must return to the pool."""
     report.jumps += 1
     person, leaver = at.new(), at.new()
     person.answer()
@@ -104,23 +104,23 @@ def _jumped(at: AtWork, jump: float, report: ClockReport) -> None:
     report.disordered += numbers != sorted(numbers)
 
 
-# --- a server whose clock is set from outside ---
+# --- a server whose clock is changed with faketime ---
 
 
 def faketime() -> Path | None:
-    """The library that lets a process see another time; None where it is not installed."""
+    """The library that changes the time of a process; None if it is not installed."""
     found = sorted(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1"))
     return Path(found[-1]) if found else None
 
 
-def why_not() -> str | None:
+def skip_reason() -> str | None:
     return None if faketime() else "faketime is not installed"
 
 
 def faketime_trial(
     folder: Path, *, seed: int, program: Sequence[str] = PROGRAM, n_people: int = 200, n_items: int = 500
 ) -> QuotaReport:
-    """The quota trial with a server whose clock jumps all the while: forward, back, across days and a year."""
+    """The quota trial with a server whose clock keeps jumps forward and back, by up to a year."""
     study = write_quota_study(folder / "study", 3, n_people=n_people, n_items=n_items)
     if tuple(program) != PROGRAM:
         with (study / "study.toml").open("a") as file:
@@ -135,18 +135,18 @@ def faketime_trial(
         "FAKETIME_DONT_FAKE_MONOTONIC=1",
     ]
     with StudyServer(study, store=store, python="env", program=(*environment, sys.executable, *program)) as server:
-        over = threading.Event()
-        jumping = threading.Thread(target=_jump, args=(offset, random.Random(seed), over))
-        jumping.start()
+        stopped = threading.Event()
+        jumps = threading.Thread(target=_keep_jumping, args=(offset, random.Random(seed), stopped))
+        jumps.start()
         try:
             return quota_trial(server, store, seed=seed, n_people=n_people, patience=60)
         finally:
-            over.set()
-            jumping.join()
+            stopped.set()
+            jumps.join()
 
 
-def _jump(offset: Path, rng: random.Random, over: threading.Event) -> None:
-    while not over.wait(rng.uniform(0.3, 0.9)):
+def _keep_jumping(offset: Path, rng: random.Random, stopped: threading.Event) -> None:
+    while not stopped.wait(rng.uniform(0.3, 0.9)):
         part = offset.with_name("part")
         part.write_text(f"{rng.choice([*JUMPS.values(), 0]):+d}")
         os.replace(part, offset)

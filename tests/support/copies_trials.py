@@ -1,4 +1,4 @@
-"""Trials of copies: exports and backups made while a crowd answers, and what is in them."""
+"""Trials of exports and backups that are made under load."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ Copy = Callable[[str, Path], None]
 
 @dataclass
 class CopiesReport:
-    """What was found in so many copies."""
+    """The result of checking the copies."""
 
     copies: int = 0
     answers: int = 0
-    """In the largest of them."""
-    lacking: int = 0
-    """Answers acknowledged before a copy was begun, and not in it."""
+    """Answers in the largest copy."""
+    missing: int = 0
+    """Answers acknowledged before a copy was started and missing in it."""
     damaged: int = 0
-    """Copies that cannot be opened, or are not whole; exports that are not the answers up to one moment."""
+    """Copies that cannot be opened or are not intact; exports that are not one consistent snapshot."""
     seconds: float = 0.0
-    """The longest that one took."""
+    """Seconds of the slowest copy."""
     megabytes: float = 0.0
-    """The most memory that one took, where it was a process of its own."""
+    """Peak memory of a copy, if it ran in a separate process."""
 
     @property
     def clean(self) -> bool:
-        return self.lacking == self.damaged == 0 and self.answers > 0
+        return self.missing == self.damaged == 0 and self.answers > 0
 
     def __str__(self) -> str:
         memory = f", {self.megabytes:.0f} MB of memory" if self.megabytes else ""
         return (
-            f"{self.copies} copies of up to {self.answers:,} answers, {self.lacking} answers lacking, "
+            f"{self.copies} copies of up to {self.answers:,} answers, {self.missing} answers missing, "
             f"{self.damaged} damaged, slowest {self.seconds:.1f} s{memory}"
         )
 
@@ -71,7 +71,7 @@ def backup_trial(
     copy: Copy | None = None,
     n_clients: int = 16,
 ) -> CopiesReport:
-    """So many backups of the running `server`'s store under load; each is opened and looked through."""
+    """Make backups of the running `server`'s store under load, and check each."""
     report = CopiesReport()
     asyncio.run(_backups(server, store, folder, n_copies, seed, copy or _backup, n_clients, report))
     return report
@@ -81,9 +81,9 @@ def _backup(store: str, output: Path) -> None:
     backup(StoreLocation.of(store), output)
 
 
-def copy_of_the_file(store: str, output: Path) -> None:
-    """A copy of the database file alone, as people make them; to be found out."""
-    # By a process of its own: a file that is opened and closed here would lose its locks.
+def copy_file_only(store: str, output: Path) -> None:
+    """Copy only the database file, without its -wal (control)."""
+    # In a separate process: opening and closing the file here would release its locks.
     subprocess.run(["cp", store, str(output)], check=True)
 
 
@@ -102,33 +102,33 @@ async def _backups(
         tasks.create_task(crowd.run())
         try:
             for number in range(n_copies):
-                await crowd.hears_more(WAIT_SECONDS)
+                await crowd.wait_for_answers(WAIT_SECONDS)
                 known = {id for answer in list(crowd.sent) for id in answer.ids}
                 output, begun = folder / f"copy{number}.sqlite", time.monotonic()
                 await asyncio.to_thread(copy, store, output)
                 report.seconds = max(report.seconds, time.monotonic() - begun)
-                await asyncio.to_thread(_look, output, known, report)
+                await asyncio.to_thread(_check_copy, output, known, report)
                 output.unlink()
         finally:
             crowd.stop()
 
 
-def _look(output: Path, known: set[str], report: CopiesReport) -> None:
+def _check_copy(output: Path, known: set[str], report: CopiesReport) -> None:
     report.copies += 1
     try:
         connection = sqlite3.connect(output)
         try:
-            (said,) = connection.execute("PRAGMA integrity_check").fetchone()
+            (integrity,) = connection.execute("PRAGMA integrity_check").fetchone()
             handles = {row[0] for row in connection.execute("SELECT handle FROM answers")}
         finally:
             connection.close()
         faults = [fault for study in verify(StoreLocation.of(output)) for fault in study.faults]
     except (sqlite3.Error, SfumatoError):
         report.damaged += 1
-        report.lacking += len(known)
+        report.missing += len(known)
         return
-    report.damaged += said != "ok" or bool(faults)
-    report.lacking += len(known - handles)
+    report.damaged += integrity != "ok" or bool(faults)
+    report.missing += len(known - handles)
     report.answers = max(report.answers, len(handles))
 
 
@@ -138,8 +138,8 @@ def _look(output: Path, known: set[str], report: CopiesReport) -> None:
 def export_trial(
     server: StudyServer, study: Path, store: str, folder: Path, n_exports: int, *, seed: int, at_once: bool = True
 ) -> CopiesReport:
-    """So many exports under load, each a process of its own: annotations and records must be of one moment, and be the
-    first answers in the order they came. Unless `at_once` the two files are exported one after the other."""
+    """Export under load, in separate processes. Annotations and records must be one snapshot: the first answers in
+    their order. Without `at_once` (control) the two files are exported one after the other."""
     report = CopiesReport()
     lengths: list[tuple[int, int]] = []
     keys: list[list[tuple[str, str]]] = []
@@ -172,28 +172,28 @@ async def _exports(
         tasks.create_task(crowd.run())
         try:
             for _ in range(n_exports):
-                await crowd.hears_more(WAIT_SECONDS)
+                await crowd.wait_for_answers(WAIT_SECONDS)
                 acknowledged, begun = crowd.n_acknowledged, time.monotonic()
                 arguments = [str(study), "--store", store, "-o", str(table)]
                 if at_once:
-                    await asyncio.to_thread(_exported, [*arguments, "--records", str(records)], report)
+                    await asyncio.to_thread(_export, [*arguments, "--records", str(records)], report)
                 else:
-                    await asyncio.to_thread(_exported, arguments, report)
-                    await crowd.hears_more(WAIT_SECONDS)
+                    await asyncio.to_thread(_export, arguments, report)
+                    await crowd.wait_for_answers(WAIT_SECONDS)
                     other = [*arguments[:-1], str(folder / "other.parquet"), "--records", str(records)]
-                    await asyncio.to_thread(_exported, other, report)
+                    await asyncio.to_thread(_export, other, report)
                 report.copies += 1
                 report.seconds = max(report.seconds, time.monotonic() - begun)
                 rows = pq.read_table(table, columns=["item", "annotator"])
                 found = list(zip(*(rows[name].to_pylist() for name in ("item", "annotator")), strict=True))
-                report.lacking += max(acknowledged - len(found), 0)
+                report.missing += max(acknowledged - len(found), 0)
                 lengths.append((len(found), pq.read_metadata(records).num_rows))
                 keys.append(found)
         finally:
             crowd.stop()
 
 
-def _exported(arguments: list[str], report: CopiesReport) -> None:
-    """`sfumato export` in a process of its own, and the most memory that it took."""
+def _export(arguments: list[str], report: CopiesReport) -> None:
+    """Run `sfumato export` in a separate process and record its peak memory."""
     used = most_bytes([sys.executable, "-m", "sfumato", "export", *arguments])
     report.megabytes = max(report.megabytes, used / 1e6)

@@ -1,4 +1,4 @@
-"""A crowd of clients that answer on and on through whatever happens, and remember what they sent and were told."""
+"""Simulated clients that keep answering during faults, and record what they sent and the replies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_WAIT_SECONDS = 0.15
 
 @dataclass(slots=True, eq=False)
 class SentAnswer:
-    """An answer as a client sent it, and every reply it got. `ids` are the ids it was acknowledged under."""
+    """An answer as a client sent it, and all replies. `ids` are the ids in the acknowledgments."""
 
     token_hash: str
     key: str
@@ -41,8 +41,8 @@ class SentAnswer:
         return any(status in STORED for status in self.statuses)
 
 
-async def impatient(seconds: float, longest: float = LONGEST_WAIT_SECONDS) -> None:
-    """A pause cut short: a server that has just come back should meet its load at once, and not when it is dead."""
+async def short_sleep(seconds: float, longest: float = LONGEST_WAIT_SECONDS) -> None:
+    """A shortened pause, so that a restarted server gets its load at once."""
     await asyncio.sleep(min(seconds, longest))
 
 
@@ -59,22 +59,23 @@ def new_answer(token: str, trial: str, rng: random.Random) -> SentAnswer:
 
 
 def write_crowd_study(folder: Path, n_answers: int = 30_000) -> Path:
-    """A study that a crowd does not come to the end of before it has given `n_answers`."""
+    """A study that needs at least `n_answers` answers."""
     n_items = max(n_answers // 8, 1)
     return write_texts_study(folder, n_items, answers_per_item=8, batch_size=min(n_items, 10_000))
 
 
 class Crowd:
-    """`n_clients` people. Each answer is sent `copies` times at once, each copy again until the server lets go of it.
+    """`n_clients` simulated people. Each answer is sent `copies` times at once, and each copy is repeated until the
+    server replies.
 
-    Nobody waits longer than `patience` seconds for one answer; a client that is turned away begins as a new person.
+    A client waits at most `patience` seconds per answer; a client that fails starts again as a new person.
     """
 
     def __init__(self, url: str, n_clients: int, seed: int, *, copies: int = 1, patience: float = 60.0) -> None:
         self.sent: list[SentAnswer] = []
         self.n_acknowledged = 0
-        self.n_turned_away = 0
-        """How often a client was not known any more, or gave up waiting."""
+        self.n_failed_clients = 0
+        """Clients that were rejected or timed out."""
         self._url, self._copies, self._patience = url, copies, patience
         self._visitors: list[BrowserClient] = []
         self._rngs = [random.Random(f"{seed}/{client}") for client in range(n_clients)]
@@ -85,48 +86,48 @@ class Crowd:
         return sum(visitor.n_retries for visitor in self._visitors)
 
     async def run(self) -> None:
-        """Answer until told to stop, and then finish what is under way."""
+        """Answer until `stop` is called, then complete what is in progress."""
         await asyncio.gather(*(self._client(rng) for rng in self._rngs))
 
     def stop(self) -> None:
         self._stopping = True
 
-    async def hears_more(self, seconds: float, n: int = 1) -> float:
-        """Wait until `n` more answers are acknowledged, each within so many seconds; returns how long that took."""
-        wanted, begun = self.n_acknowledged + n, time.monotonic()
-        heard, heard_at = self.n_acknowledged, begun
-        while self.n_acknowledged < wanted:
-            if self.n_acknowledged > heard:
-                heard, heard_at = self.n_acknowledged, time.monotonic()
+    async def wait_for_answers(self, seconds: float, n: int = 1) -> float:
+        """Wait until `n` more answers are acknowledged, each within `seconds`; returns the seconds it took."""
+        goal, begun = self.n_acknowledged + n, time.monotonic()
+        n_heard, heard_at = self.n_acknowledged, begun
+        while self.n_acknowledged < goal:
+            if self.n_acknowledged > n_heard:
+                n_heard, heard_at = self.n_acknowledged, time.monotonic()
             if time.monotonic() - heard_at > seconds:
                 raise TimeoutError(f"no answer was acknowledged for {seconds:g} s")
             await asyncio.sleep(0.005)
         return time.monotonic() - begun
 
     async def _pause(self, seconds: float) -> None:
-        # Copies knock together no more often than single senders do: a server should have the time to start.
-        await impatient(seconds, LONGEST_WAIT_SECONDS * self._copies)
+        # Copies together retry no more often than single senders, so that the server has time to start.
+        await short_sleep(seconds, LONGEST_WAIT_SECONDS * self._copies)
 
     async def _client(self, rng: random.Random) -> None:
-        there_is_work = True
-        while there_is_work and not self._stopping:
+        has_items = True
+        while has_items and not self._stopping:
             async with BrowserClient(self._url, deadline=self._patience, sleep=self._pause) as visitor:
                 self._visitors.append(visitor)
                 try:
-                    there_is_work = await self._person(visitor, rng)
+                    has_items = await self._person(visitor, rng)
                 except (NoReply, Refused):
-                    self.n_turned_away += 1
+                    self.n_failed_clients += 1
 
     async def _person(self, visitor: BrowserClient, rng: random.Random) -> bool:
-        """Take part as somebody new; returns whether there was anything to answer."""
+        """Take part as a new person; returns whether there were items to answer."""
         token = await visitor.join()
         state = await visitor.step("instructions")
-        there_is_work = state["stage"] == "trials"
+        has_items = state["stage"] == "trials"
         while not self._stopping and state["stage"] == "trials":
             answer = new_answer(token, state["trials"][0]["trial"], rng)
             self.sent.append(answer)
             state = await self._send(visitor, answer)
-        return there_is_work
+        return has_items
 
     async def _send(self, visitor: BrowserClient, answer: SentAnswer) -> State:
         copies = [visitor.submit_body(answer.body) for _ in range(self._copies)]

@@ -1,4 +1,4 @@
-"""Database kill trials: PostgreSQL is killed under a server at work, which must say so, come back, and lose nothing."""
+"""Database kill trials: PostgreSQL is killed under load. The server must reply 503, recover, and lose nothing."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ BACKENDS = sa.text(
     " AND pid <> pg_backend_pid() ORDER BY backend_start"
 )
 RECOVERY_SECONDS = 60.0
-"""How long we look on before we call it no recovery at all; what is asked for is ten seconds."""
+"""Timeout for a recovery; the requirement is ten seconds."""
 
 
 @dataclass(frozen=True)
 class DatabaseKillReport:
-    """What a database kill trial found: what was lost, how long the server was out, and what it said meanwhile."""
+    """The result: lost answers, recovery times, and the replies during the outage."""
 
     crowd: KillReport
     recovery_seconds: float
-    """The longest from PostgreSQL's being back (or a backend's death) to the next answer acknowledged."""
+    """The longest time from PostgreSQL's restart (or a backend's kill) to the next acknowledged answer."""
     n_unavailable: int
-    """Replies 503 with Retry-After that a visitor saw."""
+    """Replies 503 with Retry-After."""
     n_other: int
-    """Replies that were neither what was asked for nor a 503 with Retry-After, and connections that were cut."""
+    """Other replies than 200 and 503 with Retry-After, and broken connections."""
     same_process: bool
 
     @property
@@ -51,7 +51,7 @@ class DatabaseKillReport:
 
     def __str__(self) -> str:
         return (
-            f"{self.crowd}, slowest recovery {self.recovery_seconds:.2f} s, {self.n_unavailable:,} times 503, "
+            f"{self.crowd}, slowest recovery {self.recovery_seconds:.2f} s, {self.n_unavailable:,} replies 503, "
             f"{self.n_other} other replies"
         )
 
@@ -59,7 +59,7 @@ class DatabaseKillReport:
 def backend_kill_trial(
     server: StudyServer, store: str, n_kills: int, *, seed: int, until: float = float("inf")
 ) -> DatabaseKillReport:
-    """Kill a PostgreSQL process that serves `server`, again and again; PostgreSQL then restarts all of them itself."""
+    """Repeatedly kill a PostgreSQL process that serves `server`; PostgreSQL then restarts all of them itself."""
     engine = sa.create_engine(StoreLocation.of(store).url, poolclass=sa.NullPool)
     rng = random.Random(seed)
 
@@ -76,14 +76,14 @@ def backend_kill_trial(
 def postmaster_kill_trial(
     server: StudyServer, cluster: Cluster, store: str, n_kills: int, *, seed: int, until: float = float("inf")
 ) -> DatabaseKillReport:
-    """Kill all of PostgreSQL by its postmaster, leave it dead for a moment, and start it again."""
+    """Repeatedly kill the postmaster, wait a moment, and start PostgreSQL again."""
 
     async def kill() -> None:
         postmaster = cluster.postmaster()
-        family = [str(postmaster), *Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()]
+        pids = [str(postmaster), *Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()]
         os.kill(postmaster, signal.SIGKILL)
         await asyncio.sleep(0.5)
-        await asyncio.to_thread(_started_again, cluster, family)
+        await asyncio.to_thread(_restart, cluster, pids)
 
     return _trial(server, store, kill, n_kills, seed, until)
 
@@ -91,7 +91,7 @@ def postmaster_kill_trial(
 def pooler_kill_trial(
     server: StudyServer, pooler: Pooler, n_kills: int, *, seed: int, until: float = float("inf")
 ) -> DatabaseKillReport:
-    """Kill the pooler that `server` reaches PostgreSQL by, leave it dead for a moment, and start it again."""
+    """Repeatedly kill the pooler in front of PostgreSQL, wait a moment, and start it again."""
 
     async def kill() -> None:
         pooler.kill()
@@ -111,21 +111,21 @@ def _trial(
 ) -> DatabaseKillReport:
     begun, pid = time.monotonic(), server.pid
     crowd = Crowd(server.url, 32, seed)
-    onlooker = _Onlooker(server.port)
-    recoveries = asyncio.run(_killed(server, crowd, onlooker, kill, n_kills, random.Random(seed), until))
+    monitor = _Monitor(server.port)
+    recoveries = asyncio.run(_run_kills(server, crowd, monitor, kill, n_kills, random.Random(seed), until))
     same_process = server.pid == pid and _is_alive(pid)
     server.kill()
     found = check_store(store, crowd.sent)
     report = kill_report(crowd, found, [0.0] * len(recoveries), time.monotonic() - begun)
     return DatabaseKillReport(
-        report, max(recoveries, default=0.0), onlooker.n_unavailable, onlooker.n_other, same_process
+        report, max(recoveries, default=0.0), monitor.n_unavailable, monitor.n_other, same_process
     )
 
 
-async def _killed(
+async def _run_kills(
     server: StudyServer,
     crowd: Crowd,
-    onlooker: _Onlooker,
+    monitor: _Monitor,
     kill: Callable[[], Awaitable[None]],
     n_kills: int,
     rng: random.Random,
@@ -136,31 +136,31 @@ async def _killed(
         token = await visitor.join()
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(crowd.run())
-        looking = tasks.create_task(asyncio.to_thread(onlooker.look_on, token))
+        monitoring = tasks.create_task(asyncio.to_thread(monitor.run, token))
         while not recoveries or (len(recoveries) < n_kills and time.monotonic() < until):
-            await crowd.hears_more(RECOVERY_SECONDS)
+            await crowd.wait_for_answers(RECOVERY_SECONDS)
             await asyncio.sleep(rng.uniform(FIRST_KILL_SECONDS, LAST_KILL_SECONDS))
             await kill()
-            # Let what was on its way before the kill arrive, so that the next answer heard of is one after it.
+            # Wait for replies that were sent before the kill, so that the next acknowledgment is a new one.
             await asyncio.sleep(0.05)
-            recoveries.append(await crowd.hears_more(RECOVERY_SECONDS))
+            recoveries.append(await crowd.wait_for_answers(RECOVERY_SECONDS))
         crowd.stop()
-        onlooker.is_done = True
-        await looking
+        monitor.is_done = True
+        await monitoring
     return recoveries
 
 
 @dataclass
-class _Onlooker:
-    """Somebody who asks for their state over and over, never retries, and counts what they are told."""
+class _Monitor:
+    """Requests a participant's state repeatedly without retries, and counts the replies."""
 
     port: int
     n_unavailable: int = 0
     n_other: int = 0
     is_done: bool = False
-    said: list[str] = field(default_factory=list)
+    other_replies: list[str] = field(default_factory=list)
 
-    def look_on(self, token: str) -> None:
+    def run(self, token: str) -> None:
         while not self.is_done:
             time.sleep(0.02)
             connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=RECOVERY_SECONDS)
@@ -180,14 +180,14 @@ class _Onlooker:
 
     def _other(self, what: str) -> None:
         self.n_other += 1
-        self.said.append(what)
+        self.other_replies.append(what)
 
 
-def _started_again(cluster: Cluster, family: Sequence[str]) -> None:
-    """Start PostgreSQL after a crash, when every process of the old one has found out that it is alone and is gone."""
-    # It would refuse even for a process that is dead and that nobody has waited for yet, so we ask for its folder.
+def _restart(cluster: Cluster, pids: Sequence[str]) -> None:
+    """Start PostgreSQL after a crash, when all processes of the old one have exited."""
+    # PostgreSQL refuses to start while an old process is in /proc, even as a zombie.
     for attempt in range(200):
-        if attempt >= 50 or not any(Path("/proc", pid).exists() for pid in family):
+        if attempt >= 50 or not any(Path("/proc", pid).exists() for pid in pids):
             try:
                 cluster.start()
             except RuntimeError:

@@ -1,4 +1,4 @@
-"""Trials with a server on a small disk: filled up under load, its power cut under load, read-only from the start."""
+"""Trials with a server on a small disk that is filled, loses power or turns read-only under load."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WAIT_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class FullReport:
-    """What came of filling the disk `times` times."""
+    """The result of filling the disk `times` times."""
 
     times: int
     found: Findings
@@ -33,34 +33,41 @@ class FullReport:
     refused: int
     """Replies 503 storage-full with Retry-After."""
     other: list[Reply] = field(repr=False)
-    """Replies that were neither that nor what was asked for."""
+    """Replies other than success and 503 storage-full."""
     unread: int
-    """Pages that only read and could not be had while the disk was full."""
+    """Read-only pages that failed while the disk was full."""
     warned: bool
-    """Whether the researcher's page said that room was short."""
+    """Whether the dashboard warned of low disk space."""
     recovery_seconds: float
 
     @property
     def clean(self) -> bool:
-        wrong = (self.found.lost, self.found.doubled, self.found.missing, self.found.unknown, self.unread, self.other)
+        wrong = (
+            self.found.lost,
+            self.found.duplicated,
+            self.found.missing,
+            self.found.unknown,
+            self.unread,
+            self.other,
+        )
         return not any(wrong) and self.found.integrity == "ok" and self.warned and self.refused >= self.times > 0
 
     def __str__(self) -> str:
         return (
             f"full {self.times} times, {self.acknowledged:,} acknowledged, {self.found.lost} lost, "
-            f"{self.found.doubled} doubled, integrity {self.found.integrity}, {self.refused} times 503 storage-full, "
-            f"{len(self.other)} other replies, {self.unread} pages unread, "
-            f"{'warned' if self.warned else 'not warned'}, went on within {self.recovery_seconds:.1f} s"
+            f"{self.found.duplicated} duplicated, integrity {self.found.integrity}, "
+            f"{self.refused} replies 503 storage-full, {len(self.other)} other replies, {self.unread} pages failed, "
+            f"{'warned' if self.warned else 'not warned'}, recovered within {self.recovery_seconds:.1f} s"
         )
 
 
 def disk_full_trial(study: Path, n_times: int, *, seed: int, program: Sequence[str] = OURS) -> FullReport:
-    """Fill the disk under a crowd, look at what is said, make room, and see that the crowd goes on."""
+    """Fill the disk under load, check the replies, free the space, and check that answers are stored again."""
     with small_disk() as disk:
         store = str(disk.folder / "answers.sqlite")
         with StudyServer(study, store=store, program=program) as server:
             crowd, witness = Crowd(server.url, N_CLIENTS, seed), Witness(server.port)
-            run = _Filled(disk, server, crowd, witness)
+            run = _FullDiskRun(disk, server, crowd, witness)
             asyncio.run(run.run(n_times))
             server.kill()
         found = check_store(store, [*crowd.sent, *witness.sent])
@@ -77,7 +84,7 @@ def disk_full_trial(study: Path, n_times: int, *, seed: int, program: Sequence[s
 
 
 @dataclass
-class _Filled:
+class _FullDiskRun:
     disk: SmallDisk
     server: StudyServer
     crowd: Crowd
@@ -93,20 +100,20 @@ class _Filled:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.crowd.run())
             try:
-                cookie = await asyncio.to_thread(_entered, self.witness, self.server.log)
+                cookie = await asyncio.to_thread(_log_in, self.witness, self.server.log)
                 for _ in range(n_times):
-                    await self.crowd.hears_more(WAIT_SECONDS)
+                    await self.crowd.wait_for_answers(WAIT_SECONDS)
                     await asyncio.to_thread(self.disk.fill)
-                    await asyncio.to_thread(self._look, cookie)
+                    await asyncio.to_thread(self._check_full, cookie)
                     self.disk.free()
                     self.times += 1
-                    self.recoveries.append(await self._goes_on())
+                    self.recoveries.append(await self._recover())
             finally:
                 self.crowd.stop()
                 self.disk.free()
 
-    def _look(self, cookie: str) -> None:
-        """Answer until it is refused, and then a little more."""
+    def _check_full(self, cookie: str) -> None:
+        """Answer until three answers are refused, then check the pages and the dashboard's warning."""
         ends_at = time.monotonic() + WAIT_SECONDS
         n_before = self.refused
         while self.refused < n_before + 3 and time.monotonic() < ends_at:
@@ -115,21 +122,21 @@ class _Filled:
                 self.refused += 1
             elif reply.status not in (200, 201):
                 self.other.append(reply)
-        self.unread += sum(status != 200 for status in self.witness.looks_around())
+        self.unread += sum(status != 200 for status in self.witness.read_pages())
         state = self.witness.ask("GET", "/studio/state", headers={"Cookie": cookie})
         self.warned &= state.status == 200 and bool(state.body["progress"]["disk"]["is_low"])
 
-    async def _goes_on(self) -> float:
+    async def _recover(self) -> float:
         begun = time.monotonic()
         with contextlib.suppress(TimeoutError):
-            await self.crowd.hears_more(WAIT_SECONDS)
+            await self.crowd.wait_for_answers(WAIT_SECONDS)
         seconds = time.monotonic() - begun
-        await asyncio.to_thread(self.witness.settle)
+        await asyncio.to_thread(self.witness.resend)
         return seconds
 
 
-def _entered(witness: Witness, log: Path) -> str:
-    """The researcher's cookie, by the link that the server printed."""
+def _log_in(witness: Witness, log: Path) -> str:
+    """The researcher's cookie, from the link that the server printed."""
     ends_at = time.monotonic() + WAIT_SECONDS
     while not (found := re.search(r"http://[^/\s]+(/studio/enter/\S+)", log.read_text())):
         assert time.monotonic() < ends_at, log.read_text()
@@ -138,25 +145,27 @@ def _entered(witness: Witness, log: Path) -> str:
 
 @dataclass(frozen=True)
 class CutReport:
-    """What came of cutting the power of a real file system under load, or of its turning read-only."""
+    """The result of cutting the power of a real file system under load, or of making it read-only."""
 
     harm: str
     cuts: int
     acknowledged: int
     lost: int
-    doubled: int
+    duplicated: int
     corrupt: int
     stayed_up: int
-    """Servers that said 503, or nothing, and were there still when the disk was gone."""
+    """Servers that kept running and replied 503."""
 
     @property
     def clean(self) -> bool:
-        return self.lost == self.doubled == self.corrupt == 0 and self.stayed_up == self.cuts and self.acknowledged > 0
+        return (
+            self.lost == self.duplicated == self.corrupt == 0 and self.stayed_up == self.cuts and self.acknowledged > 0
+        )
 
     def __str__(self) -> str:
         return (
             f"{self.cuts} times {self.harm}, {self.acknowledged:,} acknowledged, {self.lost} lost, "
-            f"{self.doubled} doubled, {self.corrupt} corrupt, {self.stayed_up} servers stayed up and said 503"
+            f"{self.duplicated} duplicated, {self.corrupt} corrupt, {self.stayed_up} servers stayed up and replied 503"
         )
 
 
@@ -169,10 +178,9 @@ def ext4_cut_trial(
     until: float = float("inf"),
     harm: Callable[[SmallDisk], None] = SmallDisk.cut,
 ) -> CutReport:
-    """Cut the power of a real file system while a crowd answers, or do it another harm, and look at what is there when
-    it is back."""
+    """Apply `harm` (by default a power cut) to a real file system under load, mount it again and check the store."""
     rng = random.Random(seed)
-    cuts = acknowledged = lost = doubled = corrupt = stayed_up = 0
+    cuts = acknowledged = lost = duplicated = corrupt = stayed_up = 0
     while cuts < n_cuts and (cuts == 0 or time.monotonic() < until):
         with small_disk(48) as disk:
             store = str(disk.folder / "answers.sqlite")
@@ -186,25 +194,25 @@ def ext4_cut_trial(
         cuts += 1
         acknowledged += crowd.n_acknowledged
         lost += found.lost
-        doubled += found.doubled
+        duplicated += found.duplicated
         corrupt += found.integrity != "ok"
-    return CutReport(harm.__name__.replace("_", " "), cuts, acknowledged, lost, doubled, corrupt, stayed_up)
+    return CutReport(harm.__name__.replace("_", " "), cuts, acknowledged, lost, duplicated, corrupt, stayed_up)
 
 
 async def _cut(
     harm: Callable[[SmallDisk], None], disk: SmallDisk, server: StudyServer, crowd: Crowd, rng: random.Random
 ) -> bool:
-    """Do the harm; whether the server was there still, and had nothing to say but 503.
+    """Apply `harm` while the server is paused; returns whether the server keeps running and replies only 503.
 
-    The server stands still for the moment, as the power takes its processor too: a sync under way while ext4 is shut
-    down may say that all is well (so Linux 6.18), and the answer be acknowledged after the power is gone.
+    The server is paused because a power cut also stops its processor. Otherwise a sync that runs while ext4 is shut
+    down may succeed (as in Linux 6.18), and the answer would be acknowledged after the power cut.
     """
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(crowd.run())
-        await crowd.hears_more(WAIT_SECONDS)
+        await crowd.wait_for_answers(WAIT_SECONDS)
         witness = await asyncio.to_thread(Witness, server.port)
         await asyncio.sleep(rng.uniform(FIRST_KILL_SECONDS, LAST_KILL_SECONDS))
-        with server.held():
+        with server.paused():
             harm(disk)
         statuses = set()
         for _ in range(3):

@@ -1,7 +1,7 @@
-"""A disk that fails for a while: writes that find no room, writes and syncs that fail, a file system gone read-only.
+"""A simulated disk that fails for a while: no space, failing writes and syncs, or a read-only file system.
 
-A sync that fails forgets what it should have made safe, as systems do: their cache shows the pages as they were
-written, counts them as clean, and never writes them again. A second sync then succeeds, and proves nothing.
+After a failed sync the pending pages are dropped, as in real systems: the cache shows the pages as written, counts them
+as clean, and never writes them again. A second sync then succeeds without storing them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from power_cut import Content, Disk
 
 
 class Fault(Enum):
-    """What fails."""
+    """The kind of failure."""
 
     SYNC = "sync"
     WRITE = "write"
@@ -23,8 +23,8 @@ class Fault(Enum):
 
 
 @dataclass(frozen=True)
-class Spell:
-    """A bad spell: from operation `begins` on, `n` operations of its kind fail."""
+class FailurePeriod:
+    """A failure period: from operation `begins` on, `n` operations of this kind fail."""
 
     fault: Fault
     begins: int
@@ -32,26 +32,26 @@ class Spell:
 
 
 class FailingDisk(Disk):
-    """A disk with a bad spell. With `tries_again` a sync that fails is tried once more, and taken at its word."""
+    """A disk with a failure period. With `retries_sync` a failed sync is repeated, and its success is believed."""
 
-    def __init__(self, name: str, spell: Spell, *, tries_again: bool = False) -> None:
+    def __init__(self, name: str, period: FailurePeriod, *, retries_sync: bool = False) -> None:
         super().__init__(name)
-        self._spell, self._tries_again = spell, tries_again
-        self._n_left = spell.n
+        self._period, self._retries_sync = period, retries_sync
+        self._n_left = period.n
         self.n_failures = 0
 
     def fails(self, syncing: Content | None = None) -> None:
-        is_ours = (self._spell.fault is Fault.SYNC) == (syncing is not None)
-        if not is_ours or self._n_left == 0 or self.n_operations < self._spell.begins:
+        is_ours = (self._period.fault is Fault.SYNC) == (syncing is not None)
+        if not is_ours or self._n_left == 0 or self.n_operations < self._period.begins:
             return
         self._n_left -= 1
         self.n_failures += 1
-        if self._spell.fault is Fault.FULL:
-            raise apsw.FullError("no room")
-        if self._spell.fault is Fault.READ_ONLY:
+        if self._period.fault is Fault.FULL:
+            raise apsw.FullError("no space")
+        if self._period.fault is Fault.READ_ONLY:
             raise apsw.ReadOnlyError("read-only")
         if syncing is not None:
             syncing.since.clear()
-            if self._tries_again:
+            if self._retries_sync:
                 return
         raise apsw.IOError("the disk failed")

@@ -1,4 +1,4 @@
-"""The trial: people answer while the disk fails for a while, send again what was refused, and then the power goes."""
+"""Trial: the disk fails for a while during answers, refused answers are sent again, and then the power is cut."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from failing_disk import FailingDisk, Fault, Spell
+from failing_disk import FailingDisk, FailurePeriod, Fault
 from power_cut import Disk, engine_on
-from power_cut_trial import CHECKPOINTS, begun, copied, handles_of, in_memory, running_study
+from power_cut_trial import CHECKPOINTS, copy_store, handles_of, in_memory, running_study, write_store
 from study_at_work import sent
 
 from sfumato.elicitation.participant_state import SubmitResult, SubmittedAnswer
@@ -22,76 +22,81 @@ from sfumato.store.writer import Writer
 from sfumato.tables.errors import StoreDown
 
 N_ANSWERS = 8
-LONGEST_SPELL = 8
-MOST_TRIES = 60
-SAYS = {Fault.FULL: "storage-full", Fault.SYNC: "store-down", Fault.WRITE: "store-down", Fault.READ_ONLY: "store-down"}
+LONGEST_PERIOD = 8
+MAX_ATTEMPTS = 60
+EXPECTED_CODES = {
+    Fault.FULL: "storage-full",
+    Fault.SYNC: "store-down",
+    Fault.WRITE: "store-down",
+    Fault.READ_ONLY: "store-down",
+}
 
 
 @dataclass
 class FailingReport:
-    """What came of so many bad spells."""
+    """The result of a number of failure periods."""
 
-    spells: int = 0
+    periods: int = 0
     failures: int = 0
     """Writes and syncs that failed."""
     refused: int = 0
-    """Requests that heard of it."""
+    """Requests that were refused because of it."""
     acknowledged: int = 0
     lost: int = 0
     corrupt: int = 0
     stuck: int = 0
-    """Servers that did not go on by themselves."""
+    """Servers that did not recover by themselves."""
     codes: set[str] = field(default_factory=set)
     misnamed: int = 0
-    """Refusals that did not say what was the matter."""
+    """Refusals with the wrong error code."""
 
     @property
     def clean(self) -> bool:
         wrong = (self.lost, self.corrupt, self.stuck, self.misnamed)
-        return not any(wrong) and self.refused > 0 and self.acknowledged == self.spells * N_ANSWERS
+        return not any(wrong) and self.refused > 0 and self.acknowledged == self.periods * N_ANSWERS
 
     def __str__(self) -> str:
         return (
-            f"{self.spells} bad spells, {self.failures:,} failures, {self.refused:,} requests refused, "
+            f"{self.periods} failure periods, {self.failures:,} failed operations, {self.refused:,} requests refused, "
             f"{self.acknowledged:,} acknowledged, {self.lost} lost, {self.corrupt} corrupt, {self.stuck} stuck"
         )
 
 
 def failing_disk_trial(
-    n_spells: int,
+    n_periods: int,
     *,
     seed: int,
     faults: tuple[Fault, ...] = tuple(Fault),
-    tries_again: bool = False,
-    looks: bool = True,
+    retries_sync: bool = False,
+    checks: bool = True,
     until: float | None = None,
 ) -> FailingReport:
-    """So many bad spells of each of `faults` in turn.
+    """Run `n_periods` failure periods, cycling through `faults`.
 
-    To be found out: a disk that `tries_again`, and a writer that does not look at the store after a failure.
+    Controls: `retries_sync` repeats a failed sync; without `checks` the writer skips the check after a failure.
     """
     report, rng = FailingReport(), random.Random(seed)
-    with in_memory() as place, _as_told(looks):
+    with in_memory() as place, _writer_settings(checks):
         first = place / "first.sqlite"
-        begun(first)
+        write_store(first)
         whole = Disk(uuid.uuid4().hex)
-        _answered(whole, copied(first, place / "whole"), 1000, FailingReport(), "")
-        for number in range(n_spells):
+        _send_answers(whole, copy_store(first, place / "whole"), 1000, FailingReport(), "")
+        for number in range(n_periods):
             if until is not None and time.monotonic() > until:
                 break
             fault = faults[number % len(faults)]
-            spell = Spell(fault, rng.randrange(6, whole.n_operations), rng.randrange(1, LONGEST_SPELL))
-            disk = FailingDisk(uuid.uuid4().hex, spell, tries_again=tries_again)
-            _one_spell(disk, SAYS[fault], copied(first, place / "spell"), rng, report)
+            period = FailurePeriod(fault, rng.randrange(6, whole.n_operations), rng.randrange(1, LONGEST_PERIOD))
+            disk = FailingDisk(uuid.uuid4().hex, period, retries_sync=retries_sync)
+            _run_period(disk, EXPECTED_CODES[fault], copy_store(first, place / "period"), rng, report)
     return report
 
 
-def _one_spell(disk: FailingDisk, says: str, file: Path, rng: random.Random, report: FailingReport) -> None:
-    acknowledged = _answered(disk, file, rng.choice(CHECKPOINTS), report, says)
+def _run_period(disk: FailingDisk, expected_code: str, file: Path, rng: random.Random, report: FailingReport) -> None:
+    acknowledged = _send_answers(disk, file, rng.choice(CHECKPOINTS), report, expected_code)
     found = file.parent / "found"
     found.mkdir()
-    disk.found(rng, found)
-    report.spells += 1
+    disk.write_remains(rng, found)
+    report.periods += 1
     report.failures += disk.n_failures
     report.acknowledged += len(acknowledged)
     handles = handles_of(found / file.name)
@@ -101,14 +106,14 @@ def _one_spell(disk: FailingDisk, says: str, file: Path, rng: random.Random, rep
         report.lost += len(set(acknowledged) - handles)
 
 
-def _answered(disk: Disk, file: Path, every: int, report: FailingReport, says: str) -> list[str]:
-    """The handles of the answers that were acknowledged, each sent again until it was; then the power goes."""
+def _send_answers(disk: Disk, file: Path, every: int, report: FailingReport, expected_code: str) -> list[str]:
+    """Send each answer until it is acknowledged, then cut the power; returns the handles."""
     writer = Writer(engine_on(disk, file, checkpoint_every=every), running_study())
-    person = _Person(writer, report, says)
+    person = _Person(writer, report, expected_code)
     try:
-        person.insist(writer.start)
-        token = person.insist(lambda: writer.run(lambda running: running.sessions.join())).token
-        state = person.insist(lambda: writer.run(lambda running: running.sessions.finish_instructions(hash_of(token))))
+        person.retry(writer.start)
+        token = person.retry(lambda: writer.run(lambda running: running.sessions.join())).token
+        state = person.retry(lambda: writer.run(lambda running: running.sessions.finish_instructions(hash_of(token))))
         acknowledged = []
         for _ in range(N_ANSWERS):
             outcome = person.send(token, sent(state.trials[0].handle))
@@ -128,29 +133,29 @@ def _answered(disk: Disk, file: Path, every: int, report: FailingReport, says: s
 class _Person:
     writer: Writer
     report: FailingReport
-    says: str
+    expected_code: str
 
     def send(self, token: str, answer: SubmittedAnswer) -> SubmitResult:
-        return self.insist(lambda: self.writer.run(lambda running: running.sessions.submit(hash_of(token), answer)))
+        return self.retry(lambda: self.writer.run(lambda running: running.sessions.submit(hash_of(token), answer)))
 
-    def insist(self, do):  # type: ignore[no-untyped-def]
-        """Do it again until it is done; whoever does not come back within so many tries never will."""
-        for _ in range(MOST_TRIES):
+    def retry(self, do):  # type: ignore[no-untyped-def]
+        """Repeat a call until it succeeds; `TimeoutError` after `MAX_ATTEMPTS`."""
+        for _ in range(MAX_ATTEMPTS):
             try:
                 return do()
             except StoreDown as error:
                 self.report.refused += 1
                 self.report.codes.add(error.code)
-                self.report.misnamed += error.code != self.says
+                self.report.misnamed += error.code != self.expected_code
         raise TimeoutError
 
 
 @contextlib.contextmanager
-def _as_told(looks: bool) -> Iterator[None]:
-    """A store that failed is tried again at once: the disk here does not get better by waiting."""
+def _writer_settings(checks: bool) -> Iterator[None]:
+    """Retry a failed store without a pause; without `checks`, do not check it first."""
     pause, check_whole = writing.PAUSE_SECONDS, writing.check_whole
     writing.PAUSE_SECONDS = 0.0
-    if not looks:
+    if not checks:
         writing.check_whole = lambda _engine: None  # type: ignore[assignment]
     try:
         yield

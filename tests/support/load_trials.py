@@ -1,4 +1,4 @@
-"""Trials of load: a steady crowd, one that is far too large, and people beside others who take all they can get."""
+"""Load trials: steady load, overload, and answers during picture requests, exports and slow clients."""
 
 from __future__ import annotations
 
@@ -22,54 +22,54 @@ from study_server import StudyServer
 from sfumato.server.browser_client import BrowserClient
 
 NORMAL = 100
-"""Answers a second: five hundred people, one every five seconds each."""
+"""Answers per second: 500 people with one answer every five seconds each."""
 EVERY_SECONDS = 2.0
-"""Between two answers of one of these people, who are faster."""
+"""Seconds between two answers of a simulated person."""
 
 
 def memory_mb(pid: int) -> float:
-    """Of a process, as it is now."""
+    """The current memory of a process, in MB."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
-# --- a steady crowd ---
+# --- steady load ---
 
 
 @dataclass(frozen=True)
 class Steady:
-    """What a steady crowd saw, and what it took."""
+    """Latencies, errors and memory under steady load."""
 
     acknowledged: int
     seconds: float
     p50: float
     p99: float
     p99_tenths: tuple[float, ...]
-    """Of each tenth of the time."""
+    """The p99 in each tenth of the time."""
     refused: int
     errors: int
     lost: int
     grown_mb: float
-    """Memory at the end (its middle over the last tenth) beyond that of the third tenth, when all who came at once have
-    been followed by others."""
+    """Memory at the end (median of the last tenth) minus memory in the third tenth, when the first people have left and
+    others have joined."""
     wal_mb: float
 
     def __str__(self) -> str:
         tenths = ", ".join(f"{ms:.0f}" for ms in self.p99_tenths)
         return (
-            f"{self.acknowledged:,} answers in {self.seconds:,.0f} s, half within {self.p50:.1f} ms, 99% within "
-            f"{self.p99:.1f} ms (by tenths of the time {tenths}), {self.refused} refused, "
+            f"{self.acknowledged:,} answers in {self.seconds:,.0f} s, p50 {self.p50:.1f} ms, p99 "
+            f"{self.p99:.1f} ms (per tenth of the time {tenths}), {self.refused} refused, "
             f"{self.errors} errors, {self.lost} lost, memory {self.grown_mb:+.0f} MB, -wal at most {self.wal_mb:.0f} MB"
         )
 
 
-def steady_trial(server: StudyServer, store: Path, a_second: float, seconds: float, batch_size: int) -> Steady:
-    """So many answers a second to the running `server`, which is ended to look at what it stored."""
+def steady_trial(server: StudyServer, store: Path, per_second: float, seconds: float, batch_size: int) -> Steady:
+    """Send answers at a constant rate to the running `server`, then stop it and check its store."""
     people = People(server.url, keeps=False)
     memory: list[float] = []
     wal: list[float] = []
 
-    async def look() -> None:
+    async def watch() -> None:
         while True:
             memory.append(memory_mb(server.pid))
             with contextlib.suppress(FileNotFoundError):
@@ -77,11 +77,11 @@ def steady_trial(server: StudyServer, store: Path, a_second: float, seconds: flo
             await asyncio.sleep(seconds / 200)
 
     async def run() -> Waits:
-        await people.arrive(max(1, int(a_second * EVERY_SECONDS)))
+        await people.join(max(1, int(per_second * EVERY_SECONDS)))
         people.will_leave(batch_size)
-        looking = asyncio.create_task(look())
-        waits = await people.answer(a_second, seconds)
-        looking.cancel()
+        watching = asyncio.create_task(watch())
+        waits = await people.answer(per_second, seconds)
+        watching.cancel()
         people.leave()
         return waits
 
@@ -103,119 +103,123 @@ def steady_trial(server: StudyServer, store: Path, a_second: float, seconds: flo
     )
 
 
-# --- far too many ---
+# --- overload ---
 
 
 @dataclass(frozen=True)
-class Flood:
-    """What a crowd saw that was far too large, and those who came after it."""
+class Overload:
+    """Replies and latencies under overload, and the recovery after it."""
 
     offered: float
     acknowledged: int
     refused: int
     errors: int
     p99: float
-    """Of single requests, whatever the reply: nobody is left waiting."""
+    """The p99 of all replies to single requests."""
     recovered_seconds: float
-    """After it, until everybody is acknowledged within a tenth of a second again."""
+    """Seconds until all answers are acknowledged within 0.1 s again."""
     found: Findings
 
     @property
     def safe(self) -> bool:
-        return self.found.lost == self.found.doubled == 0 and self.found.integrity == "ok" and self.errors == 0
+        return self.found.lost == self.found.duplicated == 0 and self.found.integrity == "ok" and self.errors == 0
 
     def __str__(self) -> str:
         return (
-            f"{self.offered:,.0f} people a second wanted to answer: {self.acknowledged:,} answers acknowledged, "
-            f"{self.refused:,} times asked to come back, {self.errors} errors, 99% of replies within "
-            f"{self.p99:.0f} ms, {self.found.lost} lost, {self.found.doubled} doubled; "
-            f"well again after {self.recovered_seconds:.1f} s"
+            f"{self.offered:,.0f} answers per second offered: {self.acknowledged:,} acknowledged, "
+            f"{self.refused:,} replies with Retry-After, {self.errors} errors, p99 of replies "
+            f"{self.p99:.0f} ms, {self.found.lost} lost, {self.found.duplicated} duplicated; "
+            f"recovered after {self.recovered_seconds:.1f} s"
         )
 
 
-def flood_trial(
-    server: StudyServer, store: str, a_second: float, seconds: float, after_seconds: float, usual: float = NORMAL
-) -> Flood:
-    """A flood for so long, then a usual crowd; the running `server` is ended to look at what it stored."""
-    flood, normal = People(server.url, seed=1), People(server.url, seed=2)
+def overload_trial(
+    server: StudyServer, store: str, per_second: float, seconds: float, after_seconds: float, usual: float = NORMAL
+) -> Overload:
+    """Overload for `seconds`, then usual load; then stop the `server` and check its store."""
+    overload, normal = People(server.url, seed=1), People(server.url, seed=2)
 
     async def run() -> tuple[Waits, float]:
-        await normal.arrive(int(usual * EVERY_SECONDS))
-        await flood.arrive(int(a_second * EVERY_SECONDS))
-        flooding = asyncio.create_task(flood.answer(a_second, seconds))
+        await normal.join(int(usual * EVERY_SECONDS))
+        await overload.join(int(per_second * EVERY_SECONDS))
+        overloading = asyncio.create_task(overload.answer(per_second, seconds))
         ends_at = time.perf_counter() + seconds
         await asyncio.sleep(seconds)
         after = await normal.answer(usual, after_seconds)
-        # Whoever was asked to come back does so while the others answer.
-        await flooding
-        flood.leave()
+        # Refused answers are sent again while the others answer.
+        await overloading
+        overload.leave()
         normal.leave()
         return after, ends_at
 
     after, ended_at = uvloop.run(run())
     server.kill()
     slow = [due - ended_at for due, waited in zip(after.due, after.seconds, strict=True) if waited > 0.1]
-    return Flood(
-        a_second,
-        flood.n_acknowledged + normal.n_acknowledged,
-        flood.replies.n_refused + normal.replies.n_refused,
-        flood.replies.n_errors + normal.replies.n_errors,
-        float(1000 * np.percentile(flood.replies.seconds, 99)),
+    return Overload(
+        per_second,
+        overload.n_acknowledged + normal.n_acknowledged,
+        overload.replies.n_refused + normal.replies.n_refused,
+        overload.replies.n_errors + normal.replies.n_errors,
+        float(1000 * np.percentile(overload.replies.seconds, 99)),
         max(slow, default=0.0),
-        check_store(store, [*flood.sent, *normal.sent]),
+        check_store(store, [*overload.sent, *normal.sent]),
     )
 
 
-# --- people beside something else ---
+# --- answers during a disturbance ---
 
 
 @dataclass(frozen=True)
-class Beside:
-    """How long people waited alone, and beside something else."""
+class Disturbed:
+    """The p99 latency without and with a disturbance, in milliseconds."""
 
-    alone: float
-    beside: float
-    """The 99th percent, in milliseconds."""
+    undisturbed: float
+    disturbed: float
+    """With the disturbance."""
     errors: int
-    said: str
+    disturbance: str
 
     @property
     def ratio(self) -> float:
-        return self.beside / self.alone
+        return self.disturbed / self.undisturbed
 
     def __str__(self) -> str:
         return (
-            f"99% of answers within {self.beside:.1f} ms, {self.ratio:.1f}x of {self.alone:.1f} ms alone, "
-            f"{self.errors} errors; {self.said}"
+            f"p99 of answers {self.disturbed:.1f} ms, {self.ratio:.1f}x of {self.undisturbed:.1f} ms undisturbed, "
+            f"{self.errors} errors; {self.disturbance}"
         )
 
 
 Disturbance = Callable[[], AbstractAsyncContextManager[Callable[[], str]]]
-"""Something that goes on while people answer; what it gives says in the end what it was."""
+"""Something that runs while people answer; its context gives a function that describes it."""
 
 
-def beside_trial(server: StudyServer, disturbance: Disturbance, seconds: float, a_second: float = NORMAL) -> Beside:
-    """People answer alone, beside the disturbance, and alone again, each for so long."""
+def disturbance_trial(
+    server: StudyServer, disturbance: Disturbance, seconds: float, per_second: float = NORMAL
+) -> Disturbed:
+    """Measure answers without the disturbance, with it, and without it again, for `seconds` each."""
     people = People(server.url, keeps=False)
 
     async def run() -> tuple[Waits, Waits, str]:
-        await people.arrive(int(a_second * EVERY_SECONDS))
-        await people.answer(a_second, 2)
-        before = await people.answer(a_second, seconds)
-        async with disturbance() as told:
-            beside = await people.answer(a_second, seconds)
-        said = told()
-        await people.answer(a_second, 2)
-        after = await people.answer(a_second, seconds)
+        await people.join(int(per_second * EVERY_SECONDS))
+        await people.answer(per_second, 2)
+        before = await people.answer(per_second, seconds)
+        async with disturbance() as describe:
+            disturbed = await people.answer(per_second, seconds)
+        description = describe()
+        await people.answer(per_second, 2)
+        after = await people.answer(per_second, seconds)
         people.leave()
-        return before + after, beside, said
+        return before + after, disturbed, description
 
-    alone, beside, said = uvloop.run(run())
-    return Beside(alone.ms(99), beside.ms(99), people.replies.n_errors + people.replies.n_refused, said)
+    undisturbed, disturbed, description = uvloop.run(run())
+    return Disturbed(
+        undisturbed.ms(99), disturbed.ms(99), people.replies.n_errors + people.replies.n_refused, description
+    )
 
 
 def write_noise_study(folder: Path, n_pictures: int = 80, side: int = 182) -> Path:
-    """A study of pictures of 100 kB each, asked by tokens."""
+    """Write a study of pictures of 100 kB each, with the token form."""
     (folder / "images").mkdir(parents=True)
     rng = np.random.default_rng(1)
     for i in range(n_pictures):
@@ -229,15 +233,15 @@ def write_noise_study(folder: Path, n_pictures: int = 80, side: int = 182) -> Pa
     return folder
 
 
-def pictures_beside(server: StudyServer, n_clients: int) -> Disturbance:
-    """So many clients that look at one picture after the other as fast as they come."""
+def picture_requests(server: StudyServer, n_clients: int) -> Disturbance:
+    """Clients that load one picture after the other without a pause."""
 
     @contextlib.asynccontextmanager
-    async def looking() -> AsyncIterator[Callable[[], str]]:
+    async def watching() -> AsyncIterator[Callable[[], str]]:
         sizes: list[int] = []
         ended = False
 
-        async def look() -> None:
+        async def watch() -> None:
             async with BrowserClient(server.url) as visitor:
                 await visitor.join()
                 path = (await visitor.step("instructions"))["trials"][0]["pictures"][0]
@@ -245,7 +249,7 @@ def pictures_beside(server: StudyServer, n_clients: int) -> Disturbance:
                     sizes.append(len(await visitor.picture(path)))
 
         begun = time.perf_counter()
-        clients = [asyncio.create_task(look()) for _ in range(n_clients)]
+        clients = [asyncio.create_task(watch()) for _ in range(n_clients)]
         try:
             yield (
                 lambda: (
@@ -257,27 +261,27 @@ def pictures_beside(server: StudyServer, n_clients: int) -> Disturbance:
             ended = True
             await asyncio.gather(*clients)
 
-    return looking
+    return watching
 
 
-def export_beside(study: Path, store: str, folder: Path) -> Disturbance:
-    """One export after the other, each a process of its own."""
-    return command_beside(
+def repeated_export(study: Path, store: str, folder: Path) -> Disturbance:
+    """Repeated exports, each in a separate process."""
+    return repeated_command(
         "exports", ["-m", "sfumato", "export", str(study), "--store", store, "-o", str(folder / "answers.parquet")]
     )
 
 
-def command_beside(name: str, arguments: list[str]) -> Disturbance:
-    """A Python command, again and again."""
+def repeated_command(name: str, arguments: list[str]) -> Disturbance:
+    """A Python command that is repeated."""
 
     @contextlib.asynccontextmanager
-    async def again_and_again() -> AsyncIterator[Callable[[], str]]:
+    async def repeated() -> AsyncIterator[Callable[[], str]]:
         n, ended = 0, False
 
         async def run() -> None:
             nonlocal n
             while not ended:
-                # Not by the event loop, which would have to be told of every child that ends.
+                # In a thread, because the event loop does not watch child processes.
                 done = await asyncio.to_thread(
                     subprocess.run, [sys.executable, *arguments], stdout=subprocess.DEVNULL, check=True
                 )
@@ -285,36 +289,36 @@ def command_beside(name: str, arguments: list[str]) -> Disturbance:
 
         running = asyncio.create_task(run())
         try:
-            yield lambda: f"{n} {name} meanwhile"
+            yield lambda: f"{n} {name} in this time"
         finally:
             ended = True
             await running
 
-    return again_and_again
+    return repeated
 
 
 # --- slow clients ---
 
 
 @dataclass
-class Slowness:
-    """What became of slow clients."""
+class SlowClients:
+    """The result for slow clients."""
 
     opened: int = 0
     closed: int = 0
     longest_seconds: float = 0.0
-    refused_heads: int = 0
-    """Heads of ten megabytes that were refused."""
+    refused_headers: int = 0
+    """Headers of 10 MB that were refused."""
 
     def __str__(self) -> str:
         return (
-            f"{self.closed} of {self.opened} slow connections hung up on, the last after {self.longest_seconds:.0f} s; "
-            f"{self.refused_heads} endless heads refused"
+            f"{self.closed} of {self.opened} slow clients disconnected, the last after {self.longest_seconds:.0f} s; "
+            f"{self.refused_headers} endless headers refused"
         )
 
 
-def slow_beside(server: StudyServer, report: Slowness, n_clients: int, n_heads: int = 10) -> Disturbance:
-    """Clients that send a byte a second, half of them of a head and half of a body; and heads that do not end."""
+def slow_clients(server: StudyServer, report: SlowClients, n_clients: int, n_endless: int = 10) -> Disturbance:
+    """Clients that send one byte per second of a header or a body, and clients that send endless headers."""
     head = f"POST /s/nobody/api/answers HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
     starts = (head.encode(), f"{head}Content-Type: application/json\r\nContent-Length: 5000\r\n\r\n".encode())
 
@@ -333,7 +337,7 @@ def slow_beside(server: StudyServer, report: Slowness, n_clients: int, n_heads: 
         report.closed += 1
         writer.close()
 
-    async def endless_head() -> None:
+    async def endless_header() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         with contextlib.suppress(OSError):
             writer.write(head.encode() + b"X-Long: ")
@@ -341,16 +345,16 @@ def slow_beside(server: StudyServer, report: Slowness, n_clients: int, n_heads: 
                 writer.write(b"x" * 10_000)
                 await writer.drain()
         try:
-            said = await reader.read(1000)
+            reply = await reader.read(1000)
         except OSError:
-            said = b""  # Hung up on while it was still sending.
-        report.refused_heads += not said or b" 431 " in said
+            reply = b""  # Disconnected while sending.
+        report.refused_headers += not reply or b" 431 " in reply
         writer.close()
 
     @contextlib.asynccontextmanager
     async def slowly() -> AsyncIterator[Callable[[], str]]:
         clients = [asyncio.create_task(slow(number)) for number in range(n_clients)]
-        clients += [asyncio.create_task(endless_head()) for _ in range(n_heads)]
+        clients += [asyncio.create_task(endless_header()) for _ in range(n_endless)]
         try:
             yield lambda: str(report)
         finally:

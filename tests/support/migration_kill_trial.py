@@ -1,4 +1,4 @@
-"""The trial: a store of an older release is brought up to date, and whoever does it is killed again and again."""
+"""Trial: the migration of an older store is killed repeatedly."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from sfumato.tables.errors import SfumatoError
 
 @dataclass
 class MigrationReport:
-    """What was found after each kill, and in the end."""
+    """The result after each kill and at the end."""
 
     kills: int = 0
     during: int = 0
-    """Kills that came before the migration was over."""
+    """Kills before the end of the migration."""
     answers: int = 0
     lost: int = 0
     broken: int = 0
-    """Stores that were neither of the old version nor of the new, or did not open any more."""
+    """Stores with neither the old nor the new version, or that cannot be opened."""
     refused_newer: bool = False
-    """Whether a store of a later release was refused, and left as it was."""
+    """Whether a store of a newer release was refused and not changed."""
 
     @property
     def clean(self) -> bool:
         return self.lost == self.broken == 0 and self.during > 0 and self.refused_newer
 
     def __str__(self) -> str:
-        kills = f"{self.kills} kills ({self.during} half-way) of the upgrade of {self.answers:,} answers"
+        kills = f"{self.kills} kills ({self.during} during the migration) of the upgrade of {self.answers:,} answers"
         newer = "refused" if self.refused_newer else "NOT refused"
         return f"{kills}, {self.lost} lost, {self.broken} broken, a newer store is {newer}"
 
@@ -49,31 +49,31 @@ class MigrationReport:
 def migration_kill_trial(
     folder: Path, n_answers: int, n_kills: int, *, seed: int, in_parts: bool = False, until: float = float("inf")
 ) -> MigrationReport:
-    """Kill the upgrade of a store with `n_answers` at moments that chance picks.
+    """Kill the upgrade of a store with `n_answers` at random moments.
 
-    `in_parts` commits after each statement, as a migration must not; to be found out.
+    Control: `in_parts` commits after each ALTER statement, which a migration must not do.
     """
     rng, report = random.Random(seed), MigrationReport(answers=n_answers)
     first, file = folder / "first.sqlite", folder / "answers.sqlite"
     write_older_store(first, n_answers)
-    _copied(first, file)
+    _copy(first, file)
     begun = time.monotonic()
-    os.waitpid(_forked(lambda: _migrate(file)), 0)
+    os.waitpid(_fork(lambda: _migrate(file)), 0)
     whole_seconds = time.monotonic() - begun
-    _copied(first, file)
+    _copy(first, file)
     while report.kills < n_kills and (report.kills == 0 or time.monotonic() < until):
-        pid = _forked(lambda: _migrate(file, in_parts))
+        pid = _fork(lambda: _migrate(file, in_parts))
         time.sleep(rng.uniform(0.02, 0.98) * whole_seconds)
         os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
         report.kills += 1
-        is_half_way = os.WIFSIGNALED(status)
-        report.during += is_half_way
+        was_killed = os.WIFSIGNALED(status)
+        report.during += was_killed
         if _version(file) not in (OLDER, LATEST) or not _is_whole(file, n_answers, report):
             report.broken += 1
-            _copied(first, file)
-        elif not is_half_way or _version(file) == LATEST:
-            _copied(first, file)
+            _copy(first, file)
+        elif not was_killed or _version(file) == LATEST:
+            _copy(first, file)
     if not in_parts:
         _migrate(file)
         (found,) = verify(StoreLocation.of(file))
@@ -95,19 +95,19 @@ def _commit(connection: sa.Connection, _cursor: Any, statement: str, *_: object)
         connection.connection.cursor().execute("BEGIN IMMEDIATE")
 
 
-def _forked(do: Callable[[], None]) -> int:
-    """The id of a process that does it and ends: a copy of this one, which need not load anything first."""
+def _fork(do: Callable[[], None]) -> int:
+    """The id of a forked process that runs `do` and exits; it need not import anything."""
     pid = os.fork()
     if pid:
         return pid
     try:
         do()
     finally:
-        # A store that does not open any more is found by who looks at it next.
+        # A store that cannot be opened is found by the next check.
         os._exit(0)
 
 
-def _copied(first: Path, file: Path) -> None:
+def _copy(first: Path, file: Path) -> None:
     for name in (file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))):
         name.unlink(missing_ok=True)
     file.write_bytes(b"")
@@ -128,7 +128,7 @@ def _version(file: Path) -> str | None:
 
 
 def _is_whole(file: Path, n_answers: int, report: MigrationReport) -> bool:
-    """Whether all answers are there, and the tables are those of one version: an older one can be brought on."""
+    """Whether all answers are there, and all tables have the same version."""
     connection = sqlite3.connect(file)
     try:
         (n_found,) = connection.execute("SELECT count(*) FROM answers").fetchone()

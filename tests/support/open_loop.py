@@ -1,4 +1,4 @@
-"""People who answer at set times, whether or not the server has replied to the last: what a crowd is to a server."""
+"""Open-loop load: simulated people who answer on a schedule, even if the last reply is late."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from crowd import SentAnswer, new_answer
 from sfumato.server.browser_client import BrowserClient, State
 from sfumato.server.http_connection import Reply
 
-ARRIVING_AT_ONCE = 64
+JOINING_AT_ONCE = 64
 
 
 @dataclass
 class Waits:
-    """When each answer was due, and how many seconds later it was acknowledged."""
+    """The scheduled time of each answer, and the seconds until it was acknowledged."""
 
     due: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
     def ms(self, percent: float, first: float = 0.0, last: float = 1.0) -> float:
-        """What so many percent of the answers did not wait longer than, in milliseconds; of a part of the time."""
+        """A percentile of the latency in milliseconds, for all answers or a part of the time."""
         due, seconds = np.array(self.due), np.array(self.seconds)
         begun, taken = due.min(), np.ptp(due)
         chosen = seconds[(due >= begun + first * taken) & (due <= begun + last * taken)]
@@ -37,24 +37,26 @@ class Waits:
 
 @dataclass
 class Replies:
-    """Everything that was heard, by status (0: nothing) and whether it said when to come back; and after how long."""
+    """Counts of replies by status (0: none) and whether they had Retry-After, and their latencies."""
 
     counts: Counter[tuple[int, bool]] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
 
     @property
     def n_refused(self) -> int:
-        """Those that asked to come back, and said when."""
-        return sum(n for (status, told), n in self.counts.items() if status in (429, 503) and told)
+        """Replies 429 and 503 with Retry-After."""
+        return sum(
+            n for (status, has_retry_after), n in self.counts.items() if status in (429, 503) and has_retry_after
+        )
 
     @property
     def n_errors(self) -> int:
-        """Those that were neither an acknowledgement nor that."""
+        """All other replies except acknowledgments."""
         return sum(self.counts.values()) - self.counts[201, False] - self.counts[200, False] - self.n_refused
 
 
 class Listener(BrowserClient):
-    """A visitor who remembers every reply."""
+    """A client that records every reply."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -73,9 +75,9 @@ class Listener(BrowserClient):
 
 
 class People:
-    """Annotators who have come to their first trial, and give one answer after the other when they are told to.
+    """Simulated annotators at their first trials, who answer on a schedule.
 
-    `replies` are those to their answers. What they sent is kept to be looked for, unless they are too many.
+    `replies` are the replies to their answers. With `keeps`, `sent` keeps the answers to compare them with the store.
     """
 
     def __init__(self, url: str, seed: int = 1, keeps: bool = True) -> None:
@@ -86,37 +88,38 @@ class People:
         self._people: list[tuple[Listener, State]] = []
         self._leave_after: dict[int, int] = {}
 
-    async def arrive(self, n: int) -> None:
-        """So many more."""
-        gate = asyncio.Semaphore(ARRIVING_AT_ONCE)
+    async def join(self, n: int) -> None:
+        """Let `n` more people join."""
+        gate = asyncio.Semaphore(JOINING_AT_ONCE)
 
         async def one() -> None:
             async with gate:
-                self._people.append(await self._arrived())
+                self._people.append(await self._join_one())
 
         await asyncio.gather(*(one() for _ in range(n)))
 
     def will_leave(self, within: int) -> None:
-        """Each of those who are here leaves after so many answers at most, drawn by chance: a crowd that came at once
-        would otherwise also finish at once, and so on with those who come after it."""
+        """Let each person leave after a random number of answers below `within`, so that they do not all finish and
+        get replaced at the same time."""
         self._leave_after = {number: self._rng.randrange(within) for number in range(len(self._people))}
 
-    async def _arrived(self) -> tuple[Listener, State]:
+    async def _join_one(self) -> tuple[Listener, State]:
         visitor = Listener(self._url)
         await visitor.join()
         state = await visitor.step("instructions")
         visitor.replies = self.replies
         return visitor, state
 
-    async def answer(self, a_second: float, seconds: float) -> Waits:
-        """So many answers a second for so long, each person in turn. A late reply makes that person's next answer wait,
-        and that wait counts. Who has finished leaves, and somebody new comes. Returns when everything sent was
-        acknowledged."""
+    async def answer(self, per_second: float, seconds: float) -> Waits:
+        """Send answers at a constant rate for `seconds`, from each person in turn. Returns when all are acknowledged.
+
+        A late reply delays the person's next answer, and this delay counts. New people replace those who have finished.
+        """
         waits, begun = Waits(), time.perf_counter() + 0.1
-        every = len(self._people) / a_second
+        every = len(self._people) / per_second
 
         async def answers(number: int) -> None:
-            due = begun + number / a_second
+            due = begun + number / per_second
             while due < begun + seconds and (late := time.perf_counter() - begun) < seconds:
                 if due - begun > late:
                     await asyncio.sleep(due - begun - late)
@@ -134,7 +137,7 @@ class People:
         if state["stage"] != "trials" or left == 0:
             self._leave_after.pop(number, None)
             visitor.close()
-            visitor, state = await self._arrived()
+            visitor, state = await self._join_one()
         answer = new_answer(visitor.token or "", state["trials"][0]["trial"], self._rng)
         reply = await visitor.submit_body(answer.body)
         assert reply.status in (200, 201), reply.content

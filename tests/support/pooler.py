@@ -1,4 +1,4 @@
-"""A pooler before PostgreSQL: PgBouncer, in a temporary folder, on the loopback, gone when we are."""
+"""PgBouncer in front of PostgreSQL, in a temporary folder on a local port."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def program() -> str | None:
     return shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 
 
-def why_not() -> str | None:
-    """Why there can be none here; None where there can."""
+def skip_reason() -> str | None:
+    """Why PgBouncer cannot run here, or None."""
     return None if program() else "PgBouncer is not installed"
 
 
 class Pooler:
-    """A running pooler; `url` is that of a database, by way of it."""
+    """A running pooler; `url` is the address of a database through it."""
 
     def __init__(self, folder: Path, url: str) -> None:
         parts = urlsplit(url)
@@ -81,7 +81,7 @@ class Pooler:
 
 @contextlib.contextmanager
 def pooler(url: str) -> Iterator[Pooler]:
-    """A pooler before the database at `url`, for the while."""
+    """A pooler in front of the database at `url`, while the context is open."""
     with tempfile.TemporaryDirectory(prefix="sfumato-pooler-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         running = Pooler(Path(folder), url)

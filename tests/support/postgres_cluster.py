@@ -1,4 +1,4 @@
-"""A PostgreSQL cluster of our own: in a temporary folder, on the loopback, gone when we are."""
+"""A PostgreSQL cluster in a temporary folder on a local port."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def programs() -> Path | None:
 
 
 class Cluster:
-    """A running cluster. `url` names a database; `kill` ends the postmaster at once, `start` brings it back."""
+    """A running cluster. `stop` and `start` restart it; `new_database` gives the URL of an empty database."""
 
     def __init__(self, folder: Path, bin: Path) -> None:
         self.folder, self._bin = folder, bin
@@ -57,7 +57,7 @@ class Cluster:
         return int((self.folder / "data" / "postmaster.pid").read_text().split()[0])
 
     def new_database(self) -> str:
-        """The URL of a database with nothing in it."""
+        """The URL of a new, empty database."""
         self._n_databases += 1
         name = f"study{self._n_databases}"
         self._run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "sfumato", name)
@@ -76,7 +76,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def cluster() -> Iterator[Cluster]:
-    """A cluster for the while."""
+    """A running cluster while the context is open."""
     bin = programs()
     if bin is None:
         raise FileNotFoundError("PostgreSQL is not installed")

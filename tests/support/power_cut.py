@@ -1,9 +1,8 @@
-"""Power cuts: SQLite on a disk that forgets what was not synced.
+"""Power cuts: SQLite on a simulated disk that loses data that was not synced.
 
-A VFS (apsw) passes everything on to real files and remembers, file by file, what a sync made safe and what was written
-since. A cut takes place before a chosen write or sync; what is on the disk then is the safe part, and of the writes
-since any that chance lets through, one of them perhaps torn. Files that were made or removed since their folder was
-synced keep or lose their name by chance too.
+A VFS (apsw) passes everything on to real files and records, per file, what was synced and what was written since. A cut
+may_write before a chosen write or sync. The disk then has the synced part and a random selection of the later writes,
+some of them torn.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ NUMBERS = {
     apsw.CantOpenError: apsw.SQLITE_CANTOPEN,
     apsw.NotADBError: apsw.SQLITE_NOTADB,
 }
-"""What SQLite calls each of these errors; one that our disk raised does not say so itself."""
+"""SQLite's codes for these errors; errors raised by our disk do not contain them."""
 
 
 @dataclass
 class Content:
-    """A file: what is safe, and the writes since. A write is (offset, bytes); a cut to a length is (length, None)."""
+    """A file: the synced content and the writes since, as (offset, bytes); a truncation is (length, None)."""
 
     safe: bytearray = field(default_factory=bytearray)
     since: list[tuple[int, bytes | None]] = field(default_factory=list)
@@ -45,14 +44,14 @@ class Content:
             _apply(self.safe, at, data)
         self.since.clear()
 
-    def after_a_cut(self, rng: random.Random) -> bytes:
-        """What is found when the power is back."""
+    def after_power_cut(self, rng: random.Random) -> bytes:
+        """The content after a power cut."""
         found = bytearray(self.safe)
         for at, data in self.since:
             if rng.random() < 0.5:
                 continue
             if data is not None and len(data) > SECTOR and rng.random() < 0.3:
-                # Torn: whole sectors of it arrived, and the rest did not.
+                # Torn write: only some whole sectors were stored.
                 data = data[: SECTOR * rng.randrange(1, 1 + len(data) // SECTOR)]
             _apply(found, at, data)
         return bytes(found)
@@ -68,7 +67,7 @@ def _apply(content: bytearray, at: int, data: bytes | None) -> None:
 
 
 class Disk(apsw.VFS):
-    """The disk. `cut_before` is the number of the write, truncation, sync or deletion before which the power goes."""
+    """The disk. `cut_before` is the number of the write, truncation, sync or deletion before which power is cut."""
 
     def __init__(self, name: str, cut_before: int | None = None) -> None:
         self.name = name
@@ -77,7 +76,7 @@ class Disk(apsw.VFS):
         self.cut_before = cut_before
         self.is_cut = False
         self.is_over = False
-        """Nobody waits any more: what SQLite does to close its files is neither done nor complained of."""
+        """The run has ended: operations of SQLite while it closes its files are ignored."""
         super().__init__(name, base="")
 
     def xOpen(self, name: Any, flags: list[int]) -> DiskFile:  # noqa: N802
@@ -86,31 +85,31 @@ class Disk(apsw.VFS):
         return DiskFile(self, name, flags)
 
     def xDelete(self, name: str, syncdir: bool) -> None:  # noqa: N802
-        if self.happens():
+        if self.may_write():
             super().xDelete(name, syncdir)
             self.files.pop(name, None)
 
-    def happens(self) -> bool:
-        """Something is about to reach the disk; whether it may."""
+    def may_write(self) -> bool:
+        """Count an operation; whether it reaches the disk. Raises an error after the power cut."""
         if self.is_over:
             return False
         if self.is_cut or self.n_operations == self.cut_before:
             self.is_cut = True
-            raise apsw.IOError("the power is gone")
+            raise apsw.IOError("power cut")
         self.n_operations += 1
         return True
 
     def fails(self, syncing: Content | None = None) -> None:
-        """Something is written, or `syncing` is synced; other disks may fail here."""
+        """Called before a write, or before `syncing` is synced; subclasses may fail here."""
 
-    def found(self, rng: random.Random, folder: Path) -> None:
-        """Write what is on the disk after the cut into `folder`."""
+    def write_remains(self, rng: random.Random, folder: Path) -> None:
+        """Write the files as they are after the cut to `folder`."""
         for name, content in self.files.items():
-            (folder / Path(name).name).write_bytes(content.after_a_cut(rng))
+            (folder / Path(name).name).write_bytes(content.after_power_cut(rng))
 
 
 class DiskFile(apsw.VFSFile):
-    """An open file of the disk. The real file is only for SQLite to read from while the power is on."""
+    """An open file of the disk. The real file is only for SQLite to read before the cut."""
 
     def __init__(self, disk: Disk, name: str, flags: list[int]) -> None:
         self._disk = disk
@@ -125,28 +124,28 @@ class DiskFile(apsw.VFSFile):
         return self._disk.files.setdefault(self._name, Content())
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
-        if self._disk.happens():
+        if self._disk.may_write():
             self._disk.fails()
             super().xWrite(data, offset)
             self._content.since.append((offset, bytes(data)))
 
     def xTruncate(self, size: int) -> None:  # noqa: N802
-        if self._disk.happens():
+        if self._disk.may_write():
             super().xTruncate(size)
             self._content.since.append((size, None))
 
     def xSync(self, flags: int) -> None:  # noqa: N802
-        if self._disk.happens():
+        if self._disk.may_write():
             self._disk.fails(self._content)
             super().xSync(flags)
             self._content.synced()
 
 
-# --- SQLAlchemy on apsw: as much of the database interface as our statements need ---
+# --- SQLAlchemy on apsw: the part of the database interface that our statements need ---
 
 
 class Cursor:
-    """A cursor that has read all of its rows."""
+    """A cursor that has read all its rows."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -158,7 +157,7 @@ class Cursor:
 
     def execute(self, statement: str, parameters: Any = ()) -> Cursor:
         cursor = self._connection.apsw.cursor()
-        # Asked before the statement runs: of one without rows the columns cannot be had afterwards.
+        # Before the statement runs: without rows the columns are not available afterwards.
         cursor.exec_trace = self._described
         try:
             self._rows = [tuple(row) for row in cursor.execute(statement, parameters or ())]
@@ -201,7 +200,7 @@ class Connection:
 
     def __init__(self, path: str, disk: Disk) -> None:
         self.apsw = apsw.Connection(path, vfs=disk.name)
-        # Without shared memory, which a VFS of apsw has not; what reaches the disk is the same.
+        # Without shared memory, which a VFS of apsw does not have; the same data reaches the disk.
         self.apsw.execute("PRAGMA locking_mode = EXCLUSIVE")
 
     def cursor(self, *_: Any) -> Cursor:
@@ -219,16 +218,16 @@ class Connection:
             self.execute("ROLLBACK")
 
     def create_function(self, *_: Any, **__: Any) -> None:
-        """None of our statements needs one."""
+        """Not needed by our statements."""
 
     def close(self) -> None:
-        # The last to close a store checkpoints it, and may find the disk failing still.
+        # Closing the last connection runs a checkpoint, which may fail on a failing disk.
         with contextlib.suppress(apsw.Error):
             self.apsw.close(True)
 
 
 class Error(Exception):
-    """Of the database interface, with SQLite's number for it as Python's own driver has it."""
+    """An error with SQLite's error code, as in Python's own driver."""
 
     def __init__(self, error: apsw.Error) -> None:
         super().__init__(str(error))
@@ -236,7 +235,7 @@ class Error(Exception):
 
 
 class DatabaseError(Error):
-    """Of the database."""
+    """A database error."""
 
 
 class OperationalError(DatabaseError):
@@ -248,7 +247,7 @@ class IntegrityError(DatabaseError):
 
 
 class Interface:
-    """What SQLAlchemy takes for the module of a driver."""
+    """The driver module for SQLAlchemy."""
 
     paramstyle = "qmark"
     sqlite_version_info = (3, 45, 0)
@@ -259,7 +258,7 @@ class Interface:
 
 
 def engine_on(disk: Disk, file: Path, *, synchronous: str = "FULL", checkpoint_every: int = 1000) -> sa.Engine:
-    """An engine as `writing_engine` makes it, on the disk; tables made or brought up to date."""
+    """An engine like that of `writing_engine`, on the disk, with the current schema."""
     engine = sa.create_engine(
         "sqlite://",
         module=Interface,

@@ -1,4 +1,4 @@
-"""The trial: people answer, the power goes at a moment that chance picks, and the disk is looked at."""
+"""Trial: the power is cut at a random moment, and the store on the disk is checked."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from sfumato.tables.errors import SfumatoError, StoreDown
 from sfumato.tables.files.atomic_write import atomic_write
 
 N_ANSWERS = 12
-"""Answers that are sent before a run ends without a cut."""
+"""Answers in a run without a cut."""
 OLDER = "0002"
-"""The version of a store whose migration is cut."""
+"""The store version before the migration."""
 CHECKPOINTS = (1000, 20, 4)
-"""Pages after which SQLite checkpoints: hardly ever here, now and then, all the time."""
+"""Pages between SQLite checkpoints: rare, occasional and frequent checkpoints."""
 
 
 @dataclass
 class CutReport:
-    """What came of so many cuts."""
+    """The result of a number of power cuts."""
 
     cuts: int = 0
     acknowledged: int = 0
     lost: int = 0
     corrupt: int = 0
-    """Stores that could not be opened, whose integrity check failed, or whose chain of answers is broken."""
+    """Stores that cannot be opened, or whose integrity check or hash chain fails."""
 
     @property
     def clean(self) -> bool:
@@ -58,11 +58,11 @@ class CutReport:
 
 
 def power_cut_trial(n_cuts: int, *, seed: int, synchronous: str = "FULL", until: float | None = None) -> CutReport:
-    """So many cuts while people answer: some during a commit, some during a checkpoint."""
+    """Cut the power during answers: in some runs during a commit, in others during a checkpoint."""
     report, rng = CutReport(), random.Random(seed)
     with in_memory() as place:
         first = place / "first.sqlite"
-        begun(first)
+        write_store(first)
         n_operations = {each: _operations(first, place, synchronous, each) for each in CHECKPOINTS}
         for _ in range(n_cuts):
             if until is not None and time.monotonic() > until:
@@ -74,12 +74,12 @@ def power_cut_trial(n_cuts: int, *, seed: int, synchronous: str = "FULL", until:
 
 
 def migration_cut_trial(n_cuts: int, *, seed: int, until: float | None = None) -> CutReport:
-    """So many cuts while the tables are made, or an older store with answers is brought up to date."""
+    """Cut the power while tables are created or an older store with answers is migrated."""
     report, rng = CutReport(), random.Random(seed)
     with in_memory() as place:
         older = place / "older.sqlite"
         known = older_store(older)
-        n_operations = {each: _migrated(each, place / "whole").n_operations for each in (None, older)}
+        n_operations = {each: _migrate(each, place / "whole").n_operations for each in (None, older)}
         for number in range(n_cuts):
             if until is not None and time.monotonic() > until:
                 break
@@ -89,30 +89,30 @@ def migration_cut_trial(n_cuts: int, *, seed: int, until: float | None = None) -
 
 
 def backup_cut_trial(n_cuts: int, *, seed: int, in_place: bool = False, until: float | None = None) -> CutReport:
-    """So many cuts while a store is backed up over an older backup: store and backup are whole, the old one or the new.
+    """Cut the power while a store is backed up over an older backup. Store and backup must be intact, old or new.
 
-    One that is written `in_place` is to be found out.
+    Control: a backup that is written `in_place`.
     """
     report, rng = CutReport(), random.Random(seed)
     with in_memory() as place:
         first = place / "first.sqlite"
-        begun(first)
-        known = _answers_of(first)
+        write_store(first)
+        known = _add_answers(first)
         whole = Disk(uuid.uuid4().hex)
-        _backed_up(whole, copied(first, place / "whole"), in_place)
+        _back_up(whole, copy_store(first, place / "whole"), in_place)
         for _ in range(n_cuts):
             if until is not None and time.monotonic() > until:
                 break
             cut = rng.randrange(1, whole.n_operations + 2)
-            _cut_backup(copied(first, place / "cut"), cut, in_place, rng, report, known)
+            _cut_backup(copy_store(first, place / "cut"), cut, in_place, rng, report, known)
     return report
 
 
 # --- one cut ---
 
 
-def begun(file: Path) -> None:
-    """A store that knows the study."""
+def write_store(file: Path) -> None:
+    """Write a store with the study."""
     writer = Writer(writing_engine(StoreLocation.of(str(file))), running_study())
     writer.start()
     writer.stop()
@@ -123,7 +123,7 @@ def running_study() -> RunningStudy:
     return RunningStudy(study, kinds_of(study), items_named(40), rng=random.Random(1))
 
 
-def copied(first: Path, folder: Path) -> Path:
+def copy_store(first: Path, folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     file = folder / "answers.sqlite"
@@ -132,14 +132,14 @@ def copied(first: Path, folder: Path) -> Path:
 
 
 def _operations(first: Path, place: Path, synchronous: str, every: int) -> int:
-    """How often something reaches the disk in a run without a cut."""
+    """The number of disk operations in a run without a cut."""
     disk = Disk(uuid.uuid4().hex)
-    assert len(_answered(disk, copied(first, place / "whole"), synchronous, every)) == N_ANSWERS
+    assert len(_send_answers(disk, copy_store(first, place / "whole"), synchronous, every)) == N_ANSWERS
     return disk.n_operations
 
 
-def _answered(disk: Disk, file: Path, synchronous: str, every: int) -> list[str]:
-    """The handles of the answers that were acknowledged before the power went."""
+def _send_answers(disk: Disk, file: Path, synchronous: str, every: int) -> list[str]:
+    """Send answers until the power is cut; returns the handles of the acknowledged ones."""
     acknowledged: list[str] = []
     with contextlib.suppress(StoreDown, Exception):
         engine = engine_on(disk, file, synchronous=synchronous, checkpoint_every=every)
@@ -165,12 +165,12 @@ def _answered(disk: Disk, file: Path, synchronous: str, every: int) -> list[str]
 def _cut(
     first: Path, folder: Path, at: int, every: int, synchronous: str, rng: random.Random, report: CutReport
 ) -> None:
-    file = copied(first, folder)
+    file = copy_store(first, folder)
     disk = Disk(uuid.uuid4().hex, cut_before=at)
-    acknowledged = _answered(disk, file, synchronous, every)
+    acknowledged = _send_answers(disk, file, synchronous, every)
     found = folder / "found"
     found.mkdir()
-    disk.found(rng, found)
+    disk.write_remains(rng, found)
     report.cuts += 1
     report.acknowledged += len(acknowledged)
     handles = handles_of(found / file.name)
@@ -181,7 +181,7 @@ def _cut(
 
 
 def handles_of(file: Path) -> set[str] | None:
-    """The answers of a store that is opened as after any crash; None where it is damaged."""
+    """The handles of the answers in a store after a crash; None if it is damaged."""
     try:
         engine = writing_engine(StoreLocation.of(str(file)))
         with engine.begin() as connection:
@@ -195,15 +195,15 @@ def handles_of(file: Path) -> set[str] | None:
 
 
 def older_store(file: Path) -> set[str]:
-    """A store of the release before, with answers; returns their handles."""
-    begun(file)
-    handles = _answers_of(file)
-    _made_older(file)
+    """Write a store of an older release with answers; returns their handles."""
+    write_store(file)
+    handles = _add_answers(file)
+    _downgrade(file)
     return handles
 
 
-def _answers_of(file: Path) -> set[str]:
-    """Answer in a store on a disk that does not fail; the handles of the answers."""
+def _add_answers(file: Path) -> set[str]:
+    """Add answers to a store on a normal disk; returns their handles."""
     disk_free = writing_engine(StoreLocation.of(str(file)))
     writer = Writer(disk_free, running_study())
     writer.start()
@@ -219,8 +219,8 @@ def _answers_of(file: Path) -> set[str]:
     return handles
 
 
-def _made_older(file: Path) -> None:
-    """Take out what later migrations put in, as a release of version `OLDER` left it."""
+def _downgrade(file: Path) -> None:
+    """Remove what later migrations added, to get a store of version `OLDER`."""
     scratch = file.with_name("scratch.sqlite")
     latest, database.LATEST = database.LATEST, OLDER
     try:
@@ -242,7 +242,7 @@ def _made_older(file: Path) -> None:
 
 
 def _columns(file: Path) -> dict[str, set[str]]:
-    """The tables of a store, and their columns."""
+    """The columns of each table of a store."""
     connection = sqlite3.connect(file)
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     found = {name: {row[1] for row in connection.execute(f"PRAGMA table_info({name})")} for name in tables}
@@ -253,13 +253,13 @@ def _columns(file: Path) -> dict[str, set[str]]:
 def _cut_migration(
     older: Path | None, folder: Path, cut: int, rng: random.Random, report: CutReport, known: set[str]
 ) -> None:
-    disk = _migrated(older, folder, cut, rng.choice(CHECKPOINTS))
+    disk = _migrate(older, folder, cut, rng.choice(CHECKPOINTS))
     report.cuts += 1
-    _look(disk, folder / "answers.sqlite", rng, report, known if older is not None else set())
+    _check(disk, folder / "answers.sqlite", rng, report, known if older is not None else set())
 
 
-def _migrated(older: Path | None, folder: Path, cut: int | None = None, every: int = 1000) -> Disk:
-    """The disk on which tables were made, or those of `older` brought up to date, as far as the power lasted."""
+def _migrate(older: Path | None, folder: Path, cut: int | None = None, every: int = 1000) -> Disk:
+    """Create tables, or migrate `older`, until the power is cut; returns the disk."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     file = folder / "answers.sqlite"
@@ -276,11 +276,11 @@ def _migrated(older: Path | None, folder: Path, cut: int | None = None, every: i
     return disk
 
 
-def _look(disk: Disk, file: Path, rng: random.Random, report: CutReport, expected: set[str]) -> None:
-    """Count what is not as it should be in the store `file` when the power is back."""
+def _check(disk: Disk, file: Path, rng: random.Random, report: CutReport, expected: set[str]) -> None:
+    """Check the store `file` after the cut and count the errors."""
     found = file.parent / "found"
     found.mkdir(exist_ok=True)
-    disk.found(rng, found)
+    disk.write_remains(rng, found)
     report.acknowledged += len(expected)
     handles = handles_of(found / file.name)
     if handles is None:
@@ -289,8 +289,8 @@ def _look(disk: Disk, file: Path, rng: random.Random, report: CutReport, expecte
         report.lost += len(expected - handles)
 
 
-def _backed_up(disk: Disk, file: Path, in_place: bool) -> Path:
-    """Back the store up as `backup` does, over a backup of before; returns where the new one is, if there is one."""
+def _back_up(disk: Disk, file: Path, in_place: bool) -> Path:
+    """Back up the store over an older backup, as `backup` does; returns the path of the new one."""
     output = file.with_name("backup.sqlite")
     shutil.copy(file, output)
     engine = engine_on(disk, file)
@@ -301,7 +301,7 @@ def _backed_up(disk: Disk, file: Path, in_place: bool) -> Path:
             return output
         with atomic_write(output) as part:
             copy_file(engine, part)
-            # What `replacing` syncs before the new one takes its name.
+            # As `atomic_write` does before it renames the file.
             disk.files[str(part)].synced()
         return part
     finally:
@@ -314,11 +314,11 @@ def _cut_backup(file: Path, cut: int, in_place: bool, rng: random.Random, report
     output = file.with_name("backup.sqlite")
     written = output
     with contextlib.suppress(apsw.Error, Exception):
-        written = _backed_up(disk, file, in_place)
+        written = _back_up(disk, file, in_place)
     disk.is_over = True
     report.cuts += 1
-    _look(disk, file, rng, report, known)
-    # A backup that was not finished never took its name: the one of before is there, which no cut has touched.
+    _check(disk, file, rng, report, known)
+    # An unfinished backup is never renamed: the older one is still there.
     copy = file.parent / "found" / written.name
     if written == output and not in_place:
         shutil.copy(output, copy)
@@ -329,7 +329,7 @@ def _cut_backup(file: Path, cut: int, in_place: bool, rng: random.Random, report
 
 @contextlib.contextmanager
 def in_memory() -> Iterator[Path]:
-    """A folder in memory: what is tried here is what SQLite asks of a disk, not the disk."""
+    """A folder in memory, because the disk is simulated."""
     shm = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else None) as made:
         yield Path(made)

@@ -1,4 +1,4 @@
-"""A training for resume trials: small, and with everything in it that going on could lose."""
+"""A small training for resume trials, with all kinds of state that a resumed run could lose."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sfumato.training.run_group import RunGroup, RunState
 from sfumato.training.targets import HardTarget, SampledTarget, SoftTarget
 from sfumato.training.training_set import TrainingSet
 
-N_ITEMS, N_TESTED, N_CLASSES, SIZE = 240, 40, 3, 12
+N_ITEMS, N_TEST, N_CLASSES, SIZE = 240, 40, 3, 12
 CLASSES = ("cat", "dog", "ship")
 
 CONV = Recipe(
@@ -39,14 +39,14 @@ CONV = Recipe(
     dynamics="both",
     predictions_each_epoch=True,
 )
-"""Batch norm, augmentation, mixup, Adam, a rate that falls on a plateau, runs that leave early."""
+"""Batch norm, augmentation, mixup, Adam, a plateau schedule and early stopping."""
 FFN = Recipe(epochs=24, batch_size=16, optimiser=Sgd(rate=0.05), schedule=OneCycle(), clip=1.0, dynamics="online")
-"""Momentum, a rate that changes with every batch, gradients cut, dynamics noted on the way."""
+"""Momentum, a one-cycle schedule, gradient clipping and online dynamics."""
 JOBS = {"conv": (Small(width=4), CONV), "ffn": (SimpleFfn(hidden=32), FFN)}
 
 
 def training_set_and_images(n_items: int, size: int, seed: int) -> tuple[TrainingSet, torch.Tensor]:
-    """Pictures of three patterns in noise, and people who doubt about them."""
+    """Images of three patterns in noise, with soft labels."""
     rng = np.random.default_rng(seed)
     original = rng.integers(0, N_CLASSES, n_items)
     patterns = rng.normal(size=(N_CLASSES, 1, size, size))
@@ -57,16 +57,16 @@ def training_set_and_images(n_items: int, size: int, seed: int) -> tuple[Trainin
 
 
 def small_group(job: str = "conv", **changes: Any) -> RunGroup:
-    """Three targets of one network, as `job` says, its recipe changed."""
+    """The run group of a job: three targets, with changes to its recipe."""
     network, recipe = JOBS[job]
     training_set, pictures = training_set_and_images(N_ITEMS, SIZE, seed=1)
-    _, tested = training_set_and_images(N_TESTED, SIZE, seed=2)
+    _, test_images = training_set_and_images(N_TEST, SIZE, seed=2)
     rng = np.random.default_rng(3)
     targets = (HardTarget(), SoftTarget(), SampledTarget())
     labels = tuple(target.labels(training_set, rng) for target in targets)
     names = tuple(target.name for target in targets)
     return RunGroup(
-        names, network, labels, training_set, pictures, replace(recipe, **changes), seed=7, test_images=tested
+        names, network, labels, training_set, pictures, replace(recipe, **changes), seed=7, test_images=test_images
     )
 
 
@@ -76,7 +76,7 @@ def fingerprint(**changes: Any) -> Fingerprint:
 
 @dataclass(frozen=True)
 class Outcome:
-    """SHA-256 of each part of what a training came to."""
+    """SHA-256 of each part of a training's result."""
 
     weights: str
     history: str
@@ -101,39 +101,39 @@ def outcome_of(runs: Iterable[RunState]) -> Outcome:
     return Outcome(**{name: part.hexdigest() for name, part in parts.items()})
 
 
-# --- in a process of its own ---
+# --- in a separate process ---
 
 
-def work(say: Connection, job: str, folder: Path, threads: int, fault: str | None, spacing: float) -> None:
+def work(sender: Connection, job: str, folder: Path, threads: int, fault: str | None, spacing: float) -> None:
     """Train a job and report `began`, `saving`, `saved`, each with its epoch; at the end the outcome."""
     torch.set_num_threads(threads)
     if fault is not None:
         FAULTS[fault]()
 
-    class Telling(Checkpoints):
+    class ReportingCheckpoints(Checkpoints):
         def load(self) -> Checkpoint | None:
             found = super().load()
-            say.send(("began", found.epoch if found else 0))
+            sender.send(("began", found.epoch if found else 0))
             return found
 
         def save(self, saved: Checkpoint) -> None:
-            say.send(("saving", saved.epoch))
+            sender.send(("saving", saved.epoch))
             super().save(saved)
-            say.send(("saved", saved.epoch))
+            sender.send(("saved", saved.epoch))
 
-    resumable_run.Checkpoints = Telling  # type: ignore[misc]
+    resumable_run.Checkpoints = ReportingCheckpoints  # type: ignore[misc]
     runs = resumable_run.train_group(
         small_group(job),
         folder=folder,
         fingerprint=fingerprint(),
         spacing=spacing,
-        on_epoch=lambda epoch, _: say.send(("epoch", epoch)),
+        on_epoch=lambda epoch, _: sender.send(("epoch", epoch)),
     )
-    say.send(("done", outcome_of(runs)))
+    sender.send(("done", outcome_of(runs)))
 
 
-def _restart_draws() -> None:
-    """Random numbers start again with every process: the epoch number is dropped."""
+def _restart_random_numbers() -> None:
+    """Random numbers restart in every process, because the epoch number is dropped."""
     first: list[int] = []
 
     def draws(seed: int, epoch: int) -> RandomStreams:
@@ -153,4 +153,7 @@ def _forget_optimiser() -> None:
     Checkpoint.restore = forgetful  # type: ignore[method-assign]
 
 
-FAULTS: dict[str, Callable[[], None]] = {"restart-draws": _restart_draws, "forget-optimiser": _forget_optimiser}
+FAULTS: dict[str, Callable[[], None]] = {
+    "restart-draws": _restart_random_numbers,
+    "forget-optimiser": _forget_optimiser,
+}

@@ -1,4 +1,4 @@
-"""Resume trials: a training is killed again and again, also while it saves, and must end as if it had not been."""
+"""Resume trials: a training is killed repeatedly, also while it saves, and must end with the same result."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from resume_job import Outcome, work
 
 PATIENCE_SECONDS = 120.0
 LONGEST_LIFE_SECONDS = 0.4
-"""How long a process is left at work, at most, once it has begun."""
+"""The longest time from a process's start to its kill."""
 
 _context = multiprocessing.get_context("forkserver")
-# Loaded once, so that a process that is to be killed soon takes a moment to start and not seconds.
+# Imported once, so that new processes start quickly.
 _context.set_forkserver_preload(
     ["__main__", "torch._dynamo", "sfumato.training.resumable_run", "sfumato.training.networks"]
 )
 
 
-def _nursery() -> None:
-    """Where processes are forked from. Their threads wait without turning: what else runs here leaves few cores."""
+def _start_fork_server() -> None:
+    """Start the fork server, with threads that wait passively because few cores are free."""
     before = os.environ.get("OMP_WAIT_POLICY")
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     try:
@@ -41,54 +41,54 @@ def _nursery() -> None:
 
 
 class Worker:
-    """A process that carries a job out, and what it has said so far."""
+    """A process that runs a job, and the messages it has sent."""
 
     def __init__(self, job: str, folder: Path, *, threads: int, fault: str | None = None, spacing: float = 0.0) -> None:
-        _nursery()
-        self._ear, mouth = _context.Pipe(duplex=False)
-        self.said: list[tuple[str, Any]] = []
+        _start_fork_server()
+        self._receiver, sender = _context.Pipe(duplex=False)
+        self.messages: list[tuple[str, Any]] = []
         self.process: ForkServerProcess = _context.Process(
-            target=work, args=(mouth, job, folder, threads, fault, spacing)
+            target=work, args=(sender, job, folder, threads, fault, spacing)
         )
         self.process.start()
-        mouth.close()
+        sender.close()
 
-    def hears(self) -> tuple[str, Any] | None:
-        """The next thing said; nothing when the process is at its end."""
-        ear: Connection = self._ear
-        if not ear.poll(PATIENCE_SECONDS):
+    def receive(self) -> tuple[str, Any] | None:
+        """The next message; None when the process has ended."""
+        receiver: Connection = self._receiver
+        if not receiver.poll(PATIENCE_SECONDS):
             self.process.kill()
-            raise RuntimeError(f"the process has gone quiet after {self.said[-3:]}")
+            raise RuntimeError(f"no message from the process after {self.messages[-3:]}")
         try:
-            self.said.append(ear.recv())
+            self.messages.append(receiver.recv())
         except (EOFError, OSError):
             return None
-        return self.said[-1]
+        return self.messages[-1]
 
-    def hears_of(self, what: str, times: int = 1) -> bool:
-        """Wait until it has said `what` so often from now on; whether it came to that."""
+    def wait_for(self, what: str, times: int = 1) -> bool:
+        """Wait for `times` more messages `what`; False if the process ends before."""
         for _ in range(times):
-            while (heard := self.hears()) is not None and heard[0] != what:
+            while (message := self.receive()) is not None and message[0] != what:
                 pass
-            if heard is None:
+            if message is None:
                 return False
         return True
 
     def end(self) -> int:
-        """Wait for the end of the process; its exit code."""
-        while self.hears() is not None:
+        """Wait until the process ends; returns its exit code."""
+        while self.receive() is not None:
             pass
         self.process.join(PATIENCE_SECONDS)
-        self._ear.close()
+        self._receiver.close()
         assert self.process.exitcode is not None
         return self.process.exitcode
 
     def last(self, what: str) -> Any:
-        return next((value for name, value in reversed(self.said) if name == what), None)
+        return next((value for name, value in reversed(self.messages) if name == what), None)
 
 
 def uninterrupted(job: str, folder: Path, *, threads: int) -> Outcome:
-    """What the job comes to when nobody disturbs it, and it never saves."""
+    """The result of the job without kills or checkpoints."""
     worker = Worker(job, folder, threads=threads, spacing=float("inf"))
     code = worker.end()
     assert code == 0, f"the undisturbed process ended with {code}"
@@ -98,32 +98,32 @@ def uninterrupted(job: str, folder: Path, *, threads: int) -> Outcome:
 
 @dataclass
 class ResumeReport:
-    """What a resume trial found. Every training must end as the undisturbed one, to the last bit."""
+    """The result of a resume trial. Every training must be bit-identical to an uninterrupted one."""
 
     job: str
     threads: int
     kills: int = 0
     during_a_save: int = 0
     finished: int = 0
-    """Trainings that came to their end; when one does before the last kill, another begins."""
+    """Trainings that finished; if one finishes before the last kill, another starts."""
     different: set[str] = field(default_factory=set)
-    """What was not as it should be, of weights, history, dynamics and predictions."""
-    went_back: int = 0
-    """Times that a process began before what had been saved."""
+    """Which of weights, history, dynamics and predictions differ."""
+    from_older_state: int = 0
+    """Processes that started from an older state than the last saved one."""
     failed: int = 0
-    """Processes that ended otherwise than by our hand."""
+    """Processes that ended by an error."""
     seconds: float = 0.0
 
     @property
     def clean(self) -> bool:
-        return self.finished > 0 and not (self.different or self.went_back or self.failed)
+        return self.finished > 0 and not (self.different or self.from_older_state or self.failed)
 
     def __str__(self) -> str:
         threads = f"{self.threads} thread{'s' * (self.threads > 1)}"
         differing = ", ".join(sorted(self.different)) or "none"
         return (
             f"{self.job}, {threads}: {self.kills} kills, {self.during_a_save} during a save, {self.finished} trainings "
-            f"ended, parts that differ: {differing}, {self.went_back} went back, {self.failed} failed"
+            f"finished, differences: {differing}, {self.from_older_state} from an older state, {self.failed} failed"
         )
 
 
@@ -137,9 +137,9 @@ def resume_trial(
     fault: str | None = None,
     until: float = float("inf"),
 ) -> ResumeReport:
-    """Kill `job` `n_kills` times, every other time during a save, and hold what it comes to against an undisturbed run.
+    """Kill `job` `n_kills` times, every second time during a save, and compare the result with an uninterrupted run.
 
-    After the first, no kill is begun later than `until` on the monotonic clock.
+    After the first kill, none starts later than `until` on the monotonic clock.
     """
     begun, rng, report = time.monotonic(), random.Random(seed), ResumeReport(job, threads)
     expected = uninterrupted(job, folder / "undisturbed", threads=threads)
@@ -151,7 +151,7 @@ def resume_trial(
             save_seconds = _kill(worker, rng, in_a_save=bool(report.kills % 2), save_seconds=save_seconds)
         code = worker.end()
         if worker.last("began") is not None and worker.last("began") < saved:
-            report.went_back += 1
+            report.from_older_state += 1
         saved = max(saved, worker.last("saved") or 0)
         if outcome := worker.last("done"):
             report.finished += 1
@@ -162,7 +162,7 @@ def resume_trial(
                 break
         elif code == -signal.SIGKILL:
             report.kills += 1
-            report.during_a_save += worker.said[-1:] != [] and worker.said[-1][0] == "saving"
+            report.during_a_save += worker.messages[-1:] != [] and worker.messages[-1][0] == "saving"
         else:
             report.failed += 1
             break
@@ -171,15 +171,15 @@ def resume_trial(
 
 
 def _kill(worker: Worker, rng: random.Random, *, in_a_save: bool, save_seconds: float) -> float:
-    """Kill the worker at some moment; returns how long a save takes, as far as one was heard."""
-    if in_a_save and worker.hears_of("saving", rng.randint(1, 3)):
-        # One more, watched from its beginning to its end, says how long the next will take.
+    """Kill the worker at a random moment; returns the duration of a save, if one was observed."""
+    if in_a_save and worker.wait_for("saving", rng.randint(1, 3)):
+        # Measure one more save, to choose a moment within the next one.
         at = time.monotonic()
-        if worker.hears_of("saved"):
+        if worker.wait_for("saved"):
             save_seconds = time.monotonic() - at
-            if worker.hears_of("saving"):
+            if worker.wait_for("saving"):
                 time.sleep(rng.uniform(0.0, save_seconds))
-    elif worker.hears_of("began"):
+    elif worker.wait_for("began"):
         time.sleep(rng.uniform(0.0, LONGEST_LIFE_SECONDS))
     worker.process.kill()
     return save_seconds

@@ -1,4 +1,4 @@
-"""A small disk of its own, an ext4 file system in a file: it can be filled, lose its power, and be made read-only."""
+"""A small ext4 file system in a file, which can be filled, lose power, and be made read-only."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SHUTDOWN = (2 << 30) | (4 << 16) | (ord("X") << 8) | 125
-"""The request by which ext4 is told to stop at once."""
-WITHOUT_THE_JOURNAL = 2
-"""What ext4 has in memory is thrown away, as when the power goes."""
+"""The ioctl that shuts ext4 down at once."""
+NO_LOG_FLUSH = 2
+"""Drop what ext4 has in memory, as in a power cut."""
 
 
-def why_not() -> str | None:
-    """Why there can be no such disk here; None where there can."""
+def skip_reason() -> str | None:
+    """Why such a disk cannot be mounted here, or None."""
     if os.geteuid() != 0:
-        return "a disk of our own needs root (mount)"
+        return "mounting a disk needs root"
     missing = [program for program in ("mkfs.ext4", "mount", "umount") if _program(program) is None]
-    return f"a disk of our own needs {', '.join(missing)}" if missing else None
+    return f"mounting a disk needs {', '.join(missing)}" if missing else None
 
 
 def _program(name: str) -> str | None:
@@ -33,13 +33,13 @@ def _program(name: str) -> str | None:
 
 @dataclass(frozen=True)
 class SmallDisk:
-    """A disk that is mounted at `folder`."""
+    """A disk mounted at `folder`."""
 
     image: Path
     folder: Path
 
     def fill(self) -> None:
-        """Leave no room at all."""
+        """Fill the disk completely."""
         with (self.folder / "ballast").open("ab", buffering=0) as ballast:
             for size in (65536, 4096, 512, 1):
                 with contextlib.suppress(OSError):
@@ -50,15 +50,15 @@ class SmallDisk:
         (self.folder / "ballast").unlink(missing_ok=True)
 
     def cut(self) -> None:
-        """Take the power away: what was not synced is gone, and nothing can be written or read until it is mounted."""
+        """Cut the power: data that was not synced is lost, and nothing can be read or written until the next mount."""
         number = os.open(self.folder, os.O_RDONLY)
         try:
-            fcntl.ioctl(number, SHUTDOWN, struct.pack("I", WITHOUT_THE_JOURNAL))
+            fcntl.ioctl(number, SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))
         finally:
             os.close(number)
 
     def turn_read_only(self) -> None:
-        """As ext4 turns itself after an error: nothing can be written any more, also to files that are open."""
+        """Make the disk read-only, also for open files, as ext4 does after an error."""
         _run("mount", "-o", "remount,abort", str(self.folder))
 
     def mount(self, *, read_only: bool = False) -> None:
@@ -70,7 +70,7 @@ class SmallDisk:
 
 @contextlib.contextmanager
 def small_disk(megabytes: int = 24) -> Iterator[SmallDisk]:
-    """A disk for the while."""
+    """A mounted disk while the context is open."""
     with tempfile.TemporaryDirectory(prefix="sfumato-disk-") as made:
         disk = SmallDisk(Path(made) / "image", Path(made) / "disk")
         disk.folder.mkdir()
@@ -81,7 +81,7 @@ def small_disk(megabytes: int = 24) -> Iterator[SmallDisk]:
         try:
             yield disk
         finally:
-            # Somebody may be at work on it still, if a trial ended early.
+            # A server may still use it if a trial ended early.
             with contextlib.suppress(subprocess.CalledProcessError):
                 _run("umount", "--lazy", str(disk.folder))
 

@@ -1,4 +1,4 @@
-"""The trial: a server with hardly any files, memory or processor to be had. It says so, loses nothing, and recovers."""
+"""Trial: a server with few file descriptors, little memory or little CPU time must lose nothing and recover."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ WAIT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class StarvationReport:
-    """What came of a server that lacked something for a while."""
+    """The result of limiting one resource of a server for a while."""
 
-    of: str
+    resource_name: str
     acknowledged: int
-    starved: int
-    """Answers acknowledged meanwhile."""
+    limited: int
+    """Answers acknowledged under the limit."""
     lost: int
-    doubled: int
+    duplicated: int
     integrity: str
     same_process: bool
     recovery_seconds: float
@@ -41,58 +41,72 @@ class StarvationReport:
     @property
     def clean(self) -> bool:
         return (
-            self.lost == self.doubled == 0
+            self.lost == self.duplicated == 0
             and self.integrity == "ok"
             and self.same_process
-            and self.acknowledged > self.starved
+            and self.acknowledged > self.limited
         )
 
     def __str__(self) -> str:
         up = "stayed up" if self.same_process else "DIED"
         return (
-            f"{self.of}: {up}, {self.starved:,} of {self.acknowledged:,} acknowledged meanwhile, {self.lost} lost, "
-            f"{self.doubled} doubled, integrity {self.integrity}, well again within {self.recovery_seconds:.1f} s"
+            f"{self.resource_name}: {up}, {self.limited:,} of {self.acknowledged:,} acknowledged under the limit, "
+            f"{self.lost} lost, "
+            f"{self.duplicated} duplicated, integrity {self.integrity}, recovered within {self.recovery_seconds:.1f} s"
         )
 
 
-def starvation_trial(study: Path, store: str, of: str, *, seed: int, seconds: float = 5.0) -> StarvationReport:
-    """Starve a server of `files`, `memory` or `processor` for a while, under more clients than it has files for."""
-    n_clients = 100 if of == "files" else 16
-    # Files and memory are limited from the start; what is taken away later would have been had already.
-    limits = {"files": [f"--nofile={N_FILES}:4096"], "memory": [f"--as={MEGABYTES * 2**20}:unlimited"]}.get(of, [])
+def starvation_trial(
+    study: Path, store: str, resource_name: str, *, seed: int, seconds: float = 5.0
+) -> StarvationReport:
+    """Limit the `files`, `memory` or `processor` of a server for a while; 100 clients if it is the files."""
+    n_clients = 100 if resource_name == "files" else 16
+    # Files and memory are limited from the start, before the server can use more.
+    limits = {"files": [f"--nofile={N_FILES}:4096"], "memory": [f"--as={MEGABYTES * 2**20}:unlimited"]}.get(
+        resource_name, []
+    )
     with StudyServer(
         study, store=store, python="prlimit", program=(*limits, sys.executable, "-m", "sfumato")
     ) as server:
         crowd = Crowd(server.url, n_clients, seed, patience=WAIT_SECONDS)
-        starved, recovery = asyncio.run(_starved(server, crowd, of, seconds))
+        limited, recovery = asyncio.run(_run_limited(server, crowd, resource_name, seconds))
         same_process = _is_alive(server.pid)
         server.kill()
     found = check_store(store, crowd.sent)
     return StarvationReport(
-        of, crowd.n_acknowledged, starved, found.lost, found.doubled, found.integrity, same_process, recovery
+        resource_name,
+        crowd.n_acknowledged,
+        limited,
+        found.lost,
+        found.duplicated,
+        found.integrity,
+        same_process,
+        recovery,
     )
 
 
-async def _starved(server: StudyServer, crowd: Crowd, of: str, seconds: float) -> tuple[int, float]:
-    """Answers acknowledged while it starved, and how long it took to be well again."""
+async def _run_limited(server: StudyServer, crowd: Crowd, resource_name: str, seconds: float) -> tuple[int, float]:
+    """Answers acknowledged under the limit, and the seconds until it recovered."""
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(crowd.run())
         try:
-            with _slowed(server.pid) if of == "processor" else contextlib.nullcontext(iter(())) as ticks:
+            with (
+                _limited_cpu(server.pid) if resource_name == "processor" else contextlib.nullcontext(iter(())) as ticks
+            ):
                 ends_at = time.monotonic() + seconds
                 while time.monotonic() < ends_at:
                     next(ticks, None)
                     await asyncio.sleep(TICK_SECONDS)
-            starved = crowd.n_acknowledged
-            _lift(server.pid)
-            return starved, await crowd.hears_more(WAIT_SECONDS)
+            limited = crowd.n_acknowledged
+            _remove_limits(server.pid)
+            return limited, await crowd.wait_for_answers(WAIT_SECONDS)
         finally:
             crowd.stop()
 
 
 @contextlib.contextmanager
-def _slowed(pid: int) -> Iterator[Iterator[None]]:
-    """The process runs for a twentieth of each tick."""
+def _limited_cpu(pid: int) -> Iterator[Iterator[None]]:
+    """Let the process run for a twentieth of each tick."""
 
     def ticks() -> Iterator[None]:
         while True:
@@ -107,8 +121,8 @@ def _slowed(pid: int) -> Iterator[Iterator[None]]:
         os.kill(pid, signal.SIGCONT)
 
 
-def _lift(pid: int) -> None:
-    """Let the process have what it asks for."""
+def _remove_limits(pid: int) -> None:
+    """Remove the limits of the process."""
     for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS):
         _, most = resource.prlimit(pid, kind)
         resource.prlimit(pid, kind, (most, most))

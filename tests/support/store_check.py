@@ -1,4 +1,4 @@
-"""What a store holds, read by plain SQL, against what was sent to it and acknowledged."""
+"""Compares the content of a store, read by SQL, with the answers that were sent and acknowledged."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ INDEXES = sa.text(
     " WHERE m.amname = 'btree' AND s.nspname = 'public'"
 )
 ANSWERED = 1
-"""The state of a trial that has its answer."""
+"""The state of an answered trial."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What is wrong with a store: everything but `stored` should be 0, and `integrity` "ok"."""
+    """Errors in a store: all counts except `stored` should be 0, and `integrity` "ok"."""
 
     stored: int
     lost: int
-    """Acknowledged, and not there, or not under the id or with the content that was acknowledged."""
-    doubled: int
-    """Rows too many: of one key, of one trial, or of one annotator about one item."""
+    """Acknowledged, but missing or stored with another id or content."""
+    duplicated: int
+    """Surplus rows with the same key, the same trial, or the same annotator and item."""
     missing: int
-    """Sent, and neither stored nor kept aside."""
+    """Sent, but neither stored nor recorded as refused."""
     unknown: int
-    """Stored, and never sent."""
+    """Stored, but never sent."""
     over_quota: int
-    """Answers beyond what their items ask for."""
+    """Answers above the quotas of their items."""
     integrity: str
 
 
 def check_store(store: str, sent: Iterable[SentAnswer]) -> Findings:
-    """Compare the store with what was sent; no server should be at work on it. One that cannot be read has lost all."""
+    """Compare the store with the sent answers, while no server uses it. An unreadable store has lost all answers."""
     sent = list(sent)
     engine = sa.create_engine(StoreLocation.of(store).url)
     try:
         with engine.connect() as connection:
             rows = connection.execute(ANSWERS).all()
-            aside = {(row.token_hash, row.key) for row in connection.execute(REFUSED)}
+            refused = {(row.token_hash, row.key) for row in connection.execute(REFUSED)}
             counts = connection.execute(COUNTS).all()
             integrity = _integrity(connection)
     except sa.exc.DatabaseError as error:
@@ -70,13 +70,13 @@ def check_store(store: str, sent: Iterable[SentAnswer]) -> Findings:
     known = {(answer.token_hash, answer.key): answer for answer in sent}
     return Findings(
         stored=len(rows),
-        lost=sum(answer.acknowledged and not _is(answer, by_key.get(key)) for key, answer in known.items()),
-        doubled=max(
+        lost=sum(answer.acknowledged and not _matches(answer, by_key.get(key)) for key, answer in known.items()),
+        duplicated=max(
             _surplus((row.token_hash, row.key) for row in rows),
             _surplus(row.trial for row in rows),
             _surplus((row.item, row.annotator, row.purpose) for row in rows),
         ),
-        missing=sum(key not in by_key and key not in aside for key in known),
+        missing=sum(key not in by_key and key not in refused for key in known),
         unknown=sum(key not in known or row.digest != known[key].digest for key, row in by_key.items()),
         over_quota=sum(max(row.n - row.quota, 0) for row in counts),
         integrity=integrity
@@ -85,8 +85,8 @@ def check_store(store: str, sent: Iterable[SentAnswer]) -> Findings:
     )
 
 
-def _is(answer: SentAnswer, row: sa.Row[tuple[object, ...]] | None) -> bool:
-    """Whether the row is what the client was told is stored, letter by letter."""
+def _matches(answer: SentAnswer, row: sa.Row[tuple[object, ...]] | None) -> bool:
+    """Whether the row is exactly the acknowledged answer."""
     return (
         row is not None
         and row.digest == answer.digest
@@ -101,13 +101,13 @@ def _surplus(values: Iterable[object]) -> int:
 
 
 def _integrity(connection: sa.Connection) -> str:
-    """The database's own word on whether it is whole, and whether every trial called answered has its answer."""
+    """The database's integrity check, and whether every answered trial has its answer."""
     if connection.dialect.name == "sqlite":
-        said = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check")]
-        said += [f"foreign key of {row[0]}" for row in connection.exec_driver_sql("PRAGMA foreign_key_check")]
+        problems = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check")]
+        problems += [f"foreign key of {row[0]}" for row in connection.exec_driver_sql("PRAGMA foreign_key_check")]
     else:
         connection.exec_driver_sql("CREATE EXTENSION IF NOT EXISTS amcheck")
-        said = ["ok" if connection.execute(INDEXES).all() else "no index was checked"]
+        problems = ["ok" if connection.execute(INDEXES).all() else "no index was checked"]
     if connection.execute(UNANSWERED).scalar_one():
-        said.append("trials without their answers")
-    return "ok" if said == ["ok"] else "; ".join(said[:5])
+        problems.append("answered trials without answers")
+    return "ok" if problems == ["ok"] else "; ".join(problems[:5])

@@ -1,6 +1,6 @@
-"""`sfumato serve` as a process of its own, to be talked to over HTTP, killed and started again.
+"""`sfumato serve` as a separate process that can be killed and restarted.
 
-It is forked from a Python that has loaded it already, unless another program than Python starts it.
+It is forked from a Python process that has already imported it, unless another program starts it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def write_texts_study(
     lease_minutes: float = 10,
     assignment: str = "fewest",
 ) -> Path:
-    """A study of short texts in `folder`, asked by tokens."""
+    """Write a study of short texts with the token form to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = "".join(f"t{i},text number {i}\n" for i in range(n_items))
     (folder / "texts.csv").write_text("item,text\n" + rows)
@@ -56,7 +56,7 @@ def write_texts_study(
 
 
 class StudyServer:
-    """A server process on a port that stays the same through restarts."""
+    """A server process on a port that stays the same after restarts."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class StudyServer:
         self.study, self.port = study, port
         self._store = ["--store", store] if store else []
         self._pace = ["--pace", str(pace)]
-        """Without limit unless told otherwise: crowds of clients answer faster than people."""
+        """No rate limit by default, because simulated clients answer faster than people."""
         self._python, self._program = python, program
         self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self.log = study / "server.log"
@@ -86,7 +86,7 @@ class StudyServer:
         return self._process.pid
 
     def start(self, timeout: float = 120.0) -> float:
-        """Start and wait until it answers; returns the seconds that took."""
+        """Start and wait until it is ready; returns the seconds it took."""
         begun = time.monotonic()
         command = [*self._program, "serve", str(self.study), "--port", str(self.port), *self._store, *self._pace]
         env = os.environ | {"PYTHONUNBUFFERED": "1"}
@@ -106,15 +106,15 @@ class StudyServer:
         return time.monotonic() - begun
 
     def kill(self, how: int = signal.SIGKILL) -> None:
-        """End the process, at once unless told otherwise, and wait until it is gone."""
+        """Send a signal (by default SIGKILL) and wait until the process has exited."""
         assert self._process is not None
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(how)
         self._process.wait(30)
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """The process stands still for the while, with whatever it asked of the system done."""
+    def paused(self) -> Iterator[None]:
+        """Pause the process (SIGSTOP) when its system calls have ended."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         try:
@@ -139,6 +139,6 @@ def _state_of(task: Path) -> str:
 
 @contextlib.contextmanager
 def serving(study: Path, **options: object) -> Iterator[StudyServer]:
-    """The study served for the while."""
+    """Serve the study while the context is open."""
     with StudyServer(study, **options) as server:  # type: ignore[arg-type]
         yield server

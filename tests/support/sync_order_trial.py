@@ -1,4 +1,4 @@
-"""The trial: strace watches a server, and each 201 must come after a sync that began once its answer was read."""
+"""Trial with strace: before each reply 201 there must be a sync that started after the answer was read."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ N_CLIENTS = 4
 ATTACH_SECONDS = 20.0
 
 
-def why_not() -> str | None:
-    """Why this cannot be tried here; None where it can."""
+def skip_reason() -> str | None:
+    """Why this cannot run here, or None."""
     return None if shutil.which("strace") else "strace is not installed"
 
 
 @dataclass(frozen=True)
 class OrderReport:
-    """How many answers were acknowledged while strace looked on, and how many of them before a sync."""
+    """The number of acknowledged answers in the trace, and how many of them came before a sync."""
 
     acknowledged: int
     unsynced: int
@@ -47,40 +47,40 @@ class OrderReport:
 
     def __str__(self) -> str:
         return (
-            f"{self.acknowledged:,} times 201, {self.unsynced} without a sync before it, "
+            f"{self.acknowledged:,} replies 201, {self.unsynced} without a sync before it, "
             f"{self.n_syncs:,} syncs of the -wal"
         )
 
 
 def sync_order_trial(server: StudyServer, n_answers: int, *, seed: int) -> OrderReport:
-    """Watch the running `server` take at least `n_answers`."""
+    """Trace the running `server` while it stores at least `n_answers`."""
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder) / "trace"
-        with _watched(server.pid, trace):
-            asyncio.run(_answered(Crowd(server.url, N_CLIENTS, seed), n_answers))
+        with _traced(server.pid, trace):
+            asyncio.run(_send_answers(Crowd(server.url, N_CLIENTS, seed), n_answers))
         with trace.open(errors="replace") as lines:
-            return order_of(lines)
+            return evaluate_trace(lines)
 
 
-async def _answered(crowd: Crowd, n_answers: int) -> None:
+async def _send_answers(crowd: Crowd, n_answers: int) -> None:
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(crowd.run())
         try:
             while crowd.n_acknowledged < n_answers:
-                await crowd.hears_more(60)
+                await crowd.wait_for_answers(60)
         finally:
             crowd.stop()
 
 
 @contextlib.contextmanager
-def _watched(pid: int, trace: Path) -> Iterator[None]:
-    said = trace.with_name("said")
+def _traced(pid: int, trace: Path) -> Iterator[None]:
+    output = trace.with_name("output")
     command = ["strace", "-f", "-y", "-s", "120", "-e", f"trace={CALLS}", "-o", str(trace), "-p", str(pid)]
-    with said.open("wb") as stream, subprocess.Popen(command, stderr=stream) as strace:
+    with output.open("wb") as stream, subprocess.Popen(command, stderr=stream) as strace:
         ends_at = time.monotonic() + ATTACH_SECONDS
-        while b"attached" not in said.read_bytes():
-            assert strace.poll() is None, said.read_text()
-            assert time.monotonic() < ends_at, said.read_text()
+        while b"attached" not in output.read_bytes():
+            assert strace.poll() is None, output.read_text()
+            assert time.monotonic() < ends_at, output.read_text()
             time.sleep(0.01)
         try:
             yield
@@ -88,11 +88,11 @@ def _watched(pid: int, trace: Path) -> Iterator[None]:
             strace.send_signal(signal.SIGINT)
 
 
-def order_of(lines: Iterable[str]) -> OrderReport:
-    """What a trace of a server says. Each line is a call, or its beginning, or its end."""
+def evaluate_trace(lines: Iterable[str]) -> OrderReport:
+    """Evaluate a trace. Each line is a whole call, its start or its end."""
     asked_at: dict[str, int] = {}
     syncs: list[tuple[int, int]] = []
-    under_way: dict[str, tuple[str, str, str, int]] = {}
+    unfinished: dict[str, tuple[str, str, str, int]] = {}
     acknowledged = unsynced = 0
     for at, line in enumerate(lines):
         found = LINE.match(line)
@@ -102,20 +102,20 @@ def order_of(lines: Iterable[str]) -> OrderReport:
         begun_at = at
         if begun := BEGUN.match(rest):
             call, number, file = begun["call"], begun["number"], begun["file"] or ""
-        elif RESUMED.match(rest) and thread in under_way:
-            call, number, file, begun_at = under_way.pop(thread)
+        elif RESUMED.match(rest) and thread in unfinished:
+            call, number, file, begun_at = unfinished.pop(thread)
         else:
             continue
         is_over = "<unfinished ...>" not in rest
         if not is_over:
-            under_way[thread] = (call, number, file, at)
+            unfinished[thread] = (call, number, file, at)
         if call in READS and is_over and '"POST ' in rest and "/api/answers" in rest:
             asked_at[number] = at
         elif call in SYNCS and is_over and file.endswith("-wal") and rest.rstrip().endswith("= 0"):
             syncs.append((begun_at, at))
         elif call in WRITES and '"HTTP/1.1 201' in rest and number in asked_at:
             acknowledged += 1
-            # Syncs are few at a time, and those of long ago are of no help.
+            # Few syncs run at the same time, and old ones do not count.
             since = asked_at.pop(number)
             unsynced += not any(begun > since for begun, _ in syncs[-64:])
     return OrderReport(acknowledged, unsynced, len(syncs))

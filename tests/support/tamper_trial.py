@@ -1,4 +1,4 @@
-"""The trial: rows are changed, deleted and put in by hand, one at a time, and `verify` must name each, and no other."""
+"""Trial: rows are changed, deleted and inserted by hand, one at a time; `verify` must list exactly these."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ CHANGES: dict[str, Any] = {
 
 @dataclass
 class TamperReport:
-    """How many rows were tampered with, and how many of these were named, and nothing else."""
+    """The number of rows that were tampered with, and how many of them were listed, with no other row."""
 
     changed: int = 0
     deleted: int = 0
     inserted: int = 0
-    named: int = 0
+    listed: int = 0
 
     @property
     def n(self) -> int:
@@ -49,31 +49,31 @@ class TamperReport:
 
     @property
     def clean(self) -> bool:
-        return self.named == self.n > 0
+        return self.listed == self.n > 0
 
     def __str__(self) -> str:
-        rows = f"{self.changed} rows changed, {self.deleted} deleted, {self.inserted} put in"
-        return f"{rows}: {self.named} of {self.n} named"
+        rows = f"{self.changed} rows changed, {self.deleted} deleted, {self.inserted} inserted"
+        return f"{rows}: {self.listed} of {self.n} listed"
 
 
-def tamper_trial(store: str, n: int, *, seed: int, unseen: Sequence[str] = ()) -> TamperReport:
-    """Tamper with one row at a time, look, and put it back. Columns `unseen` are not in the chain: to be found out."""
+def tamper_trial(store: str, n: int, *, seed: int, ignored: Sequence[str] = ()) -> TamperReport:
+    """Tamper with one row at a time, verify, and undo it. Control: the columns `ignored` are not in the chain."""
     rng, report = random.Random(seed), TamperReport()
-    with _without(unseen):
-        _answered(store)
+    with _without(ignored):
+        _collect_answers(store)
         engine = writing_engine(StoreLocation.of(store))
         try:
-            _drop_the_guards(engine)
-            assert not _named(store)
+            _drop_triggers(engine)
+            assert not _listed_faults(store)
             for number in range(n):
-                (_changed, _deleted, _inserted)[0 if unseen else number % 3](engine, store, rng, report, unseen)
-            assert not _named(store), "what was tampered with was not put back"
+                (_changed, _deleted, _inserted)[0 if ignored else number % 3](engine, store, rng, report, ignored)
+            assert not _listed_faults(store), "a change was not undone"
         finally:
             engine.dispose()
     return report
 
 
-def _answered(store: str) -> None:
+def _collect_answers(store: str) -> None:
     study = plain_study(people=People(answers_per_item=N_PEOPLE, batch_size=N_EACH))
     with at_work(store, study, items_named(N_EACH)) as at:
         for _ in range(N_PEOPLE):
@@ -82,7 +82,7 @@ def _answered(store: str) -> None:
                 person.answer()
 
 
-def _named(store: str) -> set[tuple[int, str]]:
+def _listed_faults(store: str) -> set[tuple[int, str]]:
     return {(fault.id, fault.what) for study in verify(StoreLocation.of(store)) for fault in study.faults}
 
 
@@ -92,29 +92,29 @@ def _row(engine: sa.Engine, rng: random.Random) -> dict[str, Any]:
     return dict(rng.choice(rows))
 
 
-def _changed(engine: sa.Engine, store: str, rng: random.Random, report: TamperReport, unseen: Sequence[str]) -> None:
-    row, column = _row(engine, rng), rng.choice(unseen or [*CHANGES])
+def _changed(engine: sa.Engine, store: str, rng: random.Random, report: TamperReport, ignored: Sequence[str]) -> None:
+    row, column = _row(engine, rng), rng.choice(ignored or [*CHANGES])
     by_id = sa.update(answers).where(answers.c.id == row["id"])
-    _do(engine, by_id.values({column: CHANGES[column]}))
-    found = _named(store)
-    _do(engine, by_id.values({column: row[column]}))
+    _execute(engine, by_id.values({column: CHANGES[column]}))
+    found = _listed_faults(store)
+    _execute(engine, by_id.values({column: row[column]}))
     report.changed += 1
-    # A link that was changed does not fit the row after it, either.
+    # A changed hash does not match the next row either.
     allowed = {(row["id"], "changed"), (row["id"] + 1, "changed")} if column == "chain" else {(row["id"], "changed")}
-    report.named += (row["id"], "changed") in found and found <= allowed
+    report.listed += (row["id"], "changed") in found and found <= allowed
 
 
 def _deleted(engine: sa.Engine, store: str, rng: random.Random, report: TamperReport, _: Sequence[str]) -> None:
     row = _row(engine, rng)
-    _do(engine, sa.delete(answers).where(answers.c.id == row["id"]))
-    found = _named(store)
-    _do(engine, sa.insert(answers).values(row))
+    _execute(engine, sa.delete(answers).where(answers.c.id == row["id"]))
+    found = _listed_faults(store)
+    _execute(engine, sa.insert(answers).values(row))
     report.deleted += 1
-    report.named += found == {(row["id"], "missing")}
+    report.listed += found == {(row["id"], "missing")}
 
 
 def _inserted(engine: sa.Engine, store: str, rng: random.Random, report: TamperReport, _: Sequence[str]) -> None:
-    """An answer that nobody gave, with a trial of its own: behind the last, or in the place of another."""
+    """Insert an invented answer with its own trial after the last one."""
     with engine.connect() as connection:
         last = connection.execute(sa.select(sa.func.max(answers.c.id))).scalar_one()
         trial = dict(connection.execute(sa.select(trials).order_by(trials.c.id).limit(1)).mappings().one())
@@ -122,24 +122,24 @@ def _inserted(engine: sa.Engine, store: str, rng: random.Random, report: TamperR
     row = _row(engine, rng)
     ours = {"id": 5, "annotator": 5}
     new = row | ours | {"id": last + 1, "trial": 5, "key": "made up", "handle": "made up"}
-    _do(engine, sa.insert(annotators).values(person | {"id": 5, "pseudonym": "made up", "token_hash": "made up"}))
-    _do(engine, sa.insert(trials).values(trial | ours | {"handle": "made up", "item": row["item"]}))
-    _do(engine, sa.insert(answers).values(new))
-    found = _named(store)
-    _do(engine, sa.delete(answers).where(answers.c.id == last + 1))
-    _do(engine, sa.delete(trials).where(trials.c.id == 5))
-    _do(engine, sa.delete(annotators).where(annotators.c.id == 5))
+    _execute(engine, sa.insert(annotators).values(person | {"id": 5, "pseudonym": "made up", "token_hash": "made up"}))
+    _execute(engine, sa.insert(trials).values(trial | ours | {"handle": "made up", "item": row["item"]}))
+    _execute(engine, sa.insert(answers).values(new))
+    found = _listed_faults(store)
+    _execute(engine, sa.delete(answers).where(answers.c.id == last + 1))
+    _execute(engine, sa.delete(trials).where(trials.c.id == 5))
+    _execute(engine, sa.delete(annotators).where(annotators.c.id == 5))
     report.inserted += 1
-    report.named += found == {(last + 1, "added")}
+    report.listed += found == {(last + 1, "added")}
 
 
-def _do(engine: sa.Engine, statement: sa.Executable) -> None:
+def _execute(engine: sa.Engine, statement: sa.Executable) -> None:
     with engine.begin() as connection:
         connection.execute(statement)
 
 
-def _drop_the_guards(engine: sa.Engine) -> None:
-    """What a person with access to the database can do."""
+def _drop_triggers(engine: sa.Engine) -> None:
+    """Drop the triggers, as a person with access to the database can."""
     with engine.begin() as connection:
         if connection.dialect.name == "sqlite":
             for verb in ("update", "delete"):
@@ -149,10 +149,10 @@ def _drop_the_guards(engine: sa.Engine) -> None:
 
 
 @contextlib.contextmanager
-def _without(unseen: Sequence[str]) -> Iterator[None]:
+def _without(ignored: Sequence[str]) -> Iterator[None]:
     columns, verification.COLUMNS = (
         verification.COLUMNS,
-        tuple(name for name in verification.COLUMNS if name not in unseen),
+        tuple(name for name in verification.COLUMNS if name not in ignored),
     )
     try:
         yield

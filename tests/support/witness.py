@@ -1,4 +1,4 @@
-"""A witness: somebody who answers and looks at pages, never sends again by themselves, and notes each reply."""
+"""A participant without automatic retries, who records every reply of the server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JSON = {"Content-Type": "application/json"}
 
 @dataclass(frozen=True)
 class Reply:
-    """What a server said; `status` is 0 where it said nothing."""
+    """A reply of the server; `status` is 0 if there was none."""
 
     status: int
     retry_after: str | None = None
@@ -38,17 +38,17 @@ class Witness:
         self._port, self._rng = port, random.Random(seed)
         self.sent: list[SentAnswer] = []
         self._open: SentAnswer | None = None
-        self.token, self._trial = asyncio.run(self._arrived())
-        assert self.looks_around() == [200, 200, 200]
+        self.token, self._trial = asyncio.run(self._join())
+        assert self.read_pages() == [200, 200, 200]
 
-    async def _arrived(self) -> tuple[str, str]:
+    async def _join(self) -> tuple[str, str]:
         async with BrowserClient(f"http://127.0.0.1:{self._port}", deadline=30) as visitor:
             token = await visitor.join()
             state = await visitor.step("instructions")
             return token, state["trials"][0]["trial"]
 
     def answer(self) -> Reply:
-        """Send the next answer; one that was not acknowledged is the next."""
+        """Send the next answer; an answer that was not acknowledged is sent again first."""
         if self._open is None:
             self._open = new_answer(self.token, self._trial, self._rng)
             self.sent.append(self._open)
@@ -60,8 +60,8 @@ class Witness:
             self._trial = reply.body["state"]["trials"][0]["trial"]
         return reply
 
-    def settle(self, seconds: float = 30.0) -> None:
-        """Send what was refused until it is acknowledged, as a page would."""
+    def resend(self, seconds: float = 30.0) -> None:
+        """Send a refused answer until it is acknowledged, as the page does."""
         ends_at = time.monotonic() + seconds
         while self._open is not None and time.monotonic() < ends_at:
             self.answer()
@@ -82,6 +82,6 @@ class Witness:
             reply.status, reply.headers.get("Retry-After"), json.loads(content) if is_json else content, cookie
         )
 
-    def looks_around(self) -> list[int]:
-        """What the pages that only read say: whether the server is well, and the person's own."""
+    def read_pages(self) -> list[int]:
+        """The statuses of three read-only pages: health, the participant's page and the front page."""
         return [self.ask("GET", path).status for path in ("/health", f"/s/{self.token}", "/")]
