@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Float
 
 from sfumato.evaluation.comparison import scores_over_seeds
 from sfumato.evaluation.metric import Metric
@@ -53,7 +52,7 @@ def kinds_of_labels(people: SoftLabels, original: SoftLabels | None = None) -> d
     original class if known, else people's most frequent class.
     """
     first = people.probs == people.probs.max(axis=1, keepdims=True)
-    majority = _with_probs(people, first / first.sum(axis=1, keepdims=True))
+    majority = replace(people, probs=first / first.sum(axis=1, keepdims=True), n_annotators=None)
     if original is None:
         return {MAJORITY: majority, PEOPLE: people, CLASS_LEVEL: _class_means(people, None)}
     one_hot = _as_people(original, people)
@@ -118,7 +117,3 @@ def _as_people(original: SoftLabels, people: SoftLabels) -> SoftLabels:
     probs = np.zeros((len(original), len(people.classes)))
     probs[:, [people.classes.index(name) for name in original.classes]] = original.probs
     return SoftLabels(original.items, people.classes, probs, None, original.path)
-
-
-def _with_probs(people: SoftLabels, probs: Float[np.ndarray, "items classes"]) -> SoftLabels:
-    return replace(people, probs=probs, n_annotators=None)

@@ -3,7 +3,7 @@ easy, ambiguous and hard items, by thresholds or by shares."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -18,9 +18,8 @@ from sfumato.evaluation.training_dynamics import TrainingDynamics
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadTable, unknown, warn
 from sfumato.tables.files.table_file import Rows, read_rows
-from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import at_least, bad_setting, between_0_and_1, share
-from sfumato.tables.table import Table
+from sfumato.tables.table import ColumnTable
 
 
 class MapRegion(StrEnum):
@@ -33,16 +32,17 @@ class MapRegion(StrEnum):
 
 
 REGIONS = tuple(MapRegion)
+PerItem = Float[np.ndarray, "items"]
+RegionIndex = Int[np.ndarray, "items"]
+"""The index in `REGIONS` of every item's region."""
 
 
 @runtime_checkable
 class Regions(Protocol):
     """Assigns items to regions."""
 
-    def cut(
-        self, confidence: Float[np.ndarray, "items"], variability: Float[np.ndarray, "items"]
-    ) -> Int[np.ndarray, "items"]:
-        """The index in `REGIONS` of every item's region."""
+    def cut(self, confidence: PerItem, variability: PerItem) -> RegionIndex:
+        """The region of every item."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,7 @@ class Thresholds:
         if self.hard >= self.easy:
             raise bad_setting("hard", self.hard, f"a confidence below easy = {self.easy}")
 
-    def cut(
-        self, confidence: Float[np.ndarray, "items"], variability: Float[np.ndarray, "items"]
-    ) -> Int[np.ndarray, "items"]:
+    def cut(self, confidence: PerItem, variability: PerItem) -> RegionIndex:
         return _first_of(variability >= self.variability, confidence <= self.hard, confidence >= self.easy)
 
 
@@ -88,9 +86,7 @@ class Shares:
     def __post_init__(self) -> None:
         between_0_and_1("share", self.share)
 
-    def cut(
-        self, confidence: Float[np.ndarray, "items"], variability: Float[np.ndarray, "items"]
-    ) -> Int[np.ndarray, "items"]:
+    def cut(self, confidence: PerItem, variability: PerItem) -> RegionIndex:
         low, high = np.quantile(confidence, [self.share, 1 - self.share])
         most = np.quantile(variability, 1 - self.share)
         # If most items are equal, a boundary is a tie: the smallest and the largest values count as neither.
@@ -107,7 +103,7 @@ NUMBERS = ("confidence", "variability", "correctness", "n_moments", "between_run
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DataMap(Table):
+class DataMap(ColumnTable):
     """One row per item, over its `n_moments` (epochs x runs).
 
     `confidence` is the mean probability of the gold class, `variability` its standard deviation, `correctness` how
@@ -124,10 +120,7 @@ class DataMap(Table):
     region: Int[np.ndarray, "items"]
     """The index in `REGIONS`."""
 
-    classes = ()
-
-    def __post_init__(self) -> None:
-        freeze(self, *NUMBERS, "region")
+    renamed: ClassVar[Mapping[str, str]] = {"items": "item"}
 
     @classmethod
     def read(cls, path: str | Path) -> DataMap:
@@ -146,14 +139,10 @@ class DataMap(Table):
         place = np.array([REGIONS.index(MapRegion(name)) for name in regions.names.to_pylist()], np.int64)
         return cls(columns.texts["item"].text(), **figures, region=place[regions.codes])
 
-    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        columns: dict[str, Any] = {"item": self.items.slice(start, stop - start)}
-        columns |= {name: pa.array(getattr(self, name)[start:stop]) for name in NUMBERS}
-        columns["region"] = pa.array([str(REGIONS[k]) for k in self.region[start:stop]], pa.string())
-        return pa.table(columns)
-
-    def __len__(self) -> int:
-        return len(self.items)
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
+        table = super().chunk(start, stop, wide=wide)
+        region = pa.array([str(REGIONS[k]) for k in self.region[start:stop]], pa.string())
+        return table.set_column(table.num_columns - 1, "region", region)
 
     def count(self, region: MapRegion) -> int:
         """The number of items in `region`."""

@@ -8,7 +8,7 @@ makes the floor slightly too low.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
@@ -18,6 +18,7 @@ from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.tables.bootstrap import Bootstrap, Interval
+from sfumato.tables.errors import warn
 
 SHARE = (0.0, 1.0)
 NOT_NEGATIVE = (0.0, np.inf)
@@ -227,5 +228,14 @@ def missing_input(metric: Metric, matched: MatchedLabels) -> str:
     return next((NEEDS[need] for need in needs if getattr(matched, need, None) is None), "")
 
 
-def few_items_warning(condition: str, n_items: int) -> str:
-    return f"{condition}: found {n_items} items, which is too few for a reliable interval"
+def missing_inputs(metrics: Sequence[Metric], matched: MatchedLabels, condition: str) -> dict[str, str]:
+    """Why each metric cannot be computed under a condition, by name, empty if it can; warns of it, and of few items."""
+    if not len(matched):
+        return {metric.name: "no items" for metric in metrics}
+    if len(matched) < FEW_ITEMS:
+        warn(f"{condition}: found {len(matched)} items, which is too few for a reliable interval")
+    missing = {metric.name: missing_input(metric, matched) for metric in metrics}
+    for name, why in missing.items():
+        if why:
+            warn(f"{condition}: {name} cannot be computed: {why}")
+    return missing

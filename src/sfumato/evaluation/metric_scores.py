@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
-from sfumato.evaluation.metric import FEW_ITEMS, Metric, clipped_estimate, few_items_warning, missing_input
+from sfumato.evaluation.metric import Metric, clipped_estimate, missing_inputs, undefined
 from sfumato.evaluation.metrics import METRICS, chosen_metrics
 from sfumato.evaluation.strata import Stratification, Stratum, strata_of
 from sfumato.tables.bootstrap import Bootstrap, check_resampling
-from sfumato.tables.errors import warn
 from sfumato.tables.scores import ALL, Score, Scores
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import strategy_from_name
@@ -53,49 +52,18 @@ def score_matched(
     """The scores of predictions that are already matched with people's labels."""
     check_resampling(level, resamples)
     chosen = chosen_metrics(matched, metrics)
-    scores = _condition_scores(ALL, matched, chosen, level=level, resamples=resamples, rng=rng)
-    for stratum in strata_of(matched, strata):
-        part = matched.take(stratum.rows)
-        scores += _condition_scores(stratum.name, part, chosen, level=level, resamples=resamples, rng=rng)
+    scores: list[Score] = []
+    for stratum in [Stratum(ALL, np.arange(len(matched))), *strata_of(matched, strata)]:
+        part = matched if stratum.name == ALL else matched.take(stratum.rows)
+        missing = missing_inputs(chosen, part, stratum.name)
+        # All scores of a condition are from the same draws of its items.
+        bootstrap = Bootstrap.of(len(part), level=level, draws=resamples, rng=rng) if len(part) else None
+        for metric in chosen:
+            why = missing[metric.name]
+            found = undefined(why, 0) if why or bootstrap is None else clipped_estimate(metric, part, bootstrap)
+            low, high, kind = found.interval.low, found.interval.high, found.interval.kind
+            scores.append(Score(metric.name, stratum.name, found.value, low, high, found.n_items, found.floor, kind))
     return Scores.of(scores)
-
-
-def _condition_scores(
-    condition: str,
-    matched: MatchedLabels,
-    metrics: Sequence[Metric],
-    *,
-    level: float,
-    resamples: int,
-    rng: np.random.Generator,
-) -> list[Score]:
-    """The scores of one condition, all from the same draws of its items."""
-    if 0 < len(matched) < FEW_ITEMS:
-        warn(few_items_warning(condition, len(matched)))
-    bootstrap = Bootstrap.of(len(matched), level=level, draws=resamples, rng=rng) if len(matched) else None
-    scores = []
-    for metric in metrics:
-        missing = "no items" if bootstrap is None else missing_input(metric, matched)
-        if missing or bootstrap is None:
-            if bootstrap is not None:
-                warn(f"{condition}: {metric.name} cannot be computed: {missing}")
-            scores.append(Score(metric.name, condition, np.nan, np.nan, np.nan, 0, np.nan, f"none: {missing}"))
-            continue
-        found = clipped_estimate(metric, matched, bootstrap)
-        interval = found.interval
-        scores.append(
-            Score(
-                metric.name,
-                condition,
-                found.value,
-                interval.low,
-                interval.high,
-                found.n_items,
-                found.floor,
-                interval.kind,
-            )
-        )
-    return scores
 
 
 def metric_from_name(name: str, settings: dict[str, object] | None = None) -> Metric:

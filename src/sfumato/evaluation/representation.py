@@ -146,7 +146,8 @@ def represent(
         triplets = _known_triplets(triplets_of(annotations), features)
         refuse_few(len(triplets.members), FEWEST_TRIPLETS, "triplets", "collect more answers")
         floor = triplet_disagreement(triplets)
-        scores.append(_triplet_score("triplet_error", triplets, features, by=by, over=over, level=level, floor=floor))
+        wrong = triplet_errors(triplets, features, by)
+        scores.append(_triplet_score("triplet_error", triplets, wrong, over, level, floor))
     if not scores:
         found = f"answers of the kinds {listing(annotations.kind.names.to_pylist())}"
         fix = "collect similarity judgments (docs/elicit.md)"
@@ -178,34 +179,22 @@ def _of_ratings(
         variance = _jackknife(ratings.annotator, lambda kept: _rho(model, ratings.means(kept)), rng)
         n_units = min(n_people, MOST_GROUPS)
         between = rho_interval(found.rho, variance, level=level, n_units=n_units, how="jackknife over annotators")
-    n_items = len(np.unique(ratings.pairs))
+    n_items, alone = len(np.unique(ratings.pairs)), leave_one_out(ratings)
     scores = [
         Score("similarity_spearman", ALL, found.rho, between.low, between.high, n_items, ceiling, between.kind),
-        Score(
-            "leave_one_out_spearman", ALL, leave_one_out(ratings), np.nan, np.nan, n_items, np.nan, "none: a ceiling"
-        ),
+        Score("leave_one_out_spearman", ALL, alone, np.nan, np.nan, n_items, np.nan, "none: a ceiling"),
     ]
     implied = implied_triplets(ratings)
     if len(implied.members) >= FEWEST_TRIPLETS:
-        scores.append(
-            _triplet_score(
-                "implied_triplet_error", implied, features, by=by, over=SamplingUnit.ITEMS, level=level, floor=np.nan
-            )
-        )
+        wrong = triplet_errors(implied, features, by)
+        scores.append(_triplet_score("implied_triplet_error", implied, wrong, SamplingUnit.ITEMS, level, np.nan))
     return scores
 
 
 def _triplet_score(
-    metric: str,
-    triplets: Triplets,
-    features: Features,
-    *,
-    by: FeatureSimilarity,
-    over: SamplingUnit,
-    level: float,
-    floor: float,
+    metric: str, triplets: Triplets, wrong: Float[np.ndarray, "answers"], over: SamplingUnit, level: float, floor: float
 ) -> Score:
-    wrong = triplet_errors(triplets, features, by)
+    """The share of wrong answers, `wrong` by answer, with its interval."""
     value = float(wrong.mean())
     pull = (wrong - value) / len(wrong)
     if over is SamplingUnit.ITEMS:

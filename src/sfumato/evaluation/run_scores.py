@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -10,21 +10,12 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.metric import (
-    FEW_ITEMS,
-    Estimate,
-    Metric,
-    clipped_estimate,
-    few_items_warning,
-    missing_input,
-    undefined,
-)
+from sfumato.evaluation.metric import Estimate, Metric, clipped_estimate, missing_inputs, undefined
 from sfumato.evaluation.metrics import chosen_metrics
 from sfumato.evaluation.run_measurements import RunMeasurements, SeedValues
 from sfumato.evaluation.run_predictions import RunPredictions, check_some, match_runs
 from sfumato.evaluation.strata import Stratification, Stratum, strata_of
 from sfumato.tables.bootstrap import Bootstrap, check_resampling
-from sfumato.tables.errors import warn
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -108,8 +99,7 @@ class _Settings:
             bootstrap = Bootstrap.of(n, level=self.level, draws=self.resamples, rng=rng) if n else None
             over = bootstrap.over if bootstrap and stratum.name == ALL else over
             parts = [each.take(stratum.rows) for each in matched]
-            missing = {each.name: missing_input(each, parts[0]) if n else "no items" for each in chosen}
-            _warn_of(stratum, missing)
+            missing = missing_inputs(chosen, parts[0], stratum.name)
             for (network, target), own in rows_of.items():
                 for metric in chosen:
                     why = missing[metric.name]
@@ -139,15 +129,6 @@ class _Settings:
                     n_done += len(own)
                     on_progress(n_done, len(strata) * len(chosen) * len(runs))
         return RunMeasurements(tuple(figures), self.level, over)
-
-
-def _warn_of(stratum: Stratum, missing: Mapping[str, str]) -> None:
-    """Warn of few items and missing inputs in a stratum; `strata_of` has already warned of empty ones."""
-    if 0 < len(stratum) < FEW_ITEMS:
-        warn(few_items_warning(stratum.name, len(stratum)))
-    for name, why in missing.items():
-        if why and len(stratum):
-            warn(f"{stratum.name}: {name} cannot be computed: {why}")
 
 
 @dataclass(frozen=True, eq=False)

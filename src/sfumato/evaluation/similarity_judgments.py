@@ -147,14 +147,19 @@ def split_half(ratings: Ratings, *, rng: np.random.Generator, draws: int = HALVE
     values = []
     for _ in range(draws):
         half = np.isin(ratings.annotator, rng.permutation(people)[: len(people) // 2])
-        one, other = ratings.means(half), ratings.means(~half)
-        both = ~(np.isnan(one) | np.isnan(other))
-        values.append(spearman(one[both], other[both]) if both.sum() >= FEWEST_PAIRS else np.nan)
+        values.append(_common_rho(ratings, half))
     found = np.array(values)[~np.isnan(values)]
     if not len(found):
         return np.nan
     r = float(found.mean())
     return 2 * r / (1 + r) if r > -1 else np.nan
+
+
+def _common_rho(ratings: Ratings, chosen: Bool[np.ndarray, "answers"]) -> float:
+    """The rank correlation of the `chosen` ratings with the others over common pairs; NaN with too few."""
+    one, other = ratings.means(chosen), ratings.means(~chosen)
+    both = ~(np.isnan(one) | np.isnan(other))
+    return spearman(one[both], other[both]) if both.sum() >= FEWEST_PAIRS else np.nan
 
 
 def reliability_ceiling(reliability: float) -> float:
@@ -165,13 +170,7 @@ def reliability_ceiling(reliability: float) -> float:
 def leave_one_out(ratings: Ratings) -> float:
     """The rank correlation of one annotator's ratings with the mean of the others over common pairs, averaged over
     annotators (Nili et al. 2014, their lower bound)."""
-    values = []
-    for person in np.unique(ratings.annotator):
-        own = ratings.annotator == person
-        mine, theirs = ratings.means(own), ratings.means(~own)
-        both = ~(np.isnan(mine) | np.isnan(theirs))
-        if both.sum() >= FEWEST_PAIRS:
-            values.append(spearman(mine[both], theirs[both]))
+    values = [_common_rho(ratings, ratings.annotator == person) for person in np.unique(ratings.annotator)]
     found = np.array(values)[~np.isnan(values)]
     return float(found.mean()) if len(found) else np.nan
 

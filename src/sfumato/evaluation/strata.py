@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -157,18 +157,15 @@ def strata_of(matched: MatchedLabels, chosen: Iterable[Stratification | Stratum]
     strata: list[Stratum] = []
     for each in chosen:
         strata += [each] if isinstance(each, Stratum) else each.strata(matched)
-    _check_names([stratum.name for stratum in strata])
+    names = [stratum.name for stratum in strata]
+    doubled = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if doubled:
+        fix = "give each stratification once, and your own strata other names"
+        raise BadSetting(f"the stratum {show(doubled[0])} twice", "each stratum once", fix)
     empty = [stratum.name for stratum in strata if not len(stratum)]
     if empty:
         warn(f"found no items in {listing(empty)}: there is nothing to score")
     return strata
-
-
-def _check_names(names: Sequence[str]) -> None:
-    doubled = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if doubled:
-        found = f"the stratum {show(doubled[0])} twice"
-        raise BadSetting(found, "each stratum once", "give each stratification once, and your own strata other names")
 
 
 def _where(name: str, mask: Bool[np.ndarray, "items"]) -> Stratum:

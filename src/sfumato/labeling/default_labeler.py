@@ -24,7 +24,6 @@ from sfumato.labeling.top_two_labelers import TopTwoClamp, has_bad_percents
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable, ErrorLocation, listing
-from sfumato.tables.text_columns import CodedText
 
 DEFAULT_LABELERS: tuple[tuple[str, Labeler], ...] = (
     ("choice", OneHot()),
@@ -65,8 +64,8 @@ def as_votes(annotations: Annotations) -> Beliefs:
     parts = [_votes(annotations.of_kind(label)) for label in annotations.kind.names.to_pylist()]
     if len(parts) == 1:
         return parts[0]
-    items = [name for part in parts for name in _names(part.item)]
-    annotators = [name for part in parts for name in _names(part.annotator)]
+    items = [name for part in parts for name in part.item.text().to_pylist()]
+    annotators = [name for part in parts for name in part.annotator.text().to_pylist()]
     return Beliefs.from_numpy(items, annotators, np.concatenate([part.probs for part in parts]), parts[0].classes)
 
 
@@ -82,12 +81,9 @@ def _votes(annotations: Annotations) -> Beliefs:
     mass = within.sum(axis=1)
     kept = beliefs.take(mass > 0)
     shares = within[mass > 0] / mass[mass > 0, None]
-    return Beliefs.from_numpy(_names(kept.item), _names(kept.annotator), shares, beliefs.classes[:n_classes])
-
-
-def _names(column: CodedText) -> list[str]:
-    names: list[str] = column.names.take(pa.array(column.codes)).to_pylist()
-    return names
+    return Beliefs.from_numpy(
+        kept.item.text().to_pylist(), kept.annotator.text().to_pylist(), shares, beliefs.classes[:n_classes]
+    )
 
 
 def beliefs_of_payloads(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, singledispatch
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -26,43 +26,25 @@ from sfumato.tables.table import ColumnTable
 from sfumato.tables.text_columns import TextReader
 
 
-@singledispatch
 def top_classes(answer: Any) -> frozenset[str]:
     """The most probable classes of an answer: one, several if tied, or none if all were ruled out."""
+    match answer:
+        case ChoicePayload():
+            return frozenset((answer.chosen,))
+        case TopTwoPayload():
+            return frozenset((answer.first,))
+        case TokensPayload():
+            return _largest(answer.tokens)
+        case MixturePayload():
+            return _largest({answer.classes[0]: answer.share, answer.classes[1]: 1 - answer.share})
+        case dict() if set(answer.values()) <= {"yes", "no", "unsure"}:
+            # A yes counts more than an unsure.
+            return _largest({name: ("no", "unsure", "yes").index(mark) for name, mark in answer.items()})
+        case dict():
+            return _largest(answer)
     expected = "answers that name classes (choice, top_two, plausible, sliders, tokens, mixture)"
     fix = "choose such answers with --kind, or screen in Python with rules that need no classes"
     raise BadSetting(f"answers of type {type(answer).__name__}", expected, fix, "wrong-kind")
-
-
-@top_classes.register
-def _(answer: ChoicePayload) -> frozenset[str]:
-    return frozenset((answer.chosen,))
-
-
-@top_classes.register
-def _(answer: TopTwoPayload) -> frozenset[str]:
-    return frozenset((answer.first,))
-
-
-@top_classes.register
-def _(answer: TokensPayload) -> frozenset[str]:
-    return _largest(answer.tokens)
-
-
-@top_classes.register
-def _(answer: MixturePayload) -> frozenset[str]:
-    return _largest({answer.classes[0]: answer.share, answer.classes[1]: 1 - answer.share})
-
-
-@top_classes.register
-def _(answer: dict) -> frozenset[str]:  # type: ignore[type-arg]
-    marks = set(answer.values())
-    if marks <= {"yes", "no", "unsure"}:
-        for mark in ("yes", "unsure"):
-            if mark in marks:
-                return frozenset(name for name, given in answer.items() if given == mark)
-        return frozenset()
-    return _largest(answer)
 
 
 def _largest(values: dict[str, Any]) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +13,7 @@ from sfumato.labeling.class_similarity import ClassSimilarity
 from sfumato.labeling.top_two_labelers import TopTwoArrays, clamp
 from sfumato.tables.beliefs import Beliefs, HardVotes
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.settings import share
+from sfumato.tables.settings import bad_setting, share
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
 
@@ -24,6 +25,11 @@ class AnswerStatistics:
     first: tuple[float, float]
     second: tuple[float, float]
     n_alternatives: tuple[int, ...]
+
+    def shares(self) -> Float[np.ndarray, "numbers"]:
+        """The share of answers with each number of alternatives."""
+        weights = np.array(self.n_alternatives, dtype=np.float64)
+        return np.asarray(weights / weights.sum())
 
     @classmethod
     def fitted_to(cls, answers: TopTwoArrays) -> AnswerStatistics:
@@ -67,7 +73,7 @@ class SimulatedTopTwo:
     def __post_init__(self) -> None:
         share("gamma", self.gamma)
         if self.n_annotators < 1:
-            raise BadSetting(f"n_annotators = {self.n_annotators}", "at least 1", "raise it")
+            raise bad_setting("n_annotators", self.n_annotators, "at least 1", "raise it")
 
     def soften(self, labels: SoftLabels, doubtful: Bool[np.ndarray, "items"], rng: np.random.Generator) -> Beliefs:
         """Beliefs of `n_annotators` simulated annotators about every item of `labels` (largest entry: its label)."""
@@ -91,15 +97,15 @@ class SimulatedTopTwo:
         classes: tuple[str, ...],
         rng: np.random.Generator,
     ) -> TopTwoArrays:
-        percents = {
-            name: _either(doubtful, rng, getattr(self.doubtful, name), getattr(self.clear, name))
-            for name in ("first", "second")
-        }
-        n_possible = np.where(
-            doubtful,
-            _numbers(self.doubtful.n_alternatives, len(classes), len(first), rng),
-            _numbers(self.clear.n_alternatives, len(classes), len(first), rng),
-        )
+        n, most = len(first), len(classes) - 1
+
+        def drawn(draw: Callable[[AnswerStatistics], np.ndarray]) -> np.ndarray:
+            """A draw for each answer, from the statistics of doubtful or of clear items."""
+            return np.where(doubtful, draw(self.doubtful), draw(self.clear))
+
+        first_percent = 100 * drawn(lambda each: rng.beta(*each.first, n))
+        second_percent = 100 * drawn(lambda each: rng.beta(*each.second, n))
+        n_possible = np.minimum(drawn(lambda each: rng.choice(len(each.n_alternatives), n, p=each.shares())), most)
         nearest = self.similarity.nearest_first(classes)[first]
         impossible = np.ones((len(first), len(classes)), dtype=bool)
         rows = np.arange(len(first))
@@ -109,9 +115,9 @@ class SimulatedTopTwo:
         has_second = n_possible >= 1
         return TopTwoArrays(
             first,
-            percents["first"],
+            first_percent,
             np.where(has_second, nearest[:, 0], -1),
-            np.where(has_second, percents["second"], np.nan),
+            np.where(has_second, second_percent, np.nan),
             impossible,
             impossible.sum(axis=1),
         )
@@ -124,20 +130,3 @@ def _beta_by_moments(values: Float[np.ndarray, "answers"]) -> tuple[float, float
         raise BadSetting(found, "percents with the variance of a Beta distribution", "fit on more answers")
     scale = mean * (1 - mean) / variance - 1
     return mean * scale, (1 - mean) * scale
-
-
-def _either(
-    doubtful: Bool[np.ndarray, "answers"],
-    rng: np.random.Generator,
-    one: tuple[float, float],
-    other: tuple[float, float],
-) -> Float[np.ndarray, "answers"]:
-    """Percents drawn from one of two Betas."""
-    return 100 * np.where(doubtful, rng.beta(*one, len(doubtful)), rng.beta(*other, len(doubtful)))
-
-
-def _numbers(
-    histogram: tuple[int, ...], n_classes: int, n: int, rng: np.random.Generator
-) -> Int[np.ndarray, "answers"]:
-    weights = np.array(histogram, dtype=np.float64)
-    return np.minimum(rng.choice(len(weights), size=n, p=weights / weights.sum()), n_classes - 1)
