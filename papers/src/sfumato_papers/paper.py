@@ -10,14 +10,17 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from sfumato.evaluation.run_predictions import RunPredictions, read_runs
 from sfumato.reporting.chart import Chart
 from sfumato.tables.errors import unknown
+from sfumato.tables.inputs import Inputs
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.verdict import Judged, Verdict, judge
 
 if TYPE_CHECKING:
     from sfumato.training.grid import Grid
+    from sfumato.training.robustness_runs import Corrupted
     from sfumato.training.splits import Fold
     from sfumato.training.training_set import TrainingSet
 
@@ -115,6 +118,24 @@ class Rerun:
         experiment = Experiment(grid, data, tuple(folds), folder, before)
         run_experiment(experiment, processes=self.processes)
         return folder
+
+    def shifted(
+        self,
+        folder: Path,
+        name: str,
+        *,
+        inputs: Inputs | None = None,
+        corrupted: Sequence[Corrupted] = (),
+        extra: Mapping[str, Inputs] | None = None,
+    ) -> list[RunPredictions]:
+        """What the runs of `folder` predict for corrupted pictures or other sets; kept in `name` next to it."""
+        from sfumato.training.robustness_runs import ShiftExperiment, run_missing
+        from sfumato.training.trained_runs import TrainedRuns
+
+        runs, output = TrainedRuns.in_folder(folder).runs, folder.parent / name
+        work = ShiftExperiment(runs, output, inputs, tuple(corrupted), extra or {}, device=self.device)
+        run_missing(work, processes=self.processes)
+        return read_runs(output)
 
 
 def once(

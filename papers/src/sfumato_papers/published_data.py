@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Int
 
 from sfumato.importers import Cifar10HImporter, Cifar10SImporter, FashionMnistHImporter
+from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadFile
 from sfumato.tables.inputs import Inputs
@@ -140,6 +141,18 @@ class PublishedData:
         assert isinstance(table, SoftLabels)
         return table
 
+    @cached_property
+    def cifar_10_test(self) -> Inputs:
+        """The 10,000 test pictures of CIFAR-10 with their classes."""
+        return self.pictures("cifar10-test", "images.npz", classes=CIFAR_10)
+
+    @cached_property
+    def cinic_10(self) -> Inputs:
+        """The pictures of CINIC-10 that are not CIFAR-10's."""
+        pictures = self.pictures("cinic10-sample", "images.npz", classes=CIFAR_10)
+        with np.load(self.path("cinic10-sample", "images.npz")) as file:
+            return pictures.take(np.flatnonzero(~file["in_cifar10"]))
+
     def pictures(self, *parts: str, classes: tuple[str, ...]) -> Inputs:
         """The pictures of an npz with the class each came with: `pictures("cifar10-test", "images.npz", ...)`."""
         with np.load(self.path(*parts)) as file:
@@ -151,6 +164,13 @@ class PublishedData:
         """The 7,000 and 3,000 test pictures of CIFAR-10 that Collins et al. (2022) learn from and predict."""
         train, test = (np.load(self.path("cifar10s", f"{part}_indices.npy")) for part in ("train", "test"))
         return train, test
+
+
+def original_labels(inputs: Inputs) -> SoftLabels:
+    """The class that each picture came with, as a label."""
+    assert inputs.labels is not None
+    assert inputs.classes is not None
+    return SoftLabels.one_hot(inputs.items, inputs.labels, inputs.classes)
 
 
 def cache_folder() -> Path:

@@ -17,7 +17,7 @@ from sfumato.training.robustness_runs import AttackExperiment, run_missing
 from sfumato.training.trained_runs import TrainedRuns
 from sfumato_papers.collins_2022.elicitation import mean_labels, original_classes
 from sfumato_papers.collins_2022.label_sets import LABELERS
-from sfumato_papers.collins_2022.protocol import N_HELD_OUT, items_of, pictures, trained
+from sfumato_papers.collins_2022.protocol import N_HELD_OUT, items_of, trained
 from sfumato_papers.finding import Estimate, Statement
 from sfumato_papers.paper import Rerun, once
 
@@ -73,7 +73,7 @@ def _attacked(rerun: Rerun, folder: Path) -> Path:
     place = folder.parent / f"{folder.name}-attacked"
     ready = TrainedRuns.in_folder(folder).runs
     fgsm: Attack = attack_named("fgsm", {})
-    work = AttackExperiment(ready, place, fgsm, pictures(rerun), device=rerun.device)
+    work = AttackExperiment(ready, place, fgsm, rerun.data.cifar_10_test, device=rerun.device)
     run_missing(work, processes=rerun.processes)
     return next(path for path in sorted(place.iterdir()) if path.name.startswith(fgsm.name))
 

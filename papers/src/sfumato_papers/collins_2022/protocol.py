@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Int
 
 from sfumato.importers.importer import CIFAR_10
-from sfumato.tables.inputs import Inputs
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items
 from sfumato.training.networks import NAMED
@@ -88,11 +87,6 @@ def items_of(rerun: Rerun) -> Items:
     return Items(np.sort(compared), np.sort(others), np.sort(held_out), np.sort(tested))
 
 
-@once
-def pictures(rerun: Rerun) -> Inputs:
-    return rerun.data.pictures("cifar10-test", "images.npz", classes=CIFAR_10)
-
-
 def targets(sets: LabelSets, scale: Scale) -> dict[str, Target]:
     def relabelled(target: Target, of: str) -> Relabelled:
         return Relabelled(target, sets[of])
@@ -140,7 +134,7 @@ def grid(sets: LabelSets, scale: Scale, network: str, device: str = "cpu") -> Gr
 def training_data(rerun: Rerun, items: Items) -> tuple[TrainingSet, Fold]:
     """The pictures that are learned from or predicted, with their hard labels."""
     numbers = np.sort(np.concatenate([items.compared, items.others, items.held_out, items.tested]))
-    data = join_items(pictures(rerun).take(numbers), classes=CIFAR_10)
+    data = join_items(rerun.data.cifar_10_test.take(numbers), classes=CIFAR_10)
     n_train = np.isin(numbers, np.concatenate([items.compared, items.others]))
     return data, Fold(0, np.flatnonzero(n_train), np.flatnonzero(~n_train))
 

@@ -68,7 +68,7 @@ def thesis_collection(rerun: Rerun) -> Collection:
 @once
 def mixtures(rerun: Rerun) -> HumanMixtures:
     """The 810 mixed images of the thesis, with what its participants saw in them."""
-    images = rerun.data.pictures("cifar10-test", "images.npz", classes=rerun.data.cifar_10h.classes).images
+    images = rerun.data.cifar_10_test.images
     assert images is not None
     return HumanMixtures.of(thesis_collection(rerun).annotations, images)
 

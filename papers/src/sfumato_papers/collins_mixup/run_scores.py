@@ -39,6 +39,7 @@ from sfumato_papers.collins_mixup.training import (
 )
 from sfumato_papers.finding import Estimate, Finding, Reference
 from sfumato_papers.paper import Rerun, Scale, once
+from sfumato_papers.published_data import original_labels
 from sfumato_papers.published_table import PublishedTable
 
 CE, CALIBRATION, FGSM, CORRUPTION = "CE", "Calibration", "FGSM Loss", "Corruption CE"
@@ -69,9 +70,7 @@ def values_of(rerun: Rerun, name: str) -> Values:
     places = {each: _Places.of(rerun, each) for each in grids}
     work = Together(tuple(each for place in places.values() for each in place.work(rerun)))
     run_missing(work, processes=rerun.processes)
-    people, pictures, place = rerun.data.cifar_10h, tested(rerun), places[name]
-    assert pictures.labels is not None
-    original = SoftLabels.one_hot(pictures.items, pictures.labels, people.classes)
+    people, original, place = rerun.data.cifar_10h, original_labels(tested(rerun)), places[name]
     asked: dict[str, Metric] = {CE: CrossEntropy(), CALIBRATION: RMSCalibration(form="published")}
     found = _measured(read_runs(place.runs), people, asked)
     attacked = [run for run in read_runs(place.attacked) if run.condition != CLEAN]

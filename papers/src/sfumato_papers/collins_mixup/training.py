@@ -136,11 +136,6 @@ def mixings(rerun: Rerun) -> dict[str, Mixing]:
     }
 
 
-@once
-def pictures(rerun: Rerun) -> Inputs:
-    return rerun.data.pictures("cifar10-test", "images.npz", classes=rerun.data.cifar_10h.classes)
-
-
 def split(rerun: Rerun) -> tuple[Int[np.ndarray, "train"], Int[np.ndarray, "test"]]:
     """The items learned from and predicted, by number: at smaller scales some, drawn once."""
     rng = np.random.default_rng(2023)
@@ -150,7 +145,7 @@ def split(rerun: Rerun) -> tuple[Int[np.ndarray, "train"], Int[np.ndarray, "test
 
 @once
 def tested(rerun: Rerun) -> Inputs:
-    return pictures(rerun).take(split(rerun)[1])
+    return rerun.data.cifar_10_test.take(split(rerun)[1])
 
 
 @once
@@ -162,7 +157,9 @@ def _plain_data(rerun: Rerun) -> tuple[TrainingSet, Fold]:
     items = [str(n) for n in numbers]
     probs = np.concatenate([simulated.probs[simulated.rows_of(items[: len(train)])],
                             people.probs[people.rows_of(items[len(train) :])]])  # fmt: skip
-    data = join_items(pictures(rerun).take(numbers), people=SoftLabels.from_numpy(items, probs, people.classes))
+    data = join_items(
+        rerun.data.cifar_10_test.take(numbers), people=SoftLabels.from_numpy(items, probs, people.classes)
+    )
     return data, Fold(0, np.arange(len(train)), np.arange(len(train), len(numbers)))
 
 
@@ -170,7 +167,7 @@ def _augmented_data(rerun: Rerun) -> tuple[TrainingSet, Fold]:
     """The items, and after them the mixed images; of a mixture's two classes the larger share is its original one."""
     train, test = split(rerun)
     numbers = np.concatenate([train, test])
-    plain = join_items(pictures(rerun).take(numbers), classes=rerun.data.cifar_10h.classes)
+    plain = join_items(rerun.data.cifar_10_test.take(numbers), classes=rerun.data.cifar_10h.classes)
     mixed = _mixtures(rerun)
     told = mixed.judgments
     original = plain.original

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from sfumato.evaluation import read_runs
-from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
 from sfumato.reporting.charts import Field, curve
 from sfumato.training.attacks import Attack, attack_named
-from sfumato.training.robustness_runs import AttackExperiment, run_missing
-from sfumato.training.trained_runs import CLEAN, TrainedRuns
+from sfumato.training.trained_runs import CLEAN
 from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Published, Reference, Statement
 from sfumato_papers.paper import Part, Rerun, Scale, once
-from sfumato_papers.peterson_2019.pictures import judged, original
 from sfumato_papers.peterson_2019.protocol import BESIDE, CONTROL, HUMAN, NETWORKS, TUNING, fine_tuned, smaller
-from sfumato_papers.peterson_2019.run_scores import Scored, scored, set_beside, under
+from sfumato_papers.peterson_2019.run_scores import Scored, set_beside, under_attack
 from sfumato_papers.published_table import Cells, published_tables
 
 EPS = 4 / 255
@@ -183,14 +179,4 @@ def _iterated(found: Scored, network: str, steps: int) -> list[Statement]:
 
 @once
 def _under(rerun: Rerun, name: str, attack: Attack) -> tuple[Scored, str]:
-    """Figures before the attack and after each of its steps, and what its last step is called."""
-    folder = fine_tuned(rerun)
-    runs = tuple(run for run in TrainedRuns.in_folder(folder).runs if run.metadata["target"] in ATTACKED)
-    output, inputs = folder.parent / f"tuned-{name}", judged(rerun)
-    attacking = AttackExperiment(runs, output, attack, inputs, device=rerun.device)
-    run_missing(attacking, processes=rerun.processes)
-    predicted, hard = read_runs(output), original(inputs)
-    conditions = [CLEAN, *(attacking.name_of(step) for step in range(1, attack.n_steps + 1))]
-    metrics = (AccuracyOriginal(), CrossEntropy())
-    sets = {each: scored(under(predicted, each), hard, metrics, original=hard) for each in conditions}
-    return Scored(sets), conditions[-1]
+    return under_attack(rerun, fine_tuned(rerun), f"tuned-{name}", attack, rerun.data.cifar_10_test, ATTACKED)

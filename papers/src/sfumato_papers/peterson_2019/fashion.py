@@ -25,7 +25,7 @@ from sfumato.training.item_join import join_items
 from sfumato.training.mixing import Mixup
 from sfumato.training.networks import LeNet
 from sfumato.training.recipe import Recipe
-from sfumato.training.robustness_runs import AttackExperiment, ShiftExperiment, corruptions_for, run_missing
+from sfumato.training.robustness_runs import corruptions_for
 from sfumato.training.splits import Fold
 from sfumato.training.targets import (
     ClassLevelTarget,
@@ -36,13 +36,13 @@ from sfumato.training.targets import (
     SoftTarget,
     Target,
 )
-from sfumato.training.trained_runs import CLEAN, TrainedRuns
+from sfumato.training.trained_runs import CLEAN
 from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import BEYOND, Part, Rerun, Scale, once
-from sfumato_papers.peterson_2019.pictures import original
 from sfumato_papers.peterson_2019.protocol import ALPHA, CONTROL, HUMAN, MIXUP
-from sfumato_papers.peterson_2019.run_scores import Scored, scored, set_beside, under
+from sfumato_papers.peterson_2019.run_scores import Scored, scored, set_beside, under, under_attack
+from sfumato_papers.published_data import original_labels
 
 NETWORK = "lenet"
 N_LEARNT = {Scale.SMALL: 2000, Scale.CPU: 7000, Scale.FULL: 7000}
@@ -86,11 +86,9 @@ def _trained(rerun: Rerun) -> Path:
 def on_held_out(rerun: Rerun) -> Scored:
     """Held-out pictures against people and against original labels, and with noise against people."""
     folder, inputs, people = _trained(rerun), _pictures(rerun), rerun.data.fashion_mnist_h
-    output = folder.parent / "fashion-noise"
     noise = corruptions_for(inputs, [GaussianNoise()], rerun.scale.of(SEVERITIES))[1:]
-    ready = TrainedRuns.in_folder(folder).runs
-    run_missing(ShiftExperiment(ready, output, inputs, noise, device=rerun.device), processes=rerun.processes)
-    runs, noisy, hard = read_runs(folder), read_runs(output), original(inputs)
+    noisy = rerun.shifted(folder, "fashion-noise", inputs=inputs, corrupted=noise)
+    runs, hard = read_runs(folder), original_labels(inputs)
     metrics = (CrossEntropy(), Accuracy(), SecondBestAccuracy(), ConfidenceWhenRight(), ConfidenceWhenWrong())
     found = {
         "people": scored(runs, people, metrics),
@@ -99,18 +97,6 @@ def on_held_out(rerun: Rerun) -> Scored:
     for each in noise:
         found[each.name] = scored(under(noisy, each.name), people, (CrossEntropy(), Accuracy()))
     return Scored(found)
-
-
-@once
-def under_attack(rerun: Rerun) -> tuple[Scored, str]:
-    """Original labels before and after FGSM, and what the attack is called."""
-    folder, inputs = _trained(rerun), _pictures(rerun)
-    output, hard, fgsm = folder.parent / "fashion-fgsm", original(inputs), attack_named("fgsm", {"eps": 4 / 255})
-    attacking = AttackExperiment(TrainedRuns.in_folder(folder).runs, output, fgsm, inputs, device=rerun.device)
-    run_missing(attacking, processes=rerun.processes)
-    runs, name = read_runs(output), attacking.name_of(1)
-    metrics = (AccuracyOriginal(), CrossEntropy())
-    return Scored({each: scored(under(runs, each), hard, metrics, original=hard) for each in (CLEAN, name)}), name
 
 
 ROWS = {
@@ -176,7 +162,8 @@ def fashion(rerun: Rerun) -> Part:
 
 
 def fashion_attacked(rerun: Rerun) -> Part:
-    found, attacked = under_attack(rerun)
+    fgsm = attack_named("fgsm", {"eps": 4 / 255})
+    found, attacked = under_attack(rerun, _trained(rerun), "fashion-fgsm", fgsm, _pictures(rerun), ROWS)
     cells = [
         Finding.over_seeds(ROWS[target], f"{what} {when}", None, found.of(on, NETWORK, target, metric), places=places)
         for target in ROWS

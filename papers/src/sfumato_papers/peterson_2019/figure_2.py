@@ -11,14 +11,13 @@ from sfumato.evaluation import read_runs
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy, SecondBestAccuracy
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars
-from sfumato.training.robustness_runs import ShiftExperiment, run_missing
-from sfumato.training.trained_runs import TrainedRuns
 from sfumato_papers.chart_data import interval_chart
 from sfumato_papers.finding import Change, Estimate, Finding, Published, Reference, Statement
 from sfumato_papers.paper import Part, Rerun, once
-from sfumato_papers.peterson_2019.pictures import NEEDS, elsewhere, judged, original
+from sfumato_papers.peterson_2019.pictures import NEEDS, elsewhere
 from sfumato_papers.peterson_2019.protocol import CONTROL, FROM_SCRATCH, HUMAN, TRAINING, from_scratch, smaller
 from sfumato_papers.peterson_2019.run_scores import ACROSS, Scored, scored, set_beside, under
+from sfumato_papers.published_data import original_labels
 from sfumato_papers.published_table import published_tables
 
 
@@ -84,19 +83,20 @@ def figure_2(rerun: Rerun) -> Part:
 def generalization(rerun: Rerun) -> Scored:
     """Every test set scored, with the held-out pictures against hard and against people's labels."""
     folder = from_scratch(rerun)
-    output = folder.parent / "scratch-elsewhere"
     sets = elsewhere(rerun, with_training_set=True)
-    ready = TrainedRuns.in_folder(folder).runs
-    run_missing(ShiftExperiment(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
-    held_out, away = read_runs(folder), read_runs(output)
-    metrics, people, hard = (AccuracyOriginal(), CrossEntropy()), rerun.data.cifar_10h, original(judged(rerun))
+    held_out, away = read_runs(folder), rerun.shifted(folder, "scratch-elsewhere", extra=sets)
+    metrics, people, hard = (
+        (AccuracyOriginal(), CrossEntropy()),
+        rerun.data.cifar_10h,
+        original_labels(rerun.data.cifar_10_test),
+    )
     found = {
         HELD_OUT: scored(held_out, hard, metrics, original=hard),
         "people": scored(held_out, people, (SecondBestAccuracy(),)),
         "people, as published": scored(held_out, people, (SecondBestAccuracy("published"),)),
     }
     for name, inputs in sets.items():
-        found[name] = scored(under(away, name), original(inputs), metrics, original=original(inputs))
+        found[name] = scored(under(away, name), original_labels(inputs), metrics, original=original_labels(inputs))
     return Scored(found)
 
 

@@ -60,15 +60,9 @@ NEEDS = {
 
 
 @once
-def judged(rerun: Rerun) -> Inputs:
-    """The 10,000 pictures that people judged, CIFAR-10's test set."""
-    return rerun.data.pictures("cifar10-test", "images.npz", classes=rerun.data.cifar_10h.classes)
-
-
-@once
 def cifar_10h(rerun: Rerun) -> TrainingSet:
     """The same with all that is known of them: people's labels, CIFAR-10's, and what three large networks predict."""
-    return join_items(judged(rerun), people=rerun.data.cifar_10h, teachers=teachers(rerun))
+    return join_items(rerun.data.cifar_10_test, people=rerun.data.cifar_10h, teachers=teachers(rerun))
 
 
 def folds(rerun: Rerun) -> Sequence[Fold]:
@@ -98,17 +92,8 @@ def elsewhere(rerun: Rerun, *, with_training_set: bool) -> dict[str, Inputs]:
     for name, parts in OPTIONAL.items():
         if rerun.data.folder.joinpath(*parts).exists():
             found[name] = rerun.data.pictures(*parts, classes=classes)
-    # CINIC-10's pictures that are not CIFAR-10's.
-    pictures = rerun.data.pictures("cinic10-sample", "images.npz", classes=classes)
-    with np.load(rerun.data.path("cinic10-sample", "images.npz")) as file:
-        found["CINIC10"] = pictures.take(np.flatnonzero(~file["in_cifar10"]))
+    found["CINIC10"] = rerun.data.cinic_10
     return {name: _some(inputs, rerun.scale.of(N_ELSEWHERE)) for name, inputs in found.items()}
-
-
-def original(inputs: Inputs) -> SoftLabels:
-    assert inputs.labels is not None
-    assert inputs.classes is not None
-    return SoftLabels.one_hot(inputs.items, inputs.labels, inputs.classes)
 
 
 def spread(n_all: int, n: int) -> Int[np.ndarray, "kept"]:

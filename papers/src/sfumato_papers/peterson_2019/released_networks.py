@@ -15,8 +15,9 @@ from sfumato.tables.bootstrap import Bootstrap
 from sfumato_papers.chart_data import interval_chart
 from sfumato_papers.finding import Change, Estimate, Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
-from sfumato_papers.peterson_2019.pictures import ENSEMBLE, NOT_THE_PAPERS, RELEASED, judged, original, released
+from sfumato_papers.peterson_2019.pictures import ENSEMBLE, NOT_THE_PAPERS, RELEASED, released
 from sfumato_papers.peterson_2019.table_1 import SOFT_ROW, TABLE_1, TRAINED
+from sfumato_papers.published_data import original_labels
 
 PREDICTIONS = "the predictions of the paper's networks, which were not released"
 SHOWN = 600
@@ -107,7 +108,7 @@ from ground truth labels (*c10H* less *c10*). The ensemble is the mean of these 
 
 
 def section_6_3(rerun: Rerun) -> Part:
-    people, hard = rerun.data.cifar_10h, original(judged(rerun))
+    people, hard = rerun.data.cifar_10h, original_labels(rerun.data.cifar_10_test)
     fit: dict[tuple[str, str], Estimate] = {}
     cells: list[Finding] = []
     for name, predicted in released(rerun).items():

@@ -5,7 +5,7 @@ The networks of Section 6 of Peterson et al. (2019), before and after fine-tunin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,16 +17,19 @@ from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
 from sfumato.evaluation.run_measurements import RunMeasurements
 from sfumato.evaluation.run_predictions import RunPredictions
 from sfumato.evaluation.run_scores import measure_runs
+from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.attacks import Attack
 from sfumato.training.grid import PRETRAINED, RunKey, path_name
-from sfumato.training.robustness_runs import ShiftExperiment, run_missing
+from sfumato.training.robustness_runs import AttackExperiment, run_missing
 from sfumato.training.run_folder import PREDICTIONS
-from sfumato.training.trained_runs import TrainedRuns
+from sfumato.training.trained_runs import CLEAN, TrainedRuns
 from sfumato_papers.finding import Estimate, Finding
 from sfumato_papers.paper import Rerun, once
-from sfumato_papers.peterson_2019.pictures import elsewhere, judged, original
+from sfumato_papers.peterson_2019.pictures import elsewhere
 from sfumato_papers.peterson_2019.protocol import NETWORKS, fine_tuned, seeds
+from sfumato_papers.published_data import original_labels
 
 ACROSS = "across networks"
 """Stands for all networks, as the paper averages them in its figures."""
@@ -99,20 +102,36 @@ def set_beside(row: str, column: str, found: Estimate, *, places: int = 3) -> Fi
 
 PEOPLE, HARD = "c10H", "c10"
 """Held-out pictures, against people's labels and against those they came with."""
+ELSEWHERE = "tuned-elsewhere"
 ENSEMBLE = "ensemble"
 """The target of the mean of pretrained networks."""
+
+
+def under_attack(
+    rerun: Rerun, folder: Path, name: str, attack: Attack, inputs: Inputs, targets: Collection[str]
+) -> tuple[Scored, str]:
+    """The runs of `folder` against original labels, before the attack and after each of its steps, and what the last
+    step is called; predictions are kept in `name` next to it."""
+    runs = tuple(run for run in TrainedRuns.in_folder(folder).runs if run.metadata["target"] in targets)
+    attacking = AttackExperiment(runs, folder.parent / name, attack, inputs, device=rerun.device)
+    run_missing(attacking, processes=rerun.processes)
+    predicted, hard, metrics = (
+        read_runs(folder.parent / name),
+        original_labels(inputs),
+        (AccuracyOriginal(), CrossEntropy()),
+    )
+    conditions = [CLEAN, *(attacking.name_of(step) for step in range(1, attack.n_steps + 1))]
+    sets = {each: scored(under(predicted, each), hard, metrics, original=hard) for each in conditions}
+    return Scored(sets), conditions[-1]
 
 
 @once
 def tuned(rerun: Rerun) -> Scored:
     """The fine-tuned and pretrained networks, on held-out pictures and elsewhere."""
     folder = fine_tuned(rerun)
-    output = folder.parent / "tuned-elsewhere"
     sets = elsewhere(rerun, with_training_set=False)
-    ready = TrainedRuns.in_folder(folder).runs
-    run_missing(ShiftExperiment(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
-    held_out, away = read_runs(folder), read_runs(output)
-    names, hard = tuple(rerun.scale.of(NETWORKS)), original(judged(rerun))
+    held_out, away = read_runs(folder), rerun.shifted(folder, ELSEWHERE, extra=sets)
+    names, hard = tuple(rerun.scale.of(NETWORKS)), original_labels(rerun.data.cifar_10_test)
     before = pretrained(folder, names, seeds(rerun.scale), held_out[0].predictions)
     together = [*before, *held_out, *_ensembles(before, names)]
     found = {
@@ -121,8 +140,8 @@ def tuned(rerun: Rerun) -> Scored:
     }
     for name, inputs in sets.items():
         runs = under(away, name)
-        first = pretrained(output / path_name(name), names, seeds(rerun.scale), runs[0].predictions)
-        found[name] = scored([*first, *runs], original(inputs), (CrossEntropy(),))
+        first = pretrained(folder.parent / ELSEWHERE / path_name(name), names, seeds(rerun.scale), runs[0].predictions)
+        found[name] = scored([*first, *runs], original_labels(inputs), (CrossEntropy(),))
     return Scored(found)
 
 

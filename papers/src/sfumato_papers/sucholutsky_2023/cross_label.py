@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sfumato.evaluation import RunPredictions, read_runs
+from sfumato.evaluation import RunPredictions
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.metrics import Accuracy, CrossEntropy
 from sfumato.evaluation.run_scores import measure_runs
@@ -16,11 +16,10 @@ from sfumato.reporting.charts import Field, curve, dots
 from sfumato.tables.doubt import entropy
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.robustness_runs import ShiftExperiment, run_missing
-from sfumato.training.trained_runs import TrainedRuns
 from sfumato_papers.chart_data import chart_columns, interval_chart
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun, Scale, once
+from sfumato_papers.published_data import original_labels
 from sfumato_papers.published_table import published_tables
 from sfumato_papers.sucholutsky_2023 import label_sets as sets
 from sfumato_papers.sucholutsky_2023 import training
@@ -202,26 +201,18 @@ def elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
     places = other_pictures(rerun)
     runs: list[RunPredictions] = []
     for folder in training.trained(rerun):
-        output = folder.parent / f"{folder.name}-elsewhere"
-        work = ShiftExperiment(TrainedRuns.in_folder(folder).runs, output, extra=places, device=rerun.device)
-        run_missing(work, processes=rerun.processes)
-        runs += read_runs(output)
+        runs += rerun.shifted(folder, f"{folder.name}-elsewhere", extra=places)
     found = {}
     for place, inputs in places.items():
-        assert inputs.labels is not None
         own = [run for run in runs if run.condition == place]
-        found[place] = by_set(own, SoftLabels.one_hot(inputs.items, inputs.labels, CIFAR_10), CrossEntropy())
+        found[place] = by_set(own, original_labels(inputs), CrossEntropy())
     return found
 
 
 def other_pictures(rerun: Rerun) -> dict[str, Inputs]:
     """Pictures that nobody here learned from: CIFAR-10's training images, and CINIC-10's from ImageNet."""
     near = rerun.data.pictures("cifar10-train-batch1", "images.npz", classes=CIFAR_10)
-    far = rerun.data.pictures("cinic10-sample", "images.npz", classes=CIFAR_10)
-    with np.load(rerun.data.path("cinic10-sample", "images.npz")) as file:
-        is_new = ~file["in_cifar10"]
-    n = rerun.scale.of(N_NEAR)
-    return {NEAR: near.take(np.arange(n)), FAR: far.take(np.flatnonzero(is_new))}
+    return {NEAR: near.take(np.arange(rerun.scale.of(N_NEAR))), FAR: rerun.data.cinic_10}
 
 
 def _far_scaled_down(rerun: Rerun) -> str:

@@ -19,7 +19,7 @@ from sfumato.training.target_labels import FixedLabels
 from sfumato.training.targets.controls import cycles
 from sfumato.training.training_set import TrainingSet, digest_of
 from sfumato_papers.paper import Rerun, once
-from sfumato_papers.published_data import PublishedData
+from sfumato_papers.published_data import PublishedData, original_labels
 
 HARD, S_HARD, H, S_DENSE = "CIFAR-10", "CIFAR-10S+hard", "CIFAR-10H", "CIFAR-10S+dense"
 LOW, DS, HIGH, T = "CIFAR-10LS (Low)", "CIFAR-10DS", "CIFAR-10LS (High)", "CIFAR-10T"
@@ -48,7 +48,7 @@ def label_sets(rerun: Rerun) -> dict[str, SoftLabels]:
     """All label sets that can be had, over the 10,000 test pictures of CIFAR-10, under the paper's names and ours."""
     data = rerun.data
     people = replace(data.cifar_10h, n_annotators=None)
-    hard, elicited = original_labels(data), cifar_10s(data)
+    hard, elicited = original_labels(data.cifar_10_test), cifar_10s(data)
     items = people.items
 
     def filled(filling: SoftLabels) -> SoftLabels:
@@ -76,12 +76,6 @@ def label_sets(rerun: Rerun) -> dict[str, SoftLabels]:
     }
     found |= {name: Temper(temperature).apply(people) for temperature, name in TEMPERED.items()}
     return {name: each for name, each in found.items() if isinstance(each, SoftLabels)}
-
-
-def original_labels(data: PublishedData) -> SoftLabels:
-    pictures = data.pictures("cifar10-test", "images.npz", classes=CIFAR_10)
-    assert pictures.labels is not None
-    return SoftLabels.one_hot(pictures.items, pictures.labels, CIFAR_10)
 
 
 def cifar_10s(data: PublishedData) -> SoftLabels:

@@ -14,7 +14,6 @@ import numpy as np
 
 from sfumato.evaluation import RunPredictions, read_runs
 from sfumato.importers.importer import CIFAR_10
-from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items
@@ -70,11 +69,6 @@ def few_scaled_down(scale: Scale) -> str:
 
 
 @once
-def pictures(rerun: Rerun) -> Inputs:
-    return rerun.data.pictures("cifar10-test", "images.npz", classes=CIFAR_10)
-
-
-@once
 def trained(rerun: Rerun) -> list[Path]:
     """The folders with networks that learned each label set, one a network."""
     data = _prepared(rerun, _some(rerun))
@@ -91,7 +85,7 @@ def predictions(rerun: Rerun) -> list[RunPredictions]:
 def trained_on_few(rerun: Rerun, per_class: int, names: Sequence[str]) -> list[RunPredictions]:
     """Networks that learned from so many pictures per class, drawn again for every seed."""
     every = {name: label_sets(rerun)[name] for name in names}
-    shown = pictures(rerun)
+    shown = rerun.data.cifar_10_test
     assert shown.labels is not None
     for seed in range(rerun.scale.of(FEW_SEEDS)):
         rng = np.random.default_rng([2023, per_class, seed])
@@ -146,11 +140,11 @@ def folds_of(scale: Scale, data: TrainingSet) -> list[Fold]:
 
 
 def _some(rerun: Rerun) -> np.ndarray:
-    shown = pictures(rerun)
+    shown = rerun.data.cifar_10_test
     assert shown.labels is not None
     n = rerun.scale.of(N_PICTURES)
     return drawn_by_class(shown.labels, n // len(CIFAR_10), np.random.default_rng(2023))
 
 
 def _prepared(rerun: Rerun, numbers: np.ndarray) -> TrainingSet:
-    return join_items(pictures(rerun).take(numbers), classes=CIFAR_10)
+    return join_items(rerun.data.cifar_10_test.take(numbers), classes=CIFAR_10)
