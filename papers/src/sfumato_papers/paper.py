@@ -40,7 +40,7 @@ class Part:
 
     place: str
     title: str
-    findings: tuple[Finding | Statement, ...]
+    findings: Sequence[Finding | Statement]
     about: str = ""
     """How it was done here, in Markdown: what a reader must know to believe it."""
     scaled_down: str = ""

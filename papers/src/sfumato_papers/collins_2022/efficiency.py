@@ -36,39 +36,37 @@ def pools(scale: Scale) -> list[tuple[str, int, str]]:
 def figure_6(rerun: Rerun) -> Part:
     found = figures(rerun)
     both = [m for m in rerun.scale.of(BELIEFS) if m in rerun.scale.of(VOTES)]
-    return Part(
-        "Figure 6",
-        "Performance by the number of annotators",
-        (
-            *_cells(found, rerun.scale),
-            *(
-                statement
-                for m in both
-                for statement in better(found, f"ours beat CIFAR-10H at M = {m}", f"10s m={m}", f"10h m={m}")
-            ),
+    findings: list[Finding | Statement] = [
+        *_cells(found, rerun.scale),
+        *(
+            statement
+            for m in both
+            for statement in better(found, f"ours beat CIFAR-10H at M = {m}", f"10s m={m}", f"10h m={m}")
         ),
-        about="The paper draws these figures and prints those of M = 1, 2 and all, which are in Tables 2 and 3. "
-        "M = 51 and M = 6 are all annotators there are.",
-        scaled_down=scaled_down(rerun.scale),
-        charts=(_chart("figure-6", found, rerun.scale, by="annotators"),),
-        after=_worth(found, rerun.scale),
+    ]
+    about = (
+        "The paper draws these figures and prints those of M = 1, 2 and all, which are in Tables 2 and 3. "
+        "M = 51 and M = 6 are all annotators there are."
     )
+    title = "Performance by the number of annotators"
+    smaller = scaled_down(rerun.scale)
+    charts = (_chart("figure-6", found, rerun.scale, by="annotators"),)
+    return Part("Figure 6", title, findings, about, smaller, charts, _worth(found, rerun.scale))
 
 
 def figure_10(rerun: Rerun) -> Part:
     found = figures(rerun)
     price = SECONDS[SOFT_LABELS] / SECONDS[HARD_VOTES]
     rows = [_as_much_time(found, m, rerun.scale) for m in rerun.scale.of(BELIEFS)]
-    return Part(
-        "Figure 10",
-        "Performance by estimated annotation time",
-        tuple(row for row in rows if row is not None),
-        about=f"A soft label is taken to need {SECONDS_A_PAGE}, a vote {SECONDS_A_VOTE}, as in the paper: {price:.1f} "
+    about = (
+        f"A soft label is taken to need {SECONDS_A_PAGE}, a vote {SECONDS_A_VOTE}, as in the paper: {price:.1f} "
         "votes in the time of one soft label. Soft labels are compared with the largest pool of votes that takes no "
-        "longer.",
-        scaled_down=scaled_down(rerun.scale),
-        charts=(_chart("figure-10", found, rerun.scale, by="seconds"),),
+        "longer."
     )
+    title = "Performance by estimated annotation time"
+    smaller = scaled_down(rerun.scale)
+    charts = (_chart("figure-10", found, rerun.scale, by="seconds"),)
+    return Part("Figure 10", title, tuple(row for row in rows if row is not None), about, smaller, charts)
 
 
 def _cells(found: Figures, scale: Scale) -> list[Finding]:

@@ -123,38 +123,34 @@ def section_4(rerun: Rerun) -> Part:
     assert votes.n_annotators is not None
     per_image = np.bincount(answers.table.item.codes)
     n_classes = (votes.probs > 0).sum(axis=1)
-    return Part(
-        "Section 4",
-        "From votes to soft labels from every annotator",
-        (
-            counted("images", "1,000", len(per_image)),
-            counted("soft labels", "6,200", len(answers.table), how="first pass; the released files hold 6,723 rows"),
-            counted(
-                "annotators an image, CIFAR-10S (Figure 1)",
-                "6",
-                per_image.mean(),
-                places=2,
-                how=f"{(per_image == 6).sum()} images have 6, {(per_image == 7).sum()} have 7",
-            ),
-            counted("annotators an image, CIFAR-10H (Figure 1)", "51", votes.n_annotators.mean(), places=2),
-            counted(
-                "times fewer annotators",
-                "8.5",
-                votes.n_annotators.mean() / per_image.mean(),
-                places=2,
-                how="51 / 6 is 8.5; the mean number of annotators is 6.2",
-            ),
-            counted(
-                "CIFAR-10H images with mass on only two labels",
-                "77.2",
-                100 * (n_classes <= 2).mean(),
-                unit="%",
-                places=2,
-                how="at most two classes with a vote; "
-                f"exactly two have {100 * (n_classes == 2).mean():.1f}% of the images",
-            ),
+    findings: list[Finding | Statement] = [
+        counted("images", "1,000", len(per_image)),
+        counted("soft labels", "6,200", len(answers.table), how="first pass; the released files hold 6,723 rows"),
+        counted(
+            "annotators an image, CIFAR-10S (Figure 1)",
+            "6",
+            per_image.mean(),
+            places=2,
+            how=f"{(per_image == 6).sum()} images have 6, {(per_image == 7).sum()} have 7",
         ),
-    )
+        counted("annotators an image, CIFAR-10H (Figure 1)", "51", votes.n_annotators.mean(), places=2),
+        counted(
+            "times fewer annotators",
+            "8.5",
+            votes.n_annotators.mean() / per_image.mean(),
+            places=2,
+            how="51 / 6 is 8.5; the mean number of annotators is 6.2",
+        ),
+        counted(
+            "CIFAR-10H images with mass on only two labels",
+            "77.2",
+            100 * (n_classes <= 2).mean(),
+            unit="%",
+            places=2,
+            how=f"at most two classes with a vote; exactly two have {100 * (n_classes == 2).mean():.1f}% of the images",
+        ),
+    ]
+    return Part("Section 4", "From votes to soft labels from every annotator", findings)
 
 
 def section_4_1(rerun: Rerun) -> Part:
@@ -166,48 +162,47 @@ def section_4_1(rerun: Rerun) -> Part:
     by_code = screen(released.table, (Contradictions(remove_at=IN_AUTHORS_CODE),), gold=original)
     low_in_batch = _low_in_batch(rerun, set(np.array(items.to_pylist())[doubt <= LOW].tolist()))
     n_offences = Contradictions().find(ScreeningData(released.table, original)).value
-    return Part(
-        "Section 4.1",
-        "Setup of the elicitation, and exclusions",
-        (
-            counted("annotators", "248", len(answers.table.annotator.names)),
-            counted("images with high entropy", "886", (doubt >= HIGH).sum(), how=f">= {HIGH} nats under CIFAR-10H"),
-            counted(
-                "images with low entropy",
-                "114",
-                (doubt <= LOW).sum(),
-                how=f"<= {LOW} nats; the paper: three in 38 of 40 batches",
-            ),
-            counted(
-                "pages per annotator",
-                "27",
-                np.median(np.bincount(released.table.annotator.codes)),
-                how="25 images, two of them shown again",
-            ),
-            counted("repeated images an annotator", "2", repeated(with_repeats(rerun))["each"]),
-            counted("batches", "40", len(low_in_batch)),
-            counted(
-                "low entropy images a batch",
-                "3",
-                np.median(low_in_batch),
-                how=f"in {(low_in_batch == 3).sum()} batches",
-            ),
-            counted("batches of high entropy images alone (footnote 2)", "2", (low_in_batch == 0).sum()),
-            Statement(
-                "exclusions",
-                "nobody in the data breaks the rules of exclusion: more than two offences, or one with an accuracy "
-                "below 75%",
-                holds=not by_paper.set_aside.any(),
-                ours=f"{int((~by_paper.set_aside).sum())} of {len(by_paper)} comply; {int((n_offences == 1).sum())} "
-                f"offend once, {int((n_offences == 2).sum())} twice, {int((n_offences > 2).sum())} more often",
-                how=f"the authors' code removes at {IN_AUTHORS_CODE} offences: it would excluded "
-                f"{int(by_code.set_aside.sum())} of these",
-            ),
+    findings: list[Finding | Statement] = [
+        counted("annotators", "248", len(answers.table.annotator.names)),
+        counted("images with high entropy", "886", (doubt >= HIGH).sum(), how=f">= {HIGH} nats under CIFAR-10H"),
+        counted(
+            "images with low entropy",
+            "114",
+            (doubt <= LOW).sum(),
+            how=f"<= {LOW} nats; the paper: three in 38 of 40 batches",
         ),
-        about="The released file is filtered already, so that the rules can be checked on it and not their effect. An "
+        counted(
+            "pages per annotator",
+            "27",
+            np.median(np.bincount(released.table.annotator.codes)),
+            how="25 images, two of them shown again",
+        ),
+        counted("repeated images an annotator", "2", repeated(with_repeats(rerun))["each"]),
+        counted("batches", "40", len(low_in_batch)),
+        counted(
+            "low entropy images a batch",
+            "3",
+            np.median(low_in_batch),
+            how=f"in {(low_in_batch == 3).sum()} batches",
+        ),
+        counted("batches of high entropy images alone (footnote 2)", "2", (low_in_batch == 0).sum()),
+        Statement(
+            "exclusions",
+            "nobody in the data breaks the rules of exclusion: more than two offences, or one with an accuracy "
+            "below 75%",
+            holds=not by_paper.set_aside.any(),
+            ours=f"{int((~by_paper.set_aside).sum())} of {len(by_paper)} comply; {int((n_offences == 1).sum())} "
+            f"offend once, {int((n_offences == 2).sum())} twice, {int((n_offences > 2).sum())} more often",
+            how=f"the authors' code removes at {IN_AUTHORS_CODE} offences: it would excluded "
+            f"{int(by_code.set_aside.sum())} of these",
+        ),
+    ]
+    about = (
+        "The released file is filtered already, so that the rules can be checked on it and not their effect. An "
         "offence is a percent outside 0 to 100, a first or second class that is also marked impossible, or no first "
-        "percent. How many people were turned away is not in it.",
+        "percent. How many people were turned away is not in it."
     )
+    return Part("Section 4.1", "Setup of the elicitation, and exclusions", findings, about)
 
 
 def section_6(rerun: Rerun) -> Part:
@@ -219,55 +214,52 @@ def section_6(rerun: Rerun) -> Part:
     again = repeated(with_repeats(rerun))
     on_all, on_these = right.sum() / votes.n_annotators.sum(), right[rows].sum() / votes.n_annotators[rows].sum()
     top_1 = float(np.mean([answer.first == truth for answer, truth in pairs]))
-    return Part(
-        "Section 6",
-        "Annotator accuracy, and repeated trials (footnote 4)",
-        (
-            counted("CIFAR-10 label is most probable", "84", 100 * top_1, unit="%", places=2),
-            counted(
-                "CIFAR-10 label is among the top two",
-                "92",
-                unit="%",
-                places=2,
-                value=100 * float(np.mean([truth in (answer.first, answer.second) for answer, truth in pairs])),
-            ),
-            counted("annotator accuracy of CIFAR-10H", "95", 100 * on_all, unit="%", places=2),
-            counted("the same on these 1,000 images", None, 100 * on_these, unit="%", places=2),
-            counted(
-                "repeats that change the most probable label",
-                "7",
-                100 * again["changed"],
-                unit="%",
-                places=2,
-                how=f"of {int(again['n'])} trials, not of people as the paper words it",
-            ),
-            counted(
-                "people who change a most probable label",
-                None,
-                100 * again["people"],
-                unit="%",
-                places=1,
-                how="in either of their two repeats",
-            ),
-            counted(
-                "change in the first percent, label unchanged",
-                "6",
-                again["moved"],
-                unit="%",
-                places=2,
-                how="mean absolute difference, in points",
-            ),
-            Statement(
-                "why 84 and not 95",
-                "annotator accuracy is lower than CIFAR-10H's because nobody was discarded by accuracy alone",
-                holds=bool(top_1 < on_these - 0.01),
-                ours=f"on the same 1,000 images CIFAR-10H's annotators reach {100 * on_these:.2f}%, these "
-                f"{100 * top_1:.2f}%",
-                how="holds where CIFAR-10S is a point or more below CIFAR-10H on the same images; the gap between 95 "
-                "and 84 is the choice of difficult images",
-            ),
+    findings: list[Finding | Statement] = [
+        counted("CIFAR-10 label is most probable", "84", 100 * top_1, unit="%", places=2),
+        counted(
+            "CIFAR-10 label is among the top two",
+            "92",
+            unit="%",
+            places=2,
+            value=100 * float(np.mean([truth in (answer.first, answer.second) for answer, truth in pairs])),
         ),
-    )
+        counted("annotator accuracy of CIFAR-10H", "95", 100 * on_all, unit="%", places=2),
+        counted("the same on these 1,000 images", None, 100 * on_these, unit="%", places=2),
+        counted(
+            "repeats that change the most probable label",
+            "7",
+            100 * again["changed"],
+            unit="%",
+            places=2,
+            how=f"of {int(again['n'])} trials, not of people as the paper words it",
+        ),
+        counted(
+            "people who change a most probable label",
+            None,
+            100 * again["people"],
+            unit="%",
+            places=1,
+            how="in either of their two repeats",
+        ),
+        counted(
+            "change in the first percent, label unchanged",
+            "6",
+            again["moved"],
+            unit="%",
+            places=2,
+            how="mean absolute difference, in points",
+        ),
+        Statement(
+            "why 84 and not 95",
+            "annotator accuracy is lower than CIFAR-10H's because nobody was discarded by accuracy alone",
+            holds=bool(top_1 < on_these - 0.01),
+            ours=f"on the same 1,000 images CIFAR-10H's annotators reach {100 * on_these:.2f}%, these "
+            f"{100 * top_1:.2f}%",
+            how="holds where CIFAR-10S is a point or more below CIFAR-10H on the same images; the gap between 95 "
+            "and 84 is the choice of difficult images",
+        ),
+    ]
+    return Part("Section 6", "Annotator accuracy, and repeated trials (footnote 4)", findings)
 
 
 def repeated(answers: Cifar10sAnswers) -> dict[str, float]:

@@ -19,7 +19,7 @@ from sfumato_papers.collins_2022.elicitation import (
     with_repeats,
 )
 from sfumato_papers.collins_2022.keystroke_model import BOXES, planned_top_two
-from sfumato_papers.finding import Estimate, Finding, Published
+from sfumato_papers.finding import Estimate, Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
 
 SECONDS_A_PAGE = Published("32", " s")
@@ -46,29 +46,27 @@ SHOWN = 180
 def section_5_1(rerun: Rerun) -> Part:
     released, first = as_released(rerun).table.seconds, first_pass(rerun).table.seconds
     page = float(np.median(released))
-    return Part(
-        "Section 5.1",
-        "Annotation time",
-        (
-            _seconds("median a page", SECONDS_A_PAGE, page, how="released rows"),
-            _seconds("median a page, first pass alone", None, float(np.median(first))),
-            _seconds("mean a page, first pass alone", None, float(first.mean()), how="what a budget has to pay for"),
-            _seconds("an input", SECONDS_AN_INPUT, page / N_INPUTS, how="five inputs a page, taken to last equally"),
-            _seconds_a_vote(rerun),
-            *(
-                _seconds(
-                    f"Time in Tables 4 and 5: {name}",
-                    published,
-                    n * SECONDS_AN_INPUT.value * N_ANNOTATORS,
-                    how=f"{n} inputs of 6.4 s, {N_ANNOTATORS} annotators",
-                )
-                for name, (n, published) in TIMES.items()
-            ),
+    findings: list[Finding | Statement] = [
+        _seconds("median a page", SECONDS_A_PAGE, page, how="released rows"),
+        _seconds("median a page, first pass alone", None, float(np.median(first))),
+        _seconds("mean a page, first pass alone", None, float(first.mean()), how="what a budget has to pay for"),
+        _seconds("an input", SECONDS_AN_INPUT, page / N_INPUTS, how="five inputs a page, taken to last equally"),
+        _seconds_a_vote(rerun),
+        *(
+            _seconds(
+                f"Time in Tables 4 and 5: {name}",
+                published,
+                n * SECONDS_AN_INPUT.value * N_ANNOTATORS,
+                how=f"{n} inputs of 6.4 s, {N_ANNOTATORS} annotators",
+            )
+            for name, (n, published) in TIMES.items()
         ),
-        about="The paper multiplies a median by the number of annotators. Times have a long tail: their mean, which is "
-        "what adds up, is a third higher than the median.",
-        charts=(_times(first),),
+    ]
+    about = (
+        "The paper multiplies a median by the number of annotators. Times have a long tail: their mean, which is "
+        "what adds up, is a third higher than the median."
     )
+    return Part("Section 5.1", "Annotation time", findings, about, charts=(_times(first),))
 
 
 def figure_7(rerun: Rerun) -> Part:
@@ -86,46 +84,45 @@ def figure_7(rerun: Rerun) -> Part:
     is_long = seconds > LONG * medians[table.annotator.codes]
     share_of_time = seconds[is_long].sum() / seconds.sum()
     again = repeated(with_repeats(rerun))["moved"]
-    return Part(
-        "Figure 7",
-        "The elicitation interface, and what a page of it costs",
-        (
-            counted(
-                "pointing actions a page (median)",
-                None,
-                np.median([*map(len, presses)]),
-                how="as the answer given needs",
-            ),
-            counted("share of them for definitely-not boxes", None, 100 * n_boxes / n_presses, unit="%"),
-            counted("pages that say 100%, no alternative", None, 100 * sure.mean(), unit="%"),
-            _seconds("median of those pages", None, float(np.median(seconds[sure]))),
-            counted("first percents that are multiples of 5", None, 100 * (typed % 5 == 0).mean(), unit="%"),
-            counted(
-                "rounding the first percent to ten tokens moves it by",
-                None,
-                tokens.mean(),
-                places=4,
-                how=f"mean; people move it by {again / 100:.4f} themselves from one time to the next",
-            ),
-            counted(
-                "time and 1 - first percent, within a person (median Spearman)",
-                None,
-                within(answers),
-                places=2,
-                how="people who always gave the same percent left out",
-            ),
-            counted(
-                f"pages that took over {LONG} times their annotator's median",
-                None,
-                100 * is_long.mean(),
-                unit="%",
-                places=1,
-                how=f"they hold {share_of_time:.0%} of all time: pauses, which a form has to tell apart",
-            ),
+    findings: list[Finding | Statement] = [
+        counted(
+            "pointing actions a page (median)",
+            None,
+            np.median([*map(len, presses)]),
+            how="as the answer given needs",
         ),
-        about="Nothing here is printed in the paper: the figure shows the form. The released file has the time of a "
-        "page as a whole, and the answer, but not which control took how long, nor whether the window was hidden.",
+        counted("share of them for definitely-not boxes", None, 100 * n_boxes / n_presses, unit="%"),
+        counted("pages that say 100%, no alternative", None, 100 * sure.mean(), unit="%"),
+        _seconds("median of those pages", None, float(np.median(seconds[sure]))),
+        counted("first percents that are multiples of 5", None, 100 * (typed % 5 == 0).mean(), unit="%"),
+        counted(
+            "rounding the first percent to ten tokens moves it by",
+            None,
+            tokens.mean(),
+            places=4,
+            how=f"mean; people move it by {again / 100:.4f} themselves from one time to the next",
+        ),
+        counted(
+            "time and 1 - first percent, within a person (median Spearman)",
+            None,
+            within(answers),
+            places=2,
+            how="people who always gave the same percent left out",
+        ),
+        counted(
+            f"pages that took over {LONG} times their annotator's median",
+            None,
+            100 * is_long.mean(),
+            unit="%",
+            places=1,
+            how=f"they hold {share_of_time:.0%} of all time: pauses, which a form has to tell apart",
+        ),
+    ]
+    about = (
+        "Nothing here is printed in the paper: the figure shows the form. The released file has the time of a "
+        "page as a whole, and the answer, but not which control took how long, nor whether the window was hidden."
     )
+    return Part("Figure 7", "The elicitation interface, and what a page of it costs", findings, about)
 
 
 def within(answers: Cifar10sAnswers) -> float:

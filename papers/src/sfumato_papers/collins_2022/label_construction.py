@@ -50,37 +50,37 @@ def section_4_2(rerun: Rerun) -> Part:
         one, other = (by(as_released=rule).label(answers.table, CIFAR_10).probs for rule in (False, True))
         moved[name] = np.abs(one - other).sum(axis=1) / 2
     clamp = moved["T2, Clamp"]
-    return Part(
-        "Section 4.2",
-        "Constructing soft labels",
-        (
-            counted("labels in the released file", None, len(theirs)),
-            Statement(
-                "released labels rebuilt",
-                "T2, Clamp with gamma = 0.1, from the answers",
-                holds=apart == 0,
-                ours=f"largest difference over {len(theirs):,} labels: {apart:.1f}",
-                how="within an image the released file lists people in another order: its labels are compared as a set",
-            ),
-            *edge_cases(answers),
-            *(
-                counted(
-                    f"our rule differs from the released one: {name}",
-                    None,
-                    (each > DIFFERS).sum(),
-                    how="answers of 6,200" + (f"; {int((each > MUCH).sum())} by more than 0.1" if each.any() else ""),
-                )
-                for name, each in moved.items()
-            ),
+    findings: list[Finding | Statement] = [
+        counted("labels in the released file", None, len(theirs)),
+        Statement(
+            "released labels rebuilt",
+            "T2, Clamp with gamma = 0.1, from the answers",
+            holds=apart == 0,
+            ours=f"largest difference over {len(theirs):,} labels: {apart:.1f}",
+            how="within an image the released file lists people in another order: its labels are compared as a set",
         ),
-        about="The released code counts classes where sets are meant: a class that is named and marked impossible "
+        *edge_cases(answers),
+        *(
+            counted(
+                f"our rule differs from the released one: {name}",
+                None,
+                (each > DIFFERS).sum(),
+                how="answers of 6,200" + (f"; {int((each > MUCH).sum())} by more than 0.1" if each.any() else ""),
+            )
+            for name, each in moved.items()
+        ),
+    ]
+    about = (
+        "The released code counts classes where sets are meant: a class that is named and marked impossible "
         "counts twice, and one named first *and* second keeps only its second percent (*deer 75, deer 25* becomes deer "
         "0.25). Our default keeps sets; the trainings below use the released rule to have the paper's own labels. Both "
-        "have a cliff: 95 + 5 gives the classes that are left 10%, 95 + 4 gives them 1%.",
-        charts=(_varieties(answers),),
-        after=f"Our rule gives another label to {int((clamp > DIFFERS).sum())} of the 6,200 answers, and one that is "
-        f"more than 0.1 of the mass away to {int((clamp > MUCH).sum())}.",
+        "have a cliff: 95 + 5 gives the classes that are left 10%, 95 + 4 gives them 1%."
     )
+    after = (
+        f"Our rule gives another label to {int((clamp > DIFFERS).sum())} of the 6,200 answers, and one that is "
+        f"more than 0.1 of the mass away to {int((clamp > MUCH).sum())}."
+    )
+    return Part("Section 4.2", "Constructing soft labels", findings, about, charts=(_varieties(answers),), after=after)
 
 
 def difference(

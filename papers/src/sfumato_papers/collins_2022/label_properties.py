@@ -14,7 +14,7 @@ from sfumato.labeling import TopTwoClamp, TopTwoUniform
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars, curve, scatter
 from sfumato_papers.collins_2022.elicitation import Cifar10sAnswers, as_released, counted, first_pass
-from sfumato_papers.finding import Statement
+from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.paper import Part, Rerun
 
 OURS, VOTES = "Ours (T2, Clamp)", "CIFAR-10H"
@@ -28,39 +28,39 @@ def section_4_3(rerun: Rerun) -> Part:
     own = first.beside_votes()
     uniform = released.beside_votes(TopTwoUniform(as_released=True))
     correlation = _pearson(matched)
-    return Part(
-        "Section 4.3",
-        "CIFAR-10H and CIFAR-10S labels compared",
-        (
-            counted(
-                "entropy correlation with CIFAR-10H (Pearson)",
-                "0.596",
-                correlation,
-                places=3,
-                how=f"does not come out of the released labels. Nearest: Spearman's correlation of the same, "
-                f"{spearmanr(matched.predicted_entropy, matched.people_entropy)[0]:.3f}",
-            ),
-            counted("the same, first pass alone", None, _pearson(own), places=3),
-            counted("the same, first pass and our rule", None, _pearson(first.beside_votes(TopTwoClamp())), places=3),
-            counted(
-                "mean Wasserstein distance to CIFAR-10H",
-                "0.028",
-                wasserstein(matched).mean(),
-                places=4,
-                how="scipy's call on the ten probabilities as if they were observations, blind to which class is "
-                f"which; Figure 8 comes out by it. T2, Unif labels give {wasserstein(uniform).mean():.4f}",
-            ),
-            counted(
-                "mean total variation",
-                None,
-                total_variation(matched).mean(),
-                places=3,
-                how="the share of the mass that lies on other classes",
-            ),
+    findings: list[Finding | Statement] = [
+        counted(
+            "entropy correlation with CIFAR-10H (Pearson)",
+            "0.596",
+            correlation,
+            places=3,
+            how=f"does not come out of the released labels. Nearest: Spearman's correlation of the same, "
+            f"{spearmanr(matched.predicted_entropy, matched.people_entropy)[0]:.3f}",
         ),
-        about="Released labels (6,723, repeats among them), averaged image by image. Two labels that put the same "
-        "probabilities on *different* classes have the published distance 0; the total variation is the one to read.",
-        charts=(_entropies(matched),),
+        counted("the same, first pass alone", None, _pearson(own), places=3),
+        counted("the same, first pass and our rule", None, _pearson(first.beside_votes(TopTwoClamp())), places=3),
+        counted(
+            "mean Wasserstein distance to CIFAR-10H",
+            "0.028",
+            wasserstein(matched).mean(),
+            places=4,
+            how="scipy's call on the ten probabilities as if they were observations, blind to which class is "
+            f"which; Figure 8 comes out by it. T2, Unif labels give {wasserstein(uniform).mean():.4f}",
+        ),
+        counted(
+            "mean total variation",
+            None,
+            total_variation(matched).mean(),
+            places=3,
+            how="the share of the mass that lies on other classes",
+        ),
+    ]
+    about = (
+        "Released labels (6,723, repeats among them), averaged image by image. Two labels that put the same "
+        "probabilities on *different* classes have the published distance 0; the total variation is the one to read."
+    )
+    return Part(
+        "Section 4.3", "CIFAR-10H and CIFAR-10S labels compared", findings, about, charts=(_entropies(matched),)
     )
 
 
@@ -74,29 +74,24 @@ def figures_3_and_9(rerun: Rerun) -> Part:
     rest[np.arange(len(rest)), matched.people[of_vehicles].argmax(axis=1)] = 0
     n_other = int(np.isin(rest.argmax(axis=1), vehicles).sum())
     most = sure[np.argsort(-matched.predicted_entropy[sure], kind="stable")[:3]]
-    return Part(
-        "Figures 3 and 9",
-        "Our soft variant of hard CIFAR-10H labels",
-        (
-            counted(f"images with {NEARLY_HARD:.0%} of the votes on one class", None, len(sure)),
-            Statement(
-                "softer",
-                "CIFAR-10S labels spread mass over more classes where CIFAR-10H is all but hard",
-                holds=bool(softer.mean() > 0.5),
-                ours=f"higher entropy on {int(softer.sum())} of {len(sure)} images; mean "
-                f"{matched.predicted_entropy[sure].mean():.3f} against {matched.people_entropy[sure].mean():.3f} nats",
-            ),
-            Statement(
-                "automobile and truck",
-                "the mass goes to similar classes: from automobile to truck, and back",
-                holds=n_other > len(of_vehicles) / 2,
-                ours=f"the other vehicle of the road comes second on {n_other} of {len(of_vehicles)} such images",
-            ),
+    findings: list[Finding | Statement] = [
+        counted(f"images with {NEARLY_HARD:.0%} of the votes on one class", None, len(sure)),
+        Statement(
+            "softer",
+            "CIFAR-10S labels spread mass over more classes where CIFAR-10H is all but hard",
+            holds=bool(softer.mean() > 0.5),
+            ours=f"higher entropy on {int(softer.sum())} of {len(sure)} images; mean "
+            f"{matched.predicted_entropy[sure].mean():.3f} against {matched.people_entropy[sure].mean():.3f} nats",
         ),
-        charts=tuple(
-            _labels(matched, row, f"figure-9-{n + 1}", "A hard label, softened") for n, row in enumerate(most)
+        Statement(
+            "automobile and truck",
+            "the mass goes to similar classes: from automobile to truck, and back",
+            holds=n_other > len(of_vehicles) / 2,
+            ours=f"the other vehicle of the road comes second on {n_other} of {len(of_vehicles)} such images",
         ),
-    )
+    ]
+    charts = tuple(_labels(matched, row, f"figure-9-{n + 1}", "A hard label, softened") for n, row in enumerate(most))
+    return Part("Figures 3 and 9", "Our soft variant of hard CIFAR-10H labels", findings, charts=charts)
 
 
 def figures_4_and_8(rerun: Rerun) -> Part:
@@ -109,38 +104,35 @@ def figures_4_and_8(rerun: Rerun) -> Part:
     others = [CIFAR_10[original[int(names[row])]] for row in by_variation]
     doubtful = np.flatnonzero(matched.people_entropy >= 1)
     near = int(doubtful[np.argmin(total_variation(matched)[doubtful])])
-    return Part(
-        "Figures 4 and 8",
-        "Labels that differ most, and one that does not",
-        (
-            Statement(
-                "Figure 8",
-                "the three labels at the highest Wasserstein distance are of a dog, a frog and a bird",
-                holds=classes[:3] == ["dog", "frog", "bird"],
-                ours=f"images {', '.join(names[row] for row in farthest[:3])}: {', '.join(classes[:3])}",
-                how=f"by total variation they are images {', '.join(names[row] for row in by_variation)}: "
-                f"{', '.join(others)}",
-            ),
-            Statement(
-                "Figure 4",
-                "a frog and an airplane are at a high distance",
-                holds={"frog", "airplane"} <= set(classes[: len(classes) // 100]),
-                ours=f"{classes[: len(classes) // 100].count('frog')} frogs and "
-                f"{classes[: len(classes) // 100].count('airplane')} airplanes are in the most distant hundredth",
-            ),
-            Statement(
-                "similarly rich labels",
-                "there are images of high entropy where 8.5 times fewer people give a like label",
-                holds=bool(total_variation(matched)[near] < 0.1),
-                ours=f"image {names[near]}: entropy {matched.predicted_entropy[near]:.2f} and "
-                f"{matched.people_entropy[near]:.2f} nats, total variation {total_variation(matched)[near]:.3f}",
-            ),
+    findings: list[Finding | Statement] = [
+        Statement(
+            "Figure 8",
+            "the three labels at the highest Wasserstein distance are of a dog, a frog and a bird",
+            holds=classes[:3] == ["dog", "frog", "bird"],
+            ours=f"images {', '.join(names[row] for row in farthest[:3])}: {', '.join(classes[:3])}",
+            how=f"by total variation they are images {', '.join(names[row] for row in by_variation)}: "
+            f"{', '.join(others)}",
         ),
-        charts=(
-            *(_labels(matched, row, f"figure-8-{n + 1}", "A high distance") for n, row in enumerate(farthest[:3])),
-            _labels(matched, near, "figure-4-3", "High entropy in both"),
+        Statement(
+            "Figure 4",
+            "a frog and an airplane are at a high distance",
+            holds={"frog", "airplane"} <= set(classes[: len(classes) // 100]),
+            ours=f"{classes[: len(classes) // 100].count('frog')} frogs and "
+            f"{classes[: len(classes) // 100].count('airplane')} airplanes are in the most distant hundredth",
         ),
+        Statement(
+            "similarly rich labels",
+            "there are images of high entropy where 8.5 times fewer people give a like label",
+            holds=bool(total_variation(matched)[near] < 0.1),
+            ours=f"image {names[near]}: entropy {matched.predicted_entropy[near]:.2f} and "
+            f"{matched.people_entropy[near]:.2f} nats, total variation {total_variation(matched)[near]:.3f}",
+        ),
+    ]
+    charts = (
+        *(_labels(matched, row, f"figure-8-{n + 1}", "A high distance") for n, row in enumerate(farthest[:3])),
+        _labels(matched, near, "figure-4-3", "High entropy in both"),
     )
+    return Part("Figures 4 and 8", "Labels that differ most, and one that does not", findings, charts=charts)
 
 
 def figure_5(rerun: Rerun) -> Part:
@@ -148,26 +140,23 @@ def figure_5(rerun: Rerun) -> Part:
     n_possible = np.array([10 - len(set(answer.impossible)) for answer in answers.each], np.float64)
     doubt = answers.entropy_of_votes
     with_first, with_number = (float(pearsonr(each, doubt)[0]) for each in (answers.first_percent, n_possible))
-    return Part(
-        "Figure 5",
-        "Most probable label and possible labels track CIFAR-10H entropy",
-        (
-            Statement(
-                "first percent",
-                "the higher the entropy under CIFAR-10H, the less probable the most probable label",
-                holds=with_first < 0,
-                ours=f"Pearson {with_first:+.2f}, Spearman {spearmanr(answers.first_percent, doubt)[0]:+.2f} over "
-                f"{len(doubt):,} answers",
-            ),
-            Statement(
-                "possible labels",
-                "the higher the entropy under CIFAR-10H, the more labels stay possible",
-                holds=with_number > 0,
-                ours=f"Pearson {with_number:+.2f}, Spearman {spearmanr(n_possible, doubt)[0]:+.2f}",
-            ),
+    findings: list[Finding | Statement] = [
+        Statement(
+            "first percent",
+            "the higher the entropy under CIFAR-10H, the less probable the most probable label",
+            holds=with_first < 0,
+            ours=f"Pearson {with_first:+.2f}, Spearman {spearmanr(answers.first_percent, doubt)[0]:+.2f} over "
+            f"{len(doubt):,} answers",
         ),
-        charts=(_by_entropy(answers, n_possible),),
-    )
+        Statement(
+            "possible labels",
+            "the higher the entropy under CIFAR-10H, the more labels stay possible",
+            holds=with_number > 0,
+            ours=f"Pearson {with_number:+.2f}, Spearman {spearmanr(n_possible, doubt)[0]:+.2f}",
+        ),
+    ]
+    title = "Most probable label and possible labels track CIFAR-10H entropy"
+    return Part("Figure 5", title, findings, charts=(_by_entropy(answers, n_possible),))
 
 
 def wasserstein(matched: MatchedLabels) -> Float[np.ndarray, "items"]:

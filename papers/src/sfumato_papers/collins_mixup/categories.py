@@ -70,55 +70,54 @@ def section_5_1_2(rerun: Rerun) -> Part:
     single = Composition.of(beliefs.item.text().to_pylist(), beliefs.probs)
     off = found.elsewhere
     spread = 1.96 * float(off.std(ddof=1)) / np.sqrt(len(off))
-    return Part(
-        "Section 5.1.2",
-        "Human-inferred category composition",
-        (
-            Finding.exact("mixed images", "soft labels", "100", len(found.items)),
-            Finding.exact("soft labels", "soft labels", None, len(beliefs)),
-            Finding.exact(
-                "Pearson r of mass on the endpoints and coefficient",
-                "soft labels",
-                "0.52",
-                found.correlation(),
-                places=3,
-                how=f"mean label of an image, both endpoints; single labels give {single.correlation():.2f}",
-            ),
-            Finding.exact(
-                "mass on classes that were not mixed",
-                "soft labels",
-                "38.3",
-                100 * off.mean(),
-                unit="%",
-                places=1,
-                how=f"mean over images of their mean label; over single labels {100 * single.elsewhere.mean():.1f}%",
-            ),
-            Finding.exact(
-                "± of it",
-                "soft labels",
-                "0.6",
-                100 * spread,
-                unit="%",
-                places=1,
-                how=f"1.96 standard errors over images: {spread:.2f} as a share. Printed is a tenth of its percents",
-            ),
-            Statement(
-                "coefficients shown",
-                "are 0.25, 0.5 and 0.75",
-                set(np.round(found.generating, 6).tolist()) == set(COEFFICIENTS),
-                ", ".join(f"{each:g}" for each in np.unique(found.generating)),
-            ),
-            Statement(
-                "annotators",
-                "often assign probabilities to other classes than those mixed",
-                float((off > 0.05).mean()) > 0.5,
-                f"more than 5% of the mass on {float((off > 0.05).mean()):.0%} of images",
-                how="often: on most images",
-            ),
+    findings: list[Finding | Statement] = [
+        Finding.exact("mixed images", "soft labels", "100", len(found.items)),
+        Finding.exact("soft labels", "soft labels", None, len(beliefs)),
+        Finding.exact(
+            "Pearson r of mass on the endpoints and coefficient",
+            "soft labels",
+            "0.52",
+            found.correlation(),
+            places=3,
+            how=f"mean label of an image, both endpoints; single labels give {single.correlation():.2f}",
         ),
-        about="The released labels of 100 mixed images, of two to four people each, who named classes as for CIFAR-10S "
-        "(top two, clamp, γ = 0.1). The thesis counts 8 participants; the labels have no ids to count them by.",
+        Finding.exact(
+            "mass on classes that were not mixed",
+            "soft labels",
+            "38.3",
+            100 * off.mean(),
+            unit="%",
+            places=1,
+            how=f"mean over images of their mean label; over single labels {100 * single.elsewhere.mean():.1f}%",
+        ),
+        Finding.exact(
+            "± of it",
+            "soft labels",
+            "0.6",
+            100 * spread,
+            unit="%",
+            places=1,
+            how=f"1.96 standard errors over images: {spread:.2f} as a share. Printed is a tenth of its percents",
+        ),
+        Statement(
+            "coefficients shown",
+            "are 0.25, 0.5 and 0.75",
+            set(np.round(found.generating, 6).tolist()) == set(COEFFICIENTS),
+            ", ".join(f"{each:g}" for each in np.unique(found.generating)),
+        ),
+        Statement(
+            "annotators",
+            "often assign probabilities to other classes than those mixed",
+            float((off > 0.05).mean()) > 0.5,
+            f"more than 5% of the mass on {float((off > 0.05).mean()):.0%} of images",
+            how="often: on most images",
+        ),
+    ]
+    about = (
+        "The released labels of 100 mixed images, of two to four people each, who named classes as for CIFAR-10S "
+        "(top two, clamp, γ = 0.1). The thesis counts 8 participants; the labels have no ids to count them by."
     )
+    return Part("Section 5.1.2", "Human-inferred category composition", findings, about)
 
 
 def figure_5_1(rerun: Rerun) -> Part:
@@ -132,31 +131,26 @@ def figure_5_1(rerun: Rerun) -> Part:
         rows += [(name, value, "people"), (name, 0.5 if name in ("horse", "ship") else 0.0, "mixup")]
     named = [found.items[int(i)] for i in np.flatnonzero(shown)]
     elsewhere = float(1 - people[horse] - people[ship]) if n else float("nan")
-    return Part(
-        "Figure 5.1",
-        "An image of a horse and a ship, relabeled",
-        (
-            Finding(
-                "mass on classes other than horse and ship", "people", None, Estimate(elsewhere), how=", ".join(named)
-            ),
-            Statement(
-                "people and mixup",
-                "label a half-and-half image of a horse and a ship differently",
-                bool(n) and elsewhere > 0,
-                f"horse {people[horse]:.2f}, ship {people[ship]:.2f}, others {elsewhere:.2f}",
-            ),
+    findings: list[Finding | Statement] = [
+        Finding("mass on classes other than horse and ship", "people", None, Estimate(elsewhere), how=", ".join(named)),
+        Statement(
+            "people and mixup",
+            "label a half-and-half image of a horse and a ship differently",
+            bool(n) and elsewhere > 0,
+            f"horse {people[horse]:.2f}, ship {people[ship]:.2f}, others {elsewhere:.2f}",
         ),
-        about=f"{n} released label{'' if n == 1 else 's'} of a half-and-half image of these classes; the figure's "
-        "values are drawn and not printed.",
-        charts=(
-            bars(
-                "figure-5-1",
-                title="Half horse, half ship",
-                caption="The mean label people gave, and the one mixup would.",
-                data=chart_columns(("class", "mass", "series"), rows),
-                of="class",
-                value=Field("mass", "probability", ".2f"),
-                series="series",
-            ),
-        ),
+    ]
+    about = (
+        f"{n} released label{'' if n == 1 else 's'} of a half-and-half image of these classes; the figure's "
+        "values are drawn and not printed."
     )
+    chart = bars(
+        "figure-5-1",
+        title="Half horse, half ship",
+        caption="The mean label people gave, and the one mixup would.",
+        data=chart_columns(("class", "mass", "series"), rows),
+        of="class",
+        value=Field("mass", "probability", ".2f"),
+        series="series",
+    )
+    return Part("Figure 5.1", "An image of a horse and a ship, relabeled", findings, about, charts=(chart,))

@@ -58,15 +58,13 @@ def figure_4_2(rerun: Rerun) -> Part:
             how="not consistently: more than one judgment in twenty is off by a quarter",
         ),
     ]
-    return Part(
-        "Figure 4.2",
-        "Human-inferred against generating mixing coefficient",
-        tuple(findings),
-        charts=(_aggregate_chart(everyone, thesis),),
-        after=f"Medians hide that people pull to the ends: at 0.25, {_share(thesis, 0.25, -1):.0%} of judgments are "
+    after = (
+        f"Medians hide that people pull to the ends: at 0.25, {_share(thesis, 0.25, -1):.0%} of judgments are "
         f"below 0.25, and at 0.75 {_share(thesis, 0.75, 1):.0%} are above 0.75; while the means at 0.1 and 0.9, "
-        f"{means[0.1]:.2f} and {means[0.9]:.2f}, lie inside of them, drawn there by the few who see the other class.",
+        f"{means[0.1]:.2f} and {means[0.9]:.2f}, lie inside of them, drawn there by the few who see the other class."
     )
+    title = "Human-inferred against generating mixing coefficient"
+    return Part("Figure 4.2", title, findings, charts=(_aggregate_chart(everyone, thesis),), after=after)
 
 
 def figure_4_3(rerun: Rerun) -> Part:
@@ -78,13 +76,11 @@ def figure_4_3(rerun: Rerun) -> Part:
         values = (1 - first, first) if turned else (first, 1 - first)
         for of, published, value in zip(name.split(", "), (one, other), values, strict=True):
             findings.append(Finding.exact(name, f"λ_h of {of.lower()}", published, value, how=item, places=3))
-    return Part(
-        "Figure 4.3",
-        "Example relabelings",
-        tuple(findings),
-        about="The mean of what participants say of three images. Which images they are is not said: these are of the "
-        "classes and coefficients shown, with those means.",
+    about = (
+        "The mean of what participants say of three images. Which images they are is not said: these are of the "
+        "classes and coefficients shown, with those means."
     )
+    return Part("Figure 4.3", "Example relabelings", findings, about)
 
 
 def _share(collection: Collection, at: float, side: int) -> float:
@@ -133,29 +129,26 @@ def figure_4_4(rerun: Rerun) -> Part:
     furthest = max(signed, key=lambda pair: abs(signed[pair]))
     n_shown = sum(not low <= 0 <= high for low, high in _intervals(everyone).values())
     classes = everyone.judgments.classes
-    return Part(
-        "Figure 4.4",
-        "Category boundaries by pair of classes",
-        (
-            *(
-                Finding.exact(f"{AIRPLANE_DEER}: furthest mean from λ_f", column, None, of[DRAWN[0]], places=3)
-                for column, of in (("the thesis' collection", _deviations(thesis)), ("all of H-Mix", signed))
-            ),
-            Finding.exact(
-                "any pair: furthest mean from λ_f", "all of H-Mix", None, abs(signed[furthest]), places=3,
-                how=f"{classes[furthest[0]]} and {classes[furthest[1]]}",
-            ),
-            Statement(
-                "by pair of classes",
-                "there are significant deviations from linearity",
-                n_shown > 0.05 * len(_intervals(everyone)),
-                f"{n_shown} of {len(_intervals(everyone))} means of a pair and coefficient differ from it (95%)",
-                how="more than one in twenty would by chance",
-            ),
-        ),
-        charts=(_pair_chart(everyone, pooled),),
-        about="The mean of judgments by class pair and coefficient. The thesis draws one pair, deer and airplane.",
-    )  # fmt: skip
+    findings: list[Finding | Statement] = [
+    *(
+                    Finding.exact(f"{AIRPLANE_DEER}: furthest mean from λ_f", column, None, of[DRAWN[0]], places=3)
+                    for column, of in (("the thesis' collection", _deviations(thesis)), ("all of H-Mix", signed))
+                ),
+                Finding.exact(
+                    "any pair: furthest mean from λ_f", "all of H-Mix", None, abs(signed[furthest]), places=3,
+                    how=f"{classes[furthest[0]]} and {classes[furthest[1]]}",
+                ),
+                Statement(
+                    "by pair of classes",
+                    "there are significant deviations from linearity",
+                    n_shown > 0.05 * len(_intervals(everyone)),
+                    f"{n_shown} of {len(_intervals(everyone))} means of a pair and coefficient differ from it (95%)",
+                    how="more than one in twenty would by chance",
+                ),
+    ]  # fmt: skip
+    title = "Category boundaries by pair of classes"
+    about = "The mean of judgments by class pair and coefficient. The thesis draws one pair, deer and airplane."
+    return Part("Figure 4.4", title, findings, about, charts=(_pair_chart(everyone, pooled),))
 
 
 def _cells(collection: Collection) -> dict[tuple[int, int, float], np.ndarray]:

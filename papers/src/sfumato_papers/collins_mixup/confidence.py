@@ -72,27 +72,27 @@ def figure_4_5(rerun: Rerun) -> Part:
             ", ".join(f"{at:g}: {value:.3f}" for at, value in by_coefficient.items()),
         ),
     ]
+    about = (
+        f"Entropies are those of CIFAR-10H's labels: both images at least {HIGH:g} nats, or both at most {LOW:g}"
+        ". Confidence is on a scale from 0 to 1."
+    )
+    chart = bars(
+        "figure-4-5",
+        title="How sure people are of what went into an image",
+        caption="Mean confidence with 95% over annotators, by the entropy of both images under CIFAR-10H.",
+        data=chart_columns(("endpoints", "mean", "series"), drawn),
+        of="endpoints",
+        value=Field("mean", "mean confidence", ".2f", domain=(0.0, 1.0)),
+        low="low",
+        high="high",
+        series="series",
+    )
+    after = (
+        f"The thesis' comparison rests on {int(next(iter(_groups(both[COLUMNS[0]], doubt).values())).sum())} "
+        "judgments with two images of high entropy."
+    )
     return Part(
-        "Figure 4.5",
-        "Confidence by the entropy of what was mixed",
-        tuple(findings),
-        about=f"Entropies are those of CIFAR-10H's labels: both images at least {HIGH:g} nats, or both at most {LOW:g}"
-        ". Confidence is on a scale from 0 to 1.",
-        charts=(
-            bars(
-                "figure-4-5",
-                title="How sure people are of what went into an image",
-                caption="Mean confidence with 95% over annotators, by the entropy of both images under CIFAR-10H.",
-                data=chart_columns(("endpoints", "mean", "series"), drawn),
-                of="endpoints",
-                value=Field("mean", "mean confidence", ".2f", domain=(0.0, 1.0)),
-                low="low",
-                high="high",
-                series="series",
-            ),
-        ),
-        after=f"The thesis' comparison rests on {int(next(iter(_groups(both[COLUMNS[0]], doubt).values())).sum())} "
-        "judgments with two images of high entropy.",
+        "Figure 4.5", "Confidence by the entropy of what was mixed", findings, about, charts=(chart,), after=after
     )
 
 

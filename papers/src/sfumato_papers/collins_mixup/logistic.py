@@ -13,8 +13,8 @@ from sfumato_papers.collins_mixup.run_scores import (
     FGSM,
     Row,
     change,
-    findings,
     mean_of,
+    table_findings,
     values_of,
 )
 from sfumato_papers.collins_mixup.training import DEPTHS, ENT_WC, HARD, MIXUP, TAU, TAU_ENT_WC, network_of, scaled_down
@@ -63,28 +63,30 @@ def curves_of_class_pairs(rerun: Rerun) -> Part:
         return Finding(name, column, None, Estimate(float(value)), how=how, places=places)
 
     everyone_, thesis_ = f"all {everyone.n_annotators} participants", f"the thesis' {thesis.n_annotators}"
-    return Part(
-        "Appendix C",
-        "Logistic functions fitted to human judgments",
-        (
-            Finding("pairs of classes with a curve", everyone_, Published("45"), Estimate(len(curves.pairs)), places=0),
-            row("k, all pairs together", everyone_, curves.pooled.k, 2),
-            row("k, all pairs together", thesis_, first.pooled.k, 2),
-            row("x0, all pairs together", everyone_, curves.pooled.x0),
-            row("x0, all pairs together", thesis_, first.pooled.x0),
-            row("τ(0)", everyone_, ends[0], 2, "what a class that is not in the image is given"),
-            row("τ(1)", everyone_, ends[1], 2, "what a class that is alone in the image is given"),
-            row("smallest x0 of a pair", everyone_, middles.min(), how=_pair(classes, curves.pairs[middles.argmin()])),
-            row("largest x0 of a pair", everyone_, middles.max(), how=_pair(classes, curves.pairs[middles.argmax()])),
-            row("smallest k of a pair", everyone_, steep.min(), 2, _pair(classes, curves.pairs[steep.argmin()])),
-            row("largest k of a pair", everyone_, steep.max(), 2, _pair(classes, curves.pairs[steep.argmax()])),
-        ),
-        about="`1 / (1 + exp(-k (λ_f - x0)))` by least squares, each pair of classes by itself, the class that stands "
-        "first in CIFAR-10's order being counted. The thesis prints the method and none of its fits.",
-        charts=(chart,),
-        after=f"The curve does not reach its ends: an image with none of a class is still given {ends[0]:.2f} of it, "
+    findings: list[Finding | Statement] = [
+        Finding("pairs of classes with a curve", everyone_, Published("45"), Estimate(len(curves.pairs)), places=0),
+        row("k, all pairs together", everyone_, curves.pooled.k, 2),
+        row("k, all pairs together", thesis_, first.pooled.k, 2),
+        row("x0, all pairs together", everyone_, curves.pooled.x0),
+        row("x0, all pairs together", thesis_, first.pooled.x0),
+        row("τ(0)", everyone_, ends[0], 2, "what a class that is not in the image is given"),
+        row("τ(1)", everyone_, ends[1], 2, "what a class that is alone in the image is given"),
+        row("smallest x0 of a pair", everyone_, middles.min(), how=_pair(classes, curves.pairs[middles.argmin()])),
+        row("largest x0 of a pair", everyone_, middles.max(), how=_pair(classes, curves.pairs[middles.argmax()])),
+        row("smallest k of a pair", everyone_, steep.min(), 2, _pair(classes, curves.pairs[steep.argmin()])),
+        row("largest k of a pair", everyone_, steep.max(), 2, _pair(classes, curves.pairs[steep.argmax()])),
+    ]
+    about = (
+        "`1 / (1 + exp(-k (λ_f - x0)))` by least squares, each pair of classes by itself, the class that stands "
+        "first in CIFAR-10's order being counted. The thesis prints the method and none of its fits."
+    )
+    after = (
+        f"The curve does not reach its ends: an image with none of a class is still given {ends[0]:.2f} of it, "
         f"and one of that class alone only {ends[1]:.2f}. Used as a target, it takes mass from labels that are certain"
-        "; `class-pair` offers the form that is anchored at both ends.",
+        "; `class-pair` offers the form that is anchored at both ends."
+    )
+    return Part(
+        "Appendix C", "Logistic functions fitted to human judgments", findings, about, charts=(chart,), after=after
     )
 
 
@@ -96,28 +98,27 @@ def table_c_1(rerun: Rerun) -> Part:
     }
     lowest = min(rows.values(), key=lambda row: mean_of(row, CE)).name
     bent = change(rows[LINEAR], rows[BENT], CE)
-    return Part(
-        "Table C.1",
-        "Mixing by the curves that people's judgments give",
-        (
-            *findings(TABLE_C_1, tuple(rows.values()), COLUMNS),
-            Statement(
-                "τ mixing with Ent-WC",
-                "achieves the best cross-entropy",
-                lowest == BENT_YES,
-                ", ".join(f"{row.name} {mean_of(row, CE):.3f}" for row in rows.values()),
-            ),
-            Statement(
-                "τ mixing without Ent-WC",
-                "is worse than linear mixup",
-                bent.is_below_0,
-                f"mixup less τ mixing in CE: {bent.signed()}",
-            ),
+    findings: list[Finding | Statement] = [
+        *table_findings(TABLE_C_1, tuple(rows.values()), COLUMNS),
+        Statement(
+            "τ mixing with Ent-WC",
+            "achieves the best cross-entropy",
+            lowest == BENT_YES,
+            ", ".join(f"{row.name} {mean_of(row, CE):.3f}" for row in rows.values()),
         ),
-        about="Every pair's curve is fitted to the judgments of the thesis' 33 participants, none drawn towards the "
-        "others. Coefficients as in table 5.1: Beta(1, 1) without the entropy-weighted loss, Beta(0.2, 0.2) with it.",
-        scaled_down=scaled_down(rerun.scale, DEPTHS[1]),
+        Statement(
+            "τ mixing without Ent-WC",
+            "is worse than linear mixup",
+            bent.is_below_0,
+            f"mixup less τ mixing in CE: {bent.signed()}",
+        ),
+    ]
+    about = (
+        "Every pair's curve is fitted to the judgments of the thesis' 33 participants, none drawn towards the "
+        "others. Coefficients as in table 5.1: Beta(1, 1) without the entropy-weighted loss, Beta(0.2, 0.2) with it."
     )
+    title = "Mixing by the curves that people's judgments give"
+    return Part("Table C.1", title, findings, about, scaled_down(rerun.scale, DEPTHS[1]))
 
 
 def _pair(classes: tuple[str, ...], pair: PairCurve) -> str:

@@ -109,26 +109,22 @@ def perceived_midpoints(rerun: Rerun) -> Part:
             how="holds where most answers are another image than the one mixed half and half",
         ),
     ]
-    return Part(
-        "UAI paper, Section 3",
-        "The perceived midpoint",
-        tuple(findings),
-        about="Two tasks of the later paper, of which the thesis does not tell: to move through mixtures of two images "
+    about = (
+        "Two tasks of the later paper, of which the thesis does not tell: to move through mixtures of two images "
         "until one looks half and half (*Construct*), and to choose it from all of them in random order "
         "(*Select-Shuffled*). The data are released, the paper's figures about them are not transcribed here: ours "
-        "stand without any next to them. Coefficients are of the first image; intervals are over annotators.",
-        charts=(
-            bars(
-                "midpoints",
-                title="Which mixture people take for half and half",
-                caption="Share of answers by the first image's coefficient in the mixture chosen, repeats left out.",
-                data=chart_columns(("coefficient", "share", "task"), rows),
-                of="coefficient",
-                value=Field("share", "share of answers", ".0%"),
-                series="task",
-            ),
-        ),
+        "stand without any next to them. Coefficients are of the first image; intervals are over annotators."
     )
+    chart = bars(
+        "midpoints",
+        title="Which mixture people take for half and half",
+        caption="Share of answers by the first image's coefficient in the mixture chosen, repeats left out.",
+        data=chart_columns(("coefficient", "share", "task"), rows),
+        of="coefficient",
+        value=Field("share", "share of answers", ".0%"),
+        series="task",
+    )
+    return Part("UAI paper, Section 3", "The perceived midpoint", findings, about, charts=(chart,))
 
 
 def section_4_2_1(rerun: Rerun) -> Part:
@@ -149,37 +145,36 @@ def section_4_2_1(rerun: Rerun) -> Part:
 
     people = [everyone.annotations.annotator.names.to_pylist(), *(answers(rerun, task).annotators for task in TASKS)]
     n_three = len({who for names in people for who in names})  # the three tasks share their ids
-    return Part(
-        "Section 4.2.1",
-        "Stimuli and participants",
-        (
-            row("participants", "33", thesis.n_annotators),
-            row("images a participant, at least", "59", pages.min()),
-            row("images a participant, at most", "60", pages.max()),
-            row("of these shown twice", "2", again.max(), f"everyone the same: {set(again.tolist()) == {2.0}}"),
-            row("stimuli", "810", len(told.items)),
-            row("class combinations", "45", len(by_pair)),
-            row("pairs of images a class combination", "6", len(pairs) / len(by_pair)),
-            row("stimuli a pair of images", "3", len(told.items) / len(pairs)),
-            row("participants an image, at least", "2", seen_by.min()),
-            Statement(
-                "images mixed",
-                "are from the 7,000 that networks learn from",
-                images <= train,
-                f"{len(images & train):,} of {len(images):,} images",
-            ),
-            Finding.exact("participants", "all of H-Mix", None, everyone.n_annotators),
-            Finding.exact("stimuli", "all of H-Mix", None, len(everyone.judgments.items)),
-            Finding.exact("judgments", "all of H-Mix", None, len(everyone.judgments.share)),
-            Finding.exact(
-                "participants in every task together (UAI paper, abstract)",
-                "all of H-Mix",
-                "159",
-                n_three + 8,
-                how=f"{n_three} ids in the three released tables, and the 8 who gave ten-class labels, as the thesis "
-                "counts them: the released labels have no ids",
-            ),
+    findings: list[Finding | Statement] = [
+        row("participants", "33", thesis.n_annotators),
+        row("images a participant, at least", "59", pages.min()),
+        row("images a participant, at most", "60", pages.max()),
+        row("of these shown twice", "2", again.max(), f"everyone the same: {set(again.tolist()) == {2.0}}"),
+        row("stimuli", "810", len(told.items)),
+        row("class combinations", "45", len(by_pair)),
+        row("pairs of images a class combination", "6", len(pairs) / len(by_pair)),
+        row("stimuli a pair of images", "3", len(told.items) / len(pairs)),
+        row("participants an image, at least", "2", seen_by.min()),
+        Statement(
+            "images mixed",
+            "are from the 7,000 that networks learn from",
+            images <= train,
+            f"{len(images & train):,} of {len(images):,} images",
         ),
-        about="H-Mix was collected in rounds. The thesis' round is recognized by its pages: its participants judged "
-        "59 or 60 images, all others 62. No image of one round is in another.",
+        Finding.exact("participants", "all of H-Mix", None, everyone.n_annotators),
+        Finding.exact("stimuli", "all of H-Mix", None, len(everyone.judgments.items)),
+        Finding.exact("judgments", "all of H-Mix", None, len(everyone.judgments.share)),
+        Finding.exact(
+            "participants in every task together (UAI paper, abstract)",
+            "all of H-Mix",
+            "159",
+            n_three + 8,
+            how=f"{n_three} ids in the three released tables, and the 8 who gave ten-class labels, as the thesis "
+            "counts them: the released labels have no ids",
+        ),
+    ]
+    about = (
+        "H-Mix was collected in rounds. The thesis' round is recognized by its pages: its participants judged "
+        "59 or 60 images, all others 62. No image of one round is in another."
     )
+    return Part("Section 4.2.1", "Stimuli and participants", findings, about)

@@ -142,7 +142,7 @@ class Row:
     reference: str = ""
 
 
-def findings(table: PublishedTable, rows: Sequence[Row], columns: Sequence[str]) -> list[Finding]:
+def table_findings(table: PublishedTable, rows: Sequence[Row], columns: Sequence[str]) -> list[Finding]:
     """Every cell; rows that the thesis does not have stand without a published figure."""
     named = {row.name: row for row in rows}
     found = []

@@ -12,8 +12,8 @@ from sfumato_papers.collins_mixup.run_scores import (
     SEVERITY,
     Row,
     change,
-    findings,
     mean_of,
+    table_findings,
     values_of,
 )
 from sfumato_papers.collins_mixup.training import (
@@ -29,7 +29,7 @@ from sfumato_papers.collins_mixup.training import (
     network_of,
     scaled_down,
 )
-from sfumato_papers.finding import Statement
+from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_table import published_tables
 
@@ -74,50 +74,41 @@ def table_4_1(rerun: Rerun) -> Part:
             "unsure about all mixed images, a small network that has learned its few items by heart is less sure of "
             "everything else."
         )
-    return Part(
-        "Table 4.1",
-        "Averaged human labels against mixup's, over the augmenting set",
-        (
-            *findings(TABLES["Table 4.1"], (linear, regular, uniform, random, ours), AUGMENTED_COLUMNS),
-            Statement(
-                "averaged human labels and mixup's",
-                "are comparable in calibration and FGSM loss",
-                not any(apart[column].leaves_out_0 for column in (CALIBRATION, FGSM)),
-                f"calibration {apart[CALIBRATION].signed()}, FGSM loss {apart[FGSM].signed()}",
-            ),
-            Statement(
-                "either mixing policy",
-                "is better than labels without meaning (uniform or random)",
-                all(lower),
-                f"lower in {sum(lower)} of {len(lower)} comparisons (two policies, two labels, three measures)",
-                how="compared by their means, as the thesis does",
-            ),
+    findings: list[Finding | Statement] = [
+        *table_findings(TABLES["Table 4.1"], (linear, regular, uniform, random, ours), AUGMENTED_COLUMNS),
+        Statement(
+            "averaged human labels and mixup's",
+            "are comparable in calibration and FGSM loss",
+            not any(apart[column].leaves_out_0 for column in (CALIBRATION, FGSM)),
+            f"calibration {apart[CALIBRATION].signed()}, FGSM loss {apart[FGSM].signed()}",
         ),
-        ABOUT_AUGMENTED,
-        scaled_down(rerun.scale, DEPTHS[0]),
-        after=after,
-    )
+        Statement(
+            "either mixing policy",
+            "is better than labels without meaning (uniform or random)",
+            all(lower),
+            f"lower in {sum(lower)} of {len(lower)} comparisons (two policies, two labels, three measures)",
+            how="compared by their means, as the thesis does",
+        ),
+    ]
+    title = "Averaged human labels against mixup's, over the augmenting set"
+    return Part("Table 4.1", title, findings, ABOUT_AUGMENTED, scaled_down(rerun.scale, DEPTHS[0]), after=after)
 
 
 def table_4_2(rerun: Rerun) -> Part:
     rows = _rows(rerun, LINEAR)
     linear, ours, separate = (rows[name] for name in (LINEAR, AVERAGED, SEPARATE))
     gained = {column: change(separate, ours, column) for column in AUGMENTED_COLUMNS}
-    return Part(
-        "Table 4.2",
-        "One annotator's coefficient an access against their mean",
-        (
-            *findings(TABLES["Table 4.2"], (linear, ours, separate), AUGMENTED_COLUMNS),
-            Statement(
-                "separate against averaged",
-                "keeping annotators apart is better in every measure",
-                all(each.is_below_0 for each in gained.values()),
-                ", ".join(f"{column} {each.signed()}" for column, each in gained.items()),
-            ),
+    findings: list[Finding | Statement] = [
+        *table_findings(TABLES["Table 4.2"], (linear, ours, separate), AUGMENTED_COLUMNS),
+        Statement(
+            "separate against averaged",
+            "keeping annotators apart is better in every measure",
+            all(each.is_below_0 for each in gained.values()),
+            ", ".join(f"{column} {each.signed()}" for column, each in gained.items()),
         ),
-        about=ABOUT_AUGMENTED,
-        scaled_down=scaled_down(rerun.scale, DEPTHS[0]),
-    )
+    ]
+    title = "One annotator's coefficient an access against their mean"
+    return Part("Table 4.2", title, findings, ABOUT_AUGMENTED, scaled_down(rerun.scale, DEPTHS[0]))
 
 
 def table_4_3(rerun: Rerun) -> Part:
@@ -130,36 +121,36 @@ def table_4_3(rerun: Rerun) -> Part:
     lowest = {column: min(shown[:5], key=lambda row: mean_of(row, column)).name for column in AUGMENTED_COLUMNS}
     controlled = {column: change(best, smoothed, column) for column in AUGMENTED_COLUMNS}
     others = {column: change(best, shuffled, column) for column in AUGMENTED_COLUMNS}
-    return Part(
-        "Table 4.3",
-        "Labels smoothed by how sure people were",
-        (
-            *findings(TABLES["Table 4.3"], shown, AUGMENTED_COLUMNS),
-            Statement(
-                "separate with confidence against mixup's labels",
-                "leads to substantial gains in generalization, calibration and robustness",
-                all(each.is_below_0 for each in gained.values()),
-                ", ".join(f"{column} {each.signed()}" for column, each in gained.items()),
-            ),
-            Statement(
-                "the best labeling",
-                "is the separate one with confidence, in every measure",
-                set(lowest.values()) == {SEPARATE_SURE},
-                ", ".join(f"{column}: {name}" for column, name in lowest.items()),
-            ),
+    findings: list[Finding | Statement] = [
+        *table_findings(TABLES["Table 4.3"], shown, AUGMENTED_COLUMNS),
+        Statement(
+            "separate with confidence against mixup's labels",
+            "leads to substantial gains in generalization, calibration and robustness",
+            all(each.is_below_0 for each in gained.values()),
+            ", ".join(f"{column} {each.signed()}" for column, each in gained.items()),
         ),
-        about=ABOUT_AUGMENTED
-        + " Smoothing is 0.005 ** confidence. Two controls are below: mixup's labels, all smoothed by "
+        Statement(
+            "the best labeling",
+            "is the separate one with confidence, in every measure",
+            set(lowest.values()) == {SEPARATE_SURE},
+            ", ".join(f"{column}: {name}" for column, name in lowest.items()),
+        ),
+    ]
+    about = (
+        ABOUT_AUGMENTED + " Smoothing is 0.005 ** confidence. Two controls are below: mixup's labels, all smoothed by "
         "what people's confidence smooths on average, and each person's coefficient with the confidence of a judgment "
-        "drawn from all others.",
-        scaled_down=scaled_down(rerun.scale, DEPTHS[0]),
-        after="Against mixup labels that are all smoothed alike, the separate labeling with confidence differs by "
+        "drawn from all others."
+    )
+    after = (
+        "Against mixup labels that are all smoothed alike, the separate labeling with confidence differs by "
         + ", ".join(f"{each.signed()} in {column}" for column, each in controlled.items())
         + "; against itself with the confidence of other judgments by "
         + ", ".join(f"{each.signed()} in {column}" for column, each in others.items())
         + ". Below 0 is better. The first says what people add to smoothing as such, the second whether it matters "
-        "*which* images they were unsure about.",
+        "*which* images they were unsure about."
     )
+    title = "Labels smoothed by how sure people were"
+    return Part("Table 4.3", title, findings, about, scaled_down(rerun.scale, DEPTHS[0]), after=after)
 
 
 def _rows(rerun: Rerun, reference: str) -> dict[str, Row]:
@@ -189,34 +180,32 @@ def table_5_1(rerun: Rerun) -> Part:
     better = {column: change(ours, linear, column) for column in (CE, FGSM)}
     worse = change(max_ent, ours, CALIBRATION)
     lowest = min((linear, max_ent, ours), key=lambda row: mean_of(row, CORRUPTION)).name
-    return Part(
-        "Table 5.1",
-        "Variants of the mixup algorithm",
-        (
-            *findings(TABLES["Table 5.1"], tuple(rows.values()), COLUMNS),
-            Statement(
-                "Ent-WC against mixup",
-                "significantly improves generalization and robustness",
-                all(each.is_below_0 for each in better.values()),
-                ", ".join(f"{column} {each.signed()}" for column, each in better.items()),
-            ),
-            Statement(
-                "Ent-WC against Mix-MaxEnt",
-                "is calibrated somewhat worse",
-                worse.is_below_0,
-                f"Mix-MaxEnt less Ent-WC in calibration: {worse.signed()}",
-            ),
-            Statement(
-                "natural robustness",
-                "is best with Mix-MaxEnt",
-                lowest == MAX_ENT,
-                ", ".join(f"{row.name} {mean_of(row, CORRUPTION):.3f}" for row in (linear, max_ent, ours)),
-                how="mean CE over corruptions",
-            ),
+    findings: list[Finding | Statement] = [
+        *table_findings(TABLES["Table 5.1"], tuple(rows.values()), COLUMNS),
+        Statement(
+            "Ent-WC against mixup",
+            "significantly improves generalization and robustness",
+            all(each.is_below_0 for each in better.values()),
+            ", ".join(f"{column} {each.signed()}" for column, each in better.items()),
         ),
-        about=ABOUT_MIXED + " *No mixing* is the thesis' first baseline here, for which it prints no figures.",
-        scaled_down=_smaller(rerun.scale),
-    )
+        Statement(
+            "Ent-WC against Mix-MaxEnt",
+            "is calibrated somewhat worse",
+            worse.is_below_0,
+            f"Mix-MaxEnt less Ent-WC in calibration: {worse.signed()}",
+        ),
+        Statement(
+            "natural robustness",
+            "is best with Mix-MaxEnt",
+            lowest == MAX_ENT,
+            ", ".join(f"{row.name} {mean_of(row, CORRUPTION):.3f}" for row in (linear, max_ent, ours)),
+            how="mean CE over corruptions",
+        ),
+    ]
+    title = "Variants of the mixup algorithm"
+    smaller = _smaller(rerun.scale)
+    about = ABOUT_MIXED + " *No mixing* is the thesis' first baseline here, for which it prints no figures."
+    return Part("Table 5.1", title, findings, about, smaller)
 
 
 def table_5_2(rerun: Rerun) -> Part:
@@ -234,34 +223,33 @@ def table_5_2(rerun: Rerun) -> Part:
     }
     steps = [(name, column) for name in (PLAIN_MIXUP, MAX_ENT) for column in (CALIBRATION, CORRUPTION)]
     lowest = {column: min(rows, key=lambda row: mean_of(row, column)).name for column in COLUMNS}
-    return Part(
-        "Table 5.2",
-        "Soft endpoints against hard ones",
-        (
-            *findings(TABLES["Table 5.2"], rows, COLUMNS),
-            Statement(
-                "soft endpoints with mixup and Mix-MaxEnt",
-                "confer sizable improvements, particularly in calibration and corruption robustness",
-                all(gained[step].is_below_0 for step in steps),
-                ", ".join(f"{name} {column} {gained[name, column].signed()}" for name, column in steps),
-                how="in the published table mixup's calibration gets worse by it, from 0.087 to 0.131",
-            ),
-            Statement(
-                "soft endpoints with Ent-WC",
-                "yield an inconclusive change",
-                not all(gained[OURS_ENT_WC, column].is_below_0 for column in COLUMNS),
-                ", ".join(f"{column} {gained[OURS_ENT_WC, column].signed()}" for column in COLUMNS),
-                how="holds unless soft endpoints are shown to be better in every measure",
-            ),
+    findings: list[Finding | Statement] = [
+        *table_findings(TABLES["Table 5.2"], rows, COLUMNS),
+        Statement(
+            "soft endpoints with mixup and Mix-MaxEnt",
+            "confer sizable improvements, particularly in calibration and corruption robustness",
+            all(gained[step].is_below_0 for step in steps),
+            ", ".join(f"{name} {column} {gained[name, column].signed()}" for name, column in steps),
+            how="in the published table mixup's calibration gets worse by it, from 0.087 to 0.131",
         ),
-        about=ABOUT_MIXED
-        + " Soft endpoints are CIFAR-10S's mean labels of the 1,000 items that have one, and of the other "
+        Statement(
+            "soft endpoints with Ent-WC",
+            "yield an inconclusive change",
+            not all(gained[OURS_ENT_WC, column].is_below_0 for column in COLUMNS),
+            ", ".join(f"{column} {gained[OURS_ENT_WC, column].signed()}" for column in COLUMNS),
+            how="holds unless soft endpoints are shown to be better in every measure",
+        ),
+    ]
+    about = (
+        ABOUT_MIXED + " Soft endpoints are CIFAR-10S's mean labels of the 1,000 items that have one, and of the other "
         "6,000 the mean of six answers simulated as appendix B.5 says, likeness of classes being read from CIFAR-10H "
         "where the thesis took word embeddings. The control has the original class with as much entropy as the soft "
-        "label, spread over all classes.",
-        scaled_down=_smaller(rerun.scale),
-        after="Lowest here: " + ", ".join(f"{column} {name}" for column, name in lowest.items()) + ".",
+        "label, spread over all classes."
     )
+    title = "Soft endpoints against hard ones"
+    smaller = _smaller(rerun.scale)
+    after = "Lowest here: " + ", ".join(f"{column} {name}" for column, name in lowest.items()) + "."
+    return Part("Table 5.2", title, findings, about, smaller, after=after)
 
 
 def _mixed_row(rerun: Rerun, name: str, target: str, shown: str, reference: str) -> Row:

@@ -69,11 +69,7 @@ def table_2(rerun: Rerun) -> Part:
             if what == "Crossentropy":
                 findings += _statements(found, condition, network)
     return Part(
-        "Table 2",
-        "Accuracy and crossentropy after FGSM attacks",
-        tuple(findings),
-        ABOUT.strip(),
-        smaller(rerun.scale, TUNING),
+        "Table 2", "Accuracy and crossentropy after FGSM attacks", findings, ABOUT.strip(), smaller(rerun.scale, TUNING)
     )
 
 
@@ -128,28 +124,24 @@ def figure_4(rerun: Rerun) -> Part:
             for step, name in enumerate(found.sets):
                 over = Estimate.over_seeds(list(found.of(name, each, target, "cross_entropy").values()))
                 rows.append((BESIDE[each], COLUMN[target], step, over))
-    return Part(
-        "Figure 4",
-        "Crossentropy as a function of PGD iteration",
-        tuple(findings),
+    about = (
         f"{ABOUT.strip()}\n\n{steps} iterations of one gray level each, from a start drawn within four gray levels; "
-        "iteration 0 is the picture as it is.",
-        smaller(rerun.scale, TUNING),
-        (
-            curve(
-                "figure-4",
-                title="Crossentropy by PGD iteration",
-                caption="Crossentropy to the original class by iteration of PGD; bands: 95% for another training.",
-                data=chart_columns(("network", "labels", "iteration", "crossentropy"), rows),
-                x=Field("iteration", "PGD iteration", "d"),
-                y=Field("crossentropy", "crossentropy, nats", ".3~g", zero=True),
-                low="low",
-                high="high",
-                series="labels",
-                panel="network" if len(rerun.scale.of(NETWORKS)) > 1 else None,
-            ),
-        ),
+        "iteration 0 is the picture as it is."
     )
+    chart = curve(
+        "figure-4",
+        title="Crossentropy by PGD iteration",
+        caption="Crossentropy to the original class by iteration of PGD; bands: 95% for another training.",
+        data=chart_columns(("network", "labels", "iteration", "crossentropy"), rows),
+        x=Field("iteration", "PGD iteration", "d"),
+        y=Field("crossentropy", "crossentropy, nats", ".3~g", zero=True),
+        low="low",
+        high="high",
+        series="labels",
+        panel="network" if len(rerun.scale.of(NETWORKS)) > 1 else None,
+    )
+    title = "Crossentropy as a function of PGD iteration"
+    return Part("Figure 4", title, findings, about, smaller(rerun.scale, TUNING), (chart,))
 
 
 def _iterated(found: Scored, network: str, steps: int) -> list[Statement]:

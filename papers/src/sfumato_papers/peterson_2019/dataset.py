@@ -68,32 +68,27 @@ def dataset(rerun: Rerun) -> Part:
         _exact("Images with 1 category chosen", None, (n_seen == 1).sum()),
         *(_exact(f"Images with {k} categories chosen", None, (n_seen == k).sum()) for k in range(2, 11)),
     ]  # fmt: skip
-    return Part(
-        "Section 4",
-        "Dataset construction: CIFAR10H",
-        tuple(findings),
-        ABOUT.strip(),
-        charts=(
-            histogram(
-                "section-4-entropy",
-                title="How much people doubt an image",
-                caption="Entropy of people's label distributions on the 10,000 test images of CIFAR-10.",
-                data={"entropy": doubt},
-                value=Field("entropy", "entropy, nats", ".2f"),
-            ),
-            bars(
-                "section-4-categories",
-                title="How many categories people chose for an image",
-                caption="Images by the number of categories that anybody chose for them.",
-                data={
-                    "categories": [str(k) for k in range(1, 11)],
-                    "images": [(n_seen == k).sum() for k in range(1, 11)],
-                },
-                of="categories",
-                value=Field("images", "images", ",d"),
-            ),
+    charts = (
+        histogram(
+            "section-4-entropy",
+            title="How much people doubt an image",
+            caption="Entropy of people's label distributions on the 10,000 test images of CIFAR-10.",
+            data={"entropy": doubt},
+            value=Field("entropy", "entropy, nats", ".2f"),
+        ),
+        bars(
+            "section-4-categories",
+            title="How many categories people chose for an image",
+            caption="Images by the number of categories that anybody chose for them.",
+            data={
+                "categories": [str(k) for k in range(1, 11)],
+                "images": [(n_seen == k).sum() for k in range(1, 11)],
+            },
+            of="categories",
+            value=Field("images", "images", ",d"),
         ),
     )
+    return Part("Section 4", "Dataset construction: CIFAR10H", findings, ABOUT.strip(), charts=charts)
 
 
 def concentration(rerun: Rerun) -> Part:
@@ -103,30 +98,25 @@ def concentration(rerun: Rerun) -> Part:
     half = float(np.searchsorted(share, 0.5) + 1) / len(doubt)
     at = np.linspace(0, 1, 101)
     rows = np.maximum(np.ceil(at * len(doubt)).astype(int), 1) - 1
-    return Part(
-        "Section 8",
-        "Discussion: where people's doubt is",
-        (
-            Statement(
-                "Concentration",
-                "The bulk of human uncertainty is concentrated in approximately 30% of the images.",
-                holds=within > 0.5,
-                ours=f"the most doubtful 30% hold {100 * within:.1f}% of all entropy; "
-                f"half of it is in {100 * half:.1f}% of the images",
-                how="the bulk: more than half of the summed entropy",
-            ),
+    findings: list[Finding | Statement] = [
+        Statement(
+            "Concentration",
+            "The bulk of human uncertainty is concentrated in approximately 30% of the images.",
+            holds=within > 0.5,
+            ours=f"the most doubtful 30% hold {100 * within:.1f}% of all entropy; "
+            f"half of it is in {100 * half:.1f}% of the images",
+            how="the bulk: more than half of the summed entropy",
         ),
-        charts=(
-            curve(
-                "section-8",
-                title="How much of all doubt the most doubtful images hold",
-                caption="Share of the summed entropy that the most doubtful images hold.",
-                data={"images": at, "entropy": np.where(at > 0, share[rows], 0.0)},
-                x=Field("images", "share of images, most doubtful first", ".0%"),
-                y=Field("entropy", "share of all entropy", ".0%"),
-            ),
-        ),
+    ]
+    chart = curve(
+        "section-8",
+        title="How much of all doubt the most doubtful images hold",
+        caption="Share of the summed entropy that the most doubtful images hold.",
+        data={"images": at, "entropy": np.where(at > 0, share[rows], 0.0)},
+        x=Field("images", "share of images, most doubtful first", ".0%"),
+        y=Field("entropy", "share of all entropy", ".0%"),
     )
+    return Part("Section 8", "Discussion: where people's doubt is", findings, charts=(chart,))
 
 
 def _exact(row: str, published: str | None, ours: float, *, places: int = 0, how: str = "") -> Finding:

@@ -139,26 +139,19 @@ def fashion(rerun: Rerun) -> Part:
     ]
     over = [found.of("people", NETWORK, target, "cross_entropy").values() for target in ROWS]
     shown = [(row, Estimate.over_seeds(values)) for row, values in zip(ROWS.values(), over, strict=True)]
-    return Part(
-        BEYOND,
-        "Fashion-MNIST-H: fit to people and generalization",
-        (*cells, *_statements(found)),
-        ABOUT.strip(),
-        _smaller(rerun.scale),
-        (
-            dots(
-                "fashion-fit",
-                title="Crossentropy to people on Fashion-MNIST-H",
-                caption="Held-out pictures; lines: 95% for another training.",
-                data=chart_columns(("labels", "crossentropy"), shown),
-                of="labels",
-                value=Field("crossentropy", "crossentropy to people, nats", ".2f"),
-                low="low",
-                high="high",
-                emphasized=ROWS[HUMAN],
-            ),
-        ),
+    chart = dots(
+        "fashion-fit",
+        title="Crossentropy to people on Fashion-MNIST-H",
+        caption="Held-out pictures; lines: 95% for another training.",
+        data=chart_columns(("labels", "crossentropy"), shown),
+        of="labels",
+        value=Field("crossentropy", "crossentropy to people, nats", ".2f"),
+        low="low",
+        high="high",
+        emphasized=ROWS[HUMAN],
     )
+    title = "Fashion-MNIST-H: fit to people and generalization"
+    return Part(BEYOND, title, (*cells, *_statements(found)), ABOUT.strip(), _smaller(rerun.scale), (chart,))
 
 
 def fashion_attacked(rerun: Rerun) -> Part:
@@ -172,33 +165,29 @@ def fashion_attacked(rerun: Rerun) -> Part:
     ]
     lower = {each: found.less(attacked, NETWORK, HUMAN, each, "cross_entropy") for each in ROWS if each != HUMAN}
     better = found.less(attacked, NETWORK, HUMAN, CONTROL, "accuracy_original", times=100)
-    return Part(
-        BEYOND,
-        "Fashion-MNIST-H: FGSM attacks",
-        (
-            *cells,
-            Statement(
-                "Loss under attack",
-                "Using human labels always results in lower (better) crossentropy.",
-                holds=lower[CONTROL].is_below_0,
-                ours=lower[CONTROL].signed(2),
-            ),
-            Statement(
-                "Accuracy under attack",
-                "Accuracy also improves when using human soft targets.",
-                holds=better.is_above_0,
-                ours=f"{better.signed(1)} points",
-            ),
-            *(
-                set_beside(
-                    f"{ROWS[HUMAN]} less {ROWS[rival].lower()}", "crossentropy after FGSM", lower[rival], places=2
-                )
-                for rival in ("shuffled", "entropy-matched")
-            ),
+    findings: list[Finding | Statement] = [
+        *cells,
+        Statement(
+            "Loss under attack",
+            "Using human labels always results in lower (better) crossentropy.",
+            holds=lower[CONTROL].is_below_0,
+            ours=lower[CONTROL].signed(2),
         ),
-        "The networks of the part before, led away from the original label by four gray levels a pixel at most.",
-        _smaller(rerun.scale),
-    )
+        Statement(
+            "Accuracy under attack",
+            "Accuracy also improves when using human soft targets.",
+            holds=better.is_above_0,
+            ours=f"{better.signed(1)} points",
+        ),
+        *(
+            set_beside(f"{ROWS[HUMAN]} less {ROWS[rival].lower()}", "crossentropy after FGSM", lower[rival], places=2)
+            for rival in ("shuffled", "entropy-matched")
+        ),
+    ]
+    title = "Fashion-MNIST-H: FGSM attacks"
+    smaller = _smaller(rerun.scale)
+    about = "The networks of the part before, led away from the original label by four gray levels a pixel at most."
+    return Part(BEYOND, title, findings, about, smaller)
 
 
 def _statements(found: Scored) -> list[Statement]:

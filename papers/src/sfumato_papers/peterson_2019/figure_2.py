@@ -70,12 +70,7 @@ def figure_2(rerun: Rerun) -> Part:
     ]
     findings += _statements(found)
     return Part(
-        "Figure 2",
-        "Generalization results",
-        tuple(findings),
-        ABOUT.strip(),
-        smaller(rerun.scale, TRAINING),
-        _charts(found),
+        "Figure 2", "Generalization results", findings, ABOUT.strip(), smaller(rerun.scale, TRAINING), _charts(found)
     )
 
 

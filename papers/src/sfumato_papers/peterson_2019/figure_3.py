@@ -66,13 +66,9 @@ def figure_3(rerun: Rerun) -> Part:
             ("figure-3-b", ("jsd", "total_variation"), "(B) Distance of predictions from people", DISTANCE),
         )
     )
+    scaled_down = smaller(rerun.scale, TRAINING)
     return Part(
-        "Figure 3",
-        "Confidence, and fit to people",
-        (*cells, *_statements(found)),
-        ABOUT.strip(),
-        smaller(rerun.scale, TRAINING),
-        charts,
+        "Figure 3", "Confidence, and fit to people", (*cells, *_statements(found)), ABOUT.strip(), scaled_down, charts
     )
 
 

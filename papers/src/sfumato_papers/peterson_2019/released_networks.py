@@ -56,14 +56,8 @@ def figure_1(rerun: Rerun) -> Part:
         ]  # fmt: skip
     says = "The same of the best traditionally trained network, Shake-Shake."
     findings.append(Statement("Shake-Shake", says, needs=PREDICTIONS))
-    return Part(
-        "Figure 1",
-        "Same first guess, other doubts",
-        tuple(findings),
-        ABOUT_FIGURE_1.strip(),
-        NOT_THE_PAPERS,
-        (_guess_chart(rerun),),
-    )
+    title = "Same first guess, other doubts"
+    return Part("Figure 1", title, findings, ABOUT_FIGURE_1.strip(), NOT_THE_PAPERS, (_guess_chart(rerun),))
 
 
 def _guess_chart(rerun: Rerun) -> Chart:
@@ -123,13 +117,9 @@ def section_6_3(rerun: Rerun) -> Part:
             Finding(row, "c10H", figure, fit[name, "c10H"], further),
             Finding(row, "c10", reference, fit[name, "c10"]),
         ]
+    title = "Networks that learned hard labels alone"
     return Part(
-        "Section 6.3",
-        "Networks that learned hard labels alone",
-        (*cells, *_statements(fit)),
-        ABOUT_SECTION_6_3.strip(),
-        NOT_THE_PAPERS,
-        (_fit_chart(fit),),
+        "Section 6.3", title, (*cells, *_statements(fit)), ABOUT_SECTION_6_3.strip(), NOT_THE_PAPERS, (_fit_chart(fit),)
     )
 
 

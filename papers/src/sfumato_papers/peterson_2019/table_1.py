@@ -60,15 +60,9 @@ def table_1(rerun: Rerun) -> Part:
         findings += _cells(found, network)
     for network in rerun.scale.of(NETWORKS):
         findings += _statements(found, network, f" ({BESIDE[network]})" if several else "")
-    return Part(
-        "Table 1",
-        "Crossentropy for each holdout set",
-        tuple(findings),
-        ABOUT.strip(),
-        smaller(rerun.scale, TUNING),
-        (_chart(found, next(iter(rerun.scale.of(NETWORKS)))),),
-        after=_of_mixup(),
-    )
+    chart = _chart(found, next(iter(rerun.scale.of(NETWORKS))))
+    title, scaled_down = "Crossentropy for each holdout set", smaller(rerun.scale, TUNING)
+    return Part("Table 1", title, findings, ABOUT.strip(), scaled_down, (chart,), _of_mixup())
 
 
 def _of_mixup() -> str:

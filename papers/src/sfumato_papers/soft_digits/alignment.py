@@ -36,17 +36,12 @@ def _part(rerun: Rerun, place: str, signal: str, *, with_chart: bool) -> Part:
         for (network, target, axis), rho in own.items():
             findings.append(Finding(f"{audited.name}: {target}", f"{network} {axis}", None, rho))
         findings += _statements(audited, own, networks)
-    return Part(
-        place,
-        f"Human doubt ({SIGNALS[signal]}) and how items are learned",
-        tuple(findings),
-        about=(
-            "Spearman's correlation over items, with its 95% interval over items. The figures of this table did not "
-            "survive in the paper's text; what it says of them did."
-        ),
-        scaled_down=smaller(rerun),
-        charts=(_chart(found),) if with_chart else (),
+    about = (
+        "Spearman's correlation over items, with its 95% interval over items. The figures of this table did not "
+        "survive in the paper's text; what it says of them did."
     )
+    title = f"Human doubt ({SIGNALS[signal]}) and how items are learned"
+    return Part(place, title, findings, about, smaller(rerun), (_chart(found),) if with_chart else ())
 
 
 def correlations(rerun: Rerun, audited: Audited, signal: str) -> dict[tuple[str, str, str], Estimate]:

@@ -67,18 +67,13 @@ def table_5(rerun: Rerun) -> Part:
         y=Field("accuracy", "accuracy, %", ".1f"),
         series="from",
     )
-    return Part(
-        "Table 5",
-        "How many pictures a digit",
-        tuple(findings),
-        about=(
-            f"LeNet, Adam with rate 0.001 (the paper's did not survive in its text), batches of 64, {EPOCHS} epochs; "
-            "every repeat draws other pictures, as many of each digit, and other weights. The protocol is the "
-            "paper's at every scale; the smaller ones leave out the larger sizes"
-            + (f" and have {rerun.scale.of(REPEATS)} repeats for five." if rerun.scale is Scale.SMALL else ".")
-        ),
-        charts=(chart,),
+    about = (
+        f"LeNet, Adam with rate 0.001 (the paper's did not survive in its text), batches of 64, {EPOCHS} epochs; "
+        "every repeat draws other pictures, as many of each digit, and other weights. The protocol is the "
+        "paper's at every scale; the smaller ones leave out the larger sizes"
+        + (f" and have {rerun.scale.of(REPEATS)} repeats for five." if rerun.scale is Scale.SMALL else ".")
     )
+    return Part("Table 5", "How many pictures a digit", findings, about, charts=(chart,))
 
 
 def appendix_a_2(rerun: Rerun) -> Part:

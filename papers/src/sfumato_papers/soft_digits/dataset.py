@@ -88,21 +88,16 @@ def table_1(rerun: Rerun) -> Part:
         value=Field("share", "HLV, % of pictures", ".0f"),
         series="from",
     )
-    return Part(
-        "Table 1",
-        "Human label variation",
-        tuple(findings),
-        about=(
-            "CIFAR-10H and Fashion-MNIST-H replace the two parts of soft-digits in all that is trained below: "
-            "the one, like the MNIST part, has mostly pictures that all agree on and few whose class changes; the "
-            "other, like the Mukhoti part, hardly any, and many whose class changes. Their votes are read three at "
-            "a time as one person: what two or three name is a *yes*, what one names is *unsure*, the rest *no*; a "
-            "picture has as many such people as Table 6 says. `weighted` (unsure counts half) is then exactly the "
-            "share of the votes drawn, `equal` counts every class that a panel names alike. HLV: people's label is "
-            "not one-hot."
-        ),
-        charts=(chart,),
+    about = (
+        "CIFAR-10H and Fashion-MNIST-H replace the two parts of soft-digits in all that is trained below: "
+        "the one, like the MNIST part, has mostly pictures that all agree on and few whose class changes; the "
+        "other, like the Mukhoti part, hardly any, and many whose class changes. Their votes are read three at "
+        "a time as one person: what two or three name is a *yes*, what one names is *unsure*, the rest *no*; a "
+        "picture has as many such people as Table 6 says. `weighted` (unsure counts half) is then exactly the "
+        "share of the votes drawn, `equal` counts every class that a panel names alike. HLV: people's label is "
+        "not one-hot."
     )
+    return Part("Table 1", "Human label variation", findings, about, charts=(chart,))
 
 
 def facts(audited: Audited) -> dict[str, float]:
@@ -153,17 +148,13 @@ def table_7(rerun: Rerun) -> Part:
     for each in stand_ins(rerun):
         for (row, column), rho in doubts_together(each).items():
             findings.append(Finding(f"{each.name} {row}", column, None, Estimate(rho)))
-    return Part(
-        "Table 7",
-        "How the measures of doubt go together",
-        tuple(findings),
-        about=(
-            "(1) normalized average milliseconds, (2) mean uncertainty, (3) unsure proportion, (4) entropy of the "
-            "equal label, (5) entropy of the weighted label. Which of (4) and (5) is which, and what kind of "
-            "correlation it is, the text does not say: Spearman's is taken, as everywhere else in the paper. In the "
-            "substitute sets, uncertainty comes from the same votes as the labels, and no sentence is judged by it."
-        ),
+    about = (
+        "(1) normalized average milliseconds, (2) mean uncertainty, (3) unsure proportion, (4) entropy of the "
+        "equal label, (5) entropy of the weighted label. Which of (4) and (5) is which, and what kind of "
+        "correlation it is, the text does not say: Spearman's is taken, as everywhere else in the paper. In the "
+        "substitute sets, uncertainty comes from the same votes as the labels, and no sentence is judged by it."
     )
+    return Part("Table 7", "How the measures of doubt go together", findings, about)
 
 
 def doubts_together(audited: Audited) -> dict[tuple[str, str], float]:

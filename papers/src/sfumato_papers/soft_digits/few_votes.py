@@ -61,17 +61,11 @@ def section_4(rerun: Rerun) -> Part:
         low="low",
         high="high",
     )
-    return Part(
-        "Section 4",
-        "Whether six labels per picture suffice",
-        tuple(findings),
-        about=(
-            "Some six single votes per picture, as many as Table 6 says, against all 53 to 79 there are, and against "
-            "the majority of the panels; all scored on all votes."
-        ),
-        scaled_down=instead(rerun.scale),
-        charts=(chart,),
+    about = (
+        "Some six single votes per picture, as many as Table 6 says, against all 53 to 79 there are, and against "
+        "the majority of the panels; all scored on all votes."
     )
+    return Part("Section 4", "Whether six labels per picture suffice", findings, about, instead(rerun.scale), (chart,))
 
 
 def drawn_votes(votes: SoftLabels, items: tuple[str, ...], rng: np.random.Generator) -> np.ndarray:

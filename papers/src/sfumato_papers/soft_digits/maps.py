@@ -144,19 +144,13 @@ def figure_2(rerun: Rerun) -> Part:
                     findings.append(Finding(row, column, None, Estimate(value, covers=covers)))
         findings += _of_maps(audited, {target: drawn for (n, target), drawn in found.items() if n == DRAWN})
         charts.append(_map_chart(audited, found))
-    return Part(
-        "Figure 2",
-        "Data maps by human label variation",
-        tuple(findings),
-        about=(
-            f"The last {LAST} epochs of every seed together, on items that were learned from. Confidence is the mean "
-            "probability of the class that the target itself puts first, variability its standard deviation. The "
-            "paper's thresholds and average confidences did not survive in its text: easy is a confidence of 0.75 "
-            "and more, hard one of 0.25 and less, ambiguous a variability of 0.2 and more. Sentences are about LeNet."
-        ),
-        scaled_down=smaller(rerun),
-        charts=tuple(charts),
+    about = (
+        f"The last {LAST} epochs of every seed together, on items that were learned from. Confidence is the mean "
+        "probability of the class that the target itself puts first, variability its standard deviation. The "
+        "paper's thresholds and average confidences did not survive in its text: easy is a confidence of 0.75 "
+        "and more, hard one of 0.25 and less, ambiguous a variability of 0.2 and more. Sentences are about LeNet."
     )
+    return Part("Figure 2", "Data maps by human label variation", findings, about, smaller(rerun), tuple(charts))
 
 
 def appendix_f_3(rerun: Rerun) -> Part:
@@ -201,14 +195,10 @@ def appendix_f_3(rerun: Rerun) -> Part:
         series="target",
         panel="where",
     )
-    return Part(
-        "Appendix F.3",
-        "Training dynamics: shifts between epochs",
-        tuple(findings),
-        about="On items that were learned from; differences are paired by seed.",
-        scaled_down=smaller(rerun),
-        charts=(chart,),
-    )
+    title = "Training dynamics: shifts between epochs"
+    scaled_down = smaller(rerun)
+    about = "On items that were learned from; differences are paired by seed."
+    return Part("Appendix F.3", title, findings, about, scaled_down, (chart,))
 
 
 def _in(audited: Audited, drawn: DataMap, stratum: str) -> Bool[np.ndarray, "items"]:

@@ -40,16 +40,12 @@ def section_3_3_mode_shift(rerun: Rerun) -> Part:
         ("step", "part"),
         Field("difference", "difference", "+.2f"),
     )
+    about = (
+        "soft − original = (majority − original) + (soft − majority): the first step changes classes alone, the "
+        "second adds doubt alone. The paper argues with this split and prints no figure of it."
+    )
     return Part(
-        "Section 3.3, mode shift",
-        "Other classes and doubt, taken apart",
-        tuple(findings),
-        about=(
-            "soft − original = (majority − original) + (soft − majority): the first step changes classes alone, the "
-            "second adds doubt alone. The paper argues with this split and prints no figure of it."
-        ),
-        scaled_down=smaller(rerun),
-        charts=(chart,),
+        "Section 3.3, mode shift", "Other classes and doubt, taken apart", findings, about, smaller(rerun), (chart,)
     )
 
 

@@ -46,14 +46,9 @@ def cost_benefit(rerun: Rerun) -> Part:
         "L = β c - u(ρ), u linear, sigmoid or logit, ρ the mean over d = 5, 25, 125 of the simulations; n hard labels "
         "cost n, n soft labels nk, as the paper assumes, here as shares of 90 x 90. Preferred is the smaller loss."
     )
-    return Part(
-        "Figure 1, cost-benefit; Section 5",
-        "When soft labels are worth as many times the price as there are classes",
-        tuple(findings),
-        about=about,
-        scaled_down=simulated_worlds.scaled_down(rerun.scale),
-        charts=(_maps(gains),),
-    )
+    title = "When soft labels are worth as many times the price as there are classes"
+    smaller = simulated_worlds.scaled_down(rerun.scale)
+    return Part("Figure 1, cost-benefit; Section 5", title, findings, about, smaller, (_maps(gains),))
 
 
 def gains_of(cells: Sequence[GridCell]) -> dict[tuple[str, float], dict[tuple[int, int], float]]:

@@ -84,14 +84,9 @@ def cross_label(rerun: Rerun) -> Part:
         "CIFAR-10H is also learned with temperatures and mixed with uniform labels; CIFAR-10S is filled in from "
         "CIFAR-10H, which replaces CIFAR-10DS. Shuffled: people's labels on other images of their class."
     )
-    return Part(
-        "Figure 5, top; Figure 9",
-        "Cross-label performance",
-        tuple(findings),
-        about=about,
-        scaled_down=training.scaled_down(rerun.scale),
-        charts=(_softness_chart(rerun, found),),
-    )
+    title = "Cross-label performance"
+    smaller = training.scaled_down(rerun.scale)
+    return Part("Figure 5, top; Figure 9", title, findings, about, smaller, (_softness_chart(rerun, found),))
 
 
 def _item_level(values: Values) -> Statement:
@@ -155,13 +150,9 @@ def generalization(rerun: Rerun) -> Part:
         f"{NEAR} is here the first {rerun.scale.of(N_NEAR):,} of CIFAR-10's training images; {FAR} is 1,532 images of "
         "CINIC-10's ImageNet part, for 210,000. CIFAR10.1 and ImageNet-Far are not here."
     )
+    title = "Zero-shot generalization"
     return Part(
-        "Figure 5, bottom; Section 7.3",
-        "Zero-shot generalization",
-        tuple(findings),
-        about=about,
-        scaled_down=_far_scaled_down(rerun),
-        charts=(_shift_chart(found),),
+        "Figure 5, bottom; Section 7.3", title, findings, about, _far_scaled_down(rerun), (_shift_chart(found),)
     )
 
 
@@ -186,13 +177,10 @@ def table_3(rerun: Rerun) -> Part:
             how="CIFAR-10H, filled in for CIFAR-10DS, has more than two classes on 23% of the images alone",
         )
     )
-    return Part(
-        "Table 3",
-        "Classes over which uncertainty is permitted",
-        tuple(findings),
-        about="CIFAR-10S filled in with the k largest of CIFAR-10DS, which is not public; CIFAR-10H replaces it below.",
-        scaled_down=_far_scaled_down(rerun),
-    )
+    title = "Classes over which uncertainty is permitted"
+    smaller = _far_scaled_down(rerun)
+    about = "CIFAR-10S filled in with the k largest of CIFAR-10DS, which is not public; CIFAR-10H replaces it below."
+    return Part("Table 3", title, findings, about, smaller)
 
 
 @once

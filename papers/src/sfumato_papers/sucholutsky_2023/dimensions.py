@@ -58,13 +58,8 @@ def effective_dimensionality(rerun: Rerun) -> Part:
         "principal components of points and centroids whose Gram matrix reaches the soft labels' ρ. The interval is "
         "over worlds, by Fisher's transformation."
     )
-    return Part(
-        "Figure 2; Section 6",
-        "Effective dimensionality of soft labels",
-        tuple(findings),
-        about=about,
-        charts=(_maps(cells), _curves(), _scatter(cells)),
-    )
+    title = "Effective dimensionality of soft labels"
+    return Part("Figure 2; Section 6", title, findings, about, charts=(_maps(cells), _curves(), _scatter(cells)))
 
 
 def correlated(cells: Sequence[GridCell]) -> Estimate:

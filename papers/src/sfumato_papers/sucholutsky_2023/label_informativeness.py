@@ -170,14 +170,9 @@ def label_informativeness(rerun: Rerun) -> Part:
         "which are not public, so they favor labels that are votes. Error rate: share of triplets of the embedding "
         f"that these turn round, over {N_COMPARED} images. Temperatures make one set softer or harder."
     )
-    return Part(
-        "Figure 4; Section 7.2",
-        "Label informativeness",
-        findings,
-        about=about,
-        scaled_down="half of CIFAR-10H's votes for judgments of similarity",
-        charts=(_chart(found),),
-    )
+    title = "Label informativeness"
+    smaller = "half of CIFAR-10H's votes for judgments of similarity"
+    return Part("Figure 4; Section 7.2", title, findings, about, smaller, (_chart(found),))
 
 
 @once

@@ -84,15 +84,9 @@ def similarity_judgments(rerun: Rerun) -> Part:
         "so labels alone say nothing about them: what is compared is the last layer but one of networks that learned "
         f"MNIST, from hard labels and from labels smoothed by {SMOOTHED}."
     )
-    return Part(
-        "Figure 8; Appendix D.3",
-        "Similarity judgments and representations",
-        tuple(findings),
-        about=about,
-        scaled_down="90 pairs of digits for 9,900 of CIFAR-10 images; LeNet and a feed-forward network for five others",
-        charts=(chart,),
-        after=_said(pixels.rho, networks),
-    )
+    title = "Similarity judgments and representations"
+    smaller = "90 pairs of digits for 9,900 of CIFAR-10 images; LeNet and a feed-forward network for five others"
+    return Part("Figure 8; Appendix D.3", title, findings, about, smaller, (chart,), _said(pixels.rho, networks))
 
 
 def _said(pixels: float, networks: dict[tuple[str, str], dict[int, float]]) -> str:

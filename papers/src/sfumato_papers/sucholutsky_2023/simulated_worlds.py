@@ -124,14 +124,8 @@ def simulations(rerun: Rerun) -> Part:
         "GNMDS in d dimensions, the paper's method. ρ: Spearman's, of the recovered Gram matrix with true cosines, "
         "over points and centroids. The paper prints no mean ρ, so these have no verdict."
     )
-    return Part(
-        "Figure 1, simulations; Section 4",
-        "What is recovered from soft, hard and sparse labels",
-        tuple(findings),
-        about=about,
-        scaled_down=scaled_down(rerun.scale),
-        charts=(_maps(cells),),
-    )
+    title = "What is recovered from soft, hard and sparse labels"
+    return Part("Figure 1, simulations; Section 4", title, findings, about, scaled_down(rerun.scale), (_maps(cells),))
 
 
 def mean_rho(cells: Sequence[GridCell]) -> Estimate:

@@ -54,13 +54,8 @@ def predicted_entropy(rerun: Rerun) -> Part:
         y=Field("predicted", "mean entropy of predictions (nats)", ".2f"),
         series="labels",
     )
-    return Part(
-        "Figure 7; Appendix C",
-        "Elicited-human against model-predicted entropy",
-        tuple(findings),
-        scaled_down=training.scaled_down(rerun.scale),
-        charts=(chart,),
-    )
+    title = "Elicited-human against model-predicted entropy"
+    return Part("Figure 7; Appendix C", title, findings, scaled_down=training.scaled_down(rerun.scale), charts=(chart,))
 
 
 def _of_all(gaps: Mapping[str, float]) -> str:
@@ -117,14 +112,8 @@ def table_1(rerun: Rerun) -> Part:
         value=Field("loss", "cross-entropy (nats)", ".2f"),
         series="images",
     )
-    return Part(
-        "Table 1",
-        "Small data regime results (crossentropy)",
-        tuple(findings),
-        about=about,
-        scaled_down=training.few_scaled_down(rerun.scale),
-        charts=(chart,),
-    )
+    title = "Small data regime results (crossentropy)"
+    return Part("Table 1", title, findings, about, training.few_scaled_down(rerun.scale), (chart,))
 
 
 def cells(column: str, values: BySet) -> list[Finding]:

@@ -80,14 +80,9 @@ def sparsity_curves(rerun: Rerun) -> Part:
         "classes kept from 2 to one less than there are is a comparison. Top classes are those whose column alone says "
         "most about similarity."
     )
-    return Part(
-        "Figure 3; Section 6",
-        "Label sparsity",
-        tuple(findings),
-        about=about,
-        scaled_down=f"{rerun.scale.of(N_WORLDS)} worlds of {len(SIZES)} sizes",
-        charts=(_curves(rows),),
-    )
+    title = "Label sparsity"
+    smaller = f"{rerun.scale.of(N_WORLDS)} worlds of {len(SIZES)} sizes"
+    return Part("Figure 3; Section 6", title, findings, about, smaller, (_curves(rows),))
 
 
 def label_optimization(rerun: Rerun) -> Part:
@@ -110,14 +105,9 @@ def label_optimization(rerun: Rerun) -> Part:
     ours = f"sparse labels have the lowest loss in {n_inner} of {len(losses)} cases"
     findings.append(Statement("Picking the right sparsity", says, n_inner > len(losses) / 2, ours))
     about = "L = β c - u(ρ); a label of h classes costs h/k, a soft one 1, a hard one 1/k. Means over the worlds above."
-    return Part(
-        "Figure 6; Section 6",
-        "Optimizing label collection",
-        tuple(findings),
-        about=about,
-        scaled_down=f"{rerun.scale.of(N_WORLDS)} worlds of {len(SIZES)} sizes",
-        charts=(_loss_chart(losses),),
-    )
+    title = "Optimizing label collection"
+    smaller = f"{rerun.scale.of(N_WORLDS)} worlds of {len(SIZES)} sizes"
+    return Part("Figure 6; Section 6", title, findings, about, smaller, (_loss_chart(losses),))
 
 
 @once
