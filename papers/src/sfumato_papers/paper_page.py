@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sfumato.tables.errors import one_line
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato_papers import PAPERS
-from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.outcome import Outcomes
 from sfumato_papers.paper import BEYOND, Part
 from sfumato_papers.verdict import MARKS, Judged, Verdict
@@ -159,15 +159,14 @@ def _across(figures: Sequence[tuple[Finding, Judged]]) -> str:
 
 def _cell(finding: Finding, judged: Judged) -> str:
     """What is printed, ours, and the mark, on one line; ours alone where nothing is printed."""
-    ours = "–" if finding.ours is None else f"**{_figure(finding.ours, finding.places)}**"
+    ours = "–"
+    if finding.ours is not None:
+        places, half = finding.places, (finding.ours.high - finding.ours.low) / 2
+        interval = f"{NO_BREAK}±{NO_BREAK}{half:.{places}f}" if half == half else ""
+        ours = f"**{finding.ours.value:,.{places}f}{interval}**"
     if finding.published is None:
         return MARKS[judged.verdict] or ours
     return f"{finding.published} / {ours} {MARKS[judged.verdict]}".rstrip().replace(" ", NO_BREAK)
-
-
-def _figure(ours: Estimate, places: int) -> str:
-    half = (ours.high - ours.low) / 2
-    return f"{ours.value:,.{places}f}" + (f"{NO_BREAK}±{NO_BREAK}{half:.{places}f}" if half == half else "")
 
 
 def _listed(figures: Sequence[tuple[Finding, Judged]], *, with_column: bool) -> str:

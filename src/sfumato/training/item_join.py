@@ -63,7 +63,7 @@ def join_items(
     notes = []
     if len(items) < len(inputs):
         notes.append(f"left out {len(inputs) - len(items):,} of {len(inputs):,} inputs: they have no label")
-    pool = None if beliefs is None else _pool(beliefs, items, names)
+    pool = None if beliefs is None else beliefs_pool(beliefs, items, names)
     if pool is not None and (without := int((np.diff(pool.starts) == 0).sum())):
         notes.append(f"{without:,} of {len(items):,} items have no belief")
     predicted = [_rows(each, items, names, "a teacher's predictions") for each in teachers]
@@ -158,7 +158,7 @@ def _original(original: Original, items: Names, classes: Names, path: Path | Non
     return np.array([number[original[item]] for item in items], np.int64)
 
 
-def _pool(beliefs: Beliefs, items: Names, classes: Names) -> AnnotatorBeliefs:
+def beliefs_pool(beliefs: Beliefs, items: Names, classes: Names) -> AnnotatorBeliefs:
     """The beliefs about `items`, sorted by item; within an item in the order of the table."""
     columns = _columns(beliefs.classes, classes, "beliefs", None)
     coded = beliefs.coded()

@@ -13,8 +13,8 @@ from jaxtyping import Int
 
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import Labeler, SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
-from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.item_join import beliefs_pool
 from sfumato.training.target_labels import FixedLabels, PooledLabels
 from sfumato.training.targets import Target
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet, digest_of, one_hot
@@ -78,7 +78,7 @@ def label_sets(data: PublishedData, compared: Int[np.ndarray, "compared"]) -> La
     original = original_classes(data)[compared]
     items = tuple(map(str, compared))
     pools = {"CIFAR-10H": votes_pool(data.cifar_10h, compared)}
-    pools |= {name: beliefs_pool(by.label(data.cifar_10s, CIFAR_10), items) for name, by in LABELERS.items()}
+    pools |= {name: beliefs_pool(by.label(data.cifar_10s, CIFAR_10), items, CIFAR_10) for name, by in LABELERS.items()}
     return {
         name: Labelled(name, TrainingSet(items, CIFAR_10, original, mean_of(pool), pool))
         for name, pool in pools.items()
@@ -94,17 +94,6 @@ def votes_pool(labels: SoftLabels, numbers: Int[np.ndarray, "items"]) -> Annotat
     rows_each = np.repeat(np.eye(len(labels.classes))[chosen], counts[item, chosen], axis=0)
     starts = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))
     return AnnotatorBeliefs(rows_each, starts, np.arange(len(rows_each)), len(rows_each))
-
-
-def beliefs_pool(beliefs: Beliefs, items: tuple[str, ...]) -> AnnotatorBeliefs:
-    coded = beliefs.coded()
-    place = {item: i for i, item in enumerate(items)}
-    of_code = np.array([place.get(name, -1) for name in beliefs.item.names.to_pylist()], np.int64)
-    item = of_code[coded.item]
-    order = np.argsort(item, kind="stable")
-    order = order[np.searchsorted(item[order], 0) :]
-    starts = np.searchsorted(item[order], np.arange(len(items) + 1)).astype(np.int64)
-    return AnnotatorBeliefs(coded.probs()[order], starts, coded.annotator[order].astype(np.int64), coded.n_annotators)
 
 
 def mean_of(pool: AnnotatorBeliefs) -> np.ndarray:

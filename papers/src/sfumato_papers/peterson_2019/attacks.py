@@ -48,24 +48,15 @@ def table_2(rerun: Rerun) -> Part:
         row = BESIDE[network]
         for what, (metric, times) in METRIC.items():
             published = TABLE_2[what]
-            control = Reference(
-                "C10", published[row, "C10"], found.of(condition, network, CONTROL, metric, times=times)
-            )
-            findings += [
-                Finding.over_seeds(
-                    row, f"{what} {COLUMN[target]}", published.get((row, COLUMN[target])),
-                    found.of(condition, network, target, metric, times=times),
-                    reference=None if target == CONTROL else control, places=1 if times > 1 else 2,
-                )
-                for target in ATTACKED
-            ]  # fmt: skip
-            findings += [
-                set_beside(
-                    row, f"{what} C10H less {COLUMN[rival]}",
-                    found.less(condition, network, HUMAN, rival, metric, times=times), places=1 if times > 1 else 2,
-                )
-                for rival in ("shuffled", "entropy-matched")
-            ]  # fmt: skip
+            values = {each: found.of(condition, network, each, metric, times=times) for each in ATTACKED}
+            control, places = Reference("C10", published[row, "C10"], values[CONTROL]), 1 if times > 1 else 2
+            for target, own in values.items():
+                column, figure = f"{what} {COLUMN[target]}", published.get((row, COLUMN[target]))
+                reference = None if target == CONTROL else control
+                findings.append(Finding.over_seeds(row, column, figure, own, reference=reference, places=places))
+            for rival in ("shuffled", "entropy-matched"):
+                less = Estimate.paired(values[HUMAN], values[rival])
+                findings.append(set_beside(row, f"{what} C10H less {COLUMN[rival]}", less, places=places))
             if what == "Crossentropy":
                 findings += _statements(found, condition, network)
     return Part(
@@ -108,17 +99,14 @@ def figure_4(rerun: Rerun) -> Part:
     findings: list[Finding | Statement] = []
     rows = []
     for each in rerun.scale.of(NETWORKS):
-        for target in (CONTROL, HUMAN):
-            findings.append(
-                Finding.over_seeds(
-                    f"{BESIDE[each]}: {COLUMN[target]}", f"accuracy after {steps} iterations, %", AFTER_PGD[target],
-                    found.of(last, each, target, "accuracy_original", times=100),
-                    reference=None if target == CONTROL else Reference(
-                        "C10", AFTER_PGD[CONTROL], found.of(last, each, CONTROL, "accuracy_original", times=100)
-                    ),
-                    places=2,
-                )
-            )  # fmt: skip
+        column = f"accuracy after {steps} iterations, %"
+        control, human = (found.of(last, each, target, "accuracy_original", times=100) for target in (CONTROL, HUMAN))
+        for target, own, reference in (
+            (CONTROL, control, None),
+            (HUMAN, human, Reference("C10", AFTER_PGD[CONTROL], control)),
+        ):
+            row, figure = f"{BESIDE[each]}: {COLUMN[target]}", AFTER_PGD[target]
+            findings.append(Finding.over_seeds(row, column, figure, own, reference=reference, places=2))
         findings += _iterated(found, each, steps)
         for target in ATTACKED:
             for step, name in enumerate(found.sets):

@@ -104,16 +104,12 @@ def _cells(found: Scored) -> list[Finding]:
     for name in _sets(found):
         for column, metric, times in ((ACCURACY, "accuracy_original", 100.0), (ENTROPY, "cross_entropy", 1.0)):
             control = found.of(name, ACROSS, CONTROL, metric, times=times)
+            first = Reference(f"{name}, control", PUBLISHED.get((f"{name}, control", column)), control)
             for target in FROM_SCRATCH:
-                row = f"{name}, {LABELS[target]}"
-                reference = Reference(f"{name}, control", PUBLISHED.get((f"{name}, control", column)), control)
-                cells.append(
-                    Finding.over_seeds(
-                        row, column, PUBLISHED.get((row, column)),
-                        found.of(name, ACROSS, target, metric, times=times),
-                        reference=None if target == CONTROL else reference, places=1 if times > 1 else 3,
-                    )
-                )  # fmt: skip
+                row, own = f"{name}, {LABELS[target]}", found.of(name, ACROSS, target, metric, times=times)
+                figure, places = PUBLISHED.get((row, column)), 1 if times > 1 else 3
+                reference = None if target == CONTROL else first
+                cells.append(Finding.over_seeds(row, column, figure, own, reference=reference, places=places))
     rivals = [
         set_beside(
             f"{name}, human labels less {LABELS[rival].removeprefix('human labels, ')}",

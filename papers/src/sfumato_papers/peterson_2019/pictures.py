@@ -34,11 +34,6 @@ def released(rerun: Rerun) -> dict[str, SoftLabels]:
     return {name: SoftLabels.from_numpy(items, each, people.classes, 0) for name, each in probs.items()}
 
 
-def teachers(rerun: Rerun) -> list[SoftLabels]:
-    """Those whose mean is distilled."""
-    return [released(rerun)[name] for name in RELEASED]
-
-
 N_LEARNT = {Scale.SMALL: 2000, Scale.CPU: 7000}
 N_HELD_OUT = {Scale.SMALL: 1000, Scale.CPU: 3000}
 N_BEFORE = {Scale.SMALL: 3000, Scale.CPU: 10_000, Scale.FULL: 50_000}
@@ -62,7 +57,8 @@ NEEDS = {
 @once
 def cifar_10h(rerun: Rerun) -> TrainingSet:
     """The same with all that is known of them: people's labels, CIFAR-10's, and what three large networks predict."""
-    return join_items(rerun.data.cifar_10_test, people=rerun.data.cifar_10h, teachers=teachers(rerun))
+    teachers = [released(rerun)[name] for name in RELEASED]
+    return join_items(rerun.data.cifar_10_test, people=rerun.data.cifar_10h, teachers=teachers)
 
 
 def folds(rerun: Rerun) -> Sequence[Fold]:

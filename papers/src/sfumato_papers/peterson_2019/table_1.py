@@ -90,15 +90,10 @@ def _cells(found: Scored, network: str) -> list[Finding]:
                 if figure is not None:
                     cells.append(Finding(f"{block}: {row}", column, figure, needs=NEEDS[name]))
                 continue
-            control = Reference(
-                CONTROL_ROW, published.get((CONTROL_ROW, column)), found.of(name, network, CONTROL, "cross_entropy")
-            )
-            cells.append(
-                Finding.over_seeds(
-                    f"{block}: {row}", column, figure, found.of(name, network, target, "cross_entropy"),
-                    reference=None if target == CONTROL else control,
-                )
-            )  # fmt: skip
+            own, base = (found.of(name, network, each, "cross_entropy") for each in (target, CONTROL))
+            control = Reference(CONTROL_ROW, published.get((CONTROL_ROW, column)), base)
+            reference = None if target == CONTROL else control
+            cells.append(Finding.over_seeds(f"{block}: {row}", column, figure, own, reference=reference))
     rivals = {"shuffled": "shuffled within category", "entropy-matched": "smoothed", "distilled": "distilled"}
     return cells + [
         set_beside(

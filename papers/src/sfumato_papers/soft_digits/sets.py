@@ -53,16 +53,11 @@ def panel_answers(votes: SoftLabels, items: tuple[str, ...], rng: np.random.Gene
         drawn = rng.permutation(np.repeat(np.arange(len(own)), own))[: n * PANEL].reshape(n, PANEL)
         rows["item"] += [item] * n
         rows["annotator"] += [str(k) for k in range(n)]
-        rows["payload"] += [_payload(panel, votes.classes) for panel in drawn]
+        for panel in drawn:
+            times = zip(votes.classes, np.bincount(panel, minlength=len(own)).tolist(), strict=True)
+            rows["payload"].append(json.dumps({c: "yes" if k > 1 else "unsure" if k else "no" for c, k in times}))
     rows["kind"] = [KIND] * len(rows["item"])
     return Annotations.from_arrow(pa.table(rows), votes.classes)
-
-
-def _payload(panel: Int[np.ndarray, "votes"], classes: tuple[str, ...]) -> str:
-    times = np.bincount(panel, minlength=len(classes))
-    return json.dumps(
-        {name: "yes" if n > 1 else "unsure" if n else "no" for name, n in zip(classes, times, strict=True)}
-    )
 
 
 def _counts(votes: SoftLabels, items: tuple[str, ...]) -> Int[np.ndarray, "items classes"]:

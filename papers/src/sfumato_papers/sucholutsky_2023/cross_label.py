@@ -14,7 +14,6 @@ from sfumato.importers.importer import CIFAR_10
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, dots
 from sfumato.tables.doubt import entropy
-from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.chart_data import chart_columns, interval_chart
 from sfumato_papers.finding import Estimate, Finding, Statement
@@ -78,7 +77,10 @@ def cross_label(rerun: Rerun) -> Part:
         Finding("every training set", f"on {name}", None, needs=sets.NOT_PUBLIC[name]) for name in PUBLISHED_TESTS
     ]
     findings += [u_shape(f"U-shape, tested on {test}", found[test], sets.BY_SOFTNESS) for test in TESTED_ON]
-    findings.append(_item_level(found[sets.H]))
+    gain = Estimate.paired(found[sets.H][sets.SHUFFLED], found[sets.H][sets.H])
+    ours = f"on CIFAR-10H, shuffled within class minus own: {gain.signed()}"
+    row, says = "Control: whose doubt it is", "soft labels carry information about the image"
+    findings.append(Statement(row, says, gain.low > 0, ours, "a control the paper lacks"))
     about = (
         "The same networks for all label sets: equal weights and batches within a seed. To see both sides of a U, "
         "CIFAR-10H is also learned with temperatures and mixed with uniform labels; CIFAR-10S is filled in from "
@@ -87,17 +89,6 @@ def cross_label(rerun: Rerun) -> Part:
     title = "Cross-label performance"
     smaller = training.scaled_down(rerun.scale)
     return Part("Figure 5, top; Figure 9", title, findings, about, smaller, (_softness_chart(rerun, found),))
-
-
-def _item_level(values: Values) -> Statement:
-    gain = Estimate.paired(values[sets.SHUFFLED], values[sets.H])
-    return Statement(
-        "Control: whose doubt it is",
-        "soft labels carry information about the image",
-        holds=gain.low > 0,
-        ours=f"on CIFAR-10H, shuffled within class minus own: {gain.signed()}",
-        how="a control the paper lacks",
-    )
 
 
 def _softness_chart(rerun: Rerun, found: Mapping[str, Values]) -> Chart:
@@ -137,15 +128,10 @@ def generalization(rerun: Rerun) -> Part:
     findings += [Finding("every training set", place, None, needs=place) for place in NOT_PUBLIC]
     findings.append(u_shape(f"U-shape, near: {NEAR}", found[NEAR], sets.BY_SOFTNESS))
     gains = {place: Estimate.paired(each[sets.HARD], each[sets.H]) for place, each in found.items()}
-    findings.append(
-        Statement(
-            "Distribution shift",
-            "soft labels increasingly outperform hard labels as distribution shift increases",
-            holds=gains[FAR].value > gains[NEAR].value > 0,
-            ours=", ".join(f"{place}: {gain.value:+.3f}" for place, gain in gains.items()),
-            how="cross-entropy of hard-trained minus that of CIFAR-10H-trained networks",
-        )
-    )
+    says = "soft labels increasingly outperform hard labels as distribution shift increases"
+    ours = ", ".join(f"{place}: {gain.value:+.3f}" for place, gain in gains.items())
+    how = "cross-entropy of hard-trained minus that of CIFAR-10H-trained networks"
+    findings.append(Statement("Distribution shift", says, gains[FAR].value > gains[NEAR].value > 0, ours, how))
     about = (
         f"{NEAR} is here the first {rerun.scale.of(N_NEAR):,} of CIFAR-10's training images; {FAR} is 1,532 images of "
         "CINIC-10's ImageNet part, for 210,000. CIFAR10.1 and ImageNet-Far are not here."
@@ -185,8 +171,10 @@ def table_3(rerun: Rerun) -> Part:
 
 @once
 def elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
-    """Cross-entropy by place, label set and seed, on pictures from elsewhere."""
-    places = other_pictures(rerun)
+    """Cross-entropy by place, label set and seed, on pictures that nobody here learned from: CIFAR-10's training
+    pictures, and CINIC-10's from ImageNet."""
+    near = rerun.data.pictures("cifar10-train-batch1", "images.npz", classes=CIFAR_10)
+    places = {NEAR: near.take(np.arange(rerun.scale.of(N_NEAR))), FAR: rerun.data.cinic_10}
     runs: list[RunPredictions] = []
     for folder in training.trained(rerun):
         runs += rerun.shifted(folder, f"{folder.name}-elsewhere", extra=places)
@@ -195,12 +183,6 @@ def elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
         own = [run for run in runs if run.condition == place]
         found[place] = by_set(own, original_labels(inputs), CrossEntropy())
     return found
-
-
-def other_pictures(rerun: Rerun) -> dict[str, Inputs]:
-    """Pictures that nobody here learned from: CIFAR-10's training images, and CINIC-10's from ImageNet."""
-    near = rerun.data.pictures("cifar10-train-batch1", "images.npz", classes=CIFAR_10)
-    return {NEAR: near.take(np.arange(rerun.scale.of(N_NEAR))), FAR: rerun.data.cinic_10}
 
 
 def _far_scaled_down(rerun: Rerun) -> str:

@@ -61,6 +61,7 @@ def label_sets(rerun: Rerun) -> dict[str, SoftLabels]:
         assert isinstance(made, SoftLabels)
         return made
 
+    group = hard.probs[hard.rows_of(items)].argmax(axis=1)
     two = Sparsify(2).apply(people)
     assert isinstance(two, SoftLabels)
     found = {
@@ -71,7 +72,7 @@ def label_sets(rerun: Rerun) -> dict[str, SoftLabels]:
         S_ALL: filled(people),
         LOW: smoothed(LOW_MASS),
         HIGH: smoothed(HIGH_MASS),
-        SHUFFLED: _shuffled(people, hard),
+        SHUFFLED: replace(people, probs=people.probs[cycles(group, np.random.default_rng(2023))]),
         SMOOTHED: Smooth(0.5).apply(people),
     }
     found |= {name: Temper(temperature).apply(people) for temperature, name in TEMPERED.items()}
@@ -93,11 +94,6 @@ def cifar_10s(data: PublishedData) -> SoftLabels:
     return SoftLabels(
         names.filter(pa.array(some)), CIFAR_10, sums[some] / sums[some].sum(axis=1, keepdims=True), n_annotators=None
     )
-
-
-def _shuffled(people: SoftLabels, hard: SoftLabels) -> SoftLabels:
-    group = hard.probs[hard.rows_of(people.items)].argmax(axis=1)
-    return replace(people, probs=people.probs[cycles(group, np.random.default_rng(2023))])
 
 
 class LabelTable:

@@ -47,12 +47,6 @@ def grid(scale: Scale) -> SimulationGrid:
     return SimulationGrid(n=some, k=some, d=DIMENSIONS, kinds=(SoftLabelType(), HardLabels(), SparseLabels(KEPT)))
 
 
-def gnmds_grid(scale: Scale, d: int) -> SimulationGrid:
-    """The same worlds of one dimension by GNMDS in as many dimensions, which is the paper's method."""
-    some = sizes(scale)
-    return SimulationGrid(n=some, k=some, d=(d,), embedder=Gnmds(d))
-
-
 @once
 def worlds(rerun: Rerun) -> tuple[GridCell, ...]:
     """What every kind recovers in every world of the grid."""
@@ -61,7 +55,10 @@ def worlds(rerun: Rerun) -> tuple[GridCell, ...]:
 
 @once
 def gnmds_worlds(rerun: Rerun) -> tuple[GridCell, ...]:
-    return tuple(cell for d in DIMENSIONS for cell in run_once(gnmds_grid(rerun.scale, d), rerun).cells)
+    """The same worlds by GNMDS in as many dimensions as each has, which is the paper's method."""
+    some = sizes(rerun.scale)
+    grids = [SimulationGrid(n=some, k=some, d=(d,), embedder=Gnmds(d)) for d in DIMENSIONS]
+    return tuple(cell for each in grids for cell in run_once(each, rerun).cells)
 
 
 def run_once(asked: SimulationGrid, rerun: Rerun) -> Cells:

@@ -21,7 +21,6 @@ from sfumato.training.networks import NAMED
 from sfumato.training.optimizers import OneCycle, Sgd, StepSchedule
 from sfumato.training.recipe import CropAndFlip, Recipe
 from sfumato.training.splits import Fold, KFold, RandomSplit
-from sfumato.training.training_set import TrainingSet
 from sfumato_papers.paper import Rerun, Scale, once
 from sfumato_papers.sucholutsky_2023.label_sets import LabelSet, LabelTable, label_sets
 
@@ -71,8 +70,11 @@ def few_scaled_down(scale: Scale) -> str:
 @once
 def trained(rerun: Rerun) -> list[Path]:
     """The folders with networks that learned each label set, one a network."""
-    data = _prepared(rerun, _some(rerun))
-    folds = folds_of(rerun.scale, data)
+    shown, per_class = rerun.data.cifar_10_test, rerun.scale.of(N_PICTURES) // len(CIFAR_10)
+    assert shown.labels is not None
+    some = drawn_by_class(shown.labels, per_class, np.random.default_rng(2023))
+    data = join_items(shown.take(some), classes=CIFAR_10)
+    folds = (KFold(N_FOLDS) if rerun.scale == Scale.FULL else RandomSplit(HELD_OUT)).folds(data)
     grids = {name: grid(label_sets(rerun), rerun.scale, name, rerun.device) for name in rerun.scale.of(NETWORKS)}
     return [rerun.train(f"label-sets-{name}", data=data, folds=folds, grid=each) for name, each in grids.items()]
 
@@ -93,7 +95,7 @@ def trained_on_few(rerun: Rerun, per_class: int, names: Sequence[str]) -> list[R
         others = np.setdiff1d(np.arange(len(shown)), learnt)
         tested = rng.permutation(others)[: rerun.scale.of(N_TESTED)]
         numbers = np.sort(np.concatenate([learnt, tested]))
-        data, is_learnt = _prepared(rerun, numbers), np.isin(numbers, learnt)
+        data, is_learnt = join_items(shown.take(numbers), classes=CIFAR_10), np.isin(numbers, learnt)
         fold = Fold(0, np.flatnonzero(is_learnt), np.flatnonzero(~is_learnt))
         for name in rerun.scale.of(NETWORKS):
             grid = few_grid(every, rerun.scale, name, per_class, seed, rerun.device)
@@ -132,19 +134,3 @@ def recipe(scale: Scale, epochs: int, *, batch_size: int = 64) -> Recipe:
         steps = StepSchedule((epochs // 2, epochs * 3 // 4), 0.1)
         return replace(plain, batch_size=128, schedule=steps, augmentation=CropAndFlip())
     return replace(plain, schedule=OneCycle(), clip=1.0)
-
-
-def folds_of(scale: Scale, data: TrainingSet) -> list[Fold]:
-    split = KFold(N_FOLDS) if scale == Scale.FULL else RandomSplit(HELD_OUT)
-    return split.folds(data)
-
-
-def _some(rerun: Rerun) -> np.ndarray:
-    shown = rerun.data.cifar_10_test
-    assert shown.labels is not None
-    n = rerun.scale.of(N_PICTURES)
-    return drawn_by_class(shown.labels, n // len(CIFAR_10), np.random.default_rng(2023))
-
-
-def _prepared(rerun: Rerun, numbers: np.ndarray) -> TrainingSet:
-    return join_items(rerun.data.cifar_10_test.take(numbers), classes=CIFAR_10)
