@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from scipy.stats import rankdata
 
 from sfumato.importers import Cifar10HImporter
-from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, histogram
 from sfumato.tables.annotations import Annotations
 from sfumato_papers.collins_2022.elicitation import (
@@ -66,7 +64,15 @@ def section_5_1(rerun: Rerun) -> Part:
         "The paper multiplies a median by the number of annotators. Times have a long tail: their mean, which is "
         "what adds up, is a third higher than the median."
     )
-    return Part("Section 5.1", "Annotation time", findings, about, charts=(_times(first),))
+    kept = first[first <= SHOWN]
+    chart = histogram(
+        "section-5-1-seconds",
+        title="Seconds a page of the elicitation",
+        caption=f"First pass; {len(first) - len(kept)} of {len(first):,} pages took longer than {SHOWN} s.",
+        data={"seconds": kept},
+        value=Field("seconds", "seconds"),
+    )
+    return Part("Section 5.1", "Annotation time", findings, about, charts=(chart,))
 
 
 def figure_7(rerun: Rerun) -> Part:
@@ -151,14 +157,3 @@ def _seconds_a_vote(rerun: Rerun) -> Finding:
     wanted = set(first_pass(rerun).table.item.names.to_pylist())
     own = np.array([name in wanted for name in table.item.names.to_pylist()])[table.item.codes]
     return _seconds(row, SECONDS_A_VOTE, float(np.nanmedian(table.seconds[own])))
-
-
-def _times(seconds: Float[np.ndarray, "answers"]) -> Chart:
-    kept = seconds[seconds <= SHOWN]
-    return histogram(
-        "section-5-1-seconds",
-        title="Seconds a page of the elicitation",
-        caption=f"First pass; {len(seconds) - len(kept)} of {len(seconds):,} pages took longer than {SHOWN} s.",
-        data={"seconds": kept},
-        value=Field("seconds", "seconds"),
-    )

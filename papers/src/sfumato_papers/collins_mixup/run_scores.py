@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -67,46 +68,36 @@ HOW = {
 def values_of(rerun: Rerun, name: str) -> Values:
     """What came out of the runs of a grid."""
     (grids,) = [each for each in CHAPTERS if name in each]
-    places = {each: _Places.of(rerun, each) for each in grids}
-    work = Together(tuple(each for place in places.values() for each in place.work(rerun)))
+    work = Together(tuple(each for grid in grids for each in _work(rerun, grid)))
     run_missing(work, processes=rerun.processes)
-    people, original, place = rerun.data.cifar_10h, original_labels(tested(rerun)), places[name]
+    people, original, folder = rerun.data.cifar_10h, original_labels(tested(rerun)), _trained(rerun, name)
     asked: dict[str, Metric] = {CE: CrossEntropy(), CALIBRATION: RMSCalibration(form="published")}
-    found = _measured(read_runs(place.runs), people, asked)
-    attacked = [run for run in read_runs(place.attacked) if run.condition != CLEAN]
+    found = _measured(read_runs(folder), people, asked)
+    attacked = [run for run in read_runs(folder.parent / f"{name}-attacked") if run.condition != CLEAN]
     found |= _measured(attacked, original, {FGSM: CrossEntropy()})
-    if place.corrupted is not None:
-        found |= _measured(read_runs(place.corrupted), people, {CORRUPTION: CrossEntropy()})
+    if name != AUGMENTING:
+        found |= _measured(read_runs(folder.parent / f"{name}-corrupted"), people, {CORRUPTION: CrossEntropy()})
     return found
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Where the runs of a grid stand, and what they predict of pictures that were changed."""
+def _trained(rerun: Rerun, name: str) -> Path:
+    return augmented(rerun) if name == AUGMENTING else mixed(rerun, name)
 
-    runs: Path
-    attacked: Path
-    corrupted: Path | None
 
-    @classmethod
-    def of(cls, rerun: Rerun, name: str) -> _Places:
-        """The grid, trained. Chapter 4 corrupts nothing."""
-        runs = augmented(rerun) if name == AUGMENTING else mixed(rerun, name)
-        corrupted = None if name == AUGMENTING else runs.parent / f"{name}-corrupted"
-        return cls(runs, runs.parent / f"{name}-attacked", corrupted)
-
-    def work(self, rerun: Rerun) -> list[RobustnessExperiment[Any]]:
-        """What is to be predicted; of it only what is missing is done."""
-        pictures, runs = tested(rerun), TrainedRuns.in_folder(self.runs).runs
-        works: list[RobustnessExperiment[Any]] = [
-            AttackExperiment(runs, self.attacked, attack_named("fgsm", {}), pictures, device=rerun.device)
-        ]
-        if self.corrupted is not None:
-            n = rerun.scale.of(N_CORRUPTIONS)
-            kinds = [each() for each in CORRUPTIONS[:: len(CORRUPTIONS) // n][:n]]
-            asked = corruptions_for(pictures, kinds, (SEVERITY,))[1:]
-            works.append(ShiftExperiment(runs, self.corrupted, pictures, asked, device=rerun.device))
-        return works
+def _work(rerun: Rerun, name: str) -> list[RobustnessExperiment[Any]]:
+    """What the runs of a grid are to predict of changed pictures, of which only what is missing is done. Chapter 4
+    corrupts nothing."""
+    folder, pictures = _trained(rerun, name), tested(rerun)
+    runs, place, fgsm = TrainedRuns.in_folder(folder).runs, folder.parent, attack_named("fgsm", {})
+    works: list[RobustnessExperiment[Any]] = [
+        AttackExperiment(runs, place / f"{name}-attacked", fgsm, pictures, device=rerun.device)
+    ]
+    if name != AUGMENTING:
+        n = rerun.scale.of(N_CORRUPTIONS)
+        kinds = [each() for each in CORRUPTIONS[:: len(CORRUPTIONS) // n][:n]]
+        asked = corruptions_for(pictures, kinds, (SEVERITY,))[1:]
+        works.append(ShiftExperiment(runs, place / f"{name}-corrupted", pictures, asked, device=rerun.device))
+    return works
 
 
 def _measured(runs: Sequence[RunPredictions], people: SoftLabels, metrics: dict[str, Metric]) -> Values:
@@ -144,20 +135,15 @@ class Row:
 
 def table_findings(table: PublishedTable, rows: Sequence[Row], columns: Sequence[str]) -> list[Finding]:
     """Every cell; rows that the thesis does not have stand without a published figure."""
-    named = {row.name: row for row in rows}
+    values = {row.name: row.values for row in rows}
     found = []
-    for row in rows:
-        for column in columns:
-            published = table.cells.get((row.name, column))
-            spread = table.spreads.get((row.name, column))
-            reference = None
-            if row.reference:
-                other = named[row.reference]
-                reference = Reference(other.name, table.cells.get((other.name, column)), other.values[column])
-            how = HOW[column] + (f"; published ±{spread}" if spread else "")
-            found.append(
-                Finding.over_seeds(row.name, column, published, row.values[column], reference=reference, how=how)
-            )
+    for row, column in product(rows, columns):
+        key, base = (row.name, column), (row.reference, column)
+        reference = None
+        if row.reference:
+            reference = Reference(row.reference, table.cells.get(base), values[row.reference][column])
+        how = HOW[column] + (f"; published ±{table.spreads[key]}" if key in table.spreads else "")
+        found.append(Finding.over_seeds(*key, table.cells.get(key), row.values[column], reference=reference, how=how))
     return found
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 from scipy.stats import ttest_ind_from_stats
 
-from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.published_table import PublishedTable, published_tables
 from sfumato_papers.soft_digits.run_scores import row_of
@@ -45,18 +45,16 @@ def _gaps() -> list[Finding]:
         return float(np.mean(found))
 
     return [
-        Finding(
-            "MNIST, HLV: re-annotated less original labels", "points", Published("3"), Estimate(float(np.mean(gain))),
-            how=f"the mean of twelve; they run from {min(gain):.2f} to {max(gain):.2f}", places=2,
+        Finding.exact(
+            "MNIST, HLV: re-annotated less original labels", "points", "3", float(np.mean(gain)), places=2,
+            how=f"the mean of twelve; they run from {min(gain):.2f} to {max(gain):.2f}",
         ),
-        Finding(
-            "Mukhoti, HLV: synthetic ahead on original labels", "points", Published("28"),
-            Estimate(ahead(ON_ORIGINAL, PEOPLES)), places=2,
+        Finding.exact(
+            "Mukhoti, HLV: synthetic ahead on original labels", "points", "28", ahead(ON_ORIGINAL, PEOPLES), places=2,
             how=f"of all three targets made by people; of the equal label alone {ahead(ON_ORIGINAL, [EQUAL]):.2f}",
         ),
-        Finding(
-            "Mukhoti, HLV: synthetic behind on people's labels", "points", Published("7"),
-            Estimate(-ahead(ON_PEOPLE, PEOPLES)), places=2,
+        Finding.exact(
+            "Mukhoti, HLV: synthetic behind on people's labels", "points", "7", -ahead(ON_PEOPLE, PEOPLES), places=2,
             how=f"of all three targets made by people; of the equal label alone {-ahead(ON_PEOPLE, [EQUAL]):.2f}",
         ),
     ]  # fmt: skip
@@ -64,30 +62,24 @@ def _gaps() -> list[Finding]:
 
 def _steps() -> list[Finding]:
     """From target to target, on people's labels: the least and the most over the three networks."""
-    asked: list[tuple[str, str, str, str, Sequence[str], str, str]] = [
-        ("MNIST, HLV: soft for majority", MNIST, HLV, MAJORITY, (EQUAL,), "1", "4"),
-        ("MNIST, NoHLV: soft for majority", MNIST, NO_HLV, MAJORITY, (EQUAL,), "1", "2"),
-        ("Mukhoti, HLV: majority for synthetic", MUKHOTI, HLV, ORIGINAL, (MAJORITY,), "1", "4"),
-        ("Mukhoti, HLV: soft for majority", MUKHOTI, HLV, MAJORITY, (EQUAL,), "4", "6"),
+    asked = [
+        ("MNIST, HLV: soft for majority", MNIST, HLV, MAJORITY, EQUAL, "1", "4"),
+        ("MNIST, NoHLV: soft for majority", MNIST, NO_HLV, MAJORITY, EQUAL, "1", "2"),
+        ("Mukhoti, HLV: majority for synthetic", MUKHOTI, HLV, ORIGINAL, MAJORITY, "1", "4"),
+        ("Mukhoti, HLV: soft for majority", MUKHOTI, HLV, MAJORITY, EQUAL, "4", "6"),
     ]
     findings = []
-    for row, name, stratum, base, targets, least, most in asked:
-
-        def step(target: str, name: str = name, stratum: str = stratum, base: str = base) -> list[float]:
-            return [
-                _mean(TABLE_2, name, ON_PEOPLE, target, f"{network} {stratum}")
-                - _mean(TABLE_2, name, ON_PEOPLE, base, f"{network} {stratum}")
-                for network in NETWORKS
-            ]
-
-        own = [each for target in targets for each in step(target)]
-        other = step(WEIGHTED)
-        how = f"with the weighted label {min(other):.2f} to {max(other):.2f}" if EQUAL in targets else ""
-        kinds: list[tuple[str, str, Callable[[list[float]], float]]] = [("least", least, min), ("most", most, max)]
-        for kind, printed, taken in kinds:
-            findings.append(
-                Finding(f"{row}, {kind}", "points", Published(printed), Estimate(taken(own)), how=how, places=2)
-            )
+    for row, name, stratum, base, target, least, most in asked:
+        own, weighted, start = (
+            np.array([_mean(TABLE_2, name, ON_PEOPLE, each, f"{network} {stratum}") for network in NETWORKS])
+            for each in (target, WEIGHTED, base)
+        )
+        step, other = own - start, weighted - start
+        how = f"with the weighted label {min(other):.2f} to {max(other):.2f}" if target == EQUAL else ""
+        findings += [
+            Finding.exact(f"{row}, least", "points", least, min(step), how=how, places=2),
+            Finding.exact(f"{row}, most", "points", most, max(step), how=how, places=2),
+        ]
     return findings
 
 

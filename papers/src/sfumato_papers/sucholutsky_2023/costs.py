@@ -30,7 +30,7 @@ Gains = Mapping[tuple[str, float], Mapping[tuple[int, int], float]]
 def cost_benefit(rerun: Rerun) -> Part:
     cells = simulated_worlds.worlds(rerun)
     gains = gains_of(cells)
-    findings: list[Finding | Statement] = [*_low(gains), *_high_beta(gains), *_low_beta(gains)]
+    findings: list[Finding | Statement] = [_few(gains), *_high_beta(gains), *_low_beta(gains)]
     near = min(gains["linear", 1.0], key=lambda size: abs(size[0] - EXAMPLE[0]) + abs(size[1] - EXAMPLE[1]))
     findings += [
         Finding(
@@ -73,22 +73,16 @@ def _mean_by_size(cells: Sequence[GridCell], kind: str) -> dict[tuple[int, int],
     return {size: float(np.mean(each)) for size, each in by_size.items()}
 
 
-def _low(gains: Gains) -> list[Statement]:
+def _few(gains: Gains) -> Statement:
     """The first regularity: few classes or few points."""
     found = {
         key: float(np.mean([gain > -0.05 for (n, k), gain in each.items() if min(n, k) <= FEW]))
         for key, each in gains.items()
     }
-    return [
-        Statement(
-            "Few classes or points",
-            "in all cases, when k or n is low, soft labels are roughly as preferred as hard ones, or more",
-            holds=min(found.values()) > 0.95,
-            ours=f"k or n at most {FEW}: "
-            + ", ".join(f"{share:.0%} ({name}, β = {beta:g})" for (name, beta), share in found.items()),
-            how="roughly: a loss at most 0.05 higher",
-        )
-    ]
+    says = "in all cases, when k or n is low, soft labels are roughly as preferred as hard ones, or more"
+    shares = ", ".join(f"{share:.0%} ({name}, β = {beta:g})" for (name, beta), share in found.items())
+    ours, how = f"k or n at most {FEW}: {shares}", "roughly: a loss at most 0.05 higher"
+    return Statement("Few classes or points", says, min(found.values()) > 0.95, ours, how)
 
 
 def _high_beta(gains: Gains) -> list[Statement]:

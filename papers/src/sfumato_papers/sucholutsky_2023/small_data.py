@@ -35,16 +35,10 @@ def predicted_entropy(rerun: Rerun) -> Part:
         Finding.over_seeds(name, "entropy of predictions minus that of labels", None, values)
         for name, values in gaps.items()
     ]
-    findings.append(
-        Statement(
-            "Resonance",
-            "remarkable alignment for networks trained on the CIFAR-10S varieties",
-            holds=closest == sets.S_HARD,
-            ours=f"nearest among the paper's sets: {closest} ({mean[closest]:+.2f}); {sets.S_HARD} "
-            f"{mean[sets.S_HARD]:+.2f}",
-            how=_of_all(mean),
-        )
-    )
+    says = "remarkable alignment for networks trained on the CIFAR-10S varieties"
+    nearest = f"nearest among the paper's sets: {closest} ({mean[closest]:+.2f})"
+    ours = f"{nearest}; {sets.S_HARD} {mean[sets.S_HARD]:+.2f}"
+    findings.append(Statement("Resonance", says, closest == sets.S_HARD, ours, _of_all(mean)))
     chart = scatter(
         "figure-7",
         title="Entropy of predictions next to that of the labels learned from",

@@ -48,18 +48,12 @@ def sparsity_curves(rerun: Rerun) -> Part:
     findings: list[Finding | Statement] = []
     for way, how in ((ZEROS, "set to 0, as the paper does"), (TOP, "treated as not asked about")):
         for over, what in (("rho", "points and centroids"), ("points_rho", "points alone")):
-            share = wins(rows, SPARSE, way, over)
-            findings.append(
-                Statement(
-                    f"Sparse over top-class labels, dropped classes {how}, over {what}",
-                    "sparse labels consistently outperform top-class labels",
-                    holds=share > 0.8,
-                    ours=f"in {share:.0%} of {len(_inner(rows)):,} comparisons",
-                    how="zeros claim that every point was found far from a class that nobody was asked about"
-                    if way == ZEROS and over == "rho"
-                    else "",
-                )
-            )
+            share, says = wins(rows, SPARSE, way, over), "sparse labels consistently outperform top-class labels"
+            row = f"Sparse over top-class labels, dropped classes {how}, over {what}"
+            ours = f"in {share:.0%} of {len(_inner(rows)):,} comparisons"
+            why = "zeros claim that every point was found far from a class that nobody was asked about"
+            is_first = (way, over) == (ZEROS, "rho")
+            findings.append(Statement(row, says, share > 0.8, ours, why if is_first else ""))
     gap = [_by(rows, PCA)[key].rho - _by(rows, SPARSE)[key].rho for key in _inner(rows)]
     findings += [
         Statement(
