@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from looking import look_closely
-from passers_by import PasserBy, answering
+from passers_by import SimulatedParticipant, answering
 from playwright.sync_api import Browser, Page, expect
 from study_server import StudyServer
 
@@ -44,8 +44,10 @@ def come_in(page: Page, server: StudyServer) -> None:
     expect(page.locator("#live")).to_have_text(LIVE)
 
 
-def passers_by(server: StudyServer, n: int, kinds: tuple[str, ...] = ("choice",), seed: int = 0) -> list[PasserBy]:
-    return [PasserBy(server, CLASSES, kinds, seed + i) for i in range(n)]
+def simulated_participants(
+    server: StudyServer, n: int, kinds: tuple[str, ...] = ("choice",), seed: int = 0
+) -> list[SimulatedParticipant]:
+    return [SimulatedParticipant(server, CLASSES, kinds, seed + i) for i in range(n)]
 
 
 @contextmanager
@@ -55,7 +57,7 @@ def people_keep_coming(server: StudyServer) -> Iterator[list[int]]:
 
     def come() -> None:
         while not ended.is_set():
-            person = PasserBy(server, CLASSES, ("choice",), done[0])
+            person = SimulatedParticipant(server, CLASSES, ("choice",), done[0])
             while not ended.is_set() and person.answers(1):
                 done[0] += 1
             ended.wait(0.05)
@@ -86,7 +88,7 @@ def test_figures_follow_without_reloading(served: Callable[..., StudyServer], vi
     expect(page.locator("#answers")).to_have_text("0")
     expect(page.locator("#agreement")).to_contain_text("when two people")
     for n_people, n_answers in ((1, "6"), (5, "36")):
-        for person in passers_by(server, n_people, seed=n_people):
+        for person in simulated_participants(server, n_people, seed=n_people):
             person.answers()
         expect(page.locator("#answers")).to_have_text(n_answers)
     expect(page.locator("#agreement strong").first).to_be_visible(timeout=PATIENT_MS)
@@ -106,7 +108,7 @@ def test_figures_follow_without_reloading(served: Callable[..., StudyServer], vi
 
 def test_by_keyboard_alone(served: Callable[..., StudyServer], visitor: Callable[..., Page]) -> None:
     server = served("choice", answers_per_item=6, batch_size=6)
-    for person in passers_by(server, 3):
+    for person in simulated_participants(server, 3):
         person.answers()
     page = visitor()
     come_in(page, server)
@@ -124,7 +126,7 @@ def test_by_keyboard_alone(served: Callable[..., StudyServer], visitor: Callable
     sorted_by = page.locator("#people th[aria-sort]")
     expect(sorted_by).to_have_text("answers ↓")
     # New figures come, and the focus stays where it was.
-    passers_by(server, 1, seed=9)[0].answers()
+    simulated_participants(server, 1, seed=9)[0].answers()
     expect(page.locator("#people tbody tr")).to_have_count(4)
     expect(page.locator('[data-sort="answers"]')).to_be_focused()
     page.keyboard.press("Enter")
@@ -140,7 +142,7 @@ def test_in_charge_while_answers_come_in(served: Callable[..., StudyServer], vis
         page.locator("#pause").click()
         page.locator('[data-name="pause-yes"]').click()
         expect(page.locator("#state-text")).to_contain_text("Paused since")
-        assert passers_by(server, 1)[0].stage == "paused"
+        assert simulated_participants(server, 1)[0].stage == "paused"
         page.locator("#resume").click()
         expect(page.locator("#state-text")).to_have_text("Running")
         page.locator("#answers-per-item").fill("40")
@@ -174,7 +176,7 @@ def test_it_goes_on_after_the_server_was_killed(
     expect(page.locator("#live")).to_have_text("No connection to the server. The figures may be out of date.")
     server.start()
     expect(page.locator("#live")).to_have_text(LIVE)
-    passers_by(answering(server), 1)[0].answers(4)
+    simulated_participants(answering(server), 1)[0].answers(4)
     expect(page.locator("#answers")).to_have_text("4")
     assert page.evaluate("window.untouched")
     # A session that has ended meanwhile is not taken up again: the page shows the door, and nothing else.
@@ -187,7 +189,7 @@ def test_it_goes_on_after_the_server_was_killed(
 
 def test_nothing_is_left_after_going(served: Callable[..., StudyServer], visitor: Callable[..., Page]) -> None:
     server = served("choice", answers_per_item=6, batch_size=6)
-    passers_by(server, 1)[0].answers(3)
+    simulated_participants(server, 1)[0].answers(3)
     page = visitor(forgiving=True)
     link = link_of(server)
     come_in(page, server)
@@ -272,7 +274,7 @@ def test_other_studies_show_their_panels(visitor: Callable[..., Page], tmp_path:
         file.truncate()
     with StudyServer(folder) as server:
         kinds = ("choice", "tokens") if kind == "arms" else ("tokens",)
-        for person in passers_by(answering(server), 5, kinds):
+        for person in simulated_participants(answering(server), 5, kinds):
             person.answers()
         page = visitor()
         come_in(page, server)
@@ -297,7 +299,7 @@ def test_what_people_wrote_is_shown_as_text(visitor: Callable[..., Page], tmp_pa
         tmp_path / "study", "choice", texts=evil, title="<b>Title</b>", answers_per_item=9, batch_size=3
     )
     with StudyServer(folder) as server:
-        for person in passers_by(answering(server), 4):
+        for person in simulated_participants(answering(server), 4):
             person.answers()
         page = visitor()
         dialogs: list[Any] = []

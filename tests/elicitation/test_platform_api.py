@@ -55,7 +55,7 @@ def test_a_fault_is_got_over_under_the_same_key(platform: Platform, fault: str) 
         pauses: list[float] = []
         assert caller_of(platform, stub, pauses).knows(ME, "one key")
         assert [key for _, key in stub.requests] == ["one key"] * 3
-        assert set(stub.happened.values()) == {1}
+        assert set(stub.effects.values()) == {1}
         assert len(pauses) == 2
         assert pauses[0] < pauses[1] or fault == "429"
         assert fault != "429" or pauses == [7, 7]
@@ -67,7 +67,7 @@ def test_after_some_attempts_it_says_so_and_nothing_changed(platform: Platform) 
         with pytest.raises(NoReply) as error:
             caller_of(platform, stub).knows(ME, "key")
         assert len(stub.requests) == ATTEMPTS
-        assert (error.value.code, stub.happened) == ("no-reply", {})
+        assert (error.value.code, stub.effects) == ("no-reply", {})
 
 
 @both

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from picture_study import HUSHED, write_picture_study
+from picture_study import SECRETS, write_picture_study
 from researcher import Researcher
 from site_client import AskedSite, Reply, Visit, asked_site
 from starlette.routing import Mount, Route
@@ -356,7 +356,7 @@ def test_replies_hold_what_the_person_may_know_and_nothing_else(asked: AskedSite
     people = {row["pseudonym"] for row in asked.stored("annotators")}
     for reply in walk(asked, visit):
         assert reply.status < 500
-        for hushed in (*HUSHED, *people, other.token):
+        for hushed in (*SECRETS, *people, other.token):
             # Tokens and handles are random: one may contain the number of the quota by chance.
             text = re.sub(r"[\w-]{24,}|\"(?:trial|answer)\":\"[\w-]{16}\"|pictures/[\w-]{16}", "", reply.text)
             assert hushed not in text, (hushed, text)

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import sqlalchemy as sa
-from picture_study import HUSHED, write_picture_study
+from picture_study import SECRETS, write_picture_study
 from site_client import AskedSite, Visit, asked_site
 
 from sfumato.elicitation.participant_link import DAY_MS, new_token
@@ -18,7 +18,7 @@ from sfumato.store.schema import annotators
 from sfumato.study.study import LANGUAGES
 
 MONTH_AND_A_DAY = 31 * DAY_MS
-OF_THE_STUDY = (*HUSHED, "Do you agree?", "Look, and say.", "Is doubt allowed?", "cat", "dog", "2.50")
+OF_THE_STUDY = (*SECRETS, "Do you agree?", "Look, and say.", "Is doubt allowed?", "cat", "dog", "2.50")
 
 
 def long_ago(place: StoreLocation) -> None:

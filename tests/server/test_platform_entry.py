@@ -324,9 +324,9 @@ def test_the_platform_is_asked_once_about_each_visit(
         for _ in range(3):
             arrives(asked, prolific(*me))
         arrives(asked, prolific("madeup1234", "madeup5678"))
-        assert stub.happened == {("get", me[1]): 1, ("get", "madeup5678"): 1}
+        assert stub.effects == {("get", me[1]): 1, ("get", "madeup5678"): 1}
         arrives(asked, prolific(me[0], "another9"))
-        assert stub.happened["get", "another9"] == 1
+        assert stub.effects["get", "another9"] == 1
         # The last visit of each was not announced there.
         for person in (me[0], "madeup1234"):
             assert [json.loads(row["refs"])["check"] for row in ids_of(asked, person)] == ["unknown"]

@@ -1,4 +1,4 @@
-"""Chromium as installed on this machine, without the parts of it that no test looks at."""
+"""The installed Chromium, without parts that the tests do not need."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FEATURES_OF_PLAYWRIGHT = (
     "AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled",
     "PreconnectToSearch",
 )  # fmt: skip
-"""What Playwright turns off itself. Chromium heeds only the last list, so ours repeats it."""
+"""Features that Playwright disables. Chromium uses only the last list, so ours repeats them."""
 WAITING_PROCESSES = (
     "WebUIOmniboxPopup",
     "WebUIOmniboxAimPopup",
     "WebUIOmniboxFullPopup",
     "SpareRendererForSitePerProcess",
 )
-"""Processes that Chromium starts for every context in case somebody types an address: half the CPU time of a page."""
+"""Processes that Chromium starts for every context for the address bar: half the CPU time of a page."""
 ARGUMENTS = (
     "--headless",
     "--no-sandbox",
@@ -33,7 +33,7 @@ ARGUMENTS = (
 
 @contextmanager
 def launched() -> Iterator[Browser]:
-    """A Chromium that runs until the block ends; where it is not installed, an error."""
+    """A running Chromium while the context is open; an error if it is not installed."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=PROGRAM, args=list(ARGUMENTS))
         yield browser

@@ -1,6 +1,6 @@
-"""A study about real pictures: those of CIFAR-10's test set that people doubt most, and as many others.
+"""A study with real pictures: those of CIFAR-10's test set with the highest uncertainty, and as many others.
 
-What people see in them is known from CIFAR-10H (Peterson et al. 2019), as a truth for simulated ones.
+Simulated annotators answer according to CIFAR-10H (Peterson et al. 2019).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ at_least = 0.6
 
 
 def write_cifar_study(folder: Path) -> Path:
-    """The study in `folder`, its truth beside it; the pictures come from SFUMATO_DATA."""
+    """Write the study and its truth to `folder`; the pictures come from SFUMATO_DATA."""
     data = Path(os.environ["SFUMATO_DATA"])
     folder.mkdir(parents=True)
     with np.load(data / "cifar10h" / "counts.npz") as counted:
@@ -52,9 +52,9 @@ def write_cifar_study(folder: Path) -> Path:
     with np.load(data / "cifar10-test" / "images.npz") as pictures:
         images = pictures["images"]
     shares = counts / counts.sum(axis=1, keepdims=True)
-    doubtful = np.argsort(-entropy(shares), kind="stable")
-    others = np.random.default_rng(0).choice(doubtful[2000:], N_EACH, replace=False)
-    chosen = np.sort(np.concatenate([doubtful[:N_EACH], others]))
+    by_entropy = np.argsort(-entropy(shares), kind="stable")
+    others = np.random.default_rng(0).choice(by_entropy[2000:], N_EACH, replace=False)
+    chosen = np.sort(np.concatenate([by_entropy[:N_EACH], others]))
     items = [f"{number:04d}" for number in chosen]
     np.savez_compressed(folder / "images.npz", images=images[chosen], items=np.array(items))
     SoftLabels.from_numpy(items, shares[chosen], classes, 0).write(folder / "truth.parquet")

@@ -1,4 +1,4 @@
-"""An unfolding that kills the process it works in, the first `times` times; `folder` remembers them."""
+"""An embedder that kills its worker process the first `times` times; `folder` counts the kills."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sfumato.planning.informativeness.triplets import RankedLists
 
 @dataclass(frozen=True)
 class Deadly:
-    """Deadly in every process but `parent`."""
+    """Kills every process except `parent`."""
 
     folder: str
     times: int

@@ -1,4 +1,4 @@
-"""A network that kills the Ray worker which builds it, the first `times` times; `folder` remembers them."""
+"""A network that kills the Ray worker that builds it the first `times` times; `folder` counts the kills."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sfumato.training.networks import SimpleFfn
 
 @dataclass(frozen=True)
 class Deadly:
-    """Deadly in a worker of a cluster, harmless elsewhere."""
+    """Kills only workers of a cluster."""
 
     folder: str
     times: int

@@ -1,4 +1,4 @@
-"""A command of its own that downloads made-up sets: `python download_job.py PLACE ADDRESS SET...`."""
+"""Downloads simulated data sets in a separate process: `python download_job.py FOLDER ADDRESS SET...`."""
 
 from __future__ import annotations
 

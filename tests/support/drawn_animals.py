@@ -1,4 +1,4 @@
-"""Pictures of our own for studies: heads that pass from cat to dog, out of focus as in a bad photograph."""
+"""Draws pictures for studies: blurred heads between cat and dog."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from PIL import Image, ImageDraw, ImageFilter
 
 SIDE = 160
 LARGE = 4
-"""Drawn so many times as large and made smaller, for smooth edges."""
+"""Drawing scale; the picture is then reduced, for smooth edges."""
 Point = tuple[float, float]
 
 
 def draw_animal(path: Path, dogness: float, blur: float = 2.0) -> None:
-    """Write a head to `path`: a cat where `dogness` is 0, a dog where it is 1, something between in between."""
+    """Write a picture of a head: a cat if `dogness` is 0, a dog if it is 1, a mixture between."""
     path.parent.mkdir(parents=True, exist_ok=True)
     picture = Image.new("RGB", (SIDE * LARGE, SIDE * LARGE), "#d9d4c7")
     _Head(ImageDraw.Draw(picture), dogness).draw()
@@ -22,7 +22,7 @@ def draw_animal(path: Path, dogness: float, blur: float = 2.0) -> None:
 
 
 class _Head:
-    """One head, on a canvas whose sides are 1."""
+    """A head on a canvas of size 1 x 1."""
 
     def __init__(self, draw: ImageDraw.ImageDraw, dogness: float) -> None:
         self._on, self._dog = draw, dogness
@@ -32,7 +32,7 @@ class _Head:
 
     def draw(self) -> None:
         for side in (-1, 1):
-            # A cat's ears stand up and end in a point, a dog's hang beside the head.
+            # A cat's ears are upright and pointed, a dog's hang down.
             self._ear(side)
         self._oval((0.5, 0.55), self._between(0.31, 0.26), self._between(0.27, 0.32), self._fur)
         for side in (-1, 1):
@@ -45,7 +45,7 @@ class _Head:
                 _mixed((168, 178, 92), (58, 38, 24), self._dog),
             )
             self._oval(eye, self._between(0.014, 0.02), self._between(0.042, 0.022), (24, 20, 18))
-        # The muzzle grows with the dog, and so does the nose.
+        # A dog has a larger muzzle and nose.
         self._oval((0.5, self._between(0.66, 0.7)), self._between(0.11, 0.14), self._between(0.075, 0.14), self._pale)
         self._oval(
             (0.5, self._between(0.625, 0.63)),
@@ -66,11 +66,11 @@ class _Head:
         middle = (sum(x for x, _ in corners) / 3, sum(y for _, y in corners) / 3)
         shape = [(middle[0] + size * (x - middle[0]), middle[1] + size * (y - middle[1])) for x, y in corners]
         points = [self._at((0.5 + side * x, y)) for x, y in shape]
-        colour = _mixed((178, 132, 126), self._fur, self._dog * 2) if within else self._dark
-        self._on.polygon(points, fill=colour)
-        # Round corners, the more the more dog there is.
+        color = _mixed((178, 132, 126), self._fur, self._dog * 2) if within else self._dark
+        self._on.polygon(points, fill=color)
+        # Rounder corners for a dog.
         width = int(SIDE * LARGE * self._between(0.02, 0.11)) if not within else 4
-        self._on.line([*points, points[0], points[1]], fill=colour, width=width, joint="curve")
+        self._on.line([*points, points[0], points[1]], fill=color, width=width, joint="curve")
 
     def _mouth(self) -> None:
         bottom = self._between(0.69, 0.76)
@@ -91,9 +91,9 @@ class _Head:
                     width=5,
                 )
 
-    def _oval(self, middle: Point, across: float, down: float, colour: tuple[int, int, int]) -> None:
+    def _oval(self, middle: Point, across: float, down: float, color: tuple[int, int, int]) -> None:
         (x, y) = middle
-        self._on.ellipse([*self._at((x - across, y - down)), *self._at((x + across, y + down))], fill=colour)
+        self._on.ellipse([*self._at((x - across, y - down)), *self._at((x + across, y + down))], fill=color)
 
     def _at(self, point: Point) -> Point:
         return point[0] * SIDE * LARGE, point[1] * SIDE * LARGE

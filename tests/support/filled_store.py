@@ -1,4 +1,4 @@
-"""A store filled in seconds with as many answers as a long study has, as if people had given them."""
+"""Fills a store with many simulated answers within seconds."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ EVERY_MS = 60
 
 
 def fill(folder: Path, n_answers: int, n_each: int = 100, *, until: int, seed: int = 0) -> None:
-    """Put `n_answers` into the store of the study of tokens in `folder`, `n_each` a person, the last one `until`.
+    """Add `n_answers` to the store of the token study in `folder`: `n_each` per person, the last one at `until`.
 
-    Everybody answers about the items in turn. Nothing is chained: what is tried on such a store is how fast it is read.
+    The items are answered in turn. There is no hash chain, because such stores are only used to measure reading.
     """
     study = read_study(folder)
     with open_site(study):
@@ -71,7 +71,7 @@ def _person(id: int, study: int, at: int) -> dict[str, object]:
 
 
 def _tokens(classes: tuple[str, ...], mostly: int, rng: np.random.Generator) -> str:
-    """Tokens as somebody gives them who mostly sees one class, and sometimes another."""
+    """Random tokens: mostly on the class `mostly`, sometimes on another."""
     chosen = mostly if rng.random() < 0.8 else int(rng.integers(len(classes)))
     n = int(rng.integers(5, TOKENS + 1))
     other = (chosen + 1) % len(classes)

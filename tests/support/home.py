@@ -1,4 +1,4 @@
-"""A home of data sets on this machine: serves made-up files as authors do, and breaks when told to."""
+"""A local HTTP server for data sets, with configurable faults."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class Fault:
-    """What goes wrong with a file. `cut_at`: how far each request gets before its connection breaks, one after the
-    other; when they are used up, all is well."""
+    """The fault of a file. `cut_at` lists after how many bytes the connections of the next requests break; later
+    requests succeed."""
 
     cut_at: list[int] = field(default_factory=list)
     status: int = 0
@@ -20,12 +20,12 @@ class Fault:
     endless: bool = False
     ignores_ranges: bool = False
     waits_for: threading.Event | None = None
-    """The answer stops halfway until this is set."""
+    """The reply pauses halfway until this is set."""
 
 
 @dataclass
 class Home:
-    """The files by path, what was asked for, and the faults."""
+    """The files by path, the requests and the faults."""
 
     files: dict[str, bytes]
     asked: list[tuple[str, str]] = field(default_factory=list)

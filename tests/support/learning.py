@@ -1,4 +1,4 @@
-"""A small thing to learn: sixty grey pictures of 28 px in three classes, with people's labels and beliefs."""
+"""A small training set: sixty gray pictures of 28 px in three classes, with people's labels and beliefs."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ CLASSES = ("cat", "dog", "emu")
 N_ITEMS = 60
 ITEMS = tuple(f"i{i}" for i in range(N_ITEMS))
 NUMBERS = np.arange(N_ITEMS) % 3
-"""The class each item came with."""
+"""The original class of each item."""
 
 
 def images(seed: int = 0, n_items: int = N_ITEMS) -> np.ndarray:
-    """Noise, with a bright bar where the class says."""
+    """Noise with a bright bar whose position shows the class."""
     rng = np.random.default_rng(seed)
     noise = rng.integers(0, 90, (n_items, 28, 28), dtype=np.uint8)
     for i in range(n_items):
@@ -36,13 +36,13 @@ def images(seed: int = 0, n_items: int = N_ITEMS) -> np.ndarray:
 
 
 def people() -> SoftLabels:
-    """Four of five people see the class, the fifth the next one."""
+    """Soft labels: four of five people choose the original class, the fifth the next one."""
     probs = 0.8 * np.eye(3)[NUMBERS] + 0.2 * np.eye(3)[(NUMBERS + 1) % 3]
     return SoftLabels.from_numpy(ITEMS, probs, CLASSES, 5)
 
 
 def beliefs() -> Beliefs:
-    """The five people themselves."""
+    """The beliefs of the five people."""
     said = [k if person < 4 else (k + 1) % 3 for k in NUMBERS.tolist() for person in range(5)]
     item = [name for name in ITEMS for _ in range(5)]
     return Beliefs.from_numpy(item, [f"a{p}" for _ in ITEMS for p in range(5)], np.array(said), CLASSES)
@@ -57,7 +57,7 @@ def data() -> TrainingSet:
 
 
 def write_files(folder: Path) -> None:
-    """The same as x.npz, labels.parquet, beliefs.parquet and teacher.parquet."""
+    """Write x.npz, labels.parquet, beliefs.parquet and teacher.parquet."""
     np.savez(folder / "x.npz", images=images(), items=ITEMS, labels=NUMBERS.astype(np.uint8), class_names=CLASSES)
     people().write(folder / "labels.parquet")
     beliefs().write(folder / "beliefs.parquet")
@@ -66,7 +66,7 @@ def write_files(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Deadly:
-    """A network that kills the process which builds it, the first `times` times; `folder` remembers them."""
+    """A network that kills the process that builds it the first `times` times; `folder` counts the kills."""
 
     folder: str
     times: int

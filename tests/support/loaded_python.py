@@ -1,8 +1,8 @@
-"""Python that has loaded its libraries already: runs each program in a process forked from its own.
+"""A Python process that has already imported libraries, and forks a new process for each program.
 
-A program meets what it would meet in a new Python, but for the CPU time that loading takes. Its process is started,
-signaled and waited for like one of `subprocess`. One connection per process: the request comes as a line of JSON, the
-process id is sent back at once, the exit code when the process has ended.
+A program runs as in a new Python, without the CPU time of the imports. Its process can be signaled and waited for like
+one of `subprocess`. One connection per process: the request is a line of JSON, the process id is sent back at once, the
+exit code when the process has ended.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LIBRARIES = (
     "scipy.stats",
     "torch",
 )
-"""Of others only, so that a script that lacks an import of ours fails."""
+"""Third-party libraries only, so that a script that lacks an import of sfumato fails."""
 SFUMATO = (
     "alembic.command",
     "numpy",
@@ -58,16 +58,16 @@ SFUMATO = (
     "uvicorn.lifespan.off",
     "uvicorn.loops.uvloop",
 )
-"""What commands on tables load of others, and all that `sfumato serve` loads.
+"""The libraries that commands on tables import, and all modules that `sfumato serve` imports.
 
-All of these are only loaded, never used: no thread may run in a process that forks.
+They are only imported, never used: no thread may run in a process that forks.
 """
 LONGEST_SECONDS = 300
-"""After which a program that should end by itself is killed."""
+"""Programs that should end by themselves are killed after this time."""
 
 
 class ForkedProcess:
-    """A running program, with those methods of `subprocess.Popen` that tests use."""
+    """A running program, with the methods of `subprocess.Popen` that tests use."""
 
     def __init__(self, connection: socket.socket) -> None:
         with connection:
@@ -99,11 +99,11 @@ class ForkedProcess:
 
 
 class LoadedPython:
-    """The program that forks, which has loaded `modules`."""
+    """The forking process, which has imported `modules`."""
 
     def __init__(self, modules: Sequence[str], *options: str) -> None:
         with socket.socket(socket.AF_UNIX) as listener:
-            # Without a name Linux gives it an address that is no file.
+            # With an empty name, Linux chooses an abstract address that is not a file.
             listener.bind("")
             listener.listen()
             self._address = listener.getsockname()
@@ -144,7 +144,7 @@ class LoadedPython:
         folder: Path | None = None,
         env: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Run it to its end, as `subprocess.run` does with captured text."""
+        """Run a program until it ends, like `subprocess.run` with captured text."""
         with tempfile.TemporaryDirectory() as place:
             out, err = Path(place, "stdout"), Path(place, "stderr")
             process = self.start(arguments, out, err, folder=folder, env=env)
@@ -156,7 +156,7 @@ class LoadedPython:
             return subprocess.CompletedProcess(arguments, exit_code, out.read_text(), err.read_text())
 
     def end(self) -> None:
-        """End the program and the processes that it started."""
+        """End the forking process and the processes that it started."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
@@ -164,7 +164,7 @@ class LoadedPython:
 
 @contextmanager
 def loaded_python(modules: Sequence[str], *options: str) -> Iterator[LoadedPython]:
-    """The program for the block, started with `options` of Python."""
+    """A forking process while the context is open, started with `options` of Python."""
     running = LoadedPython(modules, *options)
     try:
         yield running
@@ -174,7 +174,7 @@ def loaded_python(modules: Sequence[str], *options: str) -> Iterator[LoadedPytho
 
 @cache
 def loaded_sfumato() -> LoadedPython:
-    """The program for this test process, which has loaded what `sfumato serve` needs; conftest.py ends it."""
+    """The forking process of this test process, with the imports of `sfumato serve`; conftest.py ends it."""
     return LoadedPython(SFUMATO)
 
 
@@ -228,7 +228,7 @@ def main(number: str, *modules: str) -> None:
 
 
 def become(arguments: list[str], out: str, err: str, folder: str, env: dict[str, str]) -> NoReturn:
-    """Be the program: in its folder, with nothing to read, writing to its files."""
+    """Run the program in this process: in its folder, without stdin, with output to its files."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
     os.environ.clear()
@@ -250,7 +250,7 @@ def become(arguments: list[str], out: str, err: str, folder: str, env: dict[str,
     except BaseException:  # noqa: BLE001
         traceback.print_exc()
         exit_code = 1
-    # What the interpreter does at its end, but for taking apart everything that was loaded.
+    # The steps of the interpreter's exit, without freeing all modules.
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     if exit_code is not None and not isinstance(exit_code, int):
@@ -262,7 +262,7 @@ def become(arguments: list[str], out: str, err: str, folder: str, env: dict[str,
 
 
 def execute(arguments: list[str]) -> None:
-    """Run what `python *arguments` would."""
+    """Run what `python *arguments` would run."""
     first, *rest = arguments
     if first == "-c":
         sys.argv, sys.path[0] = ["-c", *rest[1:]], ""

@@ -1,6 +1,6 @@
-"""Looking at a page as many people would: axe-core, light and dark, on a desk and on a telephone.
+"""Accessibility checks of pages: axe-core, overflow and target sizes, in light and dark, on a desktop and a phone.
 
-With SFUMATO_SCREENSHOTS set to a folder, every page looked at is also saved there as a picture.
+If SFUMATO_SCREENSHOTS is a folder, a screenshot of every checked page is saved there.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from playwright.sync_api import Page
 
 SIZES = {"desk": {"width": 1200, "height": 800}, "phone": {"width": 360, "height": 740}}
 TWO_WAYS = (("desk", "light"), ("phone", "dark"))
-"""For pages that share their parts with others: every size and every scheme once."""
+"""For pages that share their parts with others: each size and each color scheme once."""
 ALL_WAYS = tuple(product(SIZES, ("light", "dark"))) if "SFUMATO_SEEDS" in os.environ else TWO_WAYS
-"""Every size in light and dark where there is time for it; every size, and both, where there is less."""
+"""All combinations in the long runs; otherwise each size and each color scheme once."""
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 SMALLEST_TARGET_PX = 24
 WIDTH_BEYOND = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -30,7 +30,7 @@ SMALL_TARGETS = """(smallest) => [
 
 
 def ways_of_looking(page: Page, name: str, ways: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """The page in these sizes and colour schemes, a picture taken of each where asked for."""
+    """Show the page in each size and color scheme, with a screenshot if requested."""
     folder = os.environ.get("SFUMATO_SCREENSHOTS")
     for size, scheme in ways:
         page.set_viewport_size(SIZES[size])  # type: ignore[arg-type]
@@ -42,7 +42,7 @@ def ways_of_looking(page: Page, name: str, ways: Sequence[tuple[str, str]]) -> I
 
 
 def look_closely(page: Page, name: str, ways: Sequence[tuple[str, str]] = ALL_WAYS) -> None:
-    """axe finds nothing, nothing lies beyond the right edge, and every control is large enough to be hit."""
+    """axe finds no violations, nothing overflows to the right, and every control is large enough."""
     for how in ways_of_looking(page, name, ways):
         found = Axe().run(page, options=RULES)
         assert found.violations_count == 0, f"{how}: {found.generate_report()}"

@@ -1,4 +1,4 @@
-"""Tiny made-up files in the forms in which authors give their data out, and sources that name them."""
+"""Tiny simulated files in the formats of the published data sets, and sources that list them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sfumato_papers.dataset_source import SOURCES, Source, Upstream
 
 HOMES = ("https://raw.githubusercontent.com", "https://www.cs.toronto.edu", "https://storage.googleapis.com")
 
-# Two pictures a batch. Batch b, picture i: red is 10 b + i everywhere, green counts rows, blue counts columns.
+# Two pictures per batch. Batch b, picture i: red is 10 b + i everywhere, green counts rows, blue counts columns.
 N_PICTURES = 2
 BATCHES = (*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin")
 
 
 def cifar_record(batch: int, number: int) -> bytes:
-    """A picture as the archive has it: its class (batch + number), then its three planes."""
+    """A picture in the archive's format: its class (batch + number), then its three planes."""
     red = bytes([10 * batch + number] * 1024)
     green = bytes(row for row in range(32) for _ in range(32))
     blue = bytes(column for _ in range(32) for column in range(32))
@@ -33,7 +33,7 @@ def cifar_record(batch: int, number: int) -> bytes:
 
 
 def cifar_picture(batch: int, number: int) -> np.ndarray:
-    """The same picture as rows of columns of colours."""
+    """The same picture as an array of rows, columns and colors."""
     rows, columns = np.indices((32, 32))
     return np.dstack([np.full((32, 32), 10 * batch + number), rows, columns]).astype(np.uint8)
 
@@ -50,7 +50,7 @@ def _archive() -> bytes:
 
 
 def sheet_pictures(number: int) -> np.ndarray:
-    """The pictures of a class's sheet, two rows of three; the fifth of the third class is in CIFAR-10's third batch."""
+    """The pictures of a class's sheet, two rows of three; one of the third class is also in CIFAR-10's third batch."""
     pictures = np.random.default_rng(number).integers(0, 256, (6, 32, 32, 3), dtype=np.uint8)
     if number == 2:
         pictures[4] = cifar_picture(2, 1)
@@ -83,7 +83,7 @@ def _npz(**arrays: np.ndarray) -> bytes:
     return out.getvalue()
 
 
-# Columns of no use stand in the authors' files too; nobody's id and no word of their own may come through.
+# The authors' files also contain unused columns. No ids and no free text may be imported.
 RAW_HUMAN = ''',trial_type,trial_index,time_elapsed,subject,condition,rt,view_history,response,filename,task,label,img_id
 0,pavlovia,0,1813,secret-a,21,,,,,,,
 1,survey-html-form,6,9,secret-a,21,47434.5,,"{""classSelect"":""mostProbDeer"",""prob"":""8p"",""classSelect2"":""secondProbNo"",""prob2"":"""",""improbClassSelectTruck"":""1"",""improbClassSelectAirplane"":""1""}",x.png,spec_conf,Deer,1128.0
@@ -106,7 +106,7 @@ RATINGS = ",Digit,,,,,,,,,\nPair Index,0,1,2,3,4,5,6,7,8,9\n1,,,,,{0},,,3,4,\n2,
 
 
 def made_up_files() -> dict[str, bytes]:
-    """The files by name, as they stand at their homes."""
+    """The files by name, as they are published."""
     rng = np.random.default_rng(7)
     pictures = {n: rng.integers(0, 256, (n, 28, 28), dtype=np.uint8) for n in (2, 3)}
     files: dict[str, bytes] = {
@@ -143,7 +143,7 @@ def made_up_files() -> dict[str, bytes]:
 
 
 def made_up_sources() -> tuple[Source, ...]:
-    """The real sources, their files replaced by the made-up ones."""
+    """The real sources with simulated files."""
     files = made_up_files()
 
     def replaced(file: Upstream) -> Upstream:
@@ -156,6 +156,6 @@ def made_up_sources() -> tuple[Source, ...]:
 
 
 def served() -> dict[str, bytes]:
-    """The made-up files by the path of their address."""
+    """The simulated files by the path of their address."""
     files = made_up_files()
     return {urlsplit(file.url).path: files[file.name] for source in SOURCES for file in source.upstream}

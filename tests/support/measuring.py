@@ -1,4 +1,4 @@
-"""The most memory that a command takes."""
+"""Measures the peak memory of a command."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 
 def most_bytes(command: Sequence[object]) -> int:
-    """Run a command, which must succeed; returns the most memory it had at once.
+    """Run a command, which must succeed; returns its peak memory.
 
-    By way of a small process: what a child needs at most begins with what its parent had when it was begun.
+    A small process starts the command, because the peak memory of a child includes that of its parent at the start.
     """
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, *map(str, command)], stdout=subprocess.PIPE, text=True, check=True

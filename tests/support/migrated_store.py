@@ -1,4 +1,4 @@
-"""New SQLite stores for tests: copies of one, because creating tables takes most of the time that opening takes."""
+"""New SQLite stores for tests, copied from one, because creating the tables takes most of the time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sfumato.store.location import StoreLocation
 
 
 def create_tables(store: StoreLocation) -> None:
-    """Create the tables of a store in an SQLite file; one that exists, or is in PostgreSQL, stays as it is."""
+    """Create the tables of a store in an SQLite file; existing stores and PostgreSQL are not changed."""
     if store.file is not None and not store.file.exists():
         make_private(store.file)
         store.file.write_bytes(_migrated())

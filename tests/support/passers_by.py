@@ -1,4 +1,4 @@
-"""People who take a study over HTTP without a browser, for tests that watch it from the researcher's page."""
+"""Simulated participants over HTTP without a browser, for tests of the dashboard."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from study_server import StudyServer
 
 
 def answering(server: StudyServer, seconds: float = 30) -> StudyServer:
-    """The server once it takes connections: it says its address a moment before."""
+    """Wait until the server accepts connections; it prints its address a moment before."""
     limit = time.monotonic() + seconds
     while True:
         try:
@@ -26,8 +26,8 @@ def answering(server: StudyServer, seconds: float = 30) -> StudyServer:
             time.sleep(0.02)
 
 
-class PasserBy:
-    """Somebody who joined, and answers questions of the kinds choice and tokens by chance."""
+class SimulatedParticipant:
+    """A participant who answers questions of the kinds choice and tokens at random."""
 
     def __init__(self, server: StudyServer, classes: Sequence[str], kinds: Sequence[str], seed: int) -> None:
         self._classes, self._kinds, self._rng = classes, kinds, random.Random(seed)
@@ -40,24 +40,24 @@ class PasserBy:
             self.ask(step)
 
     def ask(self, step: str, value: Any = None) -> dict[str, Any]:
-        """What the API replies, also where it says no."""
+        """The reply of the API, also for errors."""
         url = f"{self._server.url}/s/{self._token}/api/{step}"
         body = json.dumps({} if value is None else value).encode()
         request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
         try:
             with urllib.request.urlopen(request) as reply:
-                told: dict[str, Any] = json.load(reply)
+                content: dict[str, Any] = json.load(reply)
         except urllib.error.HTTPError as error:
             with error:
-                told = json.load(error)
-        return told
+                content = json.load(error)
+        return content
 
     @property
     def stage(self) -> str:
         return str(self.ask("state")["stage"])
 
     def answers(self, n: int = 1000) -> int:
-        """Answer so many questions, or as many as there are; returns how many it were."""
+        """Answer at most `n` questions; returns the number of answers."""
         for done in range(n):
             state = self.ask("state")
             if state["stage"] != "trials" or not state["trials"]:

@@ -1,4 +1,4 @@
-"""A small study with everything a report can show: answers with times, repeats, people set aside, labels, inputs."""
+"""A small study with all inputs of a report: answers with times, repeats, excluded people, labels, pictures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def evidence_of(
     seed: int = 0,
     texts: bool = False,
 ) -> ReportInputs:
-    """Everybody answers about every item, and again about the first five; two people are set aside."""
+    """Everybody answers every item, and the first five again; two people are excluded."""
     rng = np.random.default_rng(seed)
     items = [f"item {i}" for i in range(40)] if items is None else list(items)
     k, n = len(classes), len(items)
@@ -59,7 +59,7 @@ def evidence_of(
     reasons = [("checks_passed",), ("checks_passed", "median_seconds"), *[()] * (n_people - 2)]
     pictures = rng.integers(0, 256, (n, 8, 8, 3), dtype=np.uint8)
     pictures[-1] = pictures[0]
-    words = tuple(f"The text of {item}, told at some length." for item in items)
+    words = tuple(f"The text of {item}, at some length." for item in items)
     return ReportInputs(
         study=_study(classes),
         annotations=Annotations.from_arrow(answers, classes),

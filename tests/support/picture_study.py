@@ -1,4 +1,4 @@
-"""A study of pictures with everything a study can have: consent, practice, questions, examples, repeats."""
+"""A study of pictures with consent, practice, comprehension questions, examples and pay."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ amount = 2.5
 currency = "EUR"
 minutes = 8
 """
-HUSHED = ("hushed-", "whiskers-the-example", ".png", "97")
-"""What no reply may hold: parts of item ids, file names, and the quota."""
+SECRETS = ("hushed-", "whiskers-the-example", ".png", "97")
+"""Texts that no reply may contain: parts of item ids, file names, and the quota."""
 
 
 def write_picture_study(folder: Path, *, name: str = "pets", entry: str = "open") -> Path:
-    """The study in `folder`, with eight pictures and an example."""
+    """Write the study to `folder`, with eight pictures and an example."""
     for i in range(8):
         picture = folder / "images" / ("cat", "dog")[i % 2] / f"hushed-{i + 1}.png"
         picture.parent.mkdir(parents=True, exist_ok=True)

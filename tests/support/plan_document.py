@@ -1,4 +1,4 @@
-"""A plan file as it stands outside: every field once."""
+"""A plan file with every field."""
 
 from __future__ import annotations
 

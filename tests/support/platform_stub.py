@@ -1,8 +1,8 @@
-"""The APIs of Prolific and Mechanical Turk on the loopback, as far as they are asked; they fail when told to.
+"""Local stubs of the Prolific and Mechanical Turk APIs, with configurable faults.
 
-Something happens once a key (`X-Request-Key`, or Mechanical Turk's UniqueRequestToken), however often a request comes;
-a request without a key happens each time. `faults` are used up one a request: `"500"` and other statuses, `drop` (the
-connection is closed before anything happens), `lose` (it happens, and nobody hears of it), `garbage`, `redirect`.
+A request takes effect once per key (`X-Request-Key`, or Mechanical Turk's UniqueRequestToken), also if it is repeated.
+A request without a key takes effect each time. `faults` are used one per request: `"500"` and other statuses, `drop`
+(the connection is closed without effect), `lose` (takes effect, but the reply is lost), `garbage`, `redirect`.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 FAULTS = ("500", "502", "503", "429", "drop", "lose", "garbage")
-"""What a patient client gets over."""
+"""Faults after which a client retries."""
 TOKEN = "tok-for-tests-only"
 PAGE = 3
-"""Submissions a page, however many were asked for: people must not rely on getting all at once."""
+"""Submissions per page, regardless of the requested number, because clients must not rely on getting all at once."""
 
 
 @dataclass
 class PlatformStub:
-    """`rows` are submissions in the platform's own words, by session."""
+    """`rows` are submissions with the platform's own statuses, by session."""
 
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     faults: deque[str] = field(default_factory=deque)
     shuffled: random.Random | None = None
-    """Rows come in another order at each request, some of them twice."""
-    happened: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """What happened, by what was asked and about whom."""
+    """If set, rows come in another order at each request, some of them twice."""
+    effects: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Counts of effects, by operation and subject."""
     requests: list[tuple[str, str]] = field(default_factory=list)
-    """Every request: what was asked about whom, and the key."""
+    """Every request: operation and subject, and the key."""
     headers: list[dict[str, str]] = field(default_factory=list)
     paid: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Bonuses, by worker and reason."""
@@ -60,7 +60,7 @@ class PlatformStub:
 
     @property
     def environment(self) -> dict[str, str]:
-        """For both platforms."""
+        """Environment variables for both platforms."""
         return {
             "SFUMATO_PROLIFIC_TOKEN": TOKEN,
             "SFUMATO_PROLIFIC_API": self.url,
@@ -72,24 +72,24 @@ class PlatformStub:
     def add(self, person: str, session: str, status: str, code: str = "", study: str = "study1") -> None:
         self.rows[session] = {"person": person, "session": session, "status": status, "code": code, "study": study}
 
-    def replied(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, Any, str]:
-        """Status, body and fault."""
+    def reply_to(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, Any, str]:
+        """Status, body and fault of the reply."""
         with self._lock:
             self.headers.append(headers)
             fault = self.faults.popleft() if self.faults else ""
-            what, about, key, reply = self._asked(method, path, headers, body)
+            what, about, key, reply = self._parse(method, path, headers, body)
             self.requests.append((f"{what} {about}", key))
             if fault not in ("", "lose", "garbage"):
                 return (int(fault) if fault.isdigit() else 302 if fault == "redirect" else 0), {}, fault
             if not key or key not in self._seen:
-                self.happened[what, about] += 1
+                self.effects[what, about] += 1
                 if what == "SendBonus":
                     asked = json.loads(body)
                     self.paid[asked["WorkerId"], asked["Reason"]] += 1
                 self._seen.add(key)
             return reply[0], reply[1], fault
 
-    def _asked(
+    def _parse(
         self, method: str, path: str, headers: dict[str, str], body: bytes
     ) -> tuple[str, str, str, tuple[int, Any]]:
         key = headers.get("x-request-key", "")
@@ -121,7 +121,7 @@ class PlatformStub:
         rows = list(self.rows.values())[(page - 1) * PAGE : page * PAGE]
         if self.shuffled is None or not rows:
             return rows
-        # People hand in while pages are turned: rows move, and some are told of twice.
+        # People submit while pages are read, so rows move and some occur twice.
         return [*self.shuffled.sample(rows, len(rows)), self.shuffled.choice(rows)]
 
     def _one_of_prolific(self, session: str) -> tuple[int, Any]:
@@ -167,7 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _reply(self, body: bytes) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        status, reply, fault = self.stub.replied(self.command, self.path, headers, body)
+        status, reply, fault = self.stub.reply_to(self.command, self.path, headers, body)
         if fault in ("drop", "lose"):
             self.close_connection = True
             return

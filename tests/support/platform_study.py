@@ -1,4 +1,4 @@
-"""A study of pictures that people come to from a platform, and the ways they come."""
+"""A study of pictures with a recruitment platform, and participants who arrive from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENTRY = 'entry = "links"'
 def write_platform_study(
     folder: Path, platform: str = "prolific", *, codes: dict[str, str] = CODES, more: str = ""
 ) -> Path:
-    """The picture study with `[platform]`, for people with links and from the platform only; `more` are settings."""
+    """Write the picture study with `[platform]`, for people with links or from the platform; `more` adds settings."""
     write_picture_study(folder, entry="links")
     lines = ["[platform]", f'name = "{platform}"', *(f'{name} = "{code}"' for name, code in codes.items()), more]
     file = folder / "study.toml"
@@ -26,7 +26,7 @@ def write_platform_study(
 
 
 def door(asked: AskedSite, platform: str = "prolific") -> str:
-    """The path of the study's own door."""
+    """The path by which people arrive from the platform."""
     secret = asked.site.writer.run(lambda running: running.secret)
     return f"/from/{platform}/{entry_key(secret, platform)}"
 
@@ -47,14 +47,14 @@ def comes(asked: AskedSite, query: str, platform: str = "prolific") -> Reply:
 
 
 def arrives(asked: AskedSite, query: str, platform: str = "prolific") -> Visit:
-    """Somebody let in."""
+    """A participant who was admitted."""
     reply = comes(asked, query, platform)
     assert reply.status == 303, reply.body
     return Visit(asked.client, (reply.header("location") or "").removeprefix("/s/"))
 
 
 def through(visit: Visit, *, until: int | None = None) -> Visit:
-    """Somebody who consents, understands and answers, all of it or so many answers (practice included)."""
+    """Consent, pass the comprehension check, and give all answers or at most `until` (including practice)."""
     visit.step("consent")
     visit.step("instructions")
     visit.comprehension(["yes", "2"])

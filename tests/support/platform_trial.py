@@ -1,8 +1,8 @@
-"""T20: a crowd from a platform whose API fails, repeats itself and answers out of order.
+"""T20: participants from a platform whose API fails, repeats rows and returns them out of order.
 
-Everybody is asked about at the platform, reconciled with its list, and their pay is listed and handed in by somebody
-who tries again and again. What must come out: every question and every payment happened exactly once for each person
-and reason, and every planted mismatch is in the table, and no other.
+All participants are checked with the platform and reconciled with its list, and their payments are listed and submitted
+with retries. Every check and payment must take effect exactly once per person and reason, and the table must list
+exactly the planted mismatches.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ PATIENCE = 40
 
 @dataclass(frozen=True)
 class PlatformReport:
-    """What came out; everything but the first two must be 0."""
+    """The result; all counts except the first two must be 0."""
 
     n_people: int
     n_requests: int
     asked_twice: int = 0
-    """Questions that happened more than once for a person and visit."""
+    """Checks that took effect more than once per person and visit."""
     not_asked: int = 0
     paid_twice: int = 0
-    """Payments that happened more than once for a person and reason."""
+    """Payments that took effect more than once per person and reason."""
     not_paid: int = 0
     missed: int = 0
-    """Planted mismatches that the table does not list."""
+    """Planted mismatches that are not in the table."""
     made_up: int = 0
-    """Mismatches of the table that were not planted."""
+    """Mismatches in the table that were not planted."""
 
     @property
     def passed(self) -> bool:
@@ -62,8 +62,8 @@ class PlatformReport:
         return not any(wrong)
 
 
-class KeylessLine(ApiConnection):
-    """The negative control: tries again under another key, as a client without one does."""
+class KeylessConnection(ApiConnection):
+    """The control: retries with a new key, like a client without keys."""
 
     def _once(self, request: Any, key: str) -> Any:
         return super()._once(request, f"{key}-{uuid.uuid4()}")
@@ -78,7 +78,7 @@ def platform_study(platform: str) -> Study:
 
 
 def platform_trial(platform: str, *, n_people: int = 24, seed: int = 0, keys: bool = True) -> PlatformReport:
-    """Run the trial; without `keys` retries are without a key, and it must fail."""
+    """Run the trial; without `keys` (control) it must fail."""
     rng = random.Random(seed)
     study = platform_study(platform)
     with tempfile.TemporaryDirectory() as folder, PlatformStub(shuffled=random.Random(seed)) as stub:
@@ -103,12 +103,12 @@ class _Trial:
         planted: dict[str, set[str]] = {}
         people = [f"person{n:03d}" for n in range(n_people)]
         for number, person in enumerate(people):
-            planted[person] = self._takes_part(at, person, PLANTS[number % len(PLANTS)])
-        self._ask_about_everybody(at)
-        self._strangers(planted)
-        asked = [n for (what, _), n in self.stub.happened.items() if what == "get"]
-        missed, made_up = self._reconciled(planted)
-        paid_twice, not_paid = self._paid(at, people)
+            planted[person] = self._take_part(at, person, CASES[number % len(CASES)])
+        self._check_everybody(at)
+        self._add_strangers(planted)
+        asked = [n for (what, _), n in self.stub.effects.items() if what == "get"]
+        missed, made_up = self._reconcile(planted)
+        paid_twice, not_paid = self._pay(at, people)
         return PlatformReport(
             n_people,
             len(self.stub.requests),
@@ -120,8 +120,8 @@ class _Trial:
             made_up,
         )
 
-    def _takes_part(self, at: AtWork, person: str, plant: Callable[..., set[str]]) -> set[str]:
-        """Somebody comes, once or several times, and answers; what the platform says of them is as `plant` has it."""
+    def _take_part(self, at: AtWork, person: str, plant: Callable[..., set[str]]) -> set[str]:
+        """A person arrives once or several times and answers; `plant` sets what the platform says about them."""
         session = f"ses{person}"
         self.stub.add(person, session, ACTIVE[self._name])
         someone = self._arrives(at, person, session)
@@ -151,45 +151,45 @@ class _Trial:
     def says(self, person: str, session: str, status: dict[str, str], code: str = "", study: str = "study1") -> None:
         self.stub.add(person, session, status[self._name], code, study)
 
-    def _line(self, caller: Any) -> Any:
+    def _with_retries(self, caller: Any) -> Any:
         caller.connection.sleep = lambda _: None
         caller.connection.attempts = PATIENCE
         if not self.keys:
-            caller.connection = KeylessLine(
+            caller.connection = KeylessConnection(
                 caller.connection.base, caller.connection.headers_of, 10.0, PATIENCE, lambda _: None
             )
         return caller
 
-    def _break(self, n: int) -> None:
+    def _plan_faults(self, n: int) -> None:
         self.stub.faults.extend(self.rng.choice(FAULTS) if self.rng.random() < FAULT_CHANCE else "" for _ in range(n))
 
-    def _ask_about_everybody(self, at: AtWork) -> None:
-        """Twice over and in any order: a reply may come after the next question was asked."""
-        caller = self._line(client_for(self.study, self.stub.environment))
+    def _check_everybody(self, at: AtWork) -> None:
+        """Check everybody twice in random order, and store the replies in another order."""
+        caller = self._with_retries(client_for(self.study, self.stub.environment))
         asked = at.run(lambda running: unchecked_arrivals(running, platform_of(self.study)))  # type: ignore[arg-type]
-        heard = []
+        replies = []
         for each in self.rng.sample(asked * 2, 2 * len(asked)):
-            self._break(3)
-            heard.append((each, check_arrival(caller, each)))
-        for each, said in self.rng.sample(heard, len(heard)):
-            at.run(lambda running, each=each, said=said: store_check(running, each, said))
+            self._plan_faults(3)
+            replies.append((each, check_arrival(caller, each)))
+        for each, reply in self.rng.sample(replies, len(replies)):
+            at.run(lambda running, each=each, reply=reply: store_check(running, each, reply))
         self.stub.faults.clear()
 
-    def _strangers(self, planted: dict[str, set[str]]) -> None:
+    def _add_strangers(self, planted: dict[str, set[str]]) -> None:
         for n in range(3):
             self.says(f"stranger{n}", f"sesstranger{n}", SUBMITTED, "DONE")
             planted[f"stranger{n}"] = {"not-here"}
         self.says("looker1", "seslooker1", RETURNED)
         planted["looker1"] = set()
 
-    def _reconciled(self, planted: dict[str, set[str]]) -> tuple[int, int]:
-        """By the API and by the export: both must tell the same."""
+    def _reconcile(self, planted: dict[str, set[str]]) -> tuple[int, int]:
+        """Reconcile by the API and by the export; both must give the same result."""
         missed = made_up = 0
         for sources in (
-            PaymentSources(client=self._line(client_for(self.study, self.stub.environment))),
+            PaymentSources(client=self._with_retries(client_for(self.study, self.stub.environment))),
             PaymentSources(submissions=self._export()),
         ):
-            self._break(60)
+            self._plan_faults(60)
             table = reconcile(StoreLocation.of(str(self.store)), self.study, sources, with_ids=True)
             self.stub.faults.clear()
             found: dict[str, list[str]] = {}
@@ -214,8 +214,8 @@ class _Trial:
                 writer.writerow(told[: len(names)])
         return path
 
-    def _paid(self, at: AtWork, people: list[str]) -> tuple[int, int]:
-        """The list is computed and handed in twice, and once more after others have finished."""
+    def _pay(self, at: AtWork, people: list[str]) -> tuple[int, int]:
+        """Compute and submit the payments twice, and again after others have finished."""
         place = StoreLocation.of(str(self.store))
         for again in range(3):
             if again == 2:
@@ -226,14 +226,14 @@ class _Trial:
             ]
             assert len({(each.annotator, each.reason) for each in rows}) == len(rows)
             for row in self.rng.sample(rows, len(rows)):
-                self._break(2)
-                self._hand_in(row)
+                self._plan_faults(2)
+                self._submit_payment(row)
         self.stub.faults.clear()
         due = {(each.person, each.reason) for each in rows if each.amount > 0}
         return sum(n > 1 for n in self.stub.paid.values()), len(due - set(self.stub.paid))
 
-    def _hand_in(self, row: Payment) -> None:
-        """What a researcher's script does with the list: tries until it hears that it worked."""
+    def _submit_payment(self, row: Payment) -> None:
+        """Submit a payment until it is confirmed, as a researcher's script would."""
         for _ in range(PATIENCE):
             token = row.key if self.keys else uuid.uuid4().hex
             asked = {"WorkerId": row.person, "Reason": row.reason, "BonusAmount": f"{row.amount:.2f}"}
@@ -249,51 +249,51 @@ class _Trial:
             except (urllib.error.URLError, OSError, ValueError) as error:
                 if isinstance(error, urllib.error.HTTPError):
                     error.close()
-        raise AssertionError("the stub never took it")
+        raise AssertionError("the stub never accepted the payment")
 
 
 AUTHORIZED = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/x"
 
-# What the platform says of somebody, and what of it does not fit. Each is given a trial, a server and a person.
+# Cases: each sets what the platform says about a person, and returns the mismatches that must be listed.
 
 
-def all_is_well(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def no_mismatch(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
     trial.finishes(someone)
     trial.says(person, session, SUBMITTED, "DONE")
     return set()
 
 
-def forgot_to_hand_in(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def not_submitted(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
     trial.finishes(someone)
     trial.says(person, session, RETURNED)
     return {"finished-not-submitted"}
 
 
-def passed_the_code_on(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def submitted_without_finishing(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
     someone.answer()
     trial.says(person, session, SUBMITTED, "DONE")
     return {"submitted-not-finished"}
 
 
-def typed_another_code(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def wrong_code(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
     trial.finishes(someone)
     trial.says(person, session, SUBMITTED, "NOCODE")
     return {"wrong-code"}
 
 
-def was_rejected(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def rejected(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
     trial.finishes(someone)
     trial.says(person, session, REJECTED, "DONE")
     return {"rejected-though-finished"}
 
 
-def made_up_an_id(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def invented_id(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
     trial.finishes(someone)
     del trial.stub.rows[session]
     return {"not-on-platform", "unknown-at-entry"}
 
 
-def came_in_two_visits(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def two_visits(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
     trial.says(person, session, RETURNED)
     trial.says(person, f"{session}b", SUBMITTED, "DONE")
     trial.finishes(trial._arrives(at, person, f"{session}b"))
@@ -306,19 +306,19 @@ def left_halfway(trial: _Trial, at: AtWork, someone: Someone, person: str, sessi
     return set()
 
 
-PLANTS: tuple[Callable[..., set[str]], ...] = (
-    all_is_well,
-    forgot_to_hand_in,
-    passed_the_code_on,
-    typed_another_code,
-    was_rejected,
-    made_up_an_id,
-    came_in_two_visits,
+CASES: tuple[Callable[..., set[str]], ...] = (
+    no_mismatch,
+    not_submitted,
+    submitted_without_finishing,
+    wrong_code,
+    rejected,
+    invented_id,
+    two_visits,
     left_halfway,
 )
 
 
 def summed(reports: list[PlatformReport]) -> PlatformReport:
-    """Several trials as one."""
+    """The sums over several trials."""
     names = ("n_people", "n_requests", "asked_twice", "not_asked", "paid_twice", "not_paid", "missed", "made_up")
     return replace(reports[0], **{name: sum(getattr(each, name) for each in reports) for name in names})

@@ -271,6 +271,6 @@ def engine_on(disk: Disk, file: Path, *, synchronous: str = "FULL", checkpoint_e
     event.listen(
         engine, "connect", lambda connection, _: connection.execute(f"PRAGMA wal_autocheckpoint = {checkpoint_every}")
     )
-    event.listen(engine, "begin", database._begin_sqlite)
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     database.migrate(engine, database.StoreLocation.of(str(file)))
     return engine

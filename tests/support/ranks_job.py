@@ -1,4 +1,4 @@
-"""A small training, by however many ranks torchrun starts; rank 0 writes the weights and what was noted.
+"""A small training with as many ranks as torchrun starts; rank 0 writes weights, losses and dynamics.
 
 torchrun --nproc-per-node 2 ranks_job.py OUT NETWORK
 """
@@ -24,7 +24,7 @@ N_ITEMS, N_CLASSES = 53, 3
 
 
 def ranks_group(network: str) -> RunGroup:
-    """53 items in batches of 13: the last has one item, fewer than there are ranks."""
+    """53 items in batches of 13: the last batch has one item, fewer than the number of ranks."""
     rng = np.random.default_rng(0)
     people = rng.dirichlet([0.5] * N_CLASSES, N_ITEMS)
     training_set = TrainingSet(tuple(map(str, range(N_ITEMS))), ("a", "b", "c"), people.argmax(1), people)
@@ -37,7 +37,7 @@ def ranks_group(network: str) -> RunGroup:
 
 
 def train(network: str) -> dict[str, np.ndarray]:
-    """Everything that comes out, by name."""
+    """All results of the training, by name."""
     training = TrainingLoop(ranks_group(network))
     while not training.finished:
         training.advance()

@@ -1,4 +1,4 @@
-"""A study to report on: made-up trainings of three targets, on pictures as they are and on changed ones."""
+"""A study for reports: simulated runs of three targets, on clean, corrupted and attacked pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ATTACKS = {
 
 
 def write_study(folder: Path, targets: Sequence[str] = TARGETS, seeds: Sequence[int] = range(4)) -> Path:
-    """labels.parquet, original.parquet, runs/, shifted/ and attacked/."""
+    """Write labels.parquet, original.parquet, runs/, shifted/ and attacked/."""
     trained.people().write(folder / "labels.parquet")
     trained.original().write(folder / "original.parquet")
     for run in trained.grid(targets, seeds):

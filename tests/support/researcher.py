@@ -1,4 +1,4 @@
-"""The researcher of a study that is opened in this process: comes in by the link, keeps the cookie, asks."""
+"""A researcher's client for a study in this process: logs in by the link and keeps the cookie."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sfumato.server.dashboard_cache import DashboardCache, Sections
 
 @dataclass
 class Researcher:
-    """Somebody with a cookie, or without one."""
+    """A client with or without a cookie."""
 
     asked: AskedSite
     cookie: str = ""
 
     @classmethod
     def by_link(cls, asked: AskedSite) -> Researcher:
-        """Who has just opened a new link."""
+        """A client that has just opened a new link."""
         reply = asked.client.get(asked.site.dashboard.new_link())
         assert (reply.status, reply.header("location")) == (303, "/studio"), reply.body
         return cls(asked, cookie_of(reply))
@@ -34,7 +34,7 @@ class Researcher:
         return self.asked.client.post(target, value, self._headers(headers))
 
     def figures(self) -> dict[str, Any]:
-        """Every part of the page, once what people say has been looked at."""
+        """All sections of the dashboard, with agreement computed."""
         recompute(self.asked.site.dashboard.feed.cache)
         reply = self.get("/studio/state")
         assert reply.status == 200, reply.body
@@ -62,7 +62,7 @@ def recompute(cache: Any) -> Sections:
 
 
 def cookie_of(reply: Reply) -> str:
-    """The cookie a reply sets, as a browser sends it back."""
+    """The cookie of a reply, in the form that a browser sends."""
     cookies = SimpleCookie(reply.header("set-cookie") or "")
     ((name, morsel),) = cookies.items()
     return f"{name}={morsel.value}"

@@ -1,7 +1,7 @@
-"""Sentences: what catalogues hold, what the participants' pages and scripts ask of them, and text that is not in one.
+"""Checks of the participants' texts: the catalogs, the keys that pages and scripts use, and text outside a catalog.
 
-`sources()` are the files that speak to people who take part. `asked_for(source)` are their calls of `say`; `left_in` is
-what they say without it; `differences` is where two catalogues do not say the same things.
+`sources()` are the files with texts for participants. `asked_for(source)` lists their calls of `say`; `left_in` lists
+text outside `say`; `differences` compares two catalogs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VALUES: Mapping[str, Sequence[str]] = {
     "mark": ("yes", "unsure", "no"),
     "named": ("enter", "backspace", "delete", "shift", "tab", "space"),
 }
-"""What the parts of keys can be that are not written out."""
+"""The possible values of the variable parts of keys."""
 SEEN_ATTRIBUTES = {"alt", "aria-description", "aria-label", "aria-roledescription", "aria-valuetext", "placeholder"} | {
     "label",
     "title",
@@ -44,17 +44,17 @@ SINK = re.compile(
 
 @dataclass(frozen=True)
 class Source:
-    """A file that speaks to people who take part."""
+    """A file with texts for participants."""
 
     name: str
     text: str
     table: str
-    """The part of the catalogue its keys are in; '' for all of it."""
+    """The table of the catalog with its keys; '' for the whole catalog."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A call of `say`: the keys it may ask for, and what it hands over to be filled in."""
+    """A call of `say`: its possible keys, and the names of its values."""
 
     keys: tuple[str, ...]
     values: frozenset[str]
@@ -62,7 +62,7 @@ class Asked:
 
 
 def sources() -> list[Source]:
-    """Every template and script that a participant's browser gets."""
+    """All templates and scripts for participants."""
     found = [
         Source(path.name, path.read_text("utf-8"), "")
         for folder, ending in (("templates", "html"), ("static", "js"))
@@ -77,7 +77,7 @@ def sources() -> list[Source]:
 
 
 def leaves(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Key -> sentence, or the forms of one that depends on a number."""
+    """Key -> sentence, or the plural forms of a sentence."""
     found: dict[str, Any] = {}
     for key, value in table.items():
         if isinstance(value, str) or FORMS.issuperset(value):
@@ -88,13 +88,13 @@ def leaves(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def placeholders(sentence: str | Mapping[str, str]) -> set[str]:
-    """The names that are filled in, in any form."""
+    """The names of the placeholders in all forms."""
     forms = [sentence] if isinstance(sentence, str) else list(sentence.values())
     return {name for form in forms for _, name, _, _ in string.Formatter().parse(form) if name is not None}
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Where two catalogues do not have the same keys and the same things to fill in."""
+    """Keys and placeholders that differ between two catalogs."""
     a, b = leaves(one), leaves(other)
     found = [f"{key} in one of them only" for key in sorted(set(a) ^ set(b))]
     return found + [
@@ -104,14 +104,14 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def flaws(catalogue: Mapping[str, Any]) -> list[str]:
-    """Sentences that are empty or untidy, and forms that leave a number out of the rest."""
+def flaws(catalog: Mapping[str, Any]) -> list[str]:
+    """Sentences that are empty or badly formatted, and plural forms with missing placeholders."""
     found = []
-    for key, sentence in leaves(catalogue).items():
+    for key, sentence in leaves(catalog).items():
         forms = {"": sentence} if isinstance(sentence, str) else sentence
         for name, form in forms.items():
             if not form.strip() or form != form.strip() or "  " in form:
-                found.append(f"{key} {name}: empty, or spaces too many")
+                found.append(f"{key} {name}: empty, or extra spaces")
             if re.search(r"[<>&]", form):
                 found.append(f"{key} {name}: markup")
             if re.search(r"['\"]|\.\.\.", form):
@@ -138,7 +138,7 @@ def asked_for(source: Source) -> list[Asked]:
 
 
 def _keys(expression: str, where: str) -> list[str]:
-    """The keys that an expression may be."""
+    """The possible keys of an expression."""
     expression = expression.strip()
     if joined := re.fullmatch(r"\"(\w+)\" ~ ([\w.]+)", expression):
         return [joined[1] + value for value in _values(joined[2], where)]
@@ -149,7 +149,7 @@ def _keys(expression: str, where: str) -> list[str]:
     literals = re.findall(r"'([\w.]+)'|\"([\w.]+)\"", expression)
     assert literals, f"{where}: no key"
     assert not re.search(r"[`~+]", re.sub(r"\[\w+ \+ 1\]$", "", expression)), (
-        f"{where}: a key that is not read: {expression}"
+        f"{where}: a key that cannot be parsed: {expression}"
     )
     return [one or other for one, other in literals]
 
@@ -160,18 +160,18 @@ def _values(name: str, where: str) -> Sequence[str]:
 
 
 def _names(rest: Sequence[str], where: str) -> Iterator[str]:
-    """The names of what is handed over: of an object in JavaScript, by keyword in a template."""
+    """The names of the values: keys of an object in JavaScript, keywords in a template."""
     for argument in rest:
         text = argument.strip()
         parts = arguments(text, 1, "}") if text.startswith("{") else [text]
         for part in filter(str.strip, parts):
             name = re.match(r"\s*(\w+)\s*(?:$|[:=](?!=))", part)
-            assert name, f"{where}: values that are not read: {part}"
+            assert name, f"{where}: values that cannot be parsed: {part}"
             yield name[1]
 
 
 def arguments(text: str, start: int, end: str = ")") -> list[str]:
-    """What stands between commas from `start` to the bracket that closes."""
+    """The parts between commas from `start` to the closing bracket."""
     found, depth, begin, at = [], 0, start, start
     while True:
         character = text[at]
@@ -190,12 +190,12 @@ def arguments(text: str, start: int, end: str = ")") -> list[str]:
 
 
 def left_in(name: str, text: str) -> list[str]:
-    """What a template or a script says by itself."""
+    """Texts in a template or a script that are not from a catalog."""
     return list(_left_in_html(text)) if name.endswith(".html") else list(_left_in_script(text))
 
 
 class _Visible(HTMLParser):
-    """The text and the attributes that people see or hear."""
+    """The text and the attributes that people see or hear (screen readers)."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -236,7 +236,7 @@ def _left_in_script(text: str) -> Iterator[str]:
             yield literal.text
     for sink in SINK.finditer(code):
         said = _until_end(code, sink.end())
-        # What is handed to `say` is a key, and what names an element is no text.
+        # Arguments of `say` are keys, and names of elements are not text.
         said = re.sub(r"(?<![\w#.])(say|byId)\((?:[^()]|\([^()]*\))*\)", "", said)
         for literal in literals(said):
             if _has_letters(literal.said):
@@ -244,12 +244,12 @@ def _left_in_script(text: str) -> Iterator[str]:
 
 
 def _is_for_programs(text: str) -> bool:
-    """Selectors and addresses."""
+    """Whether a text is a selector or an address."""
     return bool(re.search(r"[\[\]#=/]|^[.*]|^\w+(-\w+)+$", re.sub(r"\$\{[^}]*\}", "", text)))
 
 
 def _until_end(code: str, start: int) -> str:
-    """An argument or a value from `start` to where it ends."""
+    """The argument or value that starts at `start`."""
     depth, at = 0, start
     while at < len(code):
         character = code[at]
@@ -267,7 +267,7 @@ def _until_end(code: str, start: int) -> str:
 
 @dataclass(frozen=True)
 class Literal:
-    """A text in a script; `said` is what of it is written out."""
+    """A string literal; `said` is its text without `${...}`."""
 
     text: str
     said: str
@@ -275,7 +275,7 @@ class Literal:
 
 
 def literals(code: str) -> list[Literal]:
-    """Every text in a script without comments."""
+    """All string literals in a script without comments."""
     return [
         Literal(match[0][1:-1], re.sub(r"\$\{[^}]*\}", "", match[0][1:-1]), match.start())
         for match in re.finditer(r"'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`", code)
@@ -283,7 +283,7 @@ def literals(code: str) -> list[Literal]:
 
 
 def without_comments(code: str) -> str:
-    """A script with blanks for its comments; line numbers stay."""
+    """The script with comments replaced by spaces; line numbers do not change."""
     parts = re.compile(r"'(?:\\.|[^'\\\n])*'|\"(?:\\.|[^\"\\\n])*\"|`(?:\\.|[^`\\])*`|/\*.*?\*/|//[^\n]*", re.S)
     return parts.sub(lambda part: re.sub(r"[^\n]", " ", part[0]) if part[0].startswith("/") else part[0], code)
 

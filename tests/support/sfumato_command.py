@@ -1,4 +1,4 @@
-"""`sfumato` as a user types it, in a process of its own."""
+"""Runs `sfumato` commands as a user types them, in a separate process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from loaded_python import loaded_sfumato
 
 
 def sfumato(*arguments: object, cwd: Path | None = None, code: int = 0) -> subprocess.CompletedProcess[str]:
-    """What the command does and prints; it must end with the exit code `code`, and without a traceback."""
+    """Run the command; it must end with the exit code `code` and without a traceback."""
     done = loaded_sfumato().run(["-m", "sfumato", *arguments], folder=cwd)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr

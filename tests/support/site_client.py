@@ -33,7 +33,7 @@ RECORD = {"elapsed_ms": 1500}
 
 @dataclass(frozen=True)
 class Reply:
-    """What the application said, and what it raised afterwards, if it did."""
+    """The reply of the application, and the error it raised afterwards, if any."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -49,14 +49,14 @@ class Reply:
         return json.loads(self.body)
 
     def header(self, name: str) -> str | None:
-        """The value of a header that must not be there twice."""
+        """The value of a header, which must not occur twice."""
         found = [value for key, value in self.headers if key == name]
         assert len(found) < 2, f"{name} sent {len(found)} times"
         return found[0] if found else None
 
 
 class SiteClient:
-    """Requests to an application, one after the other."""
+    """Sends requests to an application, one after the other."""
 
     def __init__(
         self, app: Any, runner: asyncio.Runner, host: str | None = "localhost:8000", address: str = "127.0.0.1"
@@ -70,14 +70,14 @@ class SiteClient:
         body: bytes | Sequence[bytes] = b"",
         headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
     ) -> Reply:
-        """The reply to a request; `target` goes out as written, a sequence of bodies as chunks without a length."""
+        """The reply to a request; `target` is sent as written, a sequence of bodies as chunks without a length."""
         return self._runner.run(self._send(method, target, body, headers))
 
     def get(self, target: str, headers: Mapping[str, str] | Sequence[tuple[str, str]] = ()) -> Reply:
         return self.send("GET", target, headers=headers)
 
     def post(self, target: str, value: Any = None, headers: Mapping[str, str] | None = None) -> Reply:
-        """A JSON request; `value` may be bytes already."""
+        """Send a JSON request; `value` may already be bytes."""
         body = value if isinstance(value, bytes) else json.dumps({} if value is None else value).encode()
         return self.send("POST", target, body, JSON | dict(headers or {}))
 
@@ -111,21 +111,21 @@ class SiteClient:
             "server": ("127.0.0.1", 8000),
         }
         started: list[Any] = []
-        said = bytearray()
+        content = bytearray()
 
         async def receive() -> dict[str, Any]:
             if not chunks:
-                # The person stays and listens; whoever waits for them to leave is cancelled when the reply is whole.
+                # The client stays connected; tasks that wait for a disconnect are cancelled after the reply.
                 await asyncio.Event().wait()
             return {"type": "http.request", "body": chunks.pop(0), "more_body": bool(chunks)}
 
         async def send(message: Any) -> None:
             if message["type"] == "http.response.start":
                 if started:
-                    raise RuntimeError("the application answered twice")
+                    raise RuntimeError("the application replied twice")
                 started.append(message)
             elif message["type"] == "http.response.body":
-                said.extend(message.get("body", b""))
+                content.extend(message.get("body", b""))
 
         raised = None
         try:
@@ -133,14 +133,14 @@ class SiteClient:
         except Exception as error:  # noqa: BLE001
             raised = error
         if not started:
-            raise raised or RuntimeError("the application said nothing")
+            raise raised or RuntimeError("the application did not reply")
         pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in started[0]["headers"]]
-        return Reply(started[0]["status"], tuple(pairs), bytes(said), raised)
+        return Reply(started[0]["status"], tuple(pairs), bytes(content), raised)
 
 
 @dataclass
 class AskedSite:
-    """A study opened, with a client; `hosts` are the names it answers to."""
+    """An open study with a client."""
 
     site: Site
     client: SiteClient
@@ -151,17 +151,17 @@ class AskedSite:
         return self.site.study
 
     def client_for(self, hosts: Collection[str]) -> SiteClient:
-        """Another client, of the same site answering to `hosts`."""
+        """Another client of the same site, with other allowed `hosts`."""
         return SiteClient(application(self.site, hosts), self.runner)
 
     def join(self) -> Visit:
-        """Somebody new."""
+        """A new participant."""
         reply = self.client.send("POST", "/join")
         assert reply.status == 303
         return Visit(self.client, (reply.header("location") or "").removeprefix("/s/"))
 
     def ready(self) -> Visit:
-        """Somebody new who is shown trials."""
+        """A new participant at the first trial."""
         visit = self.join()
         visit.step("consent")
         visit.step("instructions")
@@ -170,7 +170,7 @@ class AskedSite:
         return visit
 
     def rows(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Everything in the store."""
+        """All rows of all tables in the store."""
         with self.site.reader.connect() as connection:
             return {
                 table.name: [tuple(row) for row in connection.execute(sa.select(table).order_by(table.c.id))]
@@ -178,7 +178,7 @@ class AskedSite:
             }
 
     def stored(self, table: str = "answers") -> list[dict[str, Any]]:
-        """The rows of a table, in the order they came."""
+        """The rows of a table by id."""
         chosen = METADATA.tables[table]
         with self.site.reader.connect() as connection:
             return [dict(row) for row in connection.execute(sa.select(chosen).order_by(chosen.c.id)).mappings()]
@@ -186,7 +186,7 @@ class AskedSite:
 
 @dataclass
 class Visit:
-    """A person's way through a study."""
+    """A participant's session."""
 
     client: SiteClient
     token: str
@@ -208,12 +208,12 @@ class Visit:
         return self.step("comprehension", {"answers": list(answers)})
 
     def trial(self) -> dict[str, Any]:
-        """The trial they look at."""
+        """The current trial."""
         trial: dict[str, Any] = self.state()["trials"][0]
         return trial
 
     def body(self, answer: Any, **changed: Any) -> dict[str, Any]:
-        """The body of a submission to the trial they look at, with some fields changed."""
+        """The body of a submission for the current trial, with some fields changed."""
         handle = changed.pop("trial", None) or self.trial()["trial"]
         return {"key": str(uuid.uuid4()), "trial": handle, "answer": answer, "record": RECORD} | changed
 
@@ -223,7 +223,7 @@ class Visit:
 
 @contextlib.contextmanager
 def asked_site(study: Study | Path, store: str | Path | None = None) -> Iterator[AskedSite]:
-    """A study opened for the while, answering to the names of the loopback."""
+    """An open study on local host names, while the context is open."""
     asked = study if isinstance(study, Study) else read_study(study)
     create_tables(StoreLocation.of_study(asked, store))
     with open_site(asked, store) as site, asyncio.Runner() as runner:

@@ -1,4 +1,4 @@
-"""Made-up trainings: forty items in three classes, some targets nearer to people than others, seeds that differ."""
+"""Simulated runs: forty items in three classes; some targets are closer to people than others."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ CLASSES = ("cat", "dog", "emu")
 N_ITEMS = 40
 ITEMS = tuple(f"i{i}" for i in range(N_ITEMS))
 NEARNESS = {"hard": 0.3, "majority": 0.5, "soft": 0.8}
-"""How much of people's label is in what a target predicts."""
+"""The weight of people's labels in the predictions of each target."""
 
 
 def people() -> SoftLabels:
-    """A quarter of the items are beyond doubt; of the others people's first choice is sometimes not the original."""
+    """People's labels: certain for a quarter of the items; the mode of the others is sometimes not the original."""
     rng = np.random.default_rng(7)
     probs = rng.dirichlet([3.0, 2.0, 1.0], N_ITEMS)
     probs[: N_ITEMS // 4] = np.eye(3)[np.arange(N_ITEMS // 4) % 3]
@@ -32,16 +32,16 @@ def original() -> SoftLabels:
 
 
 def trained(target: str, seed: int, network: str = "ffn") -> RunPredictions:
-    """What one training predicts; seeds of the same number share their luck, whatever their target."""
-    luck = np.random.default_rng(seed).dirichlet([2.0, 2.0, 2.0], N_ITEMS)
-    own = np.random.default_rng([seed, len(target)]).dirichlet([2.0, 2.0, 2.0], N_ITEMS)
+    """The predictions of one run; runs of the same seed share most of their noise."""
+    shared_noise = np.random.default_rng(seed).dirichlet([2.0, 2.0, 2.0], N_ITEMS)
+    own_noise = np.random.default_rng([seed, len(target)]).dirichlet([2.0, 2.0, 2.0], N_ITEMS)
     near = NEARNESS[target]
-    probs = near * people().probs + (1 - near) * (0.7 * luck + 0.3 * own)
+    probs = near * people().probs + (1 - near) * (0.7 * shared_noise + 0.3 * own_noise)
     return RunPredictions(target, network, seed, SoftLabels.from_numpy(ITEMS, probs, CLASSES, 0))
 
 
 def shifted(run: RunPredictions, condition: str, worse: float) -> RunPredictions:
-    """The same training on worse pictures: a share of what it predicts is the even guess."""
+    """The same run on worse pictures: its predictions are mixed with the uniform distribution."""
     table = run.predictions
     probs = (1 - worse) * table.probs + worse / len(CLASSES)
     return replace(run, predictions=SoftLabels.from_numpy(ITEMS, probs, CLASSES, 0), condition=condition)
@@ -54,14 +54,14 @@ def grid(targets: Sequence[str] = ("hard", "soft"), seeds: Sequence[int] = range
 def write_run(
     folder: Path, run: RunPredictions, *, fold: int = 0, rows: slice = slice(None), ended: str = "finished"
 ) -> Path:
-    """A run as `sfumato train` and `shift` write it, as far as evaluation looks."""
+    """Write a run as `sfumato train` and `shift` do, with the files that evaluation reads."""
     place = folder / run.condition.replace("/", "-") / f"{run.target}.{run.network}.seed-{run.seed}.fold-{fold}"
     place.mkdir(parents=True)
     table = run.predictions
     SoftLabels.from_numpy(table.items.to_pylist()[rows], table.probs[rows], table.classes, 0).write(
         place / "predictions.parquet"
     )
-    said: dict[str, object] = {
+    metadata: dict[str, object] = {
         "target": run.target,
         "network": run.network,
         "seed": run.seed,
@@ -69,6 +69,6 @@ def write_run(
         "ended": ended,
     }
     if run.condition:
-        said |= {"condition": run.condition, "under": {}}
-    (place / "run.json").write_text(json.dumps(said))
+        metadata |= {"condition": run.condition, "under": {}}
+    (place / "run.json").write_text(json.dumps(metadata))
     return place
