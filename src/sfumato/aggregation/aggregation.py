@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
 from sfumato.aggregation.aggregation_inputs import AggregationInputs
@@ -129,16 +130,10 @@ class AnnotatorQuality(Table):
 
     def with_seconds(self, annotations: Annotations) -> AnnotatorQuality:
         """The same with each annotator's median seconds in `annotations`."""
+        place = pc.index_in(self.annotators, value_set=annotations.annotator.names)
         seconds = np.full(len(self), np.nan)
-        if annotations.seconds is not None:
-            code_of = {name: code for code, name in enumerate(annotations.annotator.names.to_pylist())}
-            order = np.argsort(annotations.annotator.codes, kind="stable")
-            starts = np.searchsorted(annotations.annotator.codes[order], np.arange(len(code_of) + 1))
-            for row, name in enumerate(self.annotators.to_pylist()):
-                if name in code_of:
-                    own = annotations.seconds[order[starts[code_of[name]] : starts[code_of[name] + 1]]]
-                    own = own[~np.isnan(own)]
-                    seconds[row] = np.median(own) if len(own) else np.nan
+        known = place.is_valid().to_numpy(zero_copy_only=False)
+        seconds[known] = annotations.median_seconds()[place.drop_null().to_numpy()]
         return replace(self, seconds=seconds)
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002

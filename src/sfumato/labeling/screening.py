@@ -59,6 +59,11 @@ class RuleResult:
     value: Float[np.ndarray, "annotators"]
     offends: Bool[np.ndarray, "annotators"]
 
+    @classmethod
+    def without_data(cls, n_annotators: int) -> RuleResult:
+        """The result of a rule that does not apply to these answers."""
+        return cls(np.full(n_annotators, np.nan), np.zeros(n_annotators, dtype=bool))
+
 
 @runtime_checkable
 class Rule(Protocol):
@@ -92,8 +97,7 @@ class ScreeningData:
 
     def is_for(self, purpose: str) -> Bool[np.ndarray, "rows"]:
         """Which rows were shown for `purpose`."""
-        names = self.annotations.purpose.names.to_pylist()
-        return np.asarray(np.array([name == purpose for name in names], dtype=bool)[self.annotations.purpose.codes])
+        return self.annotations.purpose.among({purpose})
 
     def per_annotator(self, rows: Bool[np.ndarray, "rows"]) -> Int[np.ndarray, "annotators"]:
         """The number of `rows` of each annotator."""
@@ -143,8 +147,7 @@ class ScreeningData:
     def has_gold(self) -> Bool[np.ndarray, "rows"]:
         """Which rows are about an item with a gold label."""
         known = set() if self.gold is None else set(self.gold.items.to_pylist())
-        has = np.array([name in known for name in self.annotations.item.names.to_pylist()], dtype=bool)
-        return np.asarray(has[self.annotations.item.codes])
+        return self.annotations.item.among(known)
 
 
 @dataclass(frozen=True)

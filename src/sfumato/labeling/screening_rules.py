@@ -65,9 +65,8 @@ class RepeatsDisagree:
         table = data.annotations
         answer = table.item.codes.astype(np.int64) * data.n_annotators + table.annotator.codes
         labels, repeats = np.flatnonzero(data.is_for("label")), np.flatnonzero(data.is_for("repeat"))
-        nobody = np.full(data.n_annotators, np.nan)
         if not len(labels) or not len(repeats):
-            return RuleResult(nobody, np.zeros(len(nobody), dtype=bool))
+            return RuleResult.without_data(data.n_annotators)
         known, first = np.unique(answer[labels], return_index=True)
         at = np.minimum(np.searchsorted(known, answer[repeats]), len(known) - 1)
         paired = known[at] == answer[repeats]
@@ -133,9 +132,9 @@ class TooFast:
     def find(self, data: ScreeningData) -> RuleResult:
         who, seconds = data.annotations.annotator.codes, data.annotations.seconds
         timed = ~np.isnan(seconds)
-        medians = _medians(who[timed], seconds[timed], data.n_annotators)
+        medians = data.annotations.median_seconds()
         if np.isnan(medians).all():
-            return RuleResult(medians, np.zeros(len(medians), dtype=bool))
+            return RuleResult.without_data(data.n_annotators)
         hasty = timed & (np.nan_to_num(seconds) < self.own * np.nan_to_num(medians)[who])
         share = _ratio(data.per_annotator(hasty), data.per_annotator(timed))
         return RuleResult(medians, (medians < self.crowd * np.nanmedian(medians)) | (share > self.at_most))
@@ -164,8 +163,7 @@ class IdenticalRuns:
 
         table = data.annotations
         if table.trial.null_count:
-            nobody = np.full(data.n_annotators, np.nan)
-            return RuleResult(nobody, np.zeros(len(nobody), dtype=bool))
+            return RuleResult.without_data(data.n_annotators)
         _, text = np.unique(pl.Series(table.payload.cast(pa.string())).hash().to_numpy(), return_inverse=True)
         order = np.lexsort((table.trial.to_numpy(), table.annotator.codes))
         who, said = table.annotator.codes[order], text[order]
@@ -226,15 +224,3 @@ def rule_set(name: str) -> tuple[Rule, ...]:
 def _ratio(part: np.ndarray, whole: np.ndarray) -> Float[np.ndarray, "annotators"]:
     """part / whole, NaN where `whole` is 0."""
     return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
-
-
-def _medians(who: np.ndarray, values: np.ndarray, n: int) -> Float[np.ndarray, "annotators"]:
-    """Each annotator's median; NaN without values."""
-    ordered = values[np.lexsort((values, who))]
-    n_values = np.bincount(who, minlength=n)
-    start = np.cumsum(n_values) - n_values
-    has = n_values > 0
-    low, high = start + (n_values - 1) // 2, start + n_values // 2
-    medians = np.full(n, np.nan)
-    medians[has] = (ordered[low[has]] + ordered[high[has]]) / 2
-    return medians

@@ -117,8 +117,8 @@ class ReportInputs:
         if self.beliefs is None or self.screening is None or not self.screening.excluded:
             return self.beliefs
         excluded = set(self.screening.excluded)
-        kept = np.array([name not in excluded for name in self.beliefs.annotator.names.to_pylist()], dtype=bool)
-        return self.beliefs.take(kept[self.beliefs.annotator.codes])
+        kept = ~self.beliefs.annotator.among(excluded)
+        return self.beliefs.take(kept)
 
     @property
     def classes(self) -> tuple[str, ...]:

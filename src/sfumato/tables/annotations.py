@@ -133,8 +133,8 @@ class Annotations(Table):
         for purpose in purposes:
             if purpose not in PURPOSES:
                 raise unknown("purpose", purpose, PURPOSES)
-        wanted = np.isin(np.array(self.purpose.names.to_pylist(), dtype=object), purposes)
-        return self if wanted.all() else self.take(wanted[self.purpose.codes])
+        wanted = self.purpose.among(purposes)
+        return self if wanted.all() else self.take(wanted)
 
     def of_kind(self, label: str) -> Annotations:
         """The rows of one question type: `top_two/1`, or `top_two` if there is one version."""
@@ -148,10 +148,20 @@ class Annotations(Table):
 
     def without(self, annotators: Sequence[str]) -> Annotations:
         """The rows of all annotators except these."""
-        left = ~np.isin(
-            np.array(self.annotator.names.to_pylist(), dtype=object), np.array(list(annotators), dtype=object)
-        )
-        return self if left.all() else self.take(left[self.annotator.codes])
+        left = ~self.annotator.among(set(annotators))
+        return self if left.all() else self.take(left)
+
+    def median_seconds(self) -> Float[np.ndarray, "annotators"]:
+        """Each annotator's median time per answer; NaN without times."""
+        timed = ~np.isnan(self.seconds)
+        who, seconds = self.annotator.codes[timed], self.seconds[timed]
+        ordered = seconds[np.lexsort((seconds, who))]
+        n = np.bincount(who, minlength=len(self.annotator.names))
+        start, has = np.cumsum(n) - n, n > 0
+        low, high = start + (n - 1) // 2, start + n // 2
+        medians = np.full(len(n), np.nan)
+        medians[has] = (ordered[low[has]] + ordered[high[has]]) / 2
+        return medians
 
     def distinct_payloads(self) -> Iterator[tuple[list[str], Int[np.ndarray, "chunk_rows"]]]:
         """Per chunk: the distinct payload texts, and the index of the text of each row."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Int, Shaped
+from jaxtyping import Bool, Int, Shaped
 
 from sfumato.tables.errors import BadTable, show
 from sfumato.tables.files.table_file import Rows
@@ -46,6 +47,10 @@ class CodedText:
     def take(self, kept: Shaped[np.ndarray, "kept"]) -> CodedText:
         """The rows `kept` (indices or a mask), names compacted."""
         return CodedText(self.codes[kept], self.names).compact()
+
+    def among(self, names: Container[str]) -> Bool[np.ndarray, "rows"]:
+        """Which rows hold one of `names`."""
+        return np.asarray(np.array([name in names for name in self.names.to_pylist()], dtype=bool)[self.codes])
 
     def text(self) -> pa.Array:
         """The column as plain text again."""

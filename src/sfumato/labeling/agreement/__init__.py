@@ -12,10 +12,12 @@ import numpy as np
 
 from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.labeling.agreement.krippendorff_alpha import AlphaDistributions, AlphaNominal, AlphaOrdinal
-from sfumato.labeling.agreement.measure import AgreementMeasure, AgreementTable, agreement_of
+from sfumato.labeling.agreement.measure import AgreementMeasure, AgreementTable, figure_of
 from sfumato.labeling.agreement.pairwise_distance import TotalVariationAgreement
 from sfumato.labeling.agreement.test_retest import RetestSameClass, RetestTotalVariation
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.bootstrap import check_resampling
+from sfumato.tables.errors import warn
 from sfumato.tables.strategies import strategy_from_name
 
 MEASURES: tuple[Any, ...] = (
@@ -59,8 +61,19 @@ def agreement(
     Between annotators, each annotator's first answer about an item counts (the first row); items with one annotator do
     not count. Later answers of the same annotator are used for test-retest only.
     """
-    members = [member() for member in MEASURES]
-    return agreement_of(ItemAnswers.of(beliefs), measures, members, level=level, resamples=resamples, rng=rng)
+    check_resampling(level, resamples)
+    answers = ItemAnswers.of(beliefs)
+    kind = "soft" if answers.is_soft else "hard"
+    members = [member() for member in MEASURES if kind in member.default_for]
+    chosen = measures or [each for each in members if getattr(answers, each.compares).n_items]
+    if not chosen:
+        warn("found nothing to compare: no item has two answers; give several people the same items")
+    # One seed for all: on the same items every measure has the same resamples, independent of the other measures.
+    seed = int(rng.integers(2**62))
+    figures = [
+        figure_of(each, answers, level=level, resamples=resamples, rng=np.random.default_rng(seed)) for each in chosen
+    ]
+    return AgreementTable.of(figures)
 
 
 def measure_from_name(name: str) -> AgreementMeasure:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -10,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import ItemAnswers
-from sfumato.tables.bootstrap import Bootstrap, Interval, check_resampling
+from sfumato.tables.bootstrap import Bootstrap, Interval
 from sfumato.tables.errors import warn
 from sfumato.tables.table import ColumnTable
 
@@ -103,36 +102,10 @@ class AgreementFigure:
     interval: str
 
 
-def agreement_of(
-    answers: ItemAnswers,
-    measures: Sequence[AgreementMeasure],
-    members: Sequence[AgreementMeasure],
-    *,
-    level: float,
-    resamples: int,
-    rng: np.random.Generator,
-) -> AgreementTable:
-    """The values of `measures` or, if empty, of those `members` that apply."""
-    check_resampling(level, resamples)
-    kind = "soft" if answers.is_soft else "hard"
-    chosen = measures or [
-        each for each in members if kind in each.default_for and getattr(answers, each.compares).n_items
-    ]
-    if not chosen:
-        warn("found nothing to compare: no item has two answers; give several people the same items")
-    # One seed for all: on the same items every measure has the same resamples, independent of the other measures.
-    seed = int(rng.integers(2**62))
-    return AgreementTable.of(
-        [
-            _figure(measure, answers, level=level, resamples=resamples, rng=np.random.default_rng(seed))
-            for measure in chosen
-        ]
-    )
-
-
-def _figure(
+def figure_of(
     measure: AgreementMeasure, answers: ItemAnswers, *, level: float, resamples: int, rng: np.random.Generator
 ) -> AgreementFigure:
+    """The value of `measure` with its interval; NaN, with a warning, if it cannot be computed."""
     used = getattr(answers, measure.compares)
     n_items = used.n_items
     if not n_items:
