@@ -116,7 +116,7 @@ def table_5(rerun: Rerun) -> Part:
         *better(figures(rerun), "percents help: T2, Clamp", "10s", "10s select"),
     ]
     about = (
-        "Half on either class that was named, all on the first where there is no second. The column Time stands under "
+        "Half on either class that was named, all on the first where there is no second. The column Time is under "
         "Section 5.1."
     )
     return _part(rerun, 5, "Labels without annotators' probabilities", rows, said, about)
