@@ -19,11 +19,11 @@ from sfumato.training.crowd_layers import (
     CrowdLayer,
     CrowdModel,
     CrowdRows,
-    crowd_named,
     gather,
 )
 from sfumato.training.estimator import EstimatorModel
 from sfumato.training.target_labels import FixedLabels
+from sfumato.training.targets import target_named
 from sfumato.training.training_set import AnnotatorBeliefs
 
 LOGITS = np.array([[2.0, 0.0, -1.0], [0.0, 1.0, 0.5]], np.float32)
@@ -199,18 +199,18 @@ def _settings(crowd: Any) -> set[str]:
 def test_names_and_settings() -> None:
     assert [crowd.name for crowd in CROWDS] == ["crowd-layer", "annotator-heads", "annotator-confusion"]
     for crowd in CROWDS:
-        assert crowd_named(crowd.name, {}) == crowd()
+        assert target_named(crowd.name, {}) == crowd()
         assert isinstance(crowd(), CrowdModel)
         for field in _settings(crowd):
             for value in (-1.0, float("nan"), float("inf")):
                 with pytest.raises(BadSetting):
-                    crowd_named(crowd.name, {field: value})
+                    target_named(crowd.name, {field: value})
         with pytest.raises(BadSetting, match="n_annotators = 0"):
             crowd().head(0, 3)
         with pytest.raises(BadSetting, match="n_classes = 1"):
             crowd().head(3, 1)
     with pytest.raises(UnknownName, match="did you mean 'crowd-layer'"):
-        crowd_named("crowd-layr", {})
+        target_named("crowd-layr", {})
 
 
 # --- a crowd in which half the people swap two classes ---

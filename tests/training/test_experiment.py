@@ -15,11 +15,12 @@ import torch
 
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.tables.inputs import Inputs
-from sfumato.training.experiment import GROUP, UNFINISHED, Experiment, _label_rng
+from sfumato.training.experiment import GROUP, UNFINISHED, Experiment
 from sfumato.training.grid import Grid, RunGroupKey
 from sfumato.training.item_join import join_items
 from sfumato.training.networks import LeNet, SimpleFfn
 from sfumato.training.optimizers import Adam, Sgd
+from sfumato.training.random_streams import rng_of
 from sfumato.training.recipe import Recipe
 from sfumato.training.run_folder import MODEL, Run
 from sfumato.training.splits import KFold, NoSplit, RandomSplit
@@ -259,7 +260,7 @@ def test_targets_of_a_seed_meet_the_same_label_rng(tmp_path: Path) -> None:
     task = made.run_group(made.run_groups()[0])
     np.testing.assert_array_equal(task.labels[0].mean(), task.labels[1].mean())
     # All of a class are judged alike here, and a shuffle within it changes nothing: so look at the draws themselves.
-    assert _label_rng(0).random() == _label_rng(0).random() != _label_rng(1).random()
+    assert rng_of(0, "labels").random() == rng_of(0, "labels").random() != rng_of(1, "labels").random()
 
 
 def test_fine_tuning_begins_with_the_pretrained_weights(tmp_path: Path) -> None:

@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from torch import Tensor
 
 from sfumato.tables.columns import check_probs
 from sfumato.tables.errors import BadSetting
+from sfumato.tables.inputs import Images
 from sfumato.tables.settings import above_0, at_least, one_of
 from sfumato.tables.strategies import strategy_from_name
 from sfumato.training.run_folder import normalized
@@ -128,7 +129,7 @@ class Attacked:
 def attacked(
     model: PixelModel,
     attack: Attack,
-    images: UInt8[np.ndarray, "items height width *channels"],
+    images: Images,
     targets: Float[np.ndarray, "items classes"],
     rng: np.random.Generator,
     *,

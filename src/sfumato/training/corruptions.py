@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from scipy.ndimage import gaussian_filter1d
 
 from sfumato.tables.errors import BadTable, missing_extra, unknown
+from sfumato.tables.inputs import Images
 from sfumato.tables.settings import is_whole
 from sfumato.tables.strategies import strategy_from_name
 
@@ -25,7 +26,6 @@ AT_ONCE = 128
 """Images processed at a time: few enough to fit into the processor's cache."""
 RESIZED_AT_ONCE = 512
 
-Images = UInt8[np.ndarray, "items height width *channels"]
 Pixels = Float[np.ndarray, "items height width channels"]
 """Images as numbers from 0 to 1; gray images have one channel."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -19,7 +18,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from sfumato.tables.settings import at_least, between_0_and_1, not_negative
-from sfumato.tables.strategies import strategy_from_name
 from sfumato.training.target_labels import Accesses, Chances, Distributions, MeanLabels, PooledLabels
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 
@@ -264,8 +262,3 @@ class _Matrices(CrowdHead):
 
 
 CROWDS: tuple[Any, ...] = (CrowdLayer, AnnotatorHeads, AnnotatorConfusion)
-
-
-def crowd_named(name: str, settings: Mapping[str, Any]) -> CrowdModel:
-    """The crowd layer called `name` with `settings`."""
-    return strategy_from_name("crowd", CROWDS, name, settings)  # type: ignore[no-any-return]

@@ -8,7 +8,8 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from sfumato.tables.table import columns_of
 from sfumato.training.checkpoint import delete_checkpoints
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.grid import PRETRAINED, Grid, RunGroupKey, RunKey, RunRow, check_image_size
-from sfumato.training.random_streams import generator_of
+from sfumato.training.random_streams import rng_of
 from sfumato.training.ranks import Ranks
 from sfumato.training.resumable_run import train_group
 from sfumato.training.run_folder import RUN, PixelScale, Run, shape_of, write_run
@@ -51,8 +52,8 @@ class Experiment:
     """Items with hard labels that networks are pretrained on."""
     allow_drift: bool = False
     """Keep runs made with other settings or data, with a warning instead of an error."""
-    _cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
-    """Hashes of the data, and rows of finished runs, which do not change."""
+    _cache: dict[str, RunRow] = field(default_factory=dict, init=False, repr=False)
+    """Rows of finished runs, which do not change."""
 
     def __post_init__(self) -> None:
         assert (self.grid.pretraining is None) == (self.pretraining_set is None), "pretraining has a recipe and data"
@@ -76,10 +77,9 @@ class Experiment:
         A group that was interrupted is trained again with all of its runs, also those that are written already, so
         that the result is the same as without the interruption.
         """
-        hashes = self._hashes()
         found = []
         for key in keys:
-            targets = tuple(run.target for run in key.runs if not self._is_done(run, hashes))
+            targets = tuple(run.target for run in key.runs if not self._is_done(run))
             if targets:
                 started = self._started(key, targets)
                 found.append(RunGroupKey(started or targets, key.network, key.seed, key.fold))
@@ -125,7 +125,8 @@ class Experiment:
         return RunGroup(
             names=key.targets,
             network=self.grid.networks[key.network],
-            labels=tuple(target.labels(train, _label_rng(key.seed)) for target in targets),
+            # The same random numbers for every target of a seed.
+            labels=tuple(target.labels(train, rng_of(key.seed, "labels")) for target in targets),
             training_set=train,
             images=scale.applied(train.images),
             recipe=recipe,
@@ -144,7 +145,7 @@ class Experiment:
             with atomic_write(unfinished / GROUP) as part:
                 part.write_text(json.dumps(list(key.targets)), "utf-8")
         group = self.run_group(key)
-        hashes = self._data_hashes(key, self._hashes())
+        hashes = self._data_hashes(key)
         fingerprint = Fingerprint.now(
             settings={"runs": [self.grid.settings_of(run) for run in key.runs]},
             data=hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest(),
@@ -174,10 +175,7 @@ class Experiment:
                 continue
             metadata = {
                 "run": run.name,
-                "target": run.target,
-                "network": run.network,
-                "seed": run.seed,
-                "fold": run.fold,
+                **asdict(run),
                 "settings": self.grid.settings_of(run),
                 "classes": list(self.data.classes),
                 "shape": list(shape_of(self.data.images)),
@@ -215,32 +213,27 @@ class Experiment:
             raise BadSetting(found, "a pretrained network to start with", fix, "diverged", run.folder)
         return run.weights()
 
-    def _hashes(self) -> dict[str, dict[str, str]]:
-        """Hashes of all data by source; computed once."""
-        if "hashes" not in self._cache:
-            pretraining = {} if self.pretraining_set is None else self.pretraining_set.hashes()
-            self._cache["hashes"] = {"data": self.data.hashes(), "pretraining": pretraining}
-        hashes: dict[str, dict[str, str]] = self._cache["hashes"]
-        return hashes
+    @cached_property
+    def _hashes(self) -> dict[str, str]:
+        return self.data.hashes()
 
-    def _data_hashes(self, key: RunGroupKey | RunKey, hashes: Mapping[str, dict[str, str]]) -> dict[str, str]:
+    @cached_property
+    def _pretraining_hashes(self) -> dict[str, str]:
+        hashes = {} if self.pretraining_set is None else self.pretraining_set.hashes()
+        return {f"pretraining.{name}": value for name, value in hashes.items()}
+
+    def _data_hashes(self, key: RunGroupKey | RunKey) -> dict[str, str]:
         """Hashes of all data that a run depends on."""
-        pretraining = {f"pretraining.{name}": value for name, value in hashes["pretraining"].items()}
         if key.fold is None:
-            return pretraining
-        fold = self.folds[key.fold]
-        return {
-            **hashes["data"],
-            "train": digest_of(names_of(self.data, fold.train)),
-            "test": digest_of(names_of(self.data, fold.test)),
-            **pretraining,
-        }
+            return self._pretraining_hashes
+        train, test = (names_of(self.data, part) for part in (self.folds[key.fold].train, self.folds[key.fold].test))
+        return {**self._hashes, "train": digest_of(train), "test": digest_of(test), **self._pretraining_hashes}
 
-    def _is_done(self, key: RunKey, hashes: Mapping[str, dict[str, str]]) -> bool:
+    def _is_done(self, key: RunKey) -> bool:
         run = self.run(key)
         if run is None:
             return False
-        now = {"settings": self.grid.settings_of(key), "data": self._data_hashes(key, hashes)}
+        now = {"settings": self.grid.settings_of(key), "data": self._data_hashes(key)}
         before = {"settings": run.settings, "data": run.metadata.get("data", {})}
         differences = [
             f"{name} was {show(old, 30)} and is {show(new, 30)}"
@@ -271,19 +264,10 @@ class Experiment:
         return None
 
 
-def _label_rng(seed: int) -> np.random.Generator:
-    """Random numbers for labels that are drawn once: the same for every target of a seed."""
-    return np.random.default_rng(generator_of(seed, "labels").initial_seed())
-
-
 def _differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:
     """The values that differ between two nested tables: name, earlier value, current value."""
     if isinstance(before, Mapping) and isinstance(now, Mapping):
-        keys = dict.fromkeys([*before, *now])
-        return [
-            each
-            for key in keys
-            for each in _differences(before.get(key), now.get(key), f"{name}.{key}" if name else str(key))
-        ]
+        pairs = {f"{name}.{key}" if name else str(key): (before.get(key), now.get(key)) for key in [*before, *now]}
+        return [each for key, (old, new) in pairs.items() for each in _differences(old, new, key)]
     # Compared as JSON, where a tuple is a list.
     return [] if json.dumps(before, sort_keys=True) == json.dumps(now, sort_keys=True) else [(name, before, now)]

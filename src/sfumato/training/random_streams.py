@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -30,6 +31,11 @@ class RandomStreams:
 
     def generator(self, purpose: str) -> torch.Generator:
         return generator_of(self.seed, self.epoch, purpose)
+
+
+def rng_of(*parts: int | str) -> np.random.Generator:
+    """A NumPy generator seeded by these strings and numbers."""
+    return np.random.default_rng(generator_of(*parts).initial_seed())
 
 
 def generator_of(*parts: int | str) -> torch.Generator:

@@ -57,7 +57,9 @@ def train_group(
     saving, keeping = _Cadence(spacing, FIRST_SAVE_SECONDS), _Cadence(KEEPING, 0.0)
     kept: Checkpoint | None = None
     with _StopSignal() as stop:
-        loop = _resumed(group, checkpoints)
+        loop = TrainingLoop(group)
+        if (checkpoint := checkpoints.load()) is not None:
+            checkpoint.restore(loop)
         if loop.epoch:
             _report(on_epoch, loop)
         try:
@@ -83,14 +85,6 @@ def train_group(
                 checkpoints.save(kept)
             raise
     return loop.runs
-
-
-def _resumed(group: RunGroup, checkpoints: Checkpoints) -> TrainingLoop:
-    loop = TrainingLoop(group)
-    checkpoint = checkpoints.load()
-    if checkpoint is not None:
-        checkpoint.restore(loop)
-    return loop
 
 
 class _Cadence:

@@ -24,7 +24,7 @@ from sfumato.training.corruptions import CORRUPTIONS, SEVERITIES, Corruption, ch
 from sfumato.training.grid import path_name
 from sfumato.training.item_join import Original, join_items
 from sfumato.training.networks.network import Network
-from sfumato.training.random_streams import generator_of
+from sfumato.training.random_streams import rng_of
 from sfumato.training.run_folder import Run, normalized, shape_of
 from sfumato.training.targets.hard import HardTarget, MajorityTarget
 from sfumato.training.targets.soft import SoftTarget
@@ -153,8 +153,7 @@ class ShiftExperiment:
         assert self.inputs.images is not None
         if shift.corruption is None:
             return self.inputs
-        rng = np.random.default_rng(generator_of(self.seed, "shift", shift.name).initial_seed())
-        images = shift.corruption.apply(self.inputs.images, shift.severity, rng)
+        images = shift.corruption.apply(self.inputs.images, shift.severity, rng_of(self.seed, "shift", shift.name))
         return Inputs(self.inputs.items, images, path=self.inputs.path)
 
     def _runs_without(self, shift: Shift) -> list[Run]:
@@ -244,7 +243,7 @@ class AttackExperiment:
         test = self.inputs.take(test_rows(run, self.inputs))
         assert test.images is not None
         model = PixelModel.of(predictor_of(run, self.networks), self.device)
-        rng = np.random.default_rng(generator_of(self.seed, "attack").initial_seed())
+        rng = rng_of(self.seed, "attack")
         result = attacked(model, self.attack, test.images, self._labels(run), rng, at_once=self.at_once)
         for condition, probs in zip(self.conditions(run), [result.clean, *result.steps], strict=True):
             if not is_written(self.output, run, condition):
@@ -297,8 +296,7 @@ class AttackExperiment:
             inputs = replace(self.inputs, labels=None) if self.targets == SoftTarget.name else self.inputs
             training_set = join_items(inputs, people=self.people, classes=classes)
         target = next(each for each in TARGETS if each.name == self.targets)
-        rng = np.random.default_rng(generator_of(self.seed, "labels").initial_seed())
-        probs = normalized(target().labels(training_set, rng).mean())
+        probs = normalized(target().labels(training_set, rng_of(self.seed, "labels")).mean())
         return dict(zip(training_set.items, probs, strict=True))
 
     @cached_property

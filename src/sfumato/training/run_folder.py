@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from safetensors.torch import save as safetensors_of
@@ -29,7 +29,7 @@ from sfumato.tables.errors import BadFile, BadTable
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.json import read_document
 from sfumato.tables.files.table_file import classes_metadata, read_rows, write_table
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.inputs import Images, Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.table import columns_of
 from sfumato.training.group_optimizer import SeparateNetworks
@@ -50,7 +50,7 @@ class PixelScale:
     std: tuple[float, ...]
 
     @classmethod
-    def of(cls, images: UInt8[np.ndarray, "items height width *channels"]) -> PixelScale:
+    def of(cls, images: Images) -> PixelScale:
         """The scale of these images."""
         pixels = images.reshape(*images.shape[:3], -1)
         counts = [np.bincount(pixels[..., c].ravel(), minlength=256) for c in range(pixels.shape[-1])]
@@ -61,7 +61,7 @@ class PixelScale:
         return cls(tuple(means), tuple(std or 1.0 for std in stds))
 
     def applied(
-        self, images: UInt8[np.ndarray, "items height width *channels"], device: torch.device | str = "cpu"
+        self, images: Images, device: torch.device | str = "cpu"
     ) -> Float[Tensor, "items channels height width"]:
         """The standardized images: float32, channels_last."""
         pixels = torch.from_numpy(np.ascontiguousarray(images.reshape(*images.shape[:3], -1))).to(device)
@@ -218,7 +218,8 @@ def write_run(
     state = run.best if run.best is not None else group.new_network().state_dict()
     with atomic_write(folder / MODEL) as part:
         part.write_bytes(safetensors_of({name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}))
-    _write_history(folder / HISTORY, run, group.recipe.optimiser.rate)
+    rows = [replace(row, rate=row.rate * group.recipe.optimiser.rate) for row in run.rows]
+    write_table(columns_of(rows, EpochRow), folder / HISTORY)
     _write_dynamics(folder / DYNAMICS, run, group)
     predictions = [probs for probs in run.predictions if np.isfinite(probs).all()]
     if predictions and test_items:
@@ -248,10 +249,6 @@ def environment() -> dict[str, Any]:
         "processor": torch.backends.cpu.get_cpu_capability(),
         "byteorder": sys.byteorder,
     }
-
-
-def _write_history(path: Path, run: RunState, rate: float) -> None:
-    write_table(columns_of([replace(row, rate=row.rate * rate) for row in run.rows], EpochRow), path)
 
 
 def _write_dynamics(path: Path, run: RunState, group: RunGroup) -> None:

@@ -164,7 +164,9 @@ def can_stack(network: nn.Module) -> bool:
     if len({id(layer) for _, layer in layers}) < len(layers):
         return False
     return all(
-        _has_wide_layer(layer) or (not any(True for _ in layer.parameters(recurse=False)) and not _is_random(layer))
+        type(layer) in (nn.Linear, nn.Conv2d, nn.BatchNorm2d, nn.Flatten)
+        or hasattr(layer, "stacked")
+        or not (any(True for _ in layer.parameters(recurse=False)) or _is_random(layer))
         for _, layer in layers
     )
 
@@ -181,10 +183,6 @@ def agrees(stack: StackedNetwork, networks: Sequence[nn.Module], example: Tensor
     return wide.shape == separate.shape and torch.allclose(
         wide, separate, rtol=1e-3, atol=1e-3 * float(separate.abs().max())
     )
-
-
-def _has_wide_layer(layer: nn.Module) -> bool:
-    return type(layer) in (nn.Linear, nn.Conv2d, nn.BatchNorm2d, nn.Flatten) or hasattr(layer, "stacked")
 
 
 def _is_random(layer: nn.Module) -> bool:

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing, show
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.json import read_document
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.inputs import Images, Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import path_name
 from sfumato.training.networks.network import Network
@@ -138,7 +138,7 @@ class PixelModel:
     def device(self) -> torch.device:
         return self.mean.device
 
-    def pixels(self, images: UInt8[np.ndarray, "items height width *channels"]) -> Float[Tensor, "items ch h w"]:
+    def pixels(self, images: Images) -> Float[Tensor, "items ch h w"]:
         """Images as pixels from 0 to 1."""
         whole = torch.from_numpy(np.ascontiguousarray(images.reshape(*images.shape[:3], -1))).to(self.device)
         return whole.to(torch.float32).div_(255).permute(0, 3, 1, 2)
@@ -147,7 +147,7 @@ class PixelModel:
         logits: Tensor = self.network((x - self.mean) / self.std)
         return logits.float()
 
-    def probs(self, images: UInt8[np.ndarray, "items height width *channels"]) -> Float[np.ndarray, "items classes"]:
+    def probs(self, images: Images) -> Float[np.ndarray, "items classes"]:
         """Predicted probabilities, computed for a few images at a time."""
         with torch.no_grad():
             parts = [

@@ -121,7 +121,9 @@ class TrainingLoop:
                 run.dynamics["end", self.epoch] = at_end.of_run(g)
             if predictions is not None:
                 run.predictions.append(predictions[g])
-            self._keep_weights(g, run)
+            # The best weights so far if it uses patience, else the latest.
+            if not recipe.patience or run.epochs_since_best == 0:
+                run.best = self._networks.state_of(g)
             if recipe.patience and run.epochs_since_best >= recipe.patience:
                 run.ended = "stopped early"
             elif is_last:
@@ -282,11 +284,6 @@ class TrainingLoop:
         """The factor of each run's learning rate."""
         recipe = self.group.recipe
         return [recipe.schedule.factor(progress, recipe.epochs, run.validation_losses) for run in self.active]
-
-    def _keep_weights(self, g: int, run: RunState) -> None:
-        """Store the run's weights: the best so far if it uses patience, else the latest."""
-        if not self.group.recipe.patience or run.epochs_since_best == 0:
-            run.best = self._networks.state_of(g)
 
     # --- runs that end ---
 

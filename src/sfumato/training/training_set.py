@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Int
 
 from sfumato.tables.columns import check_classes, check_probs
 from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, ErrorLocation, show, wrong_shape
+from sfumato.tables.inputs import Images
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +54,6 @@ def rows_of_items(
     return np.arange(new[-1]) + np.repeat(starts[:-1][index] - new[:-1], counts), new
 
 
-def _no_images() -> UInt8[np.ndarray, "0 height width"]:
-    return np.zeros((0, 0, 0), np.uint8)
-
-
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
     """Items with the label sources that are available; row i of each is about `items[i]`.
@@ -73,7 +70,7 @@ class TrainingSet:
     beliefs: AnnotatorBeliefs | None = None
     predicted: Float[np.ndarray, "items classes"] | None = None
     """A teacher's predictions: one model, or the mean of several."""
-    images: UInt8[np.ndarray, "items height width *channels"] = field(default_factory=_no_images)
+    images: Images = field(default_factory=lambda: np.zeros((0, 0, 0), np.uint8))
     """What models see; empty in a set that only has labels."""
     notes: tuple[str, ...] = ()
     """Which items were left out, for people to read."""

@@ -18,6 +18,7 @@ import warnings
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -72,7 +73,10 @@ def _run_missing(
         if engine == "ray" and phase:
             _on_cluster(experiment, longest_first, processes, counter)
         elif ranks.world > 1 or processes == 1 or len(phase) == 1:
-            _in_this_process(experiment, longest_first, counter)
+            with one_torch_thread():
+                for key in longest_first:
+                    experiment.train(key, partial(counter.epoch, key))
+                    counter.finish_group(key)
         elif phase:
             with _exit_on_sigterm():
                 _WorkerPool(experiment, longest_first, min(processes, len(phase)), counter).run()
@@ -102,16 +106,6 @@ def _locked(folder: Path) -> Iterator[None]:
             found, expected = "another command that is training in this folder", "one command at a time"
             raise NotNow(found, expected, "wait for it, or choose another folder with -o", "at-work", folder) from None
         yield
-
-
-# --- in this process ---
-
-
-def _in_this_process(experiment: Experiment, keys: list[RunGroupKey], counter: ProgressCounter) -> None:
-    with one_torch_thread():
-        for key in keys:
-            experiment.train(key, lambda epoch, n, key=key: counter.epoch(key, epoch, n))  # type: ignore[misc]
-            counter.finish_group(key)
 
 
 # --- in worker processes ---

@@ -5,7 +5,6 @@ Also the curve from the share of an image in a mixture to the share that people 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -129,26 +128,6 @@ def _fitted(
     return ShareCurve(float(found.x[0]), float(found.x[1]))
 
 
-@dataclass(frozen=True, eq=False)
-class CurveTable:
-    """k and x0 of every ordered pair of classes."""
-
-    k: Float[np.ndarray, "classes classes"]
-    x0: Float[np.ndarray, "classes classes"]
-
-    @classmethod
-    def of(cls, curve: ShareCurve, pairs: Sequence[PairCurve], n_classes: int) -> CurveTable:
-        """`curve` for all but `pairs`. For the reverse order, `1 - tau(1 - share)`, k is the same and x0 is 1 - x0."""
-        k, x0 = np.full((n_classes, n_classes), curve.k), np.full((n_classes, n_classes), curve.x0)
-        for pair in pairs:
-            if pair.second >= n_classes:
-                raise bad_setting("pairs", f"{pair.first}, {pair.second}", f"class numbers below {n_classes}")
-            k[pair.first, pair.second], x0[pair.first, pair.second] = pair.curve.k, pair.curve.x0
-        below = np.tril_indices(n_classes, -1)
-        k[below], x0[below] = k.T[below], 1 - x0.T[below]
-        return cls(k, x0)
-
-
 @dataclass(frozen=True)
 class ClassPair:
     """Mixup whose labels are mixed by `lambda_g = 1 / (1 + exp(-k (lambda - x0)))` (Collins 2022, appendix C).
@@ -183,30 +162,35 @@ class ClassPair:
     def mixed(self, x: Pictures, y: Labels, draw: torch.Generator) -> MixedBatch:
         pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
         y = with_endpoints(y, self.endpoints)
-        own = self._shares(y, pairing)[..., None].to(y.dtype)
+        seen, first = self._seen(y.shape[-1], pairing.share).to(y.device), y.argmax(dim=-1)
+        own = seen[first, first[:, pairing.partner]][..., None].to(y.dtype)
         return MixedBatch(pairing.of_items(x), own * y + (1 - own) * y[:, pairing.partner], pairing.share)
 
     def losses(self, logits: Float[Tensor, "runs seen classes"], mixed: MixedBatch) -> Float[Tensor, "runs"]:
         return cross_entropies(logits, mixed.y).mean(dim=-1)
 
-    def _shares(self, y: Labels, pairing: Pairing) -> Float[Tensor, "runs batch"]:
-        """The share of its own label that every item keeps."""
-        seen = _seen(self, y.shape[-1], pairing.share).to(y.device)
-        first = y.argmax(dim=-1)
-        return seen[first, first[:, pairing.partner]]
+    def _seen(self, n_classes: int, share: float) -> Float[Tensor, "classes classes"]:
+        """The share that people see of the first class in a mixture with `share` of its image.
 
-
-def _seen(mixing: ClassPair, n_classes: int, share: float) -> Float[Tensor, "classes classes"]:
-    """The share that people see of the first class in a mixture with `share` of its image; same classes: `share`."""
-    table = _table(mixing.k, mixing.x0, mixing.pairs, n_classes)
-    seen = expit(table.k * (share - table.x0))
-    if mixing.anchored:
-        low, high = expit(-table.k * table.x0), expit(table.k * (1 - table.x0))
-        seen = (seen - low) / (high - low)
-    np.fill_diagonal(seen, share)
-    return torch.from_numpy(seen)
+        For two items of the same class it is `share`.
+        """
+        k, x0 = _pair_settings(self.k, self.x0, self.pairs, n_classes)
+        seen = expit(k * (share - x0))
+        if self.anchored:
+            low, high = expit(-k * x0), expit(k * (1 - x0))
+            seen = (seen - low) / (high - low)
+        np.fill_diagonal(seen, share)
+        return torch.from_numpy(seen)
 
 
 @lru_cache(maxsize=16)
-def _table(k: float, x0: float, pairs: tuple[PairCurve, ...], n_classes: int) -> CurveTable:
-    return CurveTable.of(ShareCurve(k, x0), pairs, n_classes)
+def _pair_settings(k: float, x0: float, pairs: tuple[PairCurve, ...], n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """k and x0 of every ordered pair of classes. For the reverse order, `1 - tau(1 - share)`, x0 is 1 - x0."""
+    ks, x0s = np.full((n_classes, n_classes), k), np.full((n_classes, n_classes), x0)
+    for pair in pairs:
+        if pair.second >= n_classes:
+            raise bad_setting("pairs", f"{pair.first}, {pair.second}", f"class numbers below {n_classes}")
+        ks[pair.first, pair.second], x0s[pair.first, pair.second] = pair.curve.k, pair.curve.x0
+    below = np.tril_indices(n_classes, -1)
+    ks[below], x0s[below] = ks.T[below], 1 - x0s.T[below]
+    return ks, x0s
