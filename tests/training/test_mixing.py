@@ -239,20 +239,18 @@ def test_class_pair_within_a_class_is_mixup() -> None:
 
 
 def test_the_anchored_curve_goes_from_0_to_1() -> None:
-    from sfumato.training.mixing.class_pair import _seen
-
     plain, anchored = ClassPair(), ClassPair(anchored=True)
-    assert _seen(plain, 3, 0.0)[0, 1].item() == pytest.approx(0.0835, abs=1e-4)
-    assert _seen(plain, 3, 1.0)[0, 1].item() == pytest.approx(0.8997, abs=1e-4)
+    assert plain.seen_shares(3, 0.0)[0, 1].item() == pytest.approx(0.0835, abs=1e-4)
+    assert plain.seen_shares(3, 1.0)[0, 1].item() == pytest.approx(0.8997, abs=1e-4)
     for share in (0.0, 0.3, 0.522, 0.9, 1.0):
         expected = (tau(share) - tau(0)) / (tau(1) - tau(0))
-        seen = _seen(anchored, 3, share)
+        seen = anchored.seen_shares(3, share)
         assert seen[0, 1].item() == pytest.approx(expected, abs=1e-12)
         # What is not seen of one is seen of the other, with the roles turned.
-        assert seen[0, 1].item() + _seen(anchored, 3, 1 - share)[1, 0].item() == pytest.approx(1, abs=1e-12)
+        assert seen[0, 1].item() + anchored.seen_shares(3, 1 - share)[1, 0].item() == pytest.approx(1, abs=1e-12)
         assert seen[2, 2].item() == share
-    assert _seen(anchored, 3, 0.0)[1, 2].item() == 0
-    assert _seen(anchored, 3, 1.0)[2, 1].item() == 1
+    assert anchored.seen_shares(3, 0.0)[1, 2].item() == 0
+    assert anchored.seen_shares(3, 1.0)[2, 1].item() == 1
 
 
 def test_a_curve_for_a_class_that_is_not_there() -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.importers.counts import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
+from sfumato.importers.counts import counts_in, published_counts
 from sfumato.importers.importer import CIFAR_10, ImportResult, find_file, summary
 from sfumato.importers.source_columns import (
     annotations_of,
@@ -48,11 +48,7 @@ class Cifar10HImporter:
         path = find_file(source, COUNT_FILES)
         if path.name.lower().endswith((".csv", ".csv.gz")):
             return _read_answers(path)
-        arrays = counts_in(path)
-        items = [str(i) for i in range(len(np.atleast_1d(arrays["counts"])))]
-        labels = labels_from_counts(items, arrays["counts"], CIFAR_10, in_arrays(path))
-        original = original_from_numbers(path, items, arrays["labels"], CIFAR_10) if "labels" in arrays else None
-        return ImportResult(labels, counts_notes(labels), original)
+        return published_counts(path, counts_in(path), CIFAR_10)
 
 
 def _read_answers(path: Path) -> ImportResult:

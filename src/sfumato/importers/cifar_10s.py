@@ -21,6 +21,7 @@ from sfumato.importers.source_columns import (
     not_published,
     number_column,
     purposes,
+    second_answers,
 )
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.files.table_file import Rows, read_rows
@@ -62,7 +63,8 @@ class Cifar10SImporter:
         truth = class_numbers(rows, columns["true_label"], "true_label", CIFAR_10)
         payloads, n_slips, n_ignored = _payloads(rows, columns)
         is_repeat = np.array(columns["is_repeat"].text().to_pylist()) == "1"
-        uploaded_again = _later_of_same_trial(columns)
+        # An annotator's trial that occurs again was uploaded twice.
+        uploaded_again = second_answers(columns["annotator"], columns["trial_index"])
         table = annotations_of(
             {
                 "item": coded_array(columns["image_index"]),
@@ -93,16 +95,6 @@ class Cifar10SImporter:
         by_item = dict(zip(items, truth.tolist(), strict=True))
         original = SoftLabels.from_numpy(list(by_item), np.eye(10)[list(by_item.values())], CIFAR_10)
         return ImportResult(kept, tuple(notes), original)
-
-
-def _later_of_same_trial(columns: dict[str, CodedText]) -> np.ndarray:
-    """Rows with the annotator and trial of an earlier row: answers that were uploaded twice."""
-    pair = (
-        columns["annotator"].codes.astype(np.int64) * len(columns["trial_index"].names) + columns["trial_index"].codes
-    )
-    later = np.ones(len(pair), dtype=bool)
-    later[np.unique(pair, return_index=True)[1]] = False
-    return later
 
 
 def _payloads(rows: Rows, columns: dict[str, CodedText]) -> tuple[list[str], int, int]:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+from jaxtyping import Float
 
 from sfumato.importers.importer import PUBLISHED, ImportResult
 from sfumato.tables.columns import check_classes, numbers
 from sfumato.tables.errors import BadTable, ErrorLocation, doubled_item, listing, show, warn
 from sfumato.tables.files.file_type import NUMPY, kind_of
 from sfumato.tables.files.npz import read_arrays
-from sfumato.tables.files.table_file import check_columns, class_names, read_rows
+from sfumato.tables.files.table_file import Rows, check_columns, class_names, read_rows
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import TextEncoder
 
@@ -47,16 +48,12 @@ def labels_from_counts(items: Sequence[str], counts: np.ndarray, classes: Sequen
     if (total == 0).any():
         row = int(np.argmax(total == 0))
         raise _bad_counts(f"no vote for item {show(items[row])}", "at least one vote", "all-zero", place(row, None))
-    _check_items_once(items, place)
-    return SoftLabels.from_numpy(items, counts / total[:, None], classes, total)
-
-
-def _check_items_once(items: Sequence[str], place: Place) -> None:
     seen: set[str] = set()
     for row, name in enumerate(items):
         if name in seen:
             raise doubled_item(name, place(row, "item"))
         seen.add(name)
+    return SoftLabels.from_numpy(items, counts / total[:, None], classes, total)
 
 
 def _bad_counts(found: str, expected: str, code: str, where: ErrorLocation) -> BadTable:
@@ -84,6 +81,26 @@ def original_from_numbers(path: Path, items: Sequence[str], numbers: np.ndarray,
         where = ErrorLocation(str(path), row=int(np.argmax(wrong)), column="labels")
         raise BadTable(f"the label {found}", expected, PUBLISHED, "bad-number", where)
     return SoftLabels.from_numpy(items, np.eye(len(classes))[numbers], classes)
+
+
+def number_columns(rows: Rows, names: Sequence[str], ids: TextEncoder | None = None) -> Float[np.ndarray, "rows names"]:
+    """Columns of numbers as an array; `ids` reads its own column on the way."""
+    parts = [np.empty((0, len(names)))]
+    n_rows = 0
+    for chunk in rows.chunks:
+        if ids is not None:
+            ids.append(chunk.column(ids.reader.name))
+        parts.append(np.stack([numbers(rows, name, chunk.column(name), n_rows) for name in names], axis=1))
+        n_rows += len(chunk)
+    return np.concatenate(parts)
+
+
+def published_counts(path: Path, arrays: dict[str, np.ndarray], classes: Sequence[str]) -> ImportResult:
+    """Votes per class in the order of the data set, and its original labels if the arrays have them."""
+    items = [str(i) for i in range(len(np.atleast_1d(arrays["counts"])))]
+    labels = labels_from_counts(items, arrays["counts"], classes, in_arrays(path))
+    original = original_from_numbers(path, items, arrays["labels"], classes) if "labels" in arrays else None
+    return ImportResult(labels, counts_notes(labels), original)
 
 
 def counts_notes(labels: SoftLabels) -> tuple[str, ...]:
@@ -119,25 +136,16 @@ class CountsImporter:
         classes = class_names(self.classes) or tuple(name for name in rows.schema.names if name != key)
         check_columns(rows, (*([key] if key else []), *classes))
         check_classes(classes, rows.where())
-        ids = TextEncoder.of(rows, key or "")
-        parts = [np.empty((0, len(classes)))]
-        n_rows = 0
-        for chunk in rows.chunks:
-            if key:
-                ids.append(chunk.column(key))
-            parts.append(np.stack([numbers(rows, name, chunk.column(name), n_rows) for name in classes], axis=1))
-            n_rows += len(chunk)
-        items = ids.finish().text().to_pylist() if key else [str(i) for i in range(n_rows)]
-        counts = np.concatenate(parts)
+        ids = TextEncoder.of(rows, key) if key else None
+        counts = number_columns(rows, classes, ids)
+        items = [str(i) for i in range(len(counts))] if ids is None else ids.finish().text().to_pylist()
         labels = labels_from_counts(items, counts, classes, rows.where)
         for k, name in enumerate(classes):
             if len(classes) > 2 and np.array_equal(2 * counts[:, k], counts.sum(axis=1)):
-                message = f"column {name!r} is the sum of the others: is it a total? name the classes with --classes"
-                warn(message)
+                warn(f"column {name!r} is the sum of the others: is it a total? name the classes with --classes")
         unread = [name for name in rows.schema.names if name not in (key, *classes)]
-        return ImportResult(
-            labels, (*counts_notes(labels), *([f"columns not read: {listing(unread)}"] if unread else []))
-        )
+        notes = [f"columns not read: {listing(unread)}"] if unread else []
+        return ImportResult(labels, (*counts_notes(labels), *notes))
 
     def _read_arrays(self, source: Path) -> ImportResult:
         arrays = counts_in(source)

@@ -60,17 +60,9 @@ class CrowdImporter:
         later = second_answers(item, annotator)
         if not self.repeats:
             check_no_second_answer(rows, item, annotator, later)
-        table = annotations_of(
-            {
-                "item": coded_array(item),
-                "annotator": coded_array(annotator),
-                "payload": choice_payloads(label),
-                "purpose": purposes(later),
-            },
-            "choice/1",
-            classes,
-            rows.where(),
-        )
+        given = {"item": coded_array(item), "annotator": coded_array(annotator), "purpose": purposes(later)}
+        given["payload"] = choice_payloads(label)
+        table = annotations_of(given, "choice/1", classes, rows.where())
         unread = [name for name in rows.schema.names if name not in (*names.values(), *truth)]
         notes = [
             summary(table),

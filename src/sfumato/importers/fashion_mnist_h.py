@@ -8,9 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.importers.counts import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
+from sfumato.importers.counts import counts_in, number_columns, published_counts
 from sfumato.importers.importer import ImportResult, find_file
-from sfumato.tables.columns import numbers
 from sfumato.tables.files.csv import first_record
 from sfumato.tables.files.file_type import NUMPY, kind_of
 from sfumato.tables.files.table_file import read_rows
@@ -31,11 +30,7 @@ class FashionMnistHImporter:
     def read(self, source: str | Path) -> ImportResult:
         path = find_file(source, FILES)
         arrays = counts_in(path) if kind_of(path) is NUMPY else {"counts": _csv_counts(path)}
-        items = [str(i) for i in range(len(np.atleast_1d(arrays["counts"])))]
-        place = in_arrays(path)
-        labels = labels_from_counts(items, arrays["counts"], FASHION_MNIST, place)
-        original = original_from_numbers(path, items, arrays["labels"], FASHION_MNIST) if "labels" in arrays else None
-        return ImportResult(labels, counts_notes(labels), original)
+        return published_counts(path, arrays, FASHION_MNIST)
 
 
 def _csv_counts(path: Path) -> np.ndarray:
@@ -44,10 +39,4 @@ def _csv_counts(path: Path) -> np.ndarray:
     is_data = all(field.strip().isdigit() for field in first) and first != [str(k) for k in range(len(first))]
     header = [f"column {k}" for k in range(len(first))] if is_data else []
     rows = read_rows(path, guarded=False, header=header)
-    names = rows.schema.names[-len(FASHION_MNIST) :]
-    parts = [np.empty((0, len(names)))]
-    n_rows = 0
-    for chunk in rows.chunks:
-        parts.append(np.stack([numbers(rows, name, chunk.column(name), n_rows) for name in names], axis=1))
-        n_rows += len(chunk)
-    return np.concatenate(parts)
+    return number_columns(rows, rows.schema.names[-len(FASHION_MNIST) :])

@@ -72,14 +72,8 @@ def _read_mixing(path: Path) -> ImportResult:
         f"mixed_{text['true_mixing'][i]}_{CIFAR_10[first[i]].title()}_{text['index1'][i]}_{CIFAR_10[second[i]].title()}_{text['index2'][i]}.png"
         for i in range(len(first))
     ]
-    payloads = [
-        json.dumps(
-            {
-                "classes": [CIFAR_10[a], CIFAR_10[b]],
-                "share": round(float(s), 6),
-                "confidence": round(float(c), 6),
-            }
-        )
+    answers = [
+        {"classes": [CIFAR_10[a], CIFAR_10[b]], "share": round(float(s), 6), "confidence": round(float(c), 6)}
         for a, b, s, c in zip(first, second, share, confidence, strict=True)
     ]
     is_repeat = np.array(["rerun" in task for task in text["task"]])
@@ -87,7 +81,7 @@ def _read_mixing(path: Path) -> ImportResult:
         {
             "item": pa.array(items, pa.string()),
             "annotator": coded_array(columns["annotator"]),
-            "payload": pa.array(payloads, pa.string()),
+            "payload": pa.array([json.dumps(answer) for answer in answers], pa.string()),
             "trial": pa.array(number_column(rows, columns["trial_index"], "trial_index")),
             "purpose": purposes(is_repeat),
             "seconds": pa.array(number_column(rows, columns["rt_ms"], "rt_ms") / 1000),

@@ -51,9 +51,9 @@ def purposes(is_repeat: np.ndarray) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(is_repeat.astype(np.int32)), pa.array(["label", "repeat"]))
 
 
-def second_answers(item: CodedText, annotator: CodedText) -> np.ndarray:
-    """Which rows are an annotator's second or later answer to the same item."""
-    pair = item.codes.astype(np.int64) * max(len(annotator.names), 1) + annotator.codes
+def second_answers(first: CodedText, second: CodedText) -> np.ndarray:
+    """Which rows have the same texts in both columns (item and annotator) as an earlier row."""
+    pair = first.codes.astype(np.int64) * max(len(second.names), 1) + second.codes
     later = np.ones(len(pair), dtype=bool)
     later[np.unique(pair, return_index=True)[1]] = False
     return later
@@ -78,8 +78,7 @@ def ordered_classes(label: CodedText, given: Sequence[str], rows: Rows, column: 
         folded = Counter(name.strip().casefold() for name in found)
         if alike := [name for name in found if folded[name.strip().casefold()] > 1]:
             names = ", ".join(repr(name) for name in sorted(alike)[:6])
-            message = f"classes that differ only in case or spaces are treated as different: {names}"
-            warn(message)
+            warn(f"classes that differ only in case or spaces are treated as different: {names}")
         return tuple(sorted(found, key=_by_value))
     for code, name in enumerate(found):
         if name not in given:

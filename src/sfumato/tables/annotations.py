@@ -77,8 +77,7 @@ class Annotations(Table):
     def from_rows(cls, rows: Rows, classes: Sequence[str] = ()) -> Annotations:
         check_columns(rows, REQUIRED)
         if extra := [name for name in rows.schema.names if name not in SCHEMA.names]:
-            message = f"columns that are not part of Annotations are ignored: {listing(extra)}"
-            warn(message)
+            warn(f"columns that are not part of Annotations are ignored: {listing(extra)}")
         text = {name: TextEncoder.of(rows, name) for name in ("item", "annotator", "kind", "purpose")}
         parts: dict[str, list[pa.ChunkedArray]] = {
             name: [] for name in ("payload", "trial", "started_at", "submitted_at")

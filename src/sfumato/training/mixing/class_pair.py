@@ -162,14 +162,14 @@ class ClassPair:
     def mixed(self, x: Pictures, y: Labels, draw: torch.Generator) -> MixedBatch:
         pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
         y = with_endpoints(y, self.endpoints)
-        seen, first = self._seen(y.shape[-1], pairing.share).to(y.device), y.argmax(dim=-1)
+        seen, first = self.seen_shares(y.shape[-1], pairing.share).to(y.device), y.argmax(dim=-1)
         own = seen[first, first[:, pairing.partner]][..., None].to(y.dtype)
         return MixedBatch(pairing.of_items(x), own * y + (1 - own) * y[:, pairing.partner], pairing.share)
 
     def losses(self, logits: Float[Tensor, "runs seen classes"], mixed: MixedBatch) -> Float[Tensor, "runs"]:
         return cross_entropies(logits, mixed.y).mean(dim=-1)
 
-    def _seen(self, n_classes: int, share: float) -> Float[Tensor, "classes classes"]:
+    def seen_shares(self, n_classes: int, share: float) -> Float[Tensor, "classes classes"]:
         """The share that people see of the first class in a mixture with `share` of its image.
 
         For two items of the same class it is `share`.
