@@ -218,11 +218,8 @@ def _payloads(rows: Rows, column: pa.ChunkedArray, start: int) -> pa.ChunkedArra
             check_objects(texts)
         except PayloadFault as fault:
             row = int(np.argmax(inverse == fault.index))
-            found, fix = (
-                f"{show(texts[fault.index])} ({fault.found})",
-                "write the answer as a JSON object, with double quotes",
-            )
-            where = rows.where(start + row, "payload")
+            found, where = f"{show(texts[fault.index])} ({fault.found})", rows.where(start + row, "payload")
+            fix = "write the answer as a JSON object, with double quotes"
             raise InvalidAnswer(found, fault.expected, fix, "bad-payload", where) from fault
         start += len(chunk)
     return pa.chunked_array(pieces, pa.dictionary(pa.int32(), pa.string()))

@@ -26,6 +26,11 @@ ADDED = 4
 """Items of average spread that are added to each standard error."""
 
 
+Sums = Float[np.ndarray, "blocks sums"]
+Statistic = Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]]
+"""Computes a value from sums over all items, one draw per row."""
+
+
 @dataclass(frozen=True)
 class Interval:
     """A confidence interval; `kind` says how it was computed, or why there is none (then both ends are NaN)."""
@@ -96,31 +101,19 @@ class Bootstrap:
         """`n` standard normal numbers per draw, the same for the same draws."""
         return np.random.default_rng(self.times_drawn[0]).standard_normal((self.draws, n))
 
-    def sums(self, *values: Float[np.ndarray, "items"]) -> Float[np.ndarray, "blocks sums"]:
+    def sums(self, *values: Float[np.ndarray, "items"]) -> Sums:
         """The sums of each of `values` in every block."""
         return np.stack([np.bincount(self.block, weights=each, minlength=self.n_blocks) for each in values], axis=1)
 
-    def drawn(
-        self,
-        sums: Float[np.ndarray, "blocks sums"],
-        value: Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]],
-    ) -> Float[np.ndarray, "draws"]:
+    def drawn(self, sums: Sums, value: Statistic) -> Float[np.ndarray, "draws"]:
         """The value in every draw; `value` computes it from sums over all items, one draw per row."""
         return np.concatenate([value(totals) for totals in self._totals(sums)])
 
-    def interval(
-        self,
-        sums: Float[np.ndarray, "blocks sums"],
-        value: Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]],
-    ) -> Interval:
+    def interval(self, sums: Sums, value: Statistic) -> Interval:
         """The percentile bootstrap interval of the function `value` of the sums."""
         return self.resampled(sums, value).interval
 
-    def resampled(
-        self,
-        sums: Float[np.ndarray, "blocks sums"],
-        value: Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]],
-    ) -> BootstrapResult:
+    def resampled(self, sums: Sums, value: Statistic) -> BootstrapResult:
         """Percentile bootstrap (Efron and Tibshirani 1993).
 
         Draws with an undefined value are left out and counted in `kind`. If every draw gives the same value there is
@@ -163,7 +156,7 @@ class Bootstrap:
         kind = f"{100 * self.level:g}% bootstrap of t over {self.over}, {self.draws:,} resamples"
         return BootstrapResult(Interval(float(low), float(high), kind), draws)
 
-    def _totals(self, sums: Float[np.ndarray, "blocks sums"]) -> Iterator[Float[np.ndarray, "some_draws sums"]]:
+    def _totals(self, sums: Sums) -> Iterator[Float[np.ndarray, "some_draws sums"]]:
         """The sums over the items of every draw, in parts."""
         at_once = max(1, NUMBERS_AT_ONCE // 8 // max(sums.shape))
         for start in range(0, self.draws, at_once):

@@ -164,7 +164,8 @@ def _estimand_of(rows: Rows) -> Estimand | None:
     known = next((estimand for estimand in Estimand if estimand.encode() == text), None)
     if known is None:
         expected = " or ".join(repr(estimand.value) for estimand in Estimand)
-        found, fix = (
+        found = f"{show(text)} under the metadata key sfumato.target"
+        fix = "write the file again with sfumato aggregate"
             f"{show(text)} under the metadata key sfumato.target",
             "write the file again with sfumato aggregate",
         )

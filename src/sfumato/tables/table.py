@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from html import escape
 from importlib import import_module
@@ -78,17 +78,14 @@ class Table(ABC):
         """Write to `.parquet` or `.csv` (wide); an old file is replaced when the new one is complete."""
         wide = kind_of(Path(path)) is CSV
         schema = self.chunk(0, 0, wide=wide).schema.with_metadata(self.metadata())
-        write_rows(schema, self._chunks(wide), path)
+        starts = range(0, len(self), ROW_GROUP)
+        write_rows(schema, (self.chunk(i, min(i + ROW_GROUP, len(self)), wide=wide) for i in starts), path)
 
     @property
     def plot(self) -> Any:
         """Charts of the table for notebooks: `labels.plot.entropy()` (needs the extra `report`)."""
         # Imported by name when used: tables do not depend on reporting.
         return import_module("sfumato.reporting").plot(self)
-
-    def _chunks(self, wide: bool) -> Iterator[pa.Table]:
-        for start in range(0, len(self), ROW_GROUP):
-            yield self.chunk(start, min(start + ROW_GROUP, len(self)), wide=wide)
 
     @final
     def _repr_html_(self) -> str:

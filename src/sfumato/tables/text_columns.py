@@ -90,13 +90,7 @@ class TextReader:
             row = int(np.argmax(chunk.is_null().to_numpy(zero_copy_only=False)))
             raise self._bad_text(row, "nothing (null)", "text", "fill in or remove the row", "missing-value")
         if not pa.types.is_integer(kind) and not _is_text(kind):
-            raise self._bad_text(
-                None,
-                f"values of type {kind}",
-                "text",
-                "convert the column to text",
-                "wrong-type",
-            )
+            raise self._bad_text(None, f"values of type {kind}", "text", "convert the column to text", "wrong-type")
         if pa.types.is_dictionary(chunk.type):
             coded = chunk
         elif _is_text(kind) and len(chunk) > MANY_AT_ONCE:
@@ -122,13 +116,8 @@ class TextReader:
         for bad in np.flatnonzero(pc.or_(empty, nul).to_numpy(zero_copy_only=False)).tolist():
             hit = coded.indices.to_numpy() == bad
             if hit.any():
-                raise self._bad_text(
-                    int(np.argmax(hit)),
-                    show(texts[bad].as_py()),
-                    "text that is not blank",
-                    "fill in or remove the row",
-                    "empty-text",
-                )
+                found, fix = show(texts[bad].as_py()), "fill in or remove the row"
+                raise self._bad_text(int(np.argmax(hit)), found, "text that is not blank", fix, "empty-text")
 
     def _bad_text(self, row: int | None, found: str, expected: str, fix: str, code: str) -> BadTable:
         at = None if row is None else self.n_rows + row

@@ -64,8 +64,6 @@ def _read_array(file: object, n_bytes: int, path: Path) -> np.ndarray:
 def _check_expansion(path: Path, archive: zipfile.ZipFile) -> None:
     total = sum(info.file_size for info in archive.infolist())
     if total > FREE_EXPANSION_BYTES and total > MAX_EXPANSION * path.stat().st_size:
-        found, limit = (
-            f"{total:,} bytes in a file of {path.stat().st_size:,}",
-            f"{MAX_EXPANSION} times the compressed size",
-        )
+        found = f"{total:,} bytes in a file of {path.stat().st_size:,}"
+        limit = f"{MAX_EXPANSION} times the compressed size"
         raise decompression_bomb(path, found, limit, "save it without compression (np.savez)")
