@@ -19,11 +19,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
 from tempfile import TemporaryDirectory
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from sfumato.tables.errors import BadSetting, NotNow, SfumatoError, missing_extra, show, unknown
 
@@ -41,16 +40,9 @@ THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 CONNECTION_SECONDS = 10.0
 
 
-@dataclass(frozen=True)
-class JobList(Generic[Job, Result]):
-    """Jobs that are still missing, and the function that runs one of them; workers receive both by pickling."""
-
-    run: Callable[[Job], Result]
-    missing: Sequence[Job]
-
-
 def run_jobs(
-    jobs: JobList[Job, Result],
+    run: Callable[[Job], Result],
+    jobs: Sequence[Job],
     *,
     engine: str = "local",
     workers: int = 0,
@@ -58,18 +50,19 @@ def run_jobs(
     on_worker_start: Callable[[], None] | None = None,
     on_progress: ProgressCallback | None = None,
 ) -> Iterator[Result]:
-    """The results of all jobs in order, each as soon as it and all earlier ones are done.
+    """The results of `run` for all jobs in order, each as soon as it and all earlier ones are done.
 
-    Results depend neither on the engine nor on the number of workers (0: one per core). A worker that dies is replaced
-    and its jobs are run again. `on_worker_start` is called in every worker process.
+    Results depend neither on the engine nor on the number of workers (0: one per core). Workers receive `run` and the
+    jobs by pickling. A worker that dies is replaced and its jobs are run again. `on_worker_start` is called in every
+    worker process.
     """
-    n_jobs, n_workers = len(jobs.missing), workers or n_cores()
+    n_jobs, n_workers = len(jobs), workers or n_cores()
     if check_engine(engine) == "ray":
-        results = _on_cluster(jobs, n_workers, gpus_per_job, on_worker_start)
+        results = _on_cluster(run, jobs, n_workers, gpus_per_job, on_worker_start)
     elif min(n_workers, n_jobs) <= 1:
-        results = map(jobs.run, jobs.missing)
+        results = map(run, jobs)
     else:
-        results = _in_processes(jobs, n_workers, on_worker_start)
+        results = _in_processes(run, jobs, n_workers, on_worker_start)
     report = on_progress or (lambda _done, _total: None)
     report(0, n_jobs)
     for n_done, result in enumerate(results, start=1):
@@ -93,18 +86,18 @@ def n_cores() -> int:
 
 
 def _in_processes(
-    jobs: JobList[Job, Result], n_workers: int, on_worker_start: Callable[[], None] | None
+    run: Callable[[Job], Result], jobs: Sequence[Job], n_workers: int, on_worker_start: Callable[[], None] | None
 ) -> Iterator[Result]:
     n_done, n_deaths = 0, 0
     context = multiprocessing.get_context("spawn")
-    while n_done < len(jobs.missing):
-        n_processes = min(n_workers, len(jobs.missing) - n_done)
+    while n_done < len(jobs):
+        n_processes = min(n_workers, len(jobs) - n_done)
         pool = ProcessPoolExecutor(
-            n_processes, mp_context=context, initializer=_start_worker, initargs=(jobs.run, on_worker_start)
+            n_processes, mp_context=context, initializer=_start_worker, initargs=(run, on_worker_start)
         )
         try:
             with _one_thread_per_process():
-                rest = iter(jobs.missing[n_done:])
+                rest = iter(jobs[n_done:])
                 queue: deque[Future[Result]] = deque(
                     pool.submit(_run_in_worker, job) for job in islice(rest, QUEUED * n_processes)
                 )
@@ -169,19 +162,23 @@ def _worker_died() -> NotNow:
 
 
 def _on_cluster(
-    jobs: JobList[Job, Result], n_workers: int, gpus_per_job: int, on_worker_start: Callable[[], None] | None
+    run: Callable[[Job], Result],
+    jobs: Sequence[Job],
+    n_workers: int,
+    gpus_per_job: int,
+    on_worker_start: Callable[[], None] | None,
 ) -> Iterator[Result]:
     need_ray()
     with cluster(n_workers):
         import ray
 
-        run = ray.put(jobs.run)
+        sent = ray.put(run)
         remote = ray.remote(_run_on_cluster).options(
             num_cpus=1, num_gpus=gpus_per_job, max_retries=RESTARTS, scheduling_strategy="SPREAD"
         )
-        rest = iter(jobs.missing)
+        rest = iter(jobs)
         n_queued = QUEUED * max(n_workers, int(ray.cluster_resources().get("CPU", 1)))
-        queue = deque(remote.remote(run, on_worker_start, job) for job in islice(rest, n_queued))
+        queue = deque(remote.remote(sent, on_worker_start, job) for job in islice(rest, n_queued))
         lost = (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.OutOfMemoryError)
         while queue:
             try:
@@ -190,7 +187,7 @@ def _on_cluster(
                 raise _worker_died() from error
             if isinstance(result, SfumatoError):
                 raise result
-            queue.extend(remote.remote(run, on_worker_start, job) for job in islice(rest, 1))
+            queue.extend(remote.remote(sent, on_worker_start, job) for job in islice(rest, 1))
             yield result
 
 

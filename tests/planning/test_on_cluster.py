@@ -10,7 +10,7 @@ from pathlib import Path
 import deadly_embedder
 import pytest
 
-from sfumato.jobs import JobList, local_cluster, run_jobs
+from sfumato.jobs import local_cluster, run_jobs
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
 from sfumato.tables.errors import BadTable, NotNow, UnknownName
@@ -45,9 +45,9 @@ def test_a_cluster_finds_what_one_process_does_also_when_a_worker_dies(
         assert figures(there) == here
         assert done == [(4, 16), (8, 16), (12, 16), (16, 16)]
         with pytest.raises(NotNow, match=r"worker-died.*died 4 times"):
-            list(run_jobs(JobList(os._exit, [1]), engine="ray", workers=2))
+            list(run_jobs(os._exit, [1], engine="ray", workers=2))
         with pytest.raises(BadTable, match="found something"):
-            list(run_jobs(JobList(wrong, [1, 2]), engine="ray", workers=2))
+            list(run_jobs(wrong, [1, 2], engine="ray", workers=2))
 
 
 def test_processes_find_what_one_does_also_when_one_is_killed(tmp_path: Path) -> None:
@@ -58,14 +58,14 @@ def test_processes_find_what_one_does_also_when_one_is_killed(tmp_path: Path) ->
 
 def test_processes_that_always_die_are_given_up() -> None:
     with pytest.raises(NotNow, match=r"worker-died.*died 4 times"):
-        list(run_jobs(JobList(os._exit, [1, 1]), workers=2))
+        list(run_jobs(os._exit, [1, 1], workers=2))
 
 
 def test_processes_have_a_thread_each_and_this_program_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     names = ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"]
-    assert list(run_jobs(JobList(os.getenv, names), workers=2)) == ["1", "1"]
+    assert list(run_jobs(os.getenv, names, workers=2)) == ["1", "1"]
     assert [os.environ.get(name) for name in names] == ["7", None]
 
 

@@ -166,9 +166,6 @@ def _estimand_of(rows: Rows) -> Estimand | None:
         expected = " or ".join(repr(estimand.value) for estimand in Estimand)
         found = f"{show(text)} under the metadata key sfumato.target"
         fix = "write the file again with sfumato aggregate"
-            f"{show(text)} under the metadata key sfumato.target",
-            "write the file again with sfumato aggregate",
-        )
         raise BadTable(found, expected, fix, "bad-target", rows.where())
     return known
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.jobs import JobList, ProgressCallback, run_jobs
+from sfumato.jobs import ProgressCallback, run_jobs
 from sfumato.tables.errors import BadSetting, BadTable, listing, show, unknown
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
@@ -56,11 +56,14 @@ def run_missing(
     experiment: RobustnessExperiment[Job], *, processes: int = 0, on_progress: ProgressCallback | None = None
 ) -> int:
     """Run the missing jobs, each with one torch thread, and return how many there were; `processes` 0: one per core."""
-    jobs = JobList(experiment.run, experiment.missing())
+    jobs = experiment.missing()
     with one_torch_thread():
-        for _ in run_jobs(jobs, workers=processes, on_worker_start=use_one_torch_thread, on_progress=on_progress):
+        results = run_jobs(
+            experiment.run, jobs, workers=processes, on_worker_start=use_one_torch_thread, on_progress=on_progress
+        )
+        for _ in results:
             pass
-    return len(jobs.missing)
+    return len(jobs)
 
 
 @dataclass(frozen=True)

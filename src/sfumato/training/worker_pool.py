@@ -25,7 +25,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from sfumato.jobs import JobList, check_engine, n_cores, run_jobs
+from sfumato.jobs import check_engine, n_cores, run_jobs
 from sfumato.tables.errors import NotNow, SfumatoError, warn
 from sfumato.training.experiment import UNFINISHED, Experiment
 from sfumato.training.grid import RunGroupKey
@@ -85,7 +85,8 @@ def _run_missing(
 def _on_cluster(experiment: Experiment, keys: list[RunGroupKey], n_workers: int, counter: ProgressCounter) -> None:
     """Train each run group in a process with one CPU, and one GPU if the grid's device is one."""
     results = run_jobs(
-        JobList(experiment.train, keys),
+        experiment.train,
+        keys,
         engine="ray",
         workers=n_workers,
         gpus_per_job=1 if experiment.grid.device.startswith("cuda") else 0,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.jobs import JobList, run_jobs
+from sfumato.jobs import run_jobs
 from sfumato.planning.goals import UTILITIES, subjective_loss
 from sfumato.planning.informativeness.embedding import Gnmds, component_rho, recovery
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
@@ -108,7 +108,7 @@ def label_optimization(rerun: Rerun) -> Part:
 def recovered(rerun: Rerun) -> list[Recovered]:
     """All worlds, kept numbers and ways; one process per core."""
     worlds = [(n, k, number) for n, k in SIZES for number in range(rerun.scale.of(N_WORLDS))]
-    return [row for rows in run_jobs(JobList(in_world, worlds), workers=n_processes(rerun)) for row in rows]
+    return [row for rows in run_jobs(in_world, worlds, workers=n_processes(rerun)) for row in rows]
 
 
 def in_world(size: tuple[int, int, int]) -> list[Recovered]:

@@ -11,7 +11,7 @@ from time import perf_counter
 
 import numpy as np
 
-from sfumato.jobs import JobList, run_jobs
+from sfumato.jobs import run_jobs
 from sfumato.planning.informativeness.embedding import Embedder, SpectralUnfolding, effective_dimensionality, recovery
 from sfumato.planning.informativeness.label_types import HardLabels, LabelType, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld, check_world
@@ -110,8 +110,7 @@ class SimulationGrid:
         pieces = [worlds[i : i + some] for i in range(0, len(worlds), some)]
         cells: list[GridCell] = []
         n_done = 0
-        jobs = JobList(partial(cells_of, self), pieces)
-        results = run_jobs(jobs, engine=ENGINES[engine], workers=n_processes)
+        results = run_jobs(partial(cells_of, self), pieces, engine=ENGINES[engine], workers=n_processes)
         for piece, found in zip(pieces, results, strict=True):
             cells += found
             n_done += len(piece)
