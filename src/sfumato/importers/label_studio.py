@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.importers.importer import ImportResult, summary
+from sfumato.importers.importer import ImportResult, located_in, summary
 from sfumato.importers.source_columns import annotations_of, purposes
 from sfumato.tables.columns import is_time
 from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing, show, unknown
@@ -42,7 +42,6 @@ class LabelStudioExport:
     to read (None: there is only one).
     """
 
-    path: Path
     item_field: str | None
     control: str | None
     answers: list[LabelStudioAnswer] = field(default_factory=list)
@@ -51,17 +50,17 @@ class LabelStudioExport:
     def add_task(self, number: int, task: Any) -> None:
         pointer = f"/{number}"
         if not isinstance(task, dict) or not isinstance(task.get("annotations"), list):
-            raise _bad_field(self.path, pointer, show(task), "a task with `annotations` (export as JSON, not JSON-MIN)")
+            raise _bad_field(pointer, show(task), "a task with `annotations` (export as JSON, not JSON-MIN)")
         predictions = task.get("predictions") or []
         if not isinstance(predictions, list):
-            raise _bad_field(self.path, f"{pointer}/predictions", show(predictions), "an array of predictions")
+            raise _bad_field(f"{pointer}/predictions", show(predictions), "an array of predictions")
         self.left_out["predictions of models, not imported"] += len(predictions)
         for i, annotation in enumerate(task["annotations"]):
             self._add(pointer, task, annotation, f"{pointer}/annotations/{i}")
 
     def _add(self, task_pointer: str, task: dict[str, Any], annotation: Any, pointer: str) -> None:
         if not isinstance(annotation, dict) or not isinstance(annotation.get("result"), list):
-            raise _bad_field(self.path, pointer, show(annotation), "an annotation with a `result` array")
+            raise _bad_field(pointer, show(annotation), "an annotation with a `result` array")
         if annotation.get("was_cancelled"):
             self.left_out["annotations skipped by the annotator"] += 1
             return
@@ -91,7 +90,7 @@ class LabelStudioExport:
         kinds = set()
         for j, result in enumerate(results):
             if not isinstance(result, dict):
-                raise _bad_field(self.path, f"{pointer}/{j}", show(result), "a result with a type and a value")
+                raise _bad_field(f"{pointer}/{j}", show(result), "a result with a type and a value")
             kind = result.get("type")
             if kind not in READ:
                 self.left_out[f"results of type {kind}, not imported"] += 1
@@ -103,11 +102,9 @@ class LabelStudioExport:
             if kind == "choices" and chosen:
                 found = f"a second answer to Choices, of the control {show(control)}"
                 fix = "choose the control with --label NAME"
-                raise _bad_field(self.path, f"{pointer}/{j}", found, "one Choices control answered once", fix)
+                raise _bad_field(f"{pointer}/{j}", found, "one Choices control answered once", fix)
             if control in values:
-                raise _bad_field(
-                    self.path, f"{pointer}/{j}", f"a second value for {show(control)}", "one value per control"
-                )
+                raise _bad_field(f"{pointer}/{j}", f"a second value for {show(control)}", "one value per control")
             value: Any = result.get("value", {}).get(kind) if isinstance(result.get("value"), dict) else None
             kinds.add(kind)
             if kind == "choices" and isinstance(value, list) and value and all(isinstance(v, str) for v in value):
@@ -116,7 +113,7 @@ class LabelStudioExport:
                 values[control] = float(value)
             else:
                 expected = "chosen classes" if kind == "choices" else "a number"
-                raise _bad_field(self.path, f"{pointer}/{j}/value", show(value), expected)
+                raise _bad_field(f"{pointer}/{j}/value", show(value), expected)
         return chosen, values, kinds
 
     def _item(self, pointer: str, task: dict[str, Any]) -> str:
@@ -126,28 +123,26 @@ class LabelStudioExport:
         value = data.get(self.item_field) if isinstance(data, dict) else None
         if isinstance(data, dict) and self.item_field not in data:
             found = f"no such field; the fields are {listing(sorted(data)) or 'none'}"
-            raise _bad_field(
-                self.path, f"{pointer}/data/{self.item_field}", found, "a field with the item id", "see --item"
-            )
+            raise _bad_field(f"{pointer}/data/{self.item_field}", found, "a field with the item id", "see --item")
         return self._name(f"{pointer}/data/{self.item_field}", value)
 
     def _name(self, pointer: str, value: Any) -> str:
         if not isinstance(value, (int, str)) or isinstance(value, bool) or not str(value).strip():
-            raise _bad_field(self.path, pointer, show(value), f"{pointer.rsplit('/', 1)[1]} as a number or text")
+            raise _bad_field(pointer, show(value), f"{pointer.rsplit('/', 1)[1]} as a number or text")
         return str(value)
 
     def _seconds(self, pointer: str, value: Any) -> float | None:
         if value is None:
             return None
         if not _is_number(value) or value < 0:
-            raise _bad_field(self.path, pointer, show(value), "a number of seconds, or null")
+            raise _bad_field(pointer, show(value), "a number of seconds, or null")
         return float(value)
 
     def _time(self, pointer: str, value: Any) -> str | None:
         if value is None:
             return None
         if not isinstance(value, str) or not is_time(value):
-            raise _bad_field(self.path, pointer, show(value), "a time like 2026-01-31T12:00:00.000Z, or null")
+            raise _bad_field(pointer, show(value), "a time like 2026-01-31T12:00:00.000Z, or null")
         return value
 
 
@@ -156,14 +151,9 @@ def _is_number(value: Any) -> bool:
 
 
 def _bad_field(
-    path: Path,
-    pointer: str,
-    found: str,
-    expected: str,
-    fix: str = "export again, or correct the file",
-    code: str = "bad-field",
+    pointer: str, found: str, expected: str, fix: str = "export again, or correct the file", code: str = "bad-field"
 ) -> BadTable:
-    return BadTable(found, expected, fix, code, where=ErrorLocation(str(path), column=pointer or None))
+    return BadTable(found, expected, fix, code, ErrorLocation(column=pointer or None))
 
 
 @dataclass(frozen=True)
@@ -192,28 +182,31 @@ class LabelStudioImporter:
 
     def read(self, source: str | Path) -> ImportResult:
         path = Path(source)
-        export = LabelStudioExport(path, self.item, self.label)
-        tasks = read_document(path)
+        with located_in(path):
+            return self._read(read_document(path), ErrorLocation(str(path)))
+
+    def _read(self, tasks: Any, where: ErrorLocation) -> ImportResult:
+        export = LabelStudioExport(self.item, self.label)
         if not isinstance(tasks, list):
-            raise _bad_field(path, "", type(tasks).__name__, "an array of tasks (the export format called JSON)")
+            raise _bad_field("", type(tasks).__name__, "an array of tasks (the export format called JSON)")
         for number, task in enumerate(tasks):
             export.add_task(number, task)
         if not export.answers and self.label and export.left_out:
             seen = listing(sorted(export.left_out))
             found = f"no answer to a control {show(self.label)} ({seen})"
-            raise _bad_field(path, "", found, "a control that was answered", "see --label")
+            raise _bad_field("", found, "a control that was answered", "see --label")
         if not export.answers:
-            raise _bad_field(path, "", "no annotation with an answer", f"annotations with {listing(READ)}")
-        kind, payloads, classes = self._payloads(path, export.answers)
+            raise _bad_field("", "no annotation with an answer", f"annotations with {listing(READ)}")
+        kind, payloads, classes = self._payloads(export.answers)
         columns = {
             "item": pa.array([a.item for a in export.answers], pa.string()),
             "annotator": pa.array([a.annotator for a in export.answers], pa.string()),
             "payload": pa.array(payloads, pa.string()),
             "submitted_at": pa.array([a.submitted_at for a in export.answers], pa.string()),
             "seconds": pa.array([a.seconds for a in export.answers], pa.float64()),
-            "purpose": purposes(self._later(path, export.answers)),
+            "purpose": purposes(self._later(export.answers)),
         }
-        table = annotations_of(columns, kind, classes, ErrorLocation(str(path)))
+        table = annotations_of(columns, kind, classes, where)
         notes = [
             f"{summary(table)}; question type {kind}",
             f"classes: {listing(classes)}"
@@ -222,7 +215,7 @@ class LabelStudioImporter:
         notes += [f"{n:,} {what}" for what, n in sorted(export.left_out.items()) if n]
         return ImportResult(table, tuple(notes))
 
-    def _payloads(self, path: Path, answers: list[LabelStudioAnswer]) -> tuple[str, list[str], tuple[str, ...]]:
+    def _payloads(self, answers: list[LabelStudioAnswer]) -> tuple[str, list[str], tuple[str, ...]]:
         has_choices = {bool(a.chosen) for a in answers}
         has_values = {bool(a.values) for a in answers}
         if len(has_choices) > 1 or len(has_values) > 1:
@@ -232,50 +225,47 @@ class LabelStudioImporter:
                 if (bool(a.chosen), bool(a.values)) != (bool(answers[0].chosen), bool(answers[0].values))
             )
             expected = "answers to the same controls in every annotation"
-            raise _bad_field(path, odd.pointer, "an answer with other controls than the first", expected)
+            raise _bad_field(odd.pointer, "an answer with other controls than the first", expected)
         named = sorted({name for a in answers for name in (a.chosen or a.values)})
         classes = self.classes or tuple(named)
         for a in answers:
             for name in a.chosen or a.values:
                 if name not in classes:
-                    where = ErrorLocation(str(path), column=a.pointer)
-                    raise unknown("class", name, list(classes), where, "add it to --classes")
+                    raise unknown("class", name, list(classes), ErrorLocation(column=a.pointer), "add it to --classes")
         if has_choices == {False}:
-            return "sliders/1", [json.dumps(self._sliders(path, a, classes)) for a in answers], classes
+            return "sliders/1", [json.dumps(self._sliders(a, classes)) for a in answers], classes
         if has_values == {True}:
-            return "typicality/1", [json.dumps(self._typicality(path, a)) for a in answers], classes
+            return "typicality/1", [json.dumps(self._typicality(a)) for a in answers], classes
         if all(len(a.chosen) == 1 for a in answers):
             return "choice/1", [json.dumps({"class": a.chosen[0]}, ensure_ascii=False) for a in answers], classes
         marks = [{name: "yes" if name in a.chosen else "no" for name in classes} for a in answers]
         return "plausible/1", [json.dumps(mark, ensure_ascii=False) for mark in marks], classes
 
-    def _sliders(self, path: Path, answer: LabelStudioAnswer, classes: tuple[str, ...]) -> dict[str, float]:
+    def _sliders(self, answer: LabelStudioAnswer, classes: tuple[str, ...]) -> dict[str, float]:
         if missing := [name for name in classes if name not in answer.values]:
-            raise _bad_field(
-                path, answer.pointer, f"no value for {listing(missing)}", "a Rating or Number for every class"
-            )
-        return {name: self._scaled(path, answer, answer.values[name]) for name in classes}
+            raise _bad_field(answer.pointer, f"no value for {listing(missing)}", "a Rating or Number for every class")
+        return {name: self._scaled(answer, answer.values[name]) for name in classes}
 
-    def _typicality(self, path: Path, answer: LabelStudioAnswer) -> dict[str, Any]:
+    def _typicality(self, answer: LabelStudioAnswer) -> dict[str, Any]:
         if len(answer.chosen) != 1 or len(answer.values) != 1:
             found = f"{len(answer.chosen)} choices and {len(answer.values)} values"
-            raise _bad_field(path, answer.pointer, found, "one choice and one Rating or Number")
+            raise _bad_field(answer.pointer, found, "one choice and one Rating or Number")
         return {
             "class": answer.chosen[0],
-            "typicality": self._scaled(path, answer, next(iter(answer.values.values()))),
+            "typicality": self._scaled(answer, next(iter(answer.values.values()))),
         }
 
-    def _scaled(self, path: Path, answer: LabelStudioAnswer, value: float) -> float:
+    def _scaled(self, answer: LabelStudioAnswer, value: float) -> float:
         scale = self.scale if self.scale is not None else 5.0 if answer.only_ratings else None
         if scale is None:
             fix = "give it with --scale 100"
-            raise _bad_field(path, answer.pointer, f"the number {value:g}", "a known largest value", fix)
+            raise _bad_field(answer.pointer, f"the number {value:g}", "a known largest value", fix)
         if not 0 <= value <= scale:
             fix = "give the largest value with --scale"
-            raise _bad_field(path, answer.pointer, f"the value {value:g}", f"0 to {scale:g}", fix)
+            raise _bad_field(answer.pointer, f"the value {value:g}", f"0 to {scale:g}", fix)
         return value / scale
 
-    def _later(self, path: Path, answers: list[LabelStudioAnswer]) -> np.ndarray:
+    def _later(self, answers: list[LabelStudioAnswer]) -> np.ndarray:
         """Which answers are an annotator's second to the same item; an error unless `repeats`."""
         seen: set[tuple[str, str]] = set()
         later = []
@@ -285,5 +275,5 @@ class LabelStudioImporter:
             if later[-1] and not self.repeats:
                 found = f"annotator {show(a.annotator)} answering item {show(a.item)} again"
                 expected, fix = "one answer per annotator and item", "keep them as repeats with --repeats"
-                raise _bad_field(path, a.pointer, found, expected, fix, "duplicate-answer")
+                raise _bad_field(a.pointer, found, expected, fix, "duplicate-answer")
         return np.array(later, dtype=bool)

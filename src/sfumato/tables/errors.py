@@ -51,6 +51,9 @@ class ErrorLocation:
         return ":".join(part for part in (self.file, place, answer, self.column) if part)
 
 
+Where = ErrorLocation | Path | str | None
+
+
 class SfumatoError(Exception):
     """Base class. The parts are given in the order they are printed: `found` (the word "found" is
     added), `expected`, `fix`; then the stable `code` for programs, and a location or path.
@@ -59,9 +62,7 @@ class SfumatoError(Exception):
     default_code: ClassVar[str] = "error"
     first_word: ClassVar[str] = "found "
 
-    def __init__(
-        self, found: str, expected: str, fix: str, code: str = "", where: ErrorLocation | Path | str | None = None
-    ) -> None:
+    def __init__(self, found: str, expected: str, fix: str, code: str = "", where: Where = None) -> None:
         prefix = "" if not found or found.startswith("found ") else self.first_word
         self.found = one_line(prefix + found)
         self.expected = one_line(expected)
@@ -276,9 +277,7 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFKC", name).casefold().strip().translate(LOOK_ALIKES)
 
 
-def unknown(
-    what: str, name: str, known: Sequence[str], where: ErrorLocation | None = None, fix: str = ""
-) -> UnknownName:
+def unknown(what: str, name: str, known: Sequence[str], where: Where = None, fix: str = "") -> UnknownName:
     """A name that is not among the known ones; suggests the nearest."""
     remedy = f"{nearest(name, known)}{fix}".strip() or f"use one of the {what} names listed"
     code = f"unknown-{what.replace(' ', '-')}"
@@ -293,7 +292,7 @@ def missing_extra(package: str, purpose: str, extra: str, otherwise: str = "") -
 def no_rows(
     expected: str = "at least one row",
     fix: str = "check how the file was made",
-    where: ErrorLocation | Path | None = None,
+    where: Where = None,
     found: str = "no rows",
 ) -> BadTable:
     """An empty table."""
@@ -301,40 +300,32 @@ def no_rows(
 
 
 def doubled_item(
-    item: object, where: ErrorLocation | None, expected: str = "each item once", fix: str = "keep one row per item"
+    item: object, where: Where, expected: str = "each item once", fix: str = "keep one row per item"
 ) -> BadTable:
     """An item with a second row in a table of one row per item."""
     return BadTable(f"item {show(item)} a second time", expected, fix, "doubled-item", where)
 
 
-def missing_column(
-    columns: Iterable[str], expected: str, fix: str, where: ErrorLocation | Path | None = None
-) -> BadTable:
+def missing_column(columns: Iterable[str], expected: str, fix: str, where: Where = None) -> BadTable:
     """A table without a column it needs."""
     return BadTable(f"columns {listing(list(columns))}", expected, fix, "missing-column", where)
 
 
 def wrong_shape(
-    found: str,
-    expected: str,
-    fix: str = "give one row per item and one column per class",
-    where: ErrorLocation | Path | None = None,
+    found: str, expected: str, fix: str = "give one row per item and one column per class", where: Where = None
 ) -> BadTable:
     """Arrays or columns of the wrong size."""
     return BadTable(found, expected, fix, "wrong-shape", where)
 
 
 def bad_classes(
-    found: str,
-    classes: Sequence[str],
-    fix: str = "use the same class names in the same order",
-    where: ErrorLocation | Path | None = None,
+    found: str, classes: Sequence[str], fix: str = "use the same class names in the same order", where: Where = None
 ) -> BadTable:
     """A table over other classes than `classes`."""
     return BadTable(found, f"the classes {listing(classes)}", fix, "bad-classes", where)
 
 
-def bad_number(value: object, expected: str, fix: str, where: ErrorLocation | Path | None = None) -> BadTable:
+def bad_number(value: object, expected: str, fix: str, where: Where = None) -> BadTable:
     """A cell that does not hold the expected number."""
     return BadTable(show(value), expected, fix, "bad-number", where)
 
