@@ -14,8 +14,9 @@ import pyarrow as pa
 from sfumato.importers.importer import ImportResult, located_in, summary
 from sfumato.importers.source_columns import annotations_of, purposes
 from sfumato.tables.columns import is_time
-from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing, show, unknown
+from sfumato.tables.errors import BadTable, ErrorLocation, listing, show, unknown
 from sfumato.tables.files.json import read_document
+from sfumato.tables.settings import above_0
 
 READ = ("choices", "rating", "number")
 
@@ -177,8 +178,8 @@ class LabelStudioImporter:
     name: ClassVar[str] = "label-studio"
 
     def __post_init__(self) -> None:
-        if self.scale is not None and not self.scale > 0:
-            raise BadSetting(f"scale = {self.scale}", "a number above 0", "choose another scale")
+        if self.scale is not None:
+            above_0("scale", self.scale)
 
     def read(self, source: str | Path) -> ImportResult:
         path = Path(source)

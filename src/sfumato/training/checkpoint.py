@@ -12,7 +12,6 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -69,15 +68,6 @@ class Checkpoint:
 FORMAT = "1"
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A complete checkpoint file, not decoded yet."""
-
-    fingerprint: dict[str, Any]
-    text: str
-    tensors: dict[str, Tensor]
-
-
 class Checkpoints:
     """The checkpoints of one training, in a folder that no other training uses."""
 
@@ -123,12 +113,13 @@ class Checkpoints:
         damaged: list[str] = []
         for path in self._paths():
             try:
-                read = _read(path)
+                metadata, tensors = _read(path)
             except _Damaged as reason:
                 damaged.append(f"{path.name} ({reason})")
                 continue
-            self.fingerprint.check(read.fingerprint, file=str(path), allow_drift=self.allow_drift)
-            checkpoint = Checkpoint.from_tensors(read.text, read.tensors)
+            before = json.loads(metadata["fingerprint"])
+            self.fingerprint.check(before, file=str(path), allow_drift=self.allow_drift)
+            checkpoint = Checkpoint.from_tensors(metadata["training"], tensors)
             if damaged:
                 warn(
                     f"found {', '.join(damaged)} damaged in {self.folder}; training resumes from epoch "
@@ -162,8 +153,8 @@ class _Damaged(Exception):
     """A checkpoint file was changed after it was written."""
 
 
-def _read(path: Path) -> _Read:
-    """Read a checkpoint file and verify its SHA-256."""
+def _read(path: Path) -> tuple[dict[str, str], dict[str, Tensor]]:
+    """The metadata and the tensors of a checkpoint file, whose SHA-256 must be correct."""
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
             metadata = file.metadata() or {}
@@ -178,7 +169,7 @@ def _read(path: Path) -> _Read:
         raise _Damaged("its content has changed")
     if metadata.get("format") != FORMAT:
         raise _Damaged(f"of format {metadata.get('format')}, not {FORMAT}")
-    return _Read(json.loads(metadata["fingerprint"]), metadata["training"], tensors)
+    return metadata, tensors
 
 
 def _digest(metadata: dict[str, str], tensors: dict[str, Tensor]) -> str:

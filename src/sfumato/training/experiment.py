@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from sfumato.tables.errors import BadSetting, show, warn
+from sfumato.tables.errors import BadSetting, show, warn, wrong_shape
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.table_file import write_table
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.table import columns_of
 from sfumato.training.checkpoint import delete_checkpoints
 from sfumato.training.fingerprint import Fingerprint
-from sfumato.training.grid import PRETRAINED, Grid, RunGroupKey, RunKey, RunRow, check_image_size
+from sfumato.training.grid import PRETRAINED, Grid, RunGroupKey, RunKey, RunRow
 from sfumato.training.random_streams import rng_of
 from sfumato.training.ranks import Ranks
 from sfumato.training.resumable_run import train_group
@@ -58,7 +58,10 @@ class Experiment:
     def __post_init__(self) -> None:
         assert (self.grid.pretraining is None) == (self.pretraining_set is None), "pretraining has a recipe and data"
         if self.pretraining_set is not None:
-            check_image_size(self.data.images.shape[1:], self.pretraining_set.images.shape[1:])
+            size, other = (" x ".join(map(str, each.images.shape[1:])) for each in (self.data, self.pretraining_set))
+            if size != other:
+                expected, fix = f"the size of the other images: {size}", "give images of the same size"
+                raise wrong_shape(f"images of {other} to pretrain on", expected, fix)
             assert self.pretraining_set.classes == self.data.classes
         # Every target checks its label sources now, before any training.
         few = self.data.take(self.folds[0].train)

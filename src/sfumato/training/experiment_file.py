@@ -19,7 +19,7 @@ from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation, show, unkn
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, described, settings_for, strategy_from_name
-from sfumato.training.item_join import join_items, read_original
+from sfumato.training.item_join import first_choices, join_items, read_original
 from sfumato.training.splits import SPLITS, Fold, NamedSplit, NoSplit, RandomSplit, Split
 from sfumato.training.training_set import TrainingSet
 
@@ -110,10 +110,7 @@ class ExperimentFile:
         paths = self._paths("pretraining")
         original = read_original(paths["original"]) if "original" in paths else None
         if original is None and "labels" in paths:
-            labels = SoftLabels.read(paths["labels"])
-            first = labels.probs.argmax(axis=1).tolist()
-            names = labels.items.to_pylist()
-            original = {item: labels.classes[k] for item, k in zip(names, first, strict=True)}
+            original = first_choices(SoftLabels.read(paths["labels"]))
         return join_items(Inputs.read(paths["inputs"]), original=original, classes=self.training_set.classes)
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from sfumato.tables.errors import BadSetting, show, wrong_shape
+from sfumato.tables.errors import BadSetting, show
 from sfumato.tables.strategies import described
 from sfumato.training.networks.network import Network
 from sfumato.training.recipe import Recipe
@@ -132,13 +132,6 @@ def check_device(name: str) -> torch.device:
         found, fix = f"the device {show(name)} ({str(error).splitlines()[0][:80]})", "omit --device to train on the CPU"
         raise BadSetting(found, "a device of this machine: cpu, cuda, cuda:1, mps ...", fix) from None
     return device
-
-
-def check_image_size(shape: tuple[int, ...], other: tuple[int, ...]) -> None:
-    """Raise an error if the images to pretrain on have another size."""
-    if shape != other:
-        found, fix = f"images of {' x '.join(map(str, other))} to pretrain on", "give images of the same size"
-        raise wrong_shape(found, f"the size of the other images: {' x '.join(map(str, shape))}", fix)
 
 
 def path_name(name: str) -> str:

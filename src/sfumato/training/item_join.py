@@ -102,6 +102,11 @@ def original_classes(labels: SoftLabels) -> dict[str, str]:
         fix = "give soft labels with --labels, and a table with item and label with --original"
         where = ErrorLocation(str(labels.path) if labels.path else None, row=row)
         raise BadTable(found, "one class per item, with probability 1", fix, "not-one-hot", where)
+    return first_choices(labels)
+
+
+def first_choices(labels: SoftLabels) -> dict[str, str]:
+    """The most probable class of each item."""
     best = labels.probs.argmax(axis=1)
     return {item: labels.classes[k] for item, k in zip(labels.items.to_pylist(), best.tolist(), strict=True)}
 

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.settings import above_0, bad_setting, not_negative
+from sfumato.tables.settings import above_0, at_least, bad_setting, between_0_and_1, not_negative
 
 
 @dataclass(frozen=True)
@@ -160,10 +160,9 @@ class Plateau:
     is_smooth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.by < 1 or self.patience < 1 or self.threshold < 0:
-            found = f"by = {self.by}, patience = {self.patience}, threshold = {self.threshold}"
-            expected = "a factor between 0 and 1, a patience of at least 1, a threshold of at least 0"
-            raise BadSetting(found, expected, "for example by = 0.1, patience = 5")
+        between_0_and_1("by", self.by)
+        at_least("patience", self.patience, 1)
+        not_negative("threshold", self.threshold)
 
     def factor(self, progress: float, n_epochs: int, losses: Sequence[float]) -> float:  # noqa: ARG002
         best, waited, factor = math.inf, 0, 1.0

@@ -17,14 +17,14 @@ from scipy.special import expit
 from torch import Tensor
 
 from sfumato.tables.errors import BadTable
-from sfumato.tables.settings import above_0, bad_setting, not_negative, share
+from sfumato.tables.settings import above_0, at_least, bad_setting, not_negative, one_of, share
 from sfumato.training.mixing.mixture_judgments import Judgments
 from sfumato.training.mixing.mixup import (
+    ENDPOINTS,
     Labels,
     MixedBatch,
     Pairing,
     Pictures,
-    check_endpoints,
     cross_entropies,
     with_endpoints,
 )
@@ -87,8 +87,7 @@ class CurveFit:
 
     def __post_init__(self) -> None:
         not_negative("prior", self.prior)
-        if self.at_least < 1:
-            raise bad_setting("at_least", self.at_least, "1 or more")
+        at_least("at_least", self.at_least, 1)
 
     def fit(self, judgments: Judgments) -> Curves:
         item = judgments.item_of_rows()
@@ -149,7 +148,7 @@ class ClassPair:
 
     def __post_init__(self) -> None:
         above_0("alpha", self.alpha)
-        check_endpoints(self.endpoints)
+        one_of("endpoints", self.endpoints, ENDPOINTS)
         ShareCurve(self.k, self.x0)
 
     @classmethod

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from sfumato.tables.settings import above_0, bad_setting, not_negative, share
+from sfumato.tables.settings import above_0, not_negative, one_of, share
 
 Pictures = Float[Tensor, "batch channels height width"]
 Labels = Float[Tensor, "runs batch classes"]
@@ -85,12 +85,6 @@ def with_endpoints(y: Labels, endpoints: str) -> Labels:
     return F.one_hot(y.argmax(dim=-1), y.shape[-1]).to(y.dtype)
 
 
-def check_endpoints(endpoints: str) -> None:
-    """Raise an error if `endpoints` is not one of `ENDPOINTS`."""
-    if endpoints not in ENDPOINTS:
-        raise bad_setting("endpoints", endpoints, " or ".join(ENDPOINTS))
-
-
 @dataclass(frozen=True)
 class Plain:
     """No mixing; the mean cross-entropy `-sum y log softmax z`. Not random."""
@@ -120,7 +114,7 @@ class Mixup:
 
     def __post_init__(self) -> None:
         above_0("alpha", self.alpha)
-        check_endpoints(self.endpoints)
+        one_of("endpoints", self.endpoints, ENDPOINTS)
 
     def mixed(self, x: Pictures, y: Labels, draw: torch.Generator) -> MixedBatch:
         pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
@@ -153,7 +147,7 @@ class EntropyWeighted:
     def __post_init__(self) -> None:
         above_0("alpha", self.alpha)
         share("kappa", self.kappa)
-        check_endpoints(self.endpoints)
+        one_of("endpoints", self.endpoints, ENDPOINTS)
 
     def mixed(self, x: Pictures, y: Labels, draw: torch.Generator) -> MixedBatch:
         return Mixup(self.alpha, self.endpoints).mixed(x, y, draw)

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.tables.errors import BadSetting
-from sfumato.tables.settings import above_0
+from sfumato.tables.settings import above_0, at_least
 from sfumato.training.target_labels import FixedLabels, PooledLabels, SampledLabels
 from sfumato.training.training_set import TrainingSet
 
@@ -56,10 +55,8 @@ class DeaggregatedTarget:
     name: ClassVar[str] = "deaggregated"
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.annotators, int | np.integer)
-        if self.annotators is not None and not (whole and self.annotators >= 1):
-            fix = "choose another number, or omit it to use all annotators"
-            raise BadSetting(f"annotators = {self.annotators}", "a number of annotators per item, at least 1", fix)
+        if self.annotators is not None:
+            at_least("annotators", self.annotators, 1)
 
     def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> PooledLabels:
         pool = training_set.need_beliefs(self.name)
