@@ -32,7 +32,12 @@ HIGH_IS_BETTER = ("accuracy", "entropy_pearson")
 def findings(evidence: ReportInputs, models: ModelScores | None) -> tuple[str, ...]:
     """At most six sentences: about people, about models compared with the control, and about the plan."""
     people = _about_people(evidence)
-    compared = [] if models is None else _about_models(models)
+    compared: list[str] = []
+    if models is not None and models.treatment is not None:
+        found = [models.difference(metric) for metric in OUTCOMES]
+        compared = [finding(each, models.level) for each in found if each is not None]
+    elif models is not None and models.scores:
+        compared = [_single_target(models)]
     plan = [] if evidence.plan is None else [f"Next: {decision(evidence.plan)}"]
     room = MAX_FINDINGS - len(plan)
     return (*[*people[: max(room - len(compared), 1)], *compared][:room], *plan)
@@ -57,13 +62,6 @@ def _about_people(evidence: ReportInputs) -> list[str]:
         )
         sentences += [text] if share.n else []
     return sentences
-
-
-def _about_models(models: ModelScores) -> list[str]:
-    if models.treatment is None:
-        return [_single_target(models)] if models.scores else []
-    found = [models.difference(metric) for metric in OUTCOMES]
-    return [finding(each, models.level) for each in found if each is not None]
 
 
 def finding(difference: Difference, level: float) -> str:

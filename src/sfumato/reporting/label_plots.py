@@ -141,19 +141,19 @@ def _only(charts: list[Chart], needed: str) -> Chart:
     return charts[0]
 
 
-def form_curves(scores: FormScores, measure: str = TOTAL_VARIATION) -> Chart:
+def form_curves(scores: FormScores) -> Chart:
     """One line per form, one point per number of answers: divergence with interval by annotator-seconds per item."""
-    rows = [each for each in scores.scores if each.measure == measure]
+    rows = [each for each in scores.scores if each.measure == TOTAL_VARIATION]
     return curve(
         "forms",
-        title=f"{capitalized(measure)} from the pooled label by seconds per item",
+        title=f"{capitalized(TOTAL_VARIATION)} from the pooled label by seconds per item",
         caption=f"{rows[0].n_items:,} items. Each point adds one answer; bands are 95% intervals over items.",
         data={
             **attributes(rows, "form", "seconds", "divergence", "low", "high"),
             "answers": [each.n_answers for each in rows],
         },
         x=Field("seconds", "annotator-seconds per item", ".3~g", log=True),
-        y=Field("divergence", measure, ".3~g", zero=True),
+        y=Field("divergence", TOTAL_VARIATION, ".3~g", zero=True),
         low="low",
         high="high",
         series="form",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.run_predictions import RUN, RunPredictions, match_runs
@@ -131,6 +132,11 @@ class ModelScores:
         """The run folders; empty if there are only tables of predictions."""
         place = self.evidence.runs
         return find_runs([place]) if place is not None and any(place.rglob(RUN)) else []
+
+    def folders_with(self, file: str, target: str) -> list[Path]:
+        """The folders of one target's runs, of the network shown in charts, that have this file."""
+        own = (run.path for run in self.folders if (run.target, run.network) == (target, self.network))
+        return [path for path in own if (path / file).is_file()]
 
     @property
     def n_seeds(self) -> int:

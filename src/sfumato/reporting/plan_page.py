@@ -37,13 +37,17 @@ def write_plan_page(plan: Plan, path: str | Path, *, file: str = "plan.json", st
 def plan_page(plan: Plan, *, file: str = "plan.json", study: str = "STUDY") -> Page:
     """The page of a plan."""
     source = DataSource(plan.made.command, file, f"The expected error is from: {plan.expected.source}.")
-    changes = Points(tuple(_sentence(each) for each in plan.would_change))
+    changes = [capitalized(each) + ("" if each.endswith((".", "!", "?")) else ".") for each in plan.would_change]
+    is_adaptive = isinstance(plan.answers, PlanAdaptive)
+    stop = "every item has reached its stopping rule" if is_adaptive else "every item has its answers"
+    end = f"The study ends when {stop}, or after {plan.cost.answers:,} answers. Then `sfumato export` writes them."
+    seed = f", seed {plan.made.seed}" if plan.made.seed is not None else ""
     sections = [
         Section("Answers per item", _curve(plan, source)),
         Section("Alternatives", _alternatives(plan, source)),
-        Section("What would change the plan", (changes,) if changes.points else ()),
+        Section("What would change the plan", (Points(tuple(changes)),) if changes else ()),
         Section("Assumptions", _assumptions(plan, source)),
-        Section("How to run it", (Commands((f"sfumato serve {study} --plan {file}",)), _after(plan))),
+        Section("How to run it", (Commands((f"sfumato serve {study} --plan {file}",)), Prose((end,)))),
     ]
     return Page(
         title=headline(plan),
@@ -51,7 +55,7 @@ def plan_page(plan: Plan, *, file: str = "plan.json", study: str = "STUDY") -> P
         sections=tuple(each for each in sections if each.blocks),
         kind="sfumato · plan",
         opening=(_facts(plan),),
-        made=_made(plan),
+        made=f"Written by sfumato {plan.made.version} on {plan.made.at:%d %B %Y}{seed}: `{plan.made.command}`.",
     )
 
 
@@ -232,18 +236,6 @@ def _assumptions(plan: Plan, source: DataSource) -> tuple[Block, ...]:
     return (listed,)
 
 
-def _after(plan: Plan) -> Prose:
-    is_adaptive = isinstance(plan.answers, PlanAdaptive)
-    stop = "every item has reached its stopping rule" if is_adaptive else "every item has its answers"
-    text = f"The study ends when {stop}, or after {plan.cost.answers:,} answers. Then `sfumato export` writes them."
-    return Prose((text,))
-
-
-def _made(plan: Plan) -> str:
-    seed = f", seed {plan.made.seed}" if plan.made.seed is not None else ""
-    return f"Written by sfumato {plan.made.version} on {plan.made.at:%d %B %Y}{seed}: `{plan.made.command}`."
-
-
 def _measure(plan: Plan) -> str:
     return MEASURES.get(plan.expected.measure, plan.expected.measure.replace("_", " "))
 
@@ -254,8 +246,3 @@ def _amount(amount: float, unit: str) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.1f}".removesuffix(".0")
-
-
-def _sentence(text: str) -> str:
-    """The text with a capital letter and a full stop."""
-    return capitalized(text) + ("" if text.endswith((".", "!", "?")) else ".")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -18,6 +19,7 @@ from sfumato.reporting.findings import findings
 from sfumato.reporting.model_evaluation import ProgressCallback, no_progress, score_models
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Page, Section
+from sfumato.reporting.phrases import counted
 from sfumato.reporting.plan_page import plan_section
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.agreement import agreement_section
@@ -37,7 +39,7 @@ from sfumato.reporting.sections.uncertainty import uncertainty_section
 from sfumato.tables.files.json import read_document
 
 SUMMARY, SOURCES = "Summary", "Sources"
-PACKAGES = ("sfumato", "numpy", "scipy", "pyarrow", "altair", "vl-convert-python")
+PACKAGES = ("numpy", "scipy", "pyarrow", "altair", "vl-convert-python")
 
 
 def sources_section(evidence: ReportInputs, models: ModelScores | None, *, command: str = "") -> Section:
@@ -56,15 +58,15 @@ def sources_section(evidence: ReportInputs, models: ModelScores | None, *, comma
 
 def _files(evidence: ReportInputs) -> ReportTable:
     folders = {"runs": evidence.runs, "shifted": evidence.shifted, "attacked": evidence.attacked}
-    rows = [(part, each.file, each.sha256 or digest_of(folders.get(part))) for part, each in evidence.origins.items()]
+    origins = evidence.origins
     return ReportTable(
         "files",
         "Files read",
         "For a folder of runs, the SHA-256 is that of the list of its prediction files with their SHA-256.",
         (
-            Column("input", tuple(part for part, _, _ in rows)),
-            Column("file", tuple(file for _, file, _ in rows)),
-            Column("SHA-256", tuple(digest for _, _, digest in rows)),
+            Column("input", tuple(origins)),
+            Column("file", tuple(each.file for each in origins.values())),
+            Column("SHA-256", tuple(each.sha256 or digest_of(folders.get(part)) for part, each in origins.items())),
         ),
     )
 
@@ -83,7 +85,11 @@ def digest_of(folder: Path | None) -> str | None:
 
 
 def _versions(evidence: ReportInputs) -> ReportTable:
-    ours = {name: found for name in PACKAGES if (found := _version(name))} | {"python": platform.python_version()}
+    ours = {"sfumato": __version__}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            ours[name] = version(name)
+    ours["python"] = platform.python_version()
     theirs = _versions_of_runs(evidence.runs)
     names = [*ours, *(name for name in theirs if name not in ours)]
     return ReportTable(
@@ -108,20 +114,6 @@ def _versions_of_runs(folder: Path | None) -> dict[str, str]:
             if isinstance(environment, dict) and name in environment:
                 found.setdefault(name, {})[str(environment[name])] = None
     return {name: ", ".join(versions) for name, versions in found.items()}
-
-
-def _version(package: str) -> str | None:
-    if package == "sfumato":
-        return __version__
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def enumeration(parts: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
 
 
 PEOPLE_SECTIONS: tuple[Callable[[ReportInputs], Section | None], ...] = (
@@ -173,19 +165,16 @@ class Report:
         makers: list[Callable[[], Section | None]] = [partial(section, evidence) for section in PEOPLE_SECTIONS]
         makers += [partial(section, models) for section in MODEL_SECTIONS] if models is not None else []
         makers += [partial(single_scores_section, evidence), partial(plan_section, evidence)]
-        made: list[Section | None] = []
+        sections = [_summary(evidence, models)]
         for k, make in enumerate(makers):
             report_progress(0.7 + 0.3 * k / len(makers), f"writing section {k + 1} of {len(makers)}")
-            made.append(make())
-        sections = (
-            _summary(evidence, models),
-            *(each for each in made if each is not None),
-            sources_section(evidence, models, command=self.command),
-        )
+            section = make()
+            sections += [section] if section is not None else []
+        sections.append(sources_section(evidence, models, command=self.command))
         return Page(
             title=self.title or (evidence.study.title if evidence.study is not None else "") or "Report",
             lead=_lead(evidence, models),
-            sections=sections,
+            sections=tuple(sections),
             kind="sfumato · report",
             made=f"Written by sfumato {__version__} on {datetime.now(UTC):%d %B %Y}.",
         )
@@ -214,8 +203,10 @@ def _facts(evidence: ReportInputs, models: ModelScores | None) -> list[Fact]:
         if evidence.plan is None:
             facts.append(Fact(f"{len(labels.classes)}", "classes"))
     if models is not None:
-        n = len(models.targets)
-        facts.append(Fact(f"{n}", f"training target{'s' * (n != 1)}", _seeds(models)))
+        n, seeds = len(models.targets), sorted({row.n_seeds for row in models.scores})
+        least = "" if len(seeds) == 1 else f"{seeds[0]} to "
+        note = f"{least}{counted(seeds[-1], 'seed')} per target"
+        facts.append(Fact(f"{n}", f"training target{'s' * (n != 1)}", note))
         tested = max((row.n_items for row in models.scores), default=0)
         facts.append(Fact(f"{tested:,}", "test items", "not used for training"))
     if evidence.plan is not None:
@@ -223,20 +214,15 @@ def _facts(evidence: ReportInputs, models: ModelScores | None) -> list[Fact]:
     return facts
 
 
-def _seeds(models: ModelScores) -> str:
-    counts = sorted({row.n_seeds for row in models.scores})
-    most = f"{counts[-1]} seed{'s' * (counts[-1] != 1)} per target"
-    return most if len(counts) == 1 else f"{counts[0]} to {most}"
-
-
 def _lead(evidence: ReportInputs, models: ModelScores | None) -> str:
-    parts = []
-    if any(part is not None for part in (evidence.annotations, evidence.beliefs, evidence.study)):
-        parts.append("the study and its answers")
-    if evidence.labels:
-        parts.append("the labels and their uncertainty")
-    if models is not None:
-        parts.append("the models trained on them")
-    if evidence.plan is not None:
-        parts.append("the plan for the next answers")
-    return f"This report covers {enumeration(parts)}." if parts else "There is little to report on yet."
+    has_answers = any(part is not None for part in (evidence.annotations, evidence.beliefs, evidence.study))
+    parts = {
+        "the study and its answers": has_answers,
+        "the labels and their uncertainty": bool(evidence.labels),
+        "the models trained on them": models is not None,
+        "the plan for the next answers": evidence.plan is not None,
+    }
+    *first, last = [part for part, is_there in parts.items() if is_there] or [""]
+    if not last:
+        return "There is little to report on yet."
+    return f"This report covers {', '.join(first)}{' and ' * bool(first)}{last}."

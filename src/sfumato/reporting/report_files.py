@@ -107,7 +107,10 @@ def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> Repor
         "plan": Plan.read,
     }
     parts: dict[str, Any] = {part: read(places[part]) for part, read in readers.items() if part in places}
-    parts |= {part: _run_folder(places[part]) for part in RUN_FOLDERS if part in places}
+    parts |= {part: places[part] for part in RUN_FOLDERS if part in places}
+    for path in (parts[part] for part in RUN_FOLDERS if part in parts):
+        if not path.is_dir():
+            raise BadFile("no folder there", "a folder of runs", "check the path", "no-such-folder", path)
     labels = {name: SoftLabels.read(path) for name, path in _several(places, "labels").items()}
     # Labels of judgment come before labels of truth, because most of a report is about them; `mean` comes first.
     ordered = sorted(
@@ -147,12 +150,6 @@ def _origin(path: Path, root: Path | None) -> Origin:
         return Origin(f"{name}/")
     with path.open("rb") as file:
         return Origin(name, hashlib.file_digest(file, "sha256").hexdigest())
-
-
-def _run_folder(path: Path) -> Path:
-    if not path.is_dir():
-        raise BadFile("no folder there", "a folder of runs", "check the path", "no-such-folder", path)
-    return path
 
 
 def _original(path: Path, classes: tuple[str, ...]) -> SoftLabels:

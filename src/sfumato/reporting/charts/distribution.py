@@ -6,7 +6,6 @@ from typing import Any
 
 import altair as alt
 import numpy as np
-from jaxtyping import Float
 
 from sfumato.reporting.blocks import Columns, Data, DataSource, as_columns
 from sfumato.reporting.chart import Chart
@@ -59,19 +58,16 @@ def _binned(columns: Columns, value: Field, series: str | None, bins: int) -> Co
     inside = numbers[np.isfinite(numbers)]
     low, high = value.domain or ((inside.min(), inside.max()) if len(inside) else (0.0, 1.0))
     edges = np.linspace(low, high if high > low else low + 1, bins + 1)
-    parts = [(group, _counted(numbers[groups == group], edges)) for group in dict.fromkeys(groups.tolist())]
+    kinds = list(dict.fromkeys(groups.tolist()))
+    counts = [np.histogram(numbers[(groups == kind) & np.isfinite(numbers)], edges)[0] for kind in kinds]
     table: dict[str, Any] = {
-        "series": [group for group, _ in parts for _ in range(bins)],
-        "from": np.tile(edges[:-1], len(parts)),
-        "to": np.tile(edges[1:], len(parts)),
-        "n": np.concatenate([counts for _, counts in parts]).astype(int),
-        "density": np.concatenate([counts / max(counts.sum(), 1) / np.diff(edges) for _, counts in parts]),
+        "series": [kind for kind in kinds for _ in range(bins)],
+        "from": np.tile(edges[:-1], len(kinds)),
+        "to": np.tile(edges[1:], len(kinds)),
+        "n": np.concatenate(counts),
+        "density": np.concatenate([each / max(each.sum(), 1) / np.diff(edges) for each in counts]),
     }
     return as_columns(table if series else {name: values for name, values in table.items() if name != "series"})
-
-
-def _counted(numbers: Float[np.ndarray, "numbers"], edges: Float[np.ndarray, "edges"]) -> Float[np.ndarray, "bins"]:
-    return np.histogram(numbers[np.isfinite(numbers)], edges)[0].astype(np.float64)
 
 
 STEP, LEAST = 26, 60

@@ -38,12 +38,11 @@ def point_map(
     x: str,
     y: str,
     of: str,
-    tooltip: tuple[Field, ...] = (),
     source: DataSource | None = None,
 ) -> Chart:
     """One point per row with its name on the side where it overlaps least. Both axes have the same scale and no
     numbers."""
-    columns = drawn_columns(data, x, y, of, *tooltip)
+    columns = drawn_columns(data, x, y, of)
     at = np.array([columns[x], columns[y]], np.float64).T
     names = [str(each) for each in columns[of]]
     middle, reach = (at.max(axis=0) + at.min(axis=0)) / 2, np.maximum(np.ptp(at, axis=0) * 0.5, 1e-9)
@@ -60,7 +59,7 @@ def point_map(
     ]
     encoded = {"x": fields[0].x(**bare), "y": fields[1].y(**bare)}
     points = alt.Chart().mark_point(filled=True, size=70, opacity=1, color="var(--accent)")
-    layers: list[Any] = [points.encode(**encoded, tooltip=tooltips((of,), tooltip))]
+    layers: list[Any] = [points.encode(**encoded, tooltip=tooltips((of,), ()))]
     for side, (_, _, where) in SIDES.items():
         words = alt.Chart().transform_filter(alt.FieldEqualPredicate(field="side", equal=side))
         text = alt.Text(field=escaped("name"), type=TEXT)

@@ -6,8 +6,9 @@ from typing import Any
 
 import altair as alt
 import numpy as np
+from jaxtyping import Int
 
-from sfumato.reporting.blocks import Columns, Data, DataSource, as_columns, n_rows
+from sfumato.reporting.blocks import Data, DataSource, as_columns, n_rows
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.field import Field, drawn_columns, finished, series_color, tooltips
 from sfumato.reporting.charts.heat_map import steps_of
@@ -46,6 +47,11 @@ def scatter(
     return Chart(name, title, caption, finished(layers, columns, panel=panel), columns, source)
 
 
+def sample_of(n: int, most: int) -> Int[np.ndarray, "rows"]:
+    """The rows to draw: all, or `most` of them at random, always the same."""
+    return np.arange(n) if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+
+
 def correlation(columns: Data, x: str, y: str) -> float:
     """The Pearson correlation of two columns over rows that have both; NaN with fewer than three."""
     plain = as_columns(columns)
@@ -72,19 +78,16 @@ def shaded_scatter(
     tooltip: tuple[Field, ...] = (),
     source: DataSource | None = None,
 ) -> Chart:
-    """One point per row, colored by `value` in steps; high values are drawn last, on top.
+    """One point per row, colored by `value` in steps; missing values are drawn first, high values last, on top.
 
     For a data map colored by people's uncertainty. Prefer `scatter` if colors represent names.
     """
-    columns = _sorted(drawn_columns(data, x, y, value, of, panel, *tooltip), value.column)
+    columns = drawn_columns(data, x, y, value, of, panel, *tooltip)
+    values = columns[value.column]
+    order = sorted(range(len(values)), key=lambda i: (values[i] is not None, values[i] or 0.0))
+    columns = {name: tuple(column[i] for i in order) for name, column in columns.items()}
     color = steps_of(columns, value).color(value)
     shown = tooltips((of, panel), (x, y, value, *tooltip))
     points = alt.Chart().mark_point(filled=True, size=26, opacity=0.85, stroke="var(--strong-line)", strokeWidth=0.3)
     layers: list[Any] = [points.encode(x=x.x(grid=True), y=y.y(panel=panel), color=color, tooltip=shown)]
     return Chart(name, title, caption, finished(layers, columns, panel=panel, height=HEIGHT), columns, source)
-
-
-def _sorted(columns: Columns, by: str) -> Columns:
-    """The rows by increasing value; rows without a value first."""
-    order = sorted(range(len(columns[by])), key=lambda i: (columns[by][i] is not None, columns[by][i] or 0.0))
-    return {name: tuple(values[i] for i in order) for name, values in columns.items()}

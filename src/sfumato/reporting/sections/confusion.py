@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -73,12 +74,17 @@ class ClassConfusion:
     probs: Float[np.ndarray, "items classes"]
     rows: str
 
-    @property
+    @cached_property
     def share(self) -> Float[np.ndarray, "classes classes"]:
         k = len(self.classes)
         sums = np.stack([np.bincount(self.of_class, weights=column, minlength=k) for column in self.probs.T], axis=1)
         n = np.bincount(self.of_class, minlength=k)[:, None]
         return np.asarray(np.divide(sums, n, out=np.full((k, k), np.nan), where=n > 0))
+
+    @cached_property
+    def away(self) -> Float[np.ndarray, "classes classes"]:
+        """The shares of other classes; 0 on the diagonal and for classes without items."""
+        return np.asarray(np.nan_to_num(self.share) * (1 - np.eye(len(self.classes))))
 
     def pair(self, i: int, j: int) -> DisplayedEstimate:
         """The share of class j for items of class i, with its interval over items."""
@@ -103,68 +109,41 @@ def confusion_section(evidence: ReportInputs) -> Section | None:
     if labels is None or not len(labels) or len(labels.classes) < 2:
         return None
     found = class_confusion(evidence, labels)
-    away = np.nan_to_num(found.share) * (1 - np.eye(len(found.classes)))
-    if away.max() < LEAST:
+    if found.away.max() < LEAST:
         return Section(TITLE, (Prose(("There are no confusions: every label has only the class of its item.",)),))
-    blocks: list[Block] = [
-        Prose(tuple(_words(found))),
-        confusion_chart(evidence, found),
-        _pairs(evidence, found, away),
-    ]
+    rest = mean_of(1 - found.probs[np.arange(len(found.of_class)), found.of_class])
+    text = (
+        f"On average, {rest.percent()} of a label goes to other classes than the item's own. The class of an item is "
+        f"{found.rows}."
+    )
+    blocks: list[Block] = [Prose((text,)), confusion_chart(evidence, found), _pairs(evidence, found)]
     if len(labels.classes) > 2:
         blocks.append(map_chart(evidence, labels))
     return Section(TITLE, tuple(blocks))
 
 
-def _words(found: ClassConfusion) -> list[str]:
-    own = found.probs[np.arange(len(found.of_class)), found.of_class]
-    rest = mean_of(1 - own)
-    return [
-        f"On average, {rest.percent()} of a label goes to other classes than the item's own. The class of an item is "
-        f"{found.rows}."
-    ]
-
-
 def confusion_chart(evidence: ReportInputs, found: ClassConfusion) -> Chart:
     """The matrix as a heat map; of the most confused classes if there are many."""
-    share = found.share
-    kept = _most_confused(share)
-    names = short_names([found.classes[k] for k in kept], 12)
-    left = ""
-    if len(kept) < len(found.classes):
-        left = f" The {len(kept)} most confused of {len(found.classes)} classes; shares are among these."
-    part = np.nan_to_num(share[np.ix_(kept, kept)])
+    k = len(found.classes)
+    order = np.argsort(-(found.away.sum(axis=1) + found.away.sum(axis=0)), kind="stable")
+    kept = np.sort(order[:MAX_CLASSES])
+    left = f" The {len(kept)} most confused of {k} classes; shares are among these." if len(kept) < k else ""
+    i, j = divmod(int(found.away.argmax()), k)
+    largest = f"{shorten(found.classes[i])} labeled as {shorten(found.classes[j])}, {found.pair(i, j).percent()}"
     return confusion(
         "confusion",
         title="Confusion matrix",
         caption=f"Rows: the class of an item ({found.rows}). Columns: the mean share of each class in the labels."
-        f"{left} The largest confusion is {_largest(found, share)}.",
-        classes=names,
-        matrix=part,
+        f"{left} The largest confusion is {largest}.",
+        classes=short_names([found.classes[each] for each in kept], 12),
+        matrix=np.nan_to_num(found.share[np.ix_(kept, kept)]),
         source=evidence.source(evidence.main_part, note=f"Rows: {found.rows}."),
     )
 
 
-def _largest(found: ClassConfusion, share: Float[np.ndarray, "classes classes"]) -> str:
-    away = np.nan_to_num(share) * (1 - np.eye(len(share)))
-    i, j = (int(each) for each in np.unravel_index(int(away.argmax()), away.shape))
-    size = found.pair(i, j).percent()
-    return f"{shorten(found.classes[i])} labeled as {shorten(found.classes[j])}, {size}"
-
-
-def _most_confused(share: Float[np.ndarray, "classes classes"]) -> list[int]:
-    k = len(share)
-    if k <= MAX_CLASSES:
-        return list(range(k))
-    away = np.nan_to_num(share) * (1 - np.eye(k))
-    worst = np.argsort(-(away.sum(axis=1) + away.sum(axis=0)), kind="stable")[:MAX_CLASSES]
-    return sorted(int(each) for each in worst)
-
-
-def _pairs(evidence: ReportInputs, found: ClassConfusion, away: Float[np.ndarray, "classes classes"]) -> ReportTable:
-    order = np.argsort(-away, axis=None, kind="stable")[:N_PAIRS]
-    cells = [tuple(int(each) for each in np.unravel_index(int(cell), away.shape)) for cell in order]
-    cells = [(i, j) for i, j in cells if away[i, j] > LEAST]
+def _pairs(evidence: ReportInputs, found: ClassConfusion) -> ReportTable:
+    order = np.argsort(-found.away, axis=None, kind="stable")[:N_PAIRS]
+    cells = [divmod(int(cell), len(found.classes)) for cell in order if found.away.flat[cell] > LEAST]
     both = [found.pair(i, j) for i, j in cells]
     back = [found.pair(j, i) for i, j in cells]
     return ReportTable(
@@ -188,14 +167,12 @@ def map_chart(evidence: ReportInputs, labels: SoftLabels) -> Chart:
     above = np.triu_indices(len(labels.classes), 1)
     best = int(made.similarity[above].argmax())
     pair = " and ".join(shorten(labels.classes[int(side[best])]) for side in above)
-    fit = "" if made.fit != made.fit else (
-        f" The rank correlation between distance and confusion is {made.fit:.2f}; 1 would be a perfect map."
-    )  # fmt: skip
+    fit = f" The rank correlation between distance and confusion is {made.fit:.2f}; 1 would be a perfect map."
     return point_map(
         "class-map",
         title="Map of the classes",
-        caption=f"Classes that are often confused are close to each other; {pair} are confused most.{fit} Directions "
-        "have no meaning.",
+        caption=f"Classes that are often confused are close to each other; {pair} are confused most."
+        f"{fit * (made.fit == made.fit)} Directions have no meaning.",
         data={"class": list(labels.classes), "x": made.places[:, 0].round(6), "y": made.places[:, 1].round(6)},
         x="x",
         y="y",

@@ -120,12 +120,11 @@ def _gain(rows: Sequence[Shift]) -> str:
     own = {each.part: each for each in rows if each.metric == "cross_entropy" and each.against == PEOPLE}
     if "both" not in own:
         return "The gain from soft labels has two parts: changed classes, and uncertainty."
-    whole, classes, uncertainty = (_change(own[part]) for part in ("both", "other classes", "doubt"))
+    whole, classes, uncertainty = (
+        f"{number_text(each.difference, signed=True)} ({interval_text(each.low, each.high, signed=True)})"
+        for each in (own["both"], own["other classes"], own["doubt"])
+    )
     return (
         f"Against people's soft labels, cross-entropy changes by {whole} from `hard` to `soft`: {classes} because the "
         f"majority class differs from the original class, {uncertainty} because the uncertainty is kept."
     )
-
-
-def _change(shift: Shift) -> str:
-    return f"{number_text(shift.difference, signed=True)} ({interval_text(shift.low, shift.high, signed=True)})"

@@ -78,19 +78,18 @@ def label_changes_section(evidence: ReportInputs) -> Section | None:
 
 
 def _against_original(evidence: ReportInputs, labels: SoftLabels, found: ChangedMajority) -> list[Block]:
-    n = len(found.rows)
-    share = share_of(n, found.n_items)
+    n, share = len(found.rows), share_of(len(found.rows), found.n_items)
     facts = Facts((
         Fact(f"{n:,}", "items changed", f"of {found.n_items:,}"),
         Fact(f"{100 * share.value:.2f}%", "of items", f"{100 * share.low:.2f}% to {100 * share.high:.2f}%"),
         Fact(f"{found.n_tied:,}", "ties", "the original class is among the most probable"),
     ))  # fmt: skip
+    if not n:
+        return [facts, Prose(("The majority label agrees with the original label for all items.",))]
     text = (
         f"For {n:,} of {found.n_items:,} items, {share.percent()}, the majority label differs from the original label. "
         "Either the annotators or the original label are wrong: check the items."
     )
-    if not n:
-        return [facts, Prose(("The majority label agrees with the original label for all items.",))]
     return [facts, Prose((text,)), _pairs(evidence, found), changed_gallery(evidence, labels, found)]
 
 
@@ -129,10 +128,7 @@ def _side_by_side(evidence: ReportInputs) -> list[Block]:
     """All pairs of aggregations: how often their most probable classes differ, and their mean distance."""
     rows, apart = [], Counter[str]()
     for one, other in combinations(evidence.labels, 2):
-        first, second = evidence.labels[one], evidence.labels[other]
-        if set(first.classes) != set(second.classes):
-            continue
-        p, q, items = _paired(first, second)
+        p, q, items = _paired(evidence.labels[one], evidence.labels[other])
         if not len(p):
             continue
         differs = ~(_leads(p) & _leads(q)).any(axis=1)
@@ -140,15 +136,14 @@ def _side_by_side(evidence: ReportInputs) -> list[Block]:
         apart.update(items[i] for i in np.flatnonzero(differs))
     if not rows:
         return []
-    title = evidence.title_of
     listed = ReportTable(
         "aggregations",
         "Aggregations compared",
         "Items with different most probable classes (without ties), and the mean total variation: 0 for equal labels, "
         "1 for labels without a common class.",
         (
-            Column("labels", tuple(f"`{title(one)}`" for one, _, _, _ in rows)),
-            Column("compared with", tuple(f"`{title(other)}`" for _, other, _, _ in rows)),
+            Column("labels", tuple(f"`{evidence.title_of(one)}`" for one, _, _, _ in rows)),
+            Column("compared with", tuple(f"`{evidence.title_of(other)}`" for _, other, _, _ in rows)),
             Column("items that differ", tuple(round(each.value * each.n) for _, _, each, _ in rows), 0),
             Column("share", tuple(each.percent() for _, _, each, _ in rows)),
             Column("mean distance", tuple(each.text(3) for _, _, _, each in rows)),
@@ -187,10 +182,11 @@ def _first_of(labels: SoftLabels, row: int) -> str | None:
 def _paired(
     one: SoftLabels, other: SoftLabels
 ) -> tuple[Float[np.ndarray, "items classes"], Float[np.ndarray, "items classes"], list[str]]:
-    """Both distributions of the common items, over the classes of the first."""
+    """Both distributions of the common items, over the classes of the first; empty if the classes are not the same."""
     at = rows_by_name(one.items, other.items)
-    order = [other.classes.index(name) for name in one.classes]
-    kept = np.flatnonzero(at >= 0)
+    is_same = set(one.classes) == set(other.classes)
+    order = [other.classes.index(name) for name in one.classes if is_same]
+    kept = np.flatnonzero((at >= 0) & is_same)
     return one.probs[kept], other.probs[at[kept]][:, order], one.items.take(kept).to_pylist()
 
 

@@ -57,16 +57,11 @@ def _facts(labels: SoftLabels, values: np.ndarray) -> tuple[Fact, ...]:
 
 
 def _words(evidence: ReportInputs, labels: SoftLabels) -> list[str]:
-    estimand = f"The labels estimate {labels.estimand}." if labels.estimand is not None else ""
-    name = evidence.title_of(evidence.main_name)
-    others = [evidence.title_of(each) for each in list(evidence.labels)[1:]]
-    sentences = [
-        f"A soft label is a distribution over the {len(labels.classes)} classes. This section describes `{name}`. "
-        f"{estimand}".strip()
-    ]
-    if others:
-        sentences.append(f"Other labels, compared below: {', '.join(f'`{each}`' for each in others)}.")
-    return sentences
+    estimand = f" The labels estimate {labels.estimand}." if labels.estimand is not None else ""
+    name, *others = (f"`{evidence.title_of(each)}`" for each in evidence.labels)
+    text = f"A soft label is a distribution over the {len(labels.classes)} classes. This section describes {name}."
+    text += estimand
+    return [text, f"Other labels, compared below: {', '.join(others)}."] if others else [text]
 
 
 def entropy_chart(evidence: ReportInputs, labels: SoftLabels) -> Chart:
@@ -114,23 +109,19 @@ def _answers(evidence: ReportInputs, labels: SoftLabels) -> list[Block]:
     if len(values) <= FEW_BARS:
         each = ", ".join(f"{n:,} items have {k}" for k, n in zip(values.tolist(), n_items.tolist(), strict=True))
         return [Prose((f"{range_text} In detail: {each}.",))]
+    title, source = "Annotators per label", evidence.source(evidence.main_part)
     if len(values) > MAX_BARS:
-        return [
-            histogram(
-                "people-an-item", title="Annotators per label", caption=range_text,
-                data={"people": counts}, value=Field("people", "annotators", ",d"),
-                source=evidence.source(evidence.main_part),
-            )
-        ]  # fmt: skip
+        people, data = Field("people", "annotators", ",d"), {"people": counts}
+        return [histogram("people-an-item", title=title, caption=range_text, data=data, value=people, source=source)]
     return [
         bars(
             "people-an-item",
-            title="Annotators per label",
+            title=title,
             caption=range_text,
             data={"people": [str(each) for each in values], "items": n_items},
             of="people",
             value=Field("items", "items", ",d"),
-            source=evidence.source(evidence.main_part),
+            source=source,
         )
     ]
 

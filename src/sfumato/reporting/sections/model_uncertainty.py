@@ -6,8 +6,8 @@ import numpy as np
 
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import scatter
 from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.scatter import sample_of, scatter
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import interval_text, number_text
@@ -43,20 +43,18 @@ def _chart(models: ModelScores) -> Chart:
     targets = [name for name in models.shown_targets(MAX_PANELS) if name in models.matched]
     first = models.matched[targets[0]][0]
     n_items = len(first)
-    n_shown = min(n_items, MAX_POINTS // len(targets))
-    rows = np.sort(np.random.default_rng(0).choice(n_items, n_shown, replace=False))
+    rows = sample_of(n_items, MAX_POINTS // len(targets))
+    n_shown = len(rows)
     own = {name: np.mean([each.predicted_entropy for each in models.matched[name]], axis=0) for name in targets}
-    sample = (
-        f" {n_shown:,} of {n_items:,} items are shown, at random; correlations use all." if n_shown < n_items else ""
-    )
+    sample = f" {n_shown:,} of {n_items:,} items are shown, at random; correlations use all."
     return scatter(
         "doubts",
         title="Entropy of models and of people",
-        caption=f"One point per item; model entropy is the mean over seeds. The line is a least-squares fit.{sample}"
-        f"{models.subset_note(MAX_PANELS)}",
+        caption="One point per item; model entropy is the mean over seeds. The line is a least-squares fit."
+        f"{sample * (n_shown < n_items)}{models.subset_note(MAX_PANELS)}",
         data={
             "target": np.repeat(np.asarray(targets, object), n_shown),
-            "item": first.items.take(rows.tolist()).to_pylist() * len(targets),
+            "item": first.items.take(rows).to_pylist() * len(targets),
             "people": np.tile(first.people_entropy[rows].round(4), len(targets)),
             "model": np.concatenate([own[name][rows].round(4) for name in targets]),
         },

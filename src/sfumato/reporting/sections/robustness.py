@@ -35,15 +35,13 @@ class ConditionScore:
 
 def robustness_section(models: ModelScores) -> Section | None:
     """Curves over severity and attack strength, and a table of other data sets; None without conditions."""
-    own = [
-        each
-        for each in models.condition_scores
-        if each.network == models.network and each.target in models.shown_targets()
-    ]
+    own = [each for each in models.condition_scores if each.network == models.network]
+    own = [each for each in own if each.target in models.shown_targets()]
     if not own:
         return None
     plain = [each for each in own if each.condition == CLEAN] or list(models.scores)
-    corrupted = [each for score in own if (each := _corrupted(score)) is not None]
+    matches = [(SEVERITY.fullmatch(score.condition), score) for score in own]
+    corrupted = [ConditionScore(found["kind"], float(found["severity"]), score) for found, score in matches if found]
     attacked = _attacked(own)
     known = {id(each.score) for each in corrupted}
     others = [s for s in own if s.condition != CLEAN and id(s) not in known and ATTACK.fullmatch(s.condition) is None]
@@ -53,11 +51,6 @@ def robustness_section(models: ModelScores) -> Section | None:
     if others:
         blocks.append(_other_sets(models, others, plain))
     return Section(TITLE, tuple(blocks))
-
-
-def _corrupted(score: RunScore) -> ConditionScore | None:
-    found = SEVERITY.fullmatch(score.condition)
-    return None if found is None else ConditionScore(found["kind"], float(found["severity"]), score)
 
 
 def _attacked(scores: Sequence[RunScore]) -> list[ConditionScore]:

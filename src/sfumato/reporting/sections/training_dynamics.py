@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import numpy as np
 from jaxtyping import Float
 
@@ -13,7 +15,7 @@ from sfumato.reporting.blocks import Block, Column, DataSource, Points, Prose, R
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import curve
 from sfumato.reporting.charts.field import Field
-from sfumato.reporting.charts.scatter import shaded_scatter
+from sfumato.reporting.charts.scatter import sample_of, shaded_scatter
 from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import interval_text, number_text
@@ -37,11 +39,14 @@ def training_dynamics_section(models: ModelScores) -> Section | None:
 
 def data_maps(models: ModelScores) -> tuple[Block, ...]:
     """One map per target, its regions, and its correlation with people's uncertainty; empty without dynamics."""
-    maps = _maps(models)
+    runs = {target: models.folders_with(DYNAMICS, target) for target in models.shown_targets(MAX_MAPS)}
+    maps = {target: data_map([TrainingDynamics.read(path) for path in own]) for target, own in runs.items() if own}
     people = models.evidence.main_labels
     if not maps or people is None:
         return ()
-    scores = {name: _correlations(found, people, models.level) for name, found in maps.items()}
+    doubt = [HumanDoubt.of_labels(people)]
+    with warnings_off():
+        scores = {name: doubt_correlations(found, doubt, level=models.level) for name, found in maps.items()}
     sentences = (
         "A data map (Swayamdipta et al. 2020) places each training item by the mean probability of its class over "
         "epochs (confidence) and the standard deviation of that probability (variability). The color is people's "
@@ -52,28 +57,13 @@ def data_maps(models: ModelScores) -> tuple[Block, ...]:
     return Prose(sentences), points, _chart(models, maps, people), _regions(models, maps, people)
 
 
-def _maps(models: ModelScores) -> dict[str, DataMap]:
-    """One map per shown target whose runs recorded their dynamics, over all seeds."""
-    found = [run for run in models.folders if (run.path / DYNAMICS).is_file()]
-    maps = {}
-    for target in models.shown_targets(MAX_MAPS):
-        own = [run for run in found if (run.target, run.network) == (target, models.network)]
-        if own:
-            maps[target] = data_map([TrainingDynamics.read(run.path) for run in own])
-    return maps
-
-
-def _correlations(mapped: DataMap, people: SoftLabels, level: float) -> Scores:
-    with warnings_off():
-        return doubt_correlations(mapped, [HumanDoubt.of_labels(people)], level=level)
-
-
 def _correlation_text(scores: Scores) -> str:
-    parts = []
-    for row in scores.rows():
-        axis = "confidence" if row.metric.startswith("confidence") else "variability"
-        parts.append(f"{axis} {number_text(row.value)} ({interval_text(row.low, row.high)})")
-    return " and ".join(parts) + f", {scores.n_items.max():,} items"
+    parts = [
+        f"{'confidence' if row.metric.startswith('confidence') else 'variability'} {number_text(row.value)} "
+        f"({interval_text(row.low, row.high)})"
+        for row in scores.rows()
+    ]
+    return f"{' and '.join(parts)}, {scores.n_items.max():,} items"
 
 
 def _people_entropy(mapped: DataMap, people: SoftLabels) -> Float[np.ndarray, "items"]:
@@ -83,10 +73,10 @@ def _people_entropy(mapped: DataMap, people: SoftLabels) -> Float[np.ndarray, "i
 
 
 def _chart(models: ModelScores, maps: dict[str, DataMap], people: SoftLabels) -> Chart:
-    columns: dict[str, list[object]] = {name: [] for name in ("target", "item", "variability", "confidence", "doubt")}
+    columns: dict[str, list[object]] = defaultdict(list)
     n_most = max(len(mapped) for mapped in maps.values())
     for target, mapped in maps.items():
-        rows = _sample(len(mapped), MAX_POINTS // max(len(maps) // 2, 1))
+        rows = sample_of(len(mapped), MAX_POINTS // max(len(maps) // 2, 1))
         columns["target"] += [target] * len(rows)
         columns["item"] += mapped.items.take(rows).to_pylist()
         columns["variability"] += np.asarray(mapped.variability)[rows].round(4).tolist()
@@ -107,13 +97,6 @@ def _chart(models: ModelScores, maps: dict[str, DataMap], people: SoftLabels) ->
         panel="target" if len(maps) > 1 else None,
         source=models.evidence.source("runs", command="sfumato map {file} --target TARGET --people LABELS -o map.csv"),
     )
-
-
-def _sample(n: int, most: int) -> list[int]:
-    """The rows to draw: all, or a random sample that is always the same."""
-    if n <= most:
-        return list(range(n))
-    return [int(row) for row in np.sort(np.random.default_rng(0).choice(n, most, replace=False))]
 
 
 def _regions(models: ModelScores, maps: dict[str, DataMap], people: SoftLabels) -> ReportTable:
@@ -179,11 +162,9 @@ def stability(models: ModelScores) -> tuple[Block, ...]:
 
 
 def _from_runs(models: ModelScores) -> list[Row]:
-    found = [run for run in models.folders if (run.path / BY_EPOCH).is_file()]
     rows: list[Row] = []
     for target in models.shown_targets(MAX_COLORS):
-        own = [run.path for run in found if (run.target, run.network) == (target, models.network)]
-        tables = [epoch_shifts([path]) for path in own]
+        tables = [epoch_shifts([path]) for path in models.folders_with(BY_EPOCH, target)]
         for epoch in sorted({int(each) for table in tables for each in table.epoch}):
             values = np.array([float(t.jsd[t.epoch == epoch][0]) for t in tables if (t.epoch == epoch).any()])
             spread = t_interval(values, models.level)

@@ -6,9 +6,9 @@ import numpy as np
 
 from sfumato.reporting.blocks import Block, Fact, Facts, Prose
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import scatter
 from sfumato.reporting.charts.distribution import stacked_bars
 from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.scatter import sample_of, scatter
 from sfumato.reporting.gallery import first_choices
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import mean_of, short_names, shorten
@@ -71,9 +71,7 @@ def _words(beliefs: Beliefs, doubt: Doubt) -> list[str]:
 def doubt_scatter(evidence: ReportInputs, doubt: Doubt) -> Chart:
     """Every item by the two parts of its uncertainty; a random sample if there are many."""
     n = len(doubt)
-    rows = np.arange(n)
-    if n > MAX_POINTS:
-        rows = np.sort(np.random.default_rng(0).choice(n, MAX_POINTS, replace=False))
+    rows = sample_of(n, MAX_POINTS)
     unsure = int((doubt.within > doubt.between).sum())
     sample = f" {len(rows):,} of {n:,} items are shown, at random." if len(rows) < n else ""
     return scatter(
@@ -82,7 +80,7 @@ def doubt_scatter(evidence: ReportInputs, doubt: Doubt) -> Chart:
         caption=f"Right: annotators are unsure. Top: annotators disagree. For {unsure:,} of {n:,} items the part "
         f"within annotators is larger.{sample}",
         data={
-            "item": [doubt.items[int(row)].as_py() for row in rows],
+            "item": doubt.items.take(rows).to_pylist(),
             "within": doubt.within[rows].round(5),
             "between": doubt.between[rows].round(5),
             "answers": doubt.n_answers[rows],

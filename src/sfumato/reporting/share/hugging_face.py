@@ -66,8 +66,10 @@ class HuggingFace:
 def _write_configs(release: Release, folder: Path) -> Iterator[Config]:
     """Write every configuration, the labels first."""
     classes = release.labels.classes
+    inputs = release.inputs
+    content = [] if inputs is None else [text("text") if inputs.images is None else picture("image")]
     features = [
-        text("item"), *_input_features(release), class_label("label", classes), numbers("probs", len(classes)),
+        text("item"), *content, class_label("label", classes), numbers("probs", len(classes)),
         value("n_annotators", pa.int32()), value("entropy", pa.float64()),
     ]  # fmt: skip
     config = _Writer(folder, "labels", "data", features, _row_bytes(release), release.labels.metadata())
@@ -154,12 +156,6 @@ def _beliefs_between(beliefs: Any) -> RowsOf:
     return between
 
 
-def _input_features(release: Release) -> list[Feature]:
-    if release.inputs is None:
-        return []
-    return [picture("image")] if release.inputs.images is not None else [text("text")]
-
-
 def _row_bytes(release: Release) -> int:
     """The approximate size of a row before compression."""
     size = 8 * len(release.labels.classes) + 64
@@ -172,9 +168,5 @@ def _row_bytes(release: Release) -> int:
 
 def _check_split_name(name: str) -> None:
     if not SPLIT_NAME.fullmatch(name) or name == "all":
-        raise BadTable(
-            f"a split named {show(name)}",
-            "letters, digits and underscores, and not 'all', which means every split in the datasets library",
-            "rename the split",
-            "bad-split",
-        )
+        expected = "letters, digits and underscores, and not 'all', which means every split in the datasets library"
+        raise BadTable(f"a split named {show(name)}", expected, "rename the split", "bad-split")

@@ -102,11 +102,12 @@ def when(sources: DatasheetSources) -> KnownFacts:
     answers = sources.annotations
     if answers is None:
         return KnownFacts()
-    ends = [_day_range(column) for column in (answers.started_at, answers.submitted_at)]
-    days = [each for pair in ends if pair is not None for each in pair]
+    columns = [each.cast(pa.int64()) for each in (answers.started_at, answers.submitted_at)]
+    ends = [end.as_py() for column in columns for end in (pc.min(column), pc.max(column))]
+    times = [each for each in ends if each is not None]
     points = []
-    if days:
-        first, last = min(days), max(days)
+    if times:
+        first, last = (datetime.fromtimestamp(each / 1000, UTC).date() for each in (min(times), max(times)))
         points.append(f"On {first} (UTC)." if first == last else f"From {first} to {last} (UTC).")
     seconds = _seconds(sources)
     if len(seconds):
@@ -115,7 +116,7 @@ def when(sources: DatasheetSources) -> KnownFacts:
             f"Time per answer: median {middle:.1f} s, middle 80% {low:.1f} to {high:.1f} s, "
             f"{seconds.sum() / 3600:,.1f} hours in total."
         )
-    return KnownFacts(tuple(points), files=("annotations",), settled=bool(days))
+    return KnownFacts(tuple(points), files=("annotations",), settled=bool(times))
 
 
 def agreement(sources: DatasheetSources) -> KnownFacts:
@@ -207,13 +208,3 @@ def _seconds(sources: DatasheetSources) -> np.ndarray:
         return np.empty(0)
     seconds = sources.annotations.seconds
     return np.asarray(seconds[~np.isnan(seconds)])
-
-
-def _day_range(times: pa.ChunkedArray) -> tuple[str, str] | None:
-    found = pc.min_max(times.cast(pa.int64()))
-    low, high = found["min"].as_py(), found["max"].as_py()
-    return None if low is None else (_day(low), _day(high))
-
-
-def _day(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).date().isoformat()

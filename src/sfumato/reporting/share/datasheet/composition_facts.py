@@ -92,13 +92,7 @@ def difference_from_mean(labels: SoftLabels, beliefs: Beliefs) -> float | None:
         return None
     view = beliefs.coded()
     order = [beliefs.classes.index(name) for name in labels.classes]
-    if view.hard is not None:
-        cell = view.item.astype(np.int64) * view.n_classes + view.hard
-        sums = np.bincount(cell, minlength=view.n_items * view.n_classes).reshape(-1, view.n_classes)
-    else:
-        assert view.soft is not None
-        n = view.n_items
-        sums = np.stack([np.bincount(view.item, weights=column, minlength=n) for column in view.soft.T], axis=1)
+    sums = np.stack([np.bincount(view.item, column, minlength=view.n_items) for column in view.probs().T], axis=1)
     mean = sums / np.bincount(view.item, minlength=view.n_items)[:, None]
     return float(np.abs(mean[row.to_numpy()][:, order] - labels.probs).max())
 

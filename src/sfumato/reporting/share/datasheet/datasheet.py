@@ -111,6 +111,7 @@ def datasheet(
 YOURS = re.compile(r"^<!-- yours: ([\w-]+) -->[ \t]*\n(.*?)^<!-- end: \1 -->[ \t]*$", re.MULTILINE | re.DOTALL)
 LIST = re.compile(r"^<!-- open points -->.*?^<!-- end of open points -->[ \t]*$", re.MULTILINE | re.DOTALL)
 SEAL = re.compile(r"^<!-- sfumato datasheet ([0-9a-f]{64}) -->[ \t]*$", re.MULTILINE)
+PLACEHOLDER = re.compile(re.escape(OPEN) + r".*\]")
 MAX_BYTES = 10_000_000
 
 
@@ -142,12 +143,9 @@ def words_in(path: Path) -> dict[str, str]:
         fix = "write between the comment lines `yours` and `end`, restore the rest, or choose another -o"
         raise _refused(path, found, fix, "changed-datasheet")
     found_words = {name: words.strip("\n") for name, words in YOURS.findall(text)}
-    return {name: words for name, words in found_words.items() if words.strip() and not _is_placeholder(words)}
-
-
-def _is_placeholder(words: str) -> bool:
-    stripped = words.strip()
-    return stripped.startswith(OPEN) and stripped.endswith("]") and "\n" not in stripped
+    return {
+        name: words for name, words in found_words.items() if words.strip() and not PLACEHOLDER.fullmatch(words.strip())
+    }
 
 
 def _digest(text: str) -> str:

@@ -14,10 +14,10 @@ def datasheet_page(sheet: Datasheet) -> Page:
         Section(part.title, tuple(block for each in part.questions for block in _blocks(sheet.of(each.id))))
         for part in PARTS
     ]
-    n_open = len(sheet.open_points)
+    points = tuple(each.text for each in sheet.open_points)
     facts = Facts((
-        Fact(f"{len(sheet.answers) - n_open}", "questions answered"),
-        Fact(f"{n_open}", "open questions"),
+        Fact(f"{len(sheet.answers) - len(points)}", "questions answered"),
+        Fact(f"{len(points)}", "open questions"),
         Fact(f"{len(sheet.files)}", "source files", "with hashes at the end"),
     ))  # fmt: skip
     return Page(
@@ -25,7 +25,7 @@ def datasheet_page(sheet: Datasheet) -> Page:
         lead="How this labeled data set was made, what it contains, and what it should not be used for.",
         sections=(
             *parts,
-            Section("Open points", (_open(sheet),)),
+            Section("Open points", (Points(points) if points else Prose(("None: every question has an answer.",)),)),
             Section("Sources", _sources(sheet)),
         ),
         kind="sfumato · datasheet",
@@ -49,11 +49,6 @@ def _blocks(answered: Answered) -> list[Block]:
     if text:
         blocks.append(Prose(tuple(part.strip() for part in text.split("\n\n") if part.strip())))
     return blocks
-
-
-def _open(sheet: Datasheet) -> Block:
-    points = tuple(each.text for each in sheet.open_points)
-    return Points(points) if points else Prose(("None: every question has an answer.",))
 
 
 def _sources(sheet: Datasheet) -> tuple[Block, ...]:
