@@ -160,10 +160,7 @@ class Column:
     def shown(self) -> tuple[str, ...]:
         """The values as text; all numbers with the same decimals and thousands separators."""
         if not self.is_numeric:
-            words = {"None": MISSING, "True": "yes", "False": "no"}
-            return tuple(
-                value if isinstance(value, str) else words.get(str(value), str(value)) for value in self.values
-            )
+            return tuple(MISSING if value is None else _text(value) for value in self.values)
         places = decimals_of(self.values) if self.decimals is None else self.decimals
         return tuple(MISSING if value is None else f"{value:,.{places}f}" for value in self.values)
 
@@ -207,3 +204,7 @@ def decimals_of(values: Sequence[Any]) -> int:
         return 0
     middle = sizes[len(sizes) // 2]
     return min(max(DIGITS - 1 - math.floor(math.log10(middle)), 0), MAX_DECIMALS)
+
+
+def _text(value: Any) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

@@ -100,12 +100,8 @@ def poles(n_side: int) -> list[str]:
     return [f"var(--poles-{middle + round(i * middle / n_side)})" for i in range(-n_side, n_side + 1)]
 
 
-def is_much(token: str) -> bool:
-    """Whether text on this step needs the color of the paper."""
-    return token in MUCH
-
-
-MUCH = {f"var(--ramp-{i})" for i in range(6, len(RAMP_LIGHT))} | {f"var(--poles-{i})" for i in (0, 1, 7, 8)}
+DARK_STEPS = {f"var(--ramp-{i})" for i in range(6, len(RAMP_LIGHT))} | {f"var(--poles-{i})" for i in (0, 1, 7, 8)}
+"""Steps on which text needs the color of the paper."""
 
 
 def series_of(specs: Iterable[Any]) -> dict[str, str]:
@@ -128,7 +124,7 @@ def _series_in(spec: Any) -> list[str]:
     found: dict[str, None] = {}
 
     def note(text: str) -> str:
-        if is_series(text):
+        if text.startswith(SERIES):
             found[text.removeprefix(SERIES)] = None
         return text
 
@@ -136,14 +132,9 @@ def _series_in(spec: Any) -> list[str]:
     return list(found)
 
 
-def is_series(text: str) -> bool:
-    """Whether a text in a specification is the token of a series color."""
-    return text.startswith(SERIES)
-
-
 def with_series(spec: Any, colors: dict[str, str]) -> Any:
     """The specification with series tokens replaced by colors."""
-    return _walked(spec, lambda text: colors[text.removeprefix(SERIES)] if is_series(text) else text)
+    return _walked(spec, lambda text: colors[text.removeprefix(SERIES)] if text.startswith(SERIES) else text)
 
 
 def themed(spec: Any, *, dark: bool) -> Any:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Int, UInt8
 
 from sfumato.labeling.agreement.item_answers import leading
 from sfumato.reporting.blocks import Columns, DataSource, as_columns
@@ -191,27 +191,30 @@ def item_cards(
     evidence: ReportInputs,
     labels: SoftLabels,
     rows: Sequence[int],
-    *,
-    notes: Sequence[str] = (),
-    marked: Sequence[str | None] = (),
+    notes: Sequence[str],
+    marked: Sequence[str | None],
 ) -> tuple[ItemCard, ...]:
     """The items in these rows of `labels`. `marked` is one class per item to highlight, such as the original one."""
-    items = [labels.items[row].as_py() for row in rows]
-    counts = vote_counts(evidence.judged, labels, rows)
+    items = labels.items.take(list(rows)).to_pylist()
+    votes = vote_counts(evidence.judged, labels, rows)
     images = thumbnails(items, evidence.inputs, evidence.study)
     made = []
-    for i, row in enumerate(rows):
-        own = marked[i] if i < len(marked) else None
-        bars = _bars(labels.probs[row], labels.classes, None if counts is None else counts[i], own)
-        made.append(ItemCard(items[i], images[i], bars, notes[i] if i < len(notes) else ""))
+    for i, (row, own) in enumerate(zip(rows, marked, strict=True)):
+        probs, bars = labels.probs[row], []
+        n = 0 if votes is None else int(votes[i].sum())
+        for rank, k in enumerate(np.argsort(-probs, kind="stable")):
+            name = labels.classes[k]
+            if (rank < MAX_BARS and probs[k] >= LEAST_SHARE) or name == own:
+                words = f"{votes[i][k]} of {n}" if votes is not None and n else f"{probs[k]:.0%}"
+                bars.append(Bar(name, float(probs[k]), words, name == own))
+        made.append(ItemCard(items[i], images[i], tuple(bars), notes[i]))
     return tuple(made)
 
 
 def card_columns(labels: SoftLabels, rows: Sequence[int]) -> Columns:
     """The distributions of item cards, one row per item, one column per class."""
-    index = list(rows)
-    columns = {"item": [labels.items[row].as_py() for row in index]}
-    return as_columns({**columns, **{f"p:{name}": labels.probs[index, k] for k, name in enumerate(labels.classes)}})
+    probs = {f"p:{name}": labels.probs[list(rows), k] for k, name in enumerate(labels.classes)}
+    return as_columns({"item": labels.items.take(list(rows)).to_pylist(), **probs})
 
 
 def vote_counts(
@@ -244,23 +247,3 @@ def first_choices(beliefs: Beliefs) -> Int[np.ndarray, "items classes"]:
     cell = view.item[first].astype(np.int64) * view.n_classes + chosen[first]
     counts = np.bincount(cell, minlength=view.n_items * view.n_classes)
     return np.asarray(counts.reshape(view.n_items, view.n_classes), np.int64)
-
-
-def _bars(
-    probs: Float[np.ndarray, "classes"],
-    classes: Sequence[str],
-    counts: Int[np.ndarray, "classes"] | None,
-    marked: str | None,
-) -> tuple[Bar, ...]:
-    order = [int(k) for k in np.argsort(-probs, kind="stable")]
-    kept = [k for i, k in enumerate(order) if (i < MAX_BARS and probs[k] >= LEAST_SHARE) or classes[k] == marked]
-    n = 0 if counts is None else int(counts.sum())
-    return tuple(
-        Bar(
-            classes[k],
-            float(probs[k]),
-            f"{int(counts[k])} of {n}" if counts is not None and n else f"{probs[k]:.0%}",
-            classes[k] == marked,
-        )
-        for k in kept
-    )

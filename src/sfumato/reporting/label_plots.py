@@ -10,11 +10,12 @@ charts with more data.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
 from sfumato.planning.form_comparison import TOTAL_VARIATION, FormScores
-from sfumato.reporting.blocks import attributes
+from sfumato.reporting.blocks import Block, attributes
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import curve
 from sfumato.reporting.charts.field import Field
@@ -85,12 +86,12 @@ class BeliefCharts:
     def doubt_by_class(self) -> Chart:
         """Uncertainty within and between annotators per class."""
         found = doubt_by_class(self.evidence, self.beliefs, self.beliefs.doubt())
-        return _only(found, "annotators chose at least two classes")
+        return _named(found, "doubt-by-class", "annotators chose at least two classes")
 
     def agreement(self) -> Chart:
         """How often two annotators agree, per class."""
         needed = "two annotators answered about the same items"
-        return _charts_of(agreement_section(self.evidence), "agreement-by-class", needed)
+        return _named(agreement_section(self.evidence), "agreement-by-class", needed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +102,11 @@ class AnswerCharts:
 
     def seconds(self) -> Chart:
         """Time per answer."""
-        return _charts_of(collection_section(self.evidence), "seconds", "at least 20 answers have times")
+        return _named(collection_section(self.evidence), "seconds", "at least 20 answers have times")
 
     def session(self) -> Chart:
         """Time per answer over a session."""
-        return _charts_of(collection_section(self.evidence), "session", "answers have times and are numbered")
+        return _named(collection_section(self.evidence), "session", "answers have times and are numbered")
 
 
 @overload
@@ -130,15 +131,12 @@ def plot(
     )  # fmt: skip
 
 
-def _charts_of(section: Section | None, name: str, needed: str) -> Chart:
-    blocks = () if section is None else section.blocks
-    return _only([block for block in blocks if isinstance(block, Chart) and block.name == name], needed)
-
-
-def _only(charts: list[Chart], needed: str) -> Chart:
-    if not charts:
-        raise BadSetting("nothing to draw", f"data in which {needed}", "choose another chart", "no-data")
-    return charts[0]
+def _named(blocks: Section | Sequence[Block] | None, name: str, needed: str) -> Chart:
+    """The chart of this name; an error if the data was not enough for it."""
+    for block in blocks.blocks if isinstance(blocks, Section) else blocks or ():
+        if isinstance(block, Chart) and block.name == name:
+            return block
+    raise BadSetting("nothing to draw", f"data in which {needed}", "choose another chart", "no-data")
 
 
 def form_curves(scores: FormScores) -> Chart:

@@ -133,12 +133,10 @@ class DisplayedEstimate:
         return self._with_interval(lambda value: f"{value:,.{places}f}", unit)
 
     def _with_interval(self, shown: Callable[[float], str], unit: str = "") -> str:
-        after = f" {unit}" if unit else ""
         if self.value != self.value:
             return "unknown"
-        if self.low != self.low:
-            return f"{shown(self.value)}{after}"
-        return f"{shown(self.value)}{after} ({shown(self.low)} to {shown(self.high)})"
+        interval = f" ({shown(self.low)} to {shown(self.high)})" if self.low == self.low else ""
+        return shown(self.value) + (f" {unit}" if unit else "") + interval
 
 
 def share_of(n: int, of: int) -> DisplayedEstimate:
@@ -177,9 +175,8 @@ def median_of(values: Float[np.ndarray, "values"]) -> DisplayedEstimate:
         return DisplayedEstimate(np.nan, np.nan, np.nan, 0)
     ordered = np.sort(values)
     below = int(binom.ppf((1 - LEVEL) / 2, n, 0.5))
-    if below < 1:
-        return DisplayedEstimate(float(np.median(ordered)), np.nan, np.nan, n)
-    return DisplayedEstimate(float(np.median(ordered)), float(ordered[below - 1]), float(ordered[n - below]), n)
+    low, high = (float(ordered[below - 1]), float(ordered[n - below])) if below >= 1 else (np.nan, np.nan)
+    return DisplayedEstimate(float(np.median(ordered)), low, high, n)
 
 
 def _places(width: float) -> int:

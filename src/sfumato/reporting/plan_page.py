@@ -14,7 +14,7 @@ from sfumato.reporting.charts.comparison import dots
 from sfumato.reporting.charts.curve import Marked
 from sfumato.reporting.charts.field import Field
 from sfumato.reporting.page import Page, Section
-from sfumato.reporting.phrases import capitalized
+from sfumato.reporting.phrases import capitalized, counted
 from sfumato.reporting.report_inputs import ReportInputs
 
 MEASURES = {
@@ -63,8 +63,7 @@ def headline(plan: Plan) -> str:
     """The decision in a few words: `1,000 items, 7 answers per item`."""
     each = plan.answers.on_average
     average = " on average" if isinstance(plan.answers, PlanAdaptive) else ""
-    items = f"{plan.n_items:,} item{'s' * (plan.n_items != 1)}"
-    return f"{items}, {_number(each)} answer{'s' * (each != 1)} per item{average}"
+    return f"{counted(plan.n_items, 'item')}, {_number(each)} answer{'s' * (each != 1)} per item{average}"
 
 
 def decision(plan: Plan) -> str:
@@ -74,7 +73,7 @@ def decision(plan: Plan) -> str:
         most, index = plan.answers.most, plan.answers.index
         answers = f"{plan.answers.fewest} to {most} answers per item, assigned by the index `{index}`"
     else:
-        answers = f"{plan.answers.each} answer{'s' * (plan.answers.each != 1)} per item"
+        answers = f"{counted(plan.answers.each, 'answer')} per item"
     deeper = ""
     if plan.question.deeper is not None and plan.deeper_items:
         deeper = f" Ask about {len(plan.deeper_items):,} of them with `{plan.question.deeper.kind}` first."
@@ -106,15 +105,12 @@ def _cost(plan: Plan, source: DataSource) -> list[Chart]:
     if len(plan.curve) < 2:
         return []
     cost, expected = plan.cost, plan.expected
-    dearer = sorted((point.money, point.value) for point in plan.curve if point.money > cost.money)
-    more = (
-        f" {cost.currency} {dearer[0][0] - cost.money:,.2f} more would change the error by "
-        f"{dearer[0][1] - expected.value:+.3g}."
-        if dearer
-        else ""
-    )
-    band = " The band is the 95% interval." if all(p.low is not None and p.high is not None for p in plan.curve) else ""
-    caption = f"The plan costs {cost.currency} {cost.money:,.2f} for an error of {expected.value:.3g}.{more}{band}"
+    dearer, more = [point for point in plan.curve if point.money > cost.money], ""
+    if dearer:
+        least = min(dearer, key=lambda point: point.money)
+        change = f"change the error by {least.value - expected.value:+.3g}"
+        more = f" {cost.currency} {least.money - cost.money:,.2f} more would {change}."
+    caption = f"The plan costs {cost.currency} {cost.money:,.2f} for an error of {expected.value:.3g}.{more}"
     x = Field("money", f"cost, {cost.currency}", ",.2~f")
     return [_error_curve(plan, source, "plan-cost", caption, x, Field("answers", "answers per item", ",.1~f"))]
 
@@ -124,23 +120,27 @@ def _facts(plan: Plan) -> Facts:
     budget = f"of {_amount(plan.budget.amount, plan.budget.unit)}" if plan.budget else "no budget given"
     known = expected.low is not None and expected.high is not None
     error = f"{_measure(plan)}; {expected.low:.3g} to {expected.high:.3g}" if known else _measure(plan)
-    people = f"{cost.people:,} annotator{'s' * (cost.people != 1)}"
     return Facts((
         Fact(f"{cost.answers:,}", "answers", f"{_number(plan.answers.on_average)} per item"),
         Fact(_amount(cost.money, cost.currency), "cost", budget),
-        Fact(f"{cost.hours:,.1f} h", "paid time", people),
+        Fact(f"{cost.hours:,.1f} h", "paid time", counted(cost.people, "annotator")),
         Fact(f"{expected.value:.3g}", "expected error", error),
     ))  # fmt: skip
 
 
 def _curve(plan: Plan, source: DataSource) -> tuple[Block, ...]:
-    """The expected error by answers per item."""
+    """The expected error by answers per item; the caption states it for the plan, and for fewer and more answers."""
     if not plan.curve:
         return ()
+    each = plan.answers.on_average
+    fewer = [point for point in plan.curve if point.answers < 0.75 * each]
+    more = [point for point in plan.curve if point.answers > 1.33 * each]
+    others = " and ".join(f"{p.value:.3g} with {_number(p.answers)}" for p in (*fewer[-1:], *more[:1]))
+    caption = f"The expected error is {plan.expected.value:.3g} with the planned {_number(each)} answers per item"
     answers = [point.answers for point in plan.curve]
     x = Field("answers", "answers per item", log=max(answers) > WIDE * min(answers))
     money = Field("money", f"cost, {plan.cost.currency}", ",.2f")
-    return (_error_curve(plan, source, "curve", _curve_caption(plan), x, money),)
+    return (_error_curve(plan, source, "curve", f"{caption}, {others}." if others else f"{caption}.", x, money),)
 
 
 def _error_curve(plan: Plan, source: DataSource, name: str, caption: str, x: Field, other: Field) -> Chart:
@@ -152,7 +152,7 @@ def _error_curve(plan: Plan, source: DataSource, name: str, caption: str, x: Fie
     return curve(
         name,
         title=f"Expected error by {x.title.partition(',')[0]}",
-        caption=caption,
+        caption=caption + " The band is the 95% interval." * is_banded,
         data={column: [getattr(point, part) for point in points] for column, part in columns.items()},
         x=x,
         y=Field("error", f"expected error: {_measure(plan)}", ".3~g", zero=True),
@@ -162,17 +162,6 @@ def _error_curve(plan: Plan, source: DataSource, name: str, caption: str, x: Fie
         tooltip=(other,),
         source=source,
     )
-
-
-def _curve_caption(plan: Plan) -> str:
-    """The expected error of the plan, and with fewer and more answers."""
-    each, value = plan.answers.on_average, plan.expected.value
-    fewer = [point for point in plan.curve if point.answers < 0.75 * each]
-    more = [point for point in plan.curve if point.answers > 1.33 * each]
-    others = [f"{p.value:.3g} with {_number(p.answers)}" for p in (*fewer[-1:], *more[:1])]
-    band = " The band is the 95% interval." if all(point.low is not None for point in plan.curve) else ""
-    tail = f", {' and '.join(others)}" if others else ""
-    return f"The expected error is {value:.3g} with the planned {_number(each)} answers per item{tail}.{band}"
 
 
 def _alternatives(plan: Plan, source: DataSource) -> tuple[Block, ...]:

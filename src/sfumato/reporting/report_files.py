@@ -194,15 +194,10 @@ def columns_in(path: Path) -> Columns:
 
 
 def _numbers_of(values: list[Any]) -> list[Any] | None:
-    """The values as numbers, None for empty ones; None instead of the list if any value is not a number."""
-    read: list[Any] = []
-    for value in values:
-        if value is None or value == "":
-            read.append(None)
-            continue
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            return None
-        read.append(number if math.isfinite(number) else None)
-    return None if all(each is None for each in read) else read
+    """The values as numbers, None for empty ones; None instead of the list if there are no numbers, or other values."""
+    try:
+        read = [math.nan if value in (None, "") else float(value) for value in values]
+    except (TypeError, ValueError):
+        return None
+    found = [number if math.isfinite(number) else None for number in read]
+    return None if all(each is None for each in found) else found

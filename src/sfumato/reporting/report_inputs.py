@@ -116,9 +116,7 @@ class ReportInputs:
         """The beliefs of annotators who were not excluded."""
         if self.beliefs is None or self.screening is None or not self.screening.excluded:
             return self.beliefs
-        excluded = set(self.screening.excluded)
-        kept = ~self.beliefs.annotator.among(excluded)
-        return self.beliefs.take(kept)
+        return self.beliefs.take(~self.beliefs.annotator.among(set(self.screening.excluded)))
 
     @property
     def classes(self) -> tuple[str, ...]:

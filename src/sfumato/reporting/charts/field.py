@@ -108,10 +108,8 @@ def drawn_columns(data: Data, *fields: Field | str | None) -> Columns:
     return columns
 
 
-def has_interval(columns: Columns, low: str | None, high: str | None) -> bool:
+def has_interval(columns: Columns, low: str, high: str) -> bool:
     """Whether any row has both ends of an interval."""
-    if low is None or high is None:
-        return False
     return any(a is not None and b is not None for a, b in zip(columns[low], columns[high], strict=True))
 
 

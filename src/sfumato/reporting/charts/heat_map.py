@@ -27,7 +27,7 @@ from sfumato.reporting.charts.field import (
     titled,
     tooltips,
 )
-from sfumato.reporting.colors import is_much, poles, ramp
+from sfumato.reporting.colors import DARK_STEPS, poles, ramp
 
 MAX_STEPS, MAX_SIDE = 10, 4
 SAME = 1e-9
@@ -134,7 +134,7 @@ class ColorSteps:
         value = f"datum[{json.dumps(column)}]"
         above = ["true", *(f"{value} >= {edge!r}" for edge in self.edges)]
         below = [*(f"{value} < {edge!r}" for edge in self.edges), "true"]
-        dark = [f"({above[i]} && {below[i]})" for i, color in enumerate(self.colors) if is_much(color)]
+        dark = [f"({above[i]} && {below[i]})" for i, color in enumerate(self.colors) if color in DARK_STEPS]
         return alt.condition(" || ".join(dark), alt.value("var(--paper)"), alt.value("var(--ink)"))
 
 

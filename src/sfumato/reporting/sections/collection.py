@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float
 
+from sfumato.elicitation.kinds import kind_asked
 from sfumato.reporting.blocks import Block, Column, DataSource, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import curve
@@ -31,20 +32,19 @@ def collection_section(evidence: ReportInputs) -> Section | None:
     """The questions, annotators, answers, times and cost; None without study, answers and beliefs."""
     if evidence.study is None and evidence.annotations is None and evidence.beliefs is None:
         return None
-    blocks: list[Block] = [Facts(_facts(evidence)), Prose(tuple(_words(evidence)))]
-    answers = evidence.annotations
+    facts, answers = _facts(evidence), evidence.annotations
+    blocks: list[Block] = [*([Facts(facts)] if facts else []), Prose(tuple(_words(evidence)))]
     if answers is not None:
         blocks += [*_kinds(evidence, answers), *_times(evidence, answers)]
-    return Section(TITLE, tuple(each for each in blocks if not (isinstance(each, Facts) and not each.facts)))
+    return Section(TITLE, tuple(blocks))
 
 
 def _facts(evidence: ReportInputs) -> tuple[Fact, ...]:
     table = evidence.annotations if evidence.annotations is not None else evidence.beliefs
     if table is None:
         return ()
-    n_items, n_people = _n_distinct(table.item.codes), _n_distinct(table.annotator.codes)
-    each = np.bincount(table.annotator.codes)
-    each = each[each > 0]
+    each = np.unique(table.annotator.codes, return_counts=True)[1]
+    n_items, n_people = len(np.unique(table.item.codes)), len(each)
     facts = [
         Fact(f"{n_items:,}", "items", f"{len(table) / n_items:.1f} answers per item" if n_items else ""),
         Fact(f"{n_people:,}", "annotators", f"median {np.median(each):,.0f} answers per annotator" if n_people else ""),
@@ -54,9 +54,11 @@ def _facts(evidence: ReportInputs) -> tuple[Fact, ...]:
     if len(seconds) >= FEWEST:
         median = median_of(seconds)
         facts.append(Fact(f"{median.value:.1f} s", "per answer", f"median; {median.low:.1f} to {median.high:.1f}"))
-    cost = _cost(evidence)
-    if cost is not None:
-        facts.append(Fact(f"{cost[1]} {cost[0]:,.2f}", "estimated cost", cost[2]))
+    if evidence.study is not None and evidence.study.pay is not None and evidence.annotations is not None:
+        pay, people = evidence.study.pay, evidence.study.people
+        n_batches = len(evidence.annotations) / (people.batch_size + people.repeats)
+        how = f"{n_batches:,.1f} batches at {pay.currency} {pay.amount:,.2f}, without fees"
+        facts.append(Fact(f"{pay.currency} {pay.amount * n_batches:,.2f}", "estimated cost", how))
     return tuple(facts)
 
 
@@ -67,7 +69,7 @@ def _words(evidence: ReportInputs) -> list[str]:
             framing = "what others would say" if question.framing is Framing.OTHERS else "their own view"
             opening = "For some items, a deeper question followed:" if i else "People were asked"
             sentences.append(f"{opening} “{prompt_of(question)}” (question type `{question.kind}`, {framing}).")
-    classes = evidence.study.class_names if evidence.study is not None else evidence.classes
+    classes = study.class_names if study is not None else evidence.classes
     if classes:
         sentences.append(f"There are {len(classes)} classes: {', '.join(short_names(classes))}.")
     if study is not None:
@@ -84,12 +86,8 @@ def _words(evidence: ReportInputs) -> list[str]:
 
 def prompt_of(question: Question) -> str:
     """The sentence shown above the form."""
-    if question.prompt:
-        return question.prompt
-    from sfumato.elicitation.kinds import kind_asked
-
     try:
-        return kind_asked(question).prompt(question.framing)
+        return question.prompt or kind_asked(question).prompt(question.framing)
     except SfumatoError:
         return question.kind
 
@@ -101,33 +99,18 @@ def _paid(study: Study, answers: Annotations | None) -> list[str]:
     size = study.people.batch_size + study.people.repeats
     paid = f"A batch of {size} answers paid {pay.currency} {pay.amount:,.2f}"
     if pay.minutes:
-        paid += (
-            f" for an announced {pay.minutes:g} minutes ({pay.currency} {60 * pay.amount / pay.minutes:,.2f} per hour)"
-        )
+        hourly = f"{pay.currency} {60 * pay.amount / pay.minutes:,.2f} per hour"
+        paid += f" for an announced {pay.minutes:g} minutes ({hourly})"
     seconds = _seconds(answers)
     if len(seconds) < FEWEST:
         return [f"{paid}."]
     took = mean_of(seconds)
-    hourly = [3600 * pay.amount / (size * each) for each in (took.value, took.high, took.low)]
-    wage = DisplayedEstimate(hourly[0], hourly[1], hourly[2], took.n)
+    mean, low, high = (3600 * pay.amount / (size * each) for each in (took.value, took.high, took.low))
+    wage = DisplayedEstimate(mean, low, high, took.n)
     return [
         f"{paid}. At the mean time of {took.text(unit='s')} per answer, this is {pay.currency} {wage.text(2)} per hour "
         "of answering, without instructions and pauses."
     ]
-
-
-def _cost(evidence: ReportInputs) -> tuple[float, str, str] | None:
-    """The cost of the answers, its currency, and how it was computed."""
-    if evidence.study is None or evidence.study.pay is None or evidence.annotations is None:
-        return None
-    pay, people = evidence.study.pay, evidence.study.people
-    size = people.batch_size + people.repeats
-    n_batches = len(evidence.annotations) / size
-    return (
-        pay.amount * n_batches,
-        pay.currency,
-        f"{n_batches:,.1f} batches at {pay.currency} {pay.amount:,.2f}, without fees",
-    )
 
 
 def _kinds(evidence: ReportInputs, answers: Annotations) -> list[Block]:
@@ -222,7 +205,3 @@ def _seconds(answers: Annotations | None) -> Float[np.ndarray, "answers"]:
     if answers is None:
         return np.empty(0)
     return np.asarray(answers.seconds[np.isfinite(answers.seconds)])
-
-
-def _n_distinct(codes: np.ndarray) -> int:
-    return len(np.unique(codes))

@@ -118,7 +118,7 @@ def changed_gallery(evidence: ReportInputs, labels: SoftLabels, found: ChangedMa
         "striking",
         "Clearest changes",
         "Changed items with the largest margin between majority and original class, which is marked.",
-        item_cards(evidence, labels, rows, notes=[f"original: {was}" for was in found.was[:n]], marked=found.was[:n]),
+        item_cards(evidence, labels, rows, [f"original: {was}" for was in found.was[:n]], found.was[:n]),
         card_columns(labels, rows),
         evidence.source("original"),
     )

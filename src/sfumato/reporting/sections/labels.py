@@ -163,7 +163,7 @@ def disputed(evidence: ReportInputs, labels: SoftLabels, n: int = N_DISPUTED) ->
         "disputed",
         f"The {len(rows)} most disputed items" if len(rows) > 1 else "The most disputed item",
         f"The labels with the highest entropy. Each bar is the share of a class{counts}.{mark}",
-        item_cards(evidence, labels, rows, notes=notes, marked=originals),
+        item_cards(evidence, labels, rows, notes, originals),
         card_columns(labels, rows),
         evidence.source(evidence.main_part),
     )

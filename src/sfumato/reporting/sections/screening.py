@@ -31,25 +31,18 @@ def screening_section(evidence: ReportInputs) -> Section | None:
     if screened is None:
         return None
     n, n_excluded = len(screened.annotators), len(screened.excluded)
-    share = share_of(n_excluded, n)
-    facts = [Fact(f"{n:,}", "annotators screened"), Fact(f"{n_excluded:,}", "excluded", share.percent())]
-    n_answers = _excluded_answers(evidence, screened)
-    if n_answers is not None:
-        facts.append(Fact(f"{n_answers[0]:,}", "answers excluded", share_of(*n_answers).percent()))
-    blocks: list[Block] = [Facts(tuple(facts))]
-    if not n_excluded:
-        blocks.append(Prose((f"No annotator was excluded: the answers of all {n:,} are used.",)))
-        return Section(TITLE, tuple(blocks))
-    return Section(TITLE, (*blocks, *_reasons(evidence, screened), *_effect(evidence)))
-
-
-def _excluded_answers(evidence: ReportInputs, screened: Screened) -> tuple[int, int] | None:
+    facts = [
+        Fact(f"{n:,}", "annotators screened"),
+        Fact(f"{n_excluded:,}", "excluded", share_of(n_excluded, n).percent()),
+    ]
     table = evidence.annotations if evidence.annotations is not None else evidence.beliefs
-    if table is None:
-        return None
-    excluded = set(screened.excluded)
-    is_excluded = np.array([name in excluded for name in table.annotator.names.to_pylist()], dtype=bool)
-    return int(is_excluded[table.annotator.codes].sum()), len(table)
+    if table is not None:
+        n_answers = int(table.annotator.among(set(screened.excluded)).sum())
+        facts.append(Fact(f"{n_answers:,}", "answers excluded", share_of(n_answers, len(table)).percent()))
+    if not n_excluded:
+        text = f"No annotator was excluded: the answers of all {n:,} are used."
+        return Section(TITLE, (Facts(tuple(facts)), Prose((text,))))
+    return Section(TITLE, (Facts(tuple(facts)), *_reasons(evidence, screened), *_effect(evidence)))
 
 
 def _reasons(evidence: ReportInputs, screened: Screened) -> list[Block]:
@@ -80,9 +73,9 @@ def _effect(evidence: ReportInputs) -> list[Block]:
         return [Prose((f"The effect of the exclusion is unknown: {reason}.",))]
     if not len(judged):
         return [Prose(("All annotators were excluded: nothing is left to compare with.",))]
-    kept, everybody = _figures(judged), _figures(beliefs)
-    if kept is None or everybody is None:
+    if not all(ItemAnswers.of(each).first.n_items for each in (judged, beliefs)):
         return [Prose(("No item has answers from two annotators, so that agreement cannot be compared.",))]
+    kept, everybody = figures_of(judged), figures_of(beliefs)
     shared = [name for name in kept.measure if name in everybody.measure]
     rows = [(name, kept.measure.index(name), everybody.measure.index(name)) for name in shared]
     listed = ReportTable(
@@ -101,12 +94,6 @@ def _effect(evidence: ReportInputs) -> list[Block]:
         evidence.source("beliefs", command="sfumato agreement {file}", note="Intervals: bootstrap over items, 95%."),
     )
     return [listed]
-
-
-def _figures(beliefs: Beliefs) -> AgreementTable | None:
-    if not ItemAnswers.of(beliefs).first.n_items:
-        return None
-    return figures_of(beliefs)
 
 
 def _with_interval(figures: AgreementTable, row: int) -> str:

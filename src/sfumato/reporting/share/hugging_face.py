@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -72,67 +72,51 @@ def _write_configs(release: Release, folder: Path) -> Iterator[Config]:
         text("item"), *content, class_label("label", classes), numbers("probs", len(classes)),
         value("n_annotators", pa.int32()), value("entropy", pa.float64()),
     ]  # fmt: skip
-    config = _Writer(folder, "labels", "data", features, _row_bytes(release), release.labels.metadata())
-    for name, rows in release.parts():
-        config.write(name, len(rows), _labels_between(release, rows))
-    yield config.done()
+    labels = ((name, len(rows), _labels_between(release, rows)) for name, rows in release.parts())
+    yield _write_config(folder, "labels", features, _row_bytes(release), release.labels.metadata(), labels)
     ids = [text("item"), text("annotator")]
     if release.beliefs is not None:
         features = [*ids, class_label("label", classes), numbers("probs", len(classes))]
-        config = _Writer(folder, "beliefs", "beliefs", features, 8 * len(classes), release.beliefs.metadata())
-        for name, rows in release.parts():
-            kept = release.beliefs.take(release.rows_within(release.beliefs.item, rows))
-            config.write(name, len(kept), _beliefs_between(kept))
-        yield config.done()
+        beliefs = ((name, release.beliefs.take(rows)) for name, rows in release.parts_of(release.beliefs.item))
+        splits = ((name, len(kept), _beliefs_between(kept)) for name, kept in beliefs)
+        yield _write_config(folder, "beliefs", features, 8 * len(classes), release.beliefs.metadata(), splits)
     if release.annotations is not None:
         stamp = pa.timestamp("ms", "UTC")
         answer = [text("kind"), text("payload"), value("trial", pa.int64()), text("purpose")]
         times = [value(name, stamp, "timestamp[ms, tz=UTC]") for name in ("started_at", "submitted_at")]
         columns = [*ids, *answer, *times, value("seconds", pa.float64())]
-        config = _Writer(folder, "annotations", "annotations", columns, 200, release.annotations.metadata())
-        for name, rows in release.parts():
-            within = np.zeros(len(release.annotations), bool)
-            within[release.rows_within(release.annotations.item, rows)] = True
-            answers = release.annotations.take(within)
-            config.write(name, len(answers), partial(answers.chunk, wide=False))
-        yield config.done()
+        answers = ((name, release.annotations.take(rows)) for name, rows in release.parts_of(release.annotations.item))
+        splits = ((name, len(kept), partial(kept.chunk, wide=False)) for name, kept in answers)
+        yield _write_config(folder, "annotations", columns, 200, release.annotations.metadata(), splits)
 
 
-@dataclass
-class _Writer:
-    """Writes the shards of one configuration and records their sizes."""
-
-    folder: Path
-    name: str
-    below: str
-    features: list[Feature]
-    row_bytes: int
-    metadata: dict[bytes, bytes]
-
-    def __post_init__(self) -> None:
-        self.schema = schema_of(self.features, self.metadata)
-        self.parts: list[CardPart] = []
-        (self.folder / self.below).mkdir()
-
-    def write(self, split: str, n_rows: int, rows_of: RowsOf) -> None:
-        """Write the rows of a split in shards; their number is part of the file names."""
-        per_shard = max(SHARD_BYTES // self.row_bytes, 1)
-        per_group = max(GROUP_BYTES // self.row_bytes, 1)
-        n_shards = max(-(-n_rows // per_shard), 1)
-        n_bytes = 0
+def _write_config(
+    folder: Path,
+    name: str,
+    features: list[Feature],
+    row_bytes: int,
+    metadata: dict[bytes, bytes],
+    splits: Iterable[tuple[str, int, RowsOf]],
+) -> Config:
+    """Write one configuration: each split, given with its number of rows, in shards whose number is in their names."""
+    below = "data" if name == "labels" else name
+    (folder / below).mkdir()
+    schema = schema_of(features, metadata)
+    per_shard, per_group = max(SHARD_BYTES // row_bytes, 1), max(GROUP_BYTES // row_bytes, 1)
+    parts = []
+    for split, n_rows, rows_of in splits:
+        n_shards, n_bytes = max(-(-n_rows // per_shard), 1), 0
         for shard in range(n_shards):
-            path = self.folder / self.below / f"{split}-{shard:05d}-of-{n_shards:05d}.parquet"
-            with pq.ParquetWriter(path, self.schema, compression="zstd", write_page_checksum=True) as writer:
+            path = folder / below / f"{split}-{shard:05d}-of-{n_shards:05d}.parquet"
+            with pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as writer:
                 for start in range(shard * per_shard, min((shard + 1) * per_shard, n_rows), per_group):
                     rows = rows_of(start, min(start + per_group, (shard + 1) * per_shard, n_rows))
-                    rows = rows.select(self.schema.names).cast(self.schema)
+                    rows = rows.select(schema.names).cast(schema)
                     n_bytes += rows.nbytes
                     writer.write_table(rows)
-        self.parts.append(CardPart(split, n_rows, n_bytes))
-
-    def done(self) -> Config:
-        download = sum(path.stat().st_size for path in (self.folder / self.below).iterdir())
-        return Config(self.name, self.below, tuple(self.features), tuple(self.parts), download)
+        parts.append(CardPart(split, n_rows, n_bytes))
+    download_bytes = sum(path.stat().st_size for path in (folder / below).iterdir())
+    return Config(name, below, tuple(features), tuple(parts), download_bytes)
 
 
 def _labels_between(release: Release, rows: Int[np.ndarray, "rows"]) -> RowsOf:

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
@@ -123,11 +123,12 @@ class Release:
         for code, name in enumerate(self.split.names.to_pylist()):
             yield name, np.flatnonzero(self.split.codes == code)
 
-    def rows_within(self, item: CodedText, rows: Int[np.ndarray, "rows"]) -> Int[np.ndarray, "kept"]:
-        """The rows of an item column that belong to these `rows` of the labels."""
-        is_within = np.zeros(len(self.labels), bool)
-        is_within[rows] = True
-        return np.flatnonzero(is_within[self.labels.rows_of(item.names)][item.codes])
+    def parts_of(self, item: CodedText) -> Iterator[tuple[str, Bool[np.ndarray, "rows"]]]:
+        """Every split with a mask of the rows of an item column that belong to it."""
+        for name, rows in self.parts():
+            is_within = np.zeros(len(self.labels), bool)
+            is_within[rows] = True
+            yield name, is_within[self.labels.rows_of(item.names)][item.codes]
 
 
 def most_probable(labels: SoftLabels, rows: Int[np.ndarray, "rows"]) -> Int[np.ndarray, "rows"]:

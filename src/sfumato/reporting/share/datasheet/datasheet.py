@@ -96,13 +96,8 @@ def datasheet(
 ) -> Datasheet:
     """The datasheet of `sources`; `words` are the author's texts by question id, `file` is the name of the output."""
     words = words or {}
-    answers = tuple(
-        Answered(
-            question, FACTS[question.id](sources) if question.id in FACTS else KnownFacts(), words.get(question.id, "")
-        )
-        for part in PARTS
-        for question in part.questions
-    )
+    facts = {name: found(sources) for name, found in FACTS.items()}
+    answers = tuple(Answered(each, facts.get(each.id, KnownFacts()), words.get(each.id, "")) for each in QUESTIONS)
     known = {question.id for question in QUESTIONS}
     kept = {name: text for name, text in words.items() if name not in known}
     return Datasheet(title, answers, sources.files, sources.command(title, file), kept)
@@ -156,11 +151,8 @@ def _digest(text: str) -> str:
 
 def _lines(sheet: Datasheet) -> Iterator[str]:
     yield f"# Datasheet: {plain(sheet.title)}"
-    yield from [
-        "",
-        '<!-- Write between the lines "yours" and "end". sfumato datasheet replaces everything else. -->',
-        "",
-    ]
+    comment = '<!-- Write between the lines "yours" and "end". sfumato datasheet replaces everything else. -->'
+    yield from ["", comment, ""]
     yield "The questions follow Gebru et al. (2021), *Datasheets for datasets*. Numbers come from the files listed at"
     yield f"the end; `{OPEN}: ...]` marks answers that only people can give."
     for part in PARTS:
