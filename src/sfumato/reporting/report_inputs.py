@@ -118,16 +118,6 @@ class ReportInputs:
             return self.beliefs
         return self.beliefs.take(~self.beliefs.annotator.among(set(self.screening.excluded)))
 
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The classes of the labels, else of the study, else of the beliefs or answers; empty if unknown."""
-        labels = self.main_labels
-        if labels is not None:
-            return labels.classes
-        if self.study is not None:
-            return self.study.class_names
-        return next((each.classes for each in (self.beliefs, self.annotations) if each is not None), ())
-
     def title_of(self, name: str) -> str:
         """The name shown for a file."""
         return self.titles.get(name, name)

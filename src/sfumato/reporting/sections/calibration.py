@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Float
 
 from sfumato.evaluation.calibration_curves import Reliability, risk_coverage
 from sfumato.evaluation.calibration_curves import reliability as table_of
@@ -92,11 +93,7 @@ def _overconfidence(table: Reliability) -> float:
 
 def _risk(models: ModelScores) -> Chart:
     targets = [name for name in models.shown_targets(MAX_COLORS) if name in models.matched]
-    curves = {name: [risk_coverage(each) for each in models.matched[name]] for name in targets}
-    risks = {
-        name: np.mean([np.interp(COVERAGES, each.coverage, each.risk) for each in own], axis=0)
-        for name, own in curves.items()
-    }
+    risks = {name: np.mean([risk_at(each, COVERAGES) for each in models.matched[name]], axis=0) for name in targets}
     at = int(np.argmin(np.abs(COVERAGES - KEPT)))
     risks_at = ", ".join(f"{name} {number_text(float(risks[name][at]))}" for name in targets)
     return curve(
@@ -114,3 +111,9 @@ def _risk(models: ModelScores) -> Chart:
         series="target",
         source=models.evidence.source("runs"),
     )
+
+
+def risk_at(labels: MatchedLabels, coverages: Float[np.ndarray, "points"]) -> Float[np.ndarray, "points"]:
+    """The risk at some coverages, with linear interpolation."""
+    found = risk_coverage(labels)
+    return np.asarray(np.interp(coverages, found.coverage, found.risk))

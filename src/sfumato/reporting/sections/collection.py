@@ -69,9 +69,10 @@ def _words(evidence: ReportInputs) -> list[str]:
             framing = "what others would say" if question.framing is Framing.OTHERS else "their own view"
             opening = "For some items, a deeper question followed:" if i else "People were asked"
             sentences.append(f"{opening} “{prompt_of(question)}” (question type `{question.kind}`, {framing}).")
-    classes = study.class_names if study is not None else evidence.classes
+    tables = (evidence.main_labels, evidence.beliefs, evidence.annotations)
+    classes = [each.classes for each in tables if each is not None] if study is None else [study.class_names]
     if classes:
-        sentences.append(f"There are {len(classes)} classes: {', '.join(short_names(classes))}.")
+        sentences.append(f"There are {len(classes[0])} classes: {', '.join(short_names(classes[0]))}.")
     if study is not None:
         people = study.people
         sentences.append(

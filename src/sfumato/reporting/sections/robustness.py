@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 
 from sfumato.evaluation.run_predictions import CLEAN, order_of
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable, attributes
@@ -97,13 +98,13 @@ def _curves(
     x = Field(amount, {"severity": "severity", "eps": "strength, in levels of 255"}[amount], ",~g")
     charts = []
     for metric, better in (("accuracy", "Higher is better"), ("cross_entropy", "Lower is better")):
-        rows: list[tuple[str, float, RunScore]] = []
-        for kind in kinds:
-            for target in targets:
-                own = [(0.0, each) for each in plain if (each.target, each.metric) == (target, metric)][:1]
-                here = [each for each in changed if each.kind == kind]
-                own += [(c.amount, c.score) for c in here if (c.score.target, c.score.metric) == (target, metric)]
-                rows += [(kind, at, score) for at, score in sorted(own, key=lambda pair: pair[0])]
+        rows: list[ConditionScore] = []
+        for kind, target in product(kinds, targets):
+            before = [row for row in plain if (row.target, row.metric) == (target, metric)][:1]
+            own = [
+                each for each in changed if (each.kind, each.score.target, each.score.metric) == (kind, target, metric)
+            ]
+            rows += [ConditionScore(kind, 0.0, row) for row in before] + sorted(own, key=lambda each: each.amount)
         if not rows:
             continue
         charts.append(
@@ -113,9 +114,9 @@ def _curves(
                 caption=f"{better}. The band is the {models.level:.0%} interval over seeds."
                 f"{models.subset_note(MAX_COLORS)}",
                 data={
-                    "kind": [kind for kind, _, _ in rows],
-                    amount: [at for _, at, _ in rows],
-                    **attributes([score for _, _, score in rows], "target", "value", "low", "high"),
+                    **attributes(rows, "kind"),
+                    amount: [each.amount for each in rows],
+                    **attributes([each.score for each in rows], "target", "value", "low", "high"),
                 },
                 x=x,
                 y=Field("value", metric_title(metric), ".3~g"),

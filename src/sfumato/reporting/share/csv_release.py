@@ -96,7 +96,7 @@ def _codebook(release: Release, names: list[str]) -> Iterator[str]:
     for name, _ in _answer_tables(release):
         yield from [f"## {name}.csv", "", *meanings(explained[name]), ""]
     yield from ["## Classes", ""]
-    rows = [(code(f"p:{name}"), f"{n:,}", f"{part:.4f}") for name, n, part in class_rows(release)]
+    rows = [(code(f"p:{name}"), f"{n:,}", f"{part:.4f}") for name, n, part in class_rows(release.labels)]
     yield from [*table(("column", "items with this most probable class", "share of all probability"), rows), ""]
 
 

@@ -149,7 +149,9 @@ def _body(release: Release, configs: Sequence[Config]) -> Iterator[str]:
         rows = ", ".join(f"{code(part.name)} {part.n_rows:,}" for part in config.parts)
         yield from [f"## {config.name.capitalize()}", "", f"Rows: {rows}.", "", *meanings(shown), ""]
     yield from ["## Classes", "", "In this order in `probs`:", ""]
-    named = [(str(k), code(name), f"{n:,}", f"{part:.4f}") for k, (name, n, part) in enumerate(class_rows(release))]
+    named = [
+        (str(k), code(name), f"{n:,}", f"{part:.4f}") for k, (name, n, part) in enumerate(class_rows(release.labels))
+    ]
     heads = ("number", "class", "items with this most probable class", "share of all probability")
     yield from [*table(heads, named), ""]
     yield from ["## License", "", plain(release.licence) if release.licence else "Not stated.", ""]

@@ -12,7 +12,7 @@ from jaxtyping import Int
 from sfumato.reporting.share.release import Release, most_probable, texts_of
 from sfumato.tables.columns import WIDE_PREFIX
 from sfumato.tables.doubt import entropy
-from sfumato.tables.soft_labels import Estimand
+from sfumato.tables.soft_labels import Estimand, SoftLabels
 
 MEANINGS: Mapping[str, str] = {
     "item": "the id of the item, as text: `007` and `7` are two items",
@@ -90,9 +90,8 @@ def summary(release: Release) -> list[str]:
     return sentences
 
 
-def class_rows(release: Release) -> list[tuple[str, int, float]]:
+def class_rows(labels: SoftLabels) -> list[tuple[str, int, float]]:
     """Every class with the number of items for which it is most probable, and its share of all probability."""
-    labels = release.labels
     counts = np.bincount(most_probable(labels, np.arange(len(labels))), minlength=len(labels.classes))
     shares = labels.probs.mean(axis=0)
     return [(name, int(counts[k]), float(shares[k])) for k, name in enumerate(labels.classes)]

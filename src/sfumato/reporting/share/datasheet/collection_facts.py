@@ -22,6 +22,7 @@ from sfumato.reporting.share.datasheet.datasheet_sources import (
 )
 from sfumato.reporting.share.markdown import code
 from sfumato.study.study import Framing
+from sfumato.tables.text_columns import CodedText
 
 SHOWN_REASONS = 20
 
@@ -31,9 +32,7 @@ def questions(sources: DatasheetSources) -> KnownFacts:
     study, answers = sources.study, sources.annotations
     points = []
     if answers is not None:
-        counts = np.bincount(answers.kind.codes, minlength=len(answers.kind.names))
-        for name, n in zip(answers.kind.names.to_pylist(), counts.tolist(), strict=True):
-            points.append(f"{n:,} answers to questions of type {code(name)}.")
+        points = [f"{n:,} answers to questions of type {code(name)}." for name, n in _counts(answers.kind)]
     if study is None:
         return KnownFacts(tuple(points), files=("annotations",) if points else (), settled=False)
     for kind, question in zip(kinds_of(study), study.questions, strict=True):
@@ -50,9 +49,8 @@ def questions(sources: DatasheetSources) -> KnownFacts:
         f"{rules.assignment.value}."
     )
     if study.practice or study.comprehension:
-        points.append(
-            f"Before: {len(study.practice)} practice items and {len(study.comprehension)} comprehension questions."
-        )
+        n_practice, n_comprehension = len(study.practice), len(study.comprehension)
+        points.append(f"Before: {n_practice} practice items and {n_comprehension} comprehension questions.")
     points.append("The instructions as shown:" if study.instructions else "There were no instructions.")
     files = ("study", *(["annotations"] if answers is not None else []))
     return KnownFacts(tuple(points), quote=study.instructions, files=files)
@@ -69,10 +67,8 @@ def people(sources: DatasheetSources) -> KnownFacts:
         f"Answers per annotator: {spread(each)}.",
     ]
     if sources.annotations is not None:
-        purposes = sources.annotations.purpose
-        counts = np.bincount(purposes.codes, minlength=len(purposes.names))
-        each_purpose = zip(purposes.names.to_pylist(), counts, strict=True)
-        points.append(f"Purposes: {', '.join(f'{n:,} {code(name)}' for name, n in each_purpose)}.")
+        purposes = ", ".join(f"{n:,} {code(name)}" for name, n in _counts(sources.annotations.purpose))
+        points.append(f"Purposes: {purposes}.")
     return KnownFacts(tuple(points), files=("annotations" if sources.annotations is not None else "beliefs",))
 
 
@@ -136,15 +132,11 @@ def agreement(sources: DatasheetSources) -> KnownFacts:
         )
         for i in range(len(found))
     )
-    points = ("Alpha is 1 for full agreement and 0 for chance; total variation is 0 for full agreement.",
-              f"Intervals: {'; '.join(dict.fromkeys(found.interval))}.")  # fmt: skip
+    grid = FactTable(("measure", "value", "interval", "items", "answers"), rows)
+    scales = "Alpha is 1 for full agreement and 0 for chance; total variation is 0 for full agreement."
+    kinds = f"Intervals: {'; '.join(dict.fromkeys(found.interval))}."
     command = f"sfumato agreement {shlex.quote(sources.name_of('beliefs'))}"
-    return KnownFacts(
-        points,
-        FactTable(("measure", "value", "interval", "items", "answers"), rows),
-        files=("beliefs",),
-        command=command,
-    )
+    return KnownFacts((scales, kinds), grid, files=("beliefs",), command=command)
 
 
 def excluded(sources: DatasheetSources) -> KnownFacts:
@@ -181,12 +173,10 @@ def steps(sources: DatasheetSources) -> KnownFacts:
         if left > 0:
             points.append(f"{left:,} annotators with answers are not in the beliefs.")
     if beliefs is not None:
-        points.append(
-            f"{len(beliefs):,} beliefs about {len(beliefs.item.names):,} items, and {len(sources.labels):,} labels."
-        )
-        points.append(
-            "Beliefs are hard votes." if beliefs.hard is not None else "Beliefs are distributions, one per answer."
-        )
+        n_items, n_labels = len(beliefs.item.names), len(sources.labels)
+        points.append(f"{len(beliefs):,} beliefs about {n_items:,} items, and {n_labels:,} labels.")
+        kind = "hard votes" if beliefs.hard is not None else "distributions, one per answer"
+        points.append(f"Beliefs are {kind}.")
     given = [name for name, table in (("annotations", answers), ("beliefs", beliefs)) if table is not None]
     return KnownFacts(tuple(points), files=(*given, "labels") if points else (), settled=False)
 
@@ -201,6 +191,12 @@ def raw(sources: DatasheetSources) -> KnownFacts:
 def software(sources: DatasheetSources) -> KnownFacts:  # noqa: ARG001
     """The version of sfumato."""
     return KnownFacts((f"This datasheet: sfumato {__version__}.",))
+
+
+def _counts(column: CodedText) -> list[tuple[str, int]]:
+    """Every name in a column with its number of rows."""
+    counts = np.bincount(column.codes, minlength=len(column.names))
+    return list(zip(column.names.to_pylist(), counts.tolist(), strict=True))
 
 
 def _seconds(sources: DatasheetSources) -> np.ndarray:

@@ -14,7 +14,7 @@ from sfumato.reporting.share.datasheet.datasheet_sources import (
     spread,
 )
 from sfumato.reporting.share.markdown import code
-from sfumato.reporting.share.release_columns import UNKNOWN_ESTIMAND
+from sfumato.reporting.share.release_columns import UNKNOWN_ESTIMAND, class_rows
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import entropy
 from sfumato.tables.scores import ALL
@@ -39,25 +39,20 @@ def items(sources: DatasheetSources) -> KnownFacts:
         else:
             lengths = np.array([len(text) for text in inputs.texts or ()])
             points.append(f"{len(inputs):,} texts of {spread(lengths)} characters.")
-        unlabeled = len(set(inputs.items) - set(sources.labels.items.to_pylist()))
-        without = len(set(sources.labels.items.to_pylist()) - set(inputs.items))
-        if unlabeled:
-            points.append(f"{unlabeled:,} inputs have no label.")
-        if without:
-            points.append(f"{without:,} labeled items have no input.")
+        known, labeled = set(inputs.items), set(sources.labels.items.to_pylist())
+        points += [f"{len(known - labeled):,} inputs have no label."] if known - labeled else []
+        points += [f"{len(labeled - known):,} labeled items have no input."] if labeled - known else []
     return KnownFacts(tuple(points), files=tuple(files))
 
 
 def classes(sources: DatasheetSources) -> KnownFacts:
     """Every class with its share of all probability, and the items for which it is most probable."""
     labels = sources.labels
-    first = np.bincount(labels.probs.argmax(axis=1), minlength=len(labels.classes))
-    shares = labels.probs.mean(axis=0)
-    rows = [(code(name), f"{shares[k]:.2%}", f"{first[k]:,}") for k, name in enumerate(labels.classes)]
+    rows = [(code(name), f"{share:.2%}", f"{n:,}") for name, n, share in class_rows(labels)]
     points = [f"{len(labels.classes):,} classes."]
     if len(rows) > SHOWN_CLASSES:
         points.append(f"The first {SHOWN_CLASSES}:")
-    never = [code(name) for name, share in zip(labels.classes, shares, strict=True) if share == 0]
+    never = [code(name) for name, _, share in class_rows(labels) if share == 0]
     if never:
         points.append(f"Classes without any probability: {', '.join(never[:SHOWN_CLASSES])}.")
     heads = ("class", "share of all probability", "items with this most probable class")

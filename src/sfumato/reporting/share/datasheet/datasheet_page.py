@@ -15,6 +15,7 @@ def datasheet_page(sheet: Datasheet) -> Page:
         for part in PARTS
     ]
     points = tuple(each.text for each in sheet.open_points)
+    listed = Points(points) if points else Prose(("None: every question has an answer.",))
     facts = Facts((
         Fact(f"{len(sheet.answers) - len(points)}", "questions answered"),
         Fact(f"{len(points)}", "open questions"),
@@ -23,11 +24,7 @@ def datasheet_page(sheet: Datasheet) -> Page:
     return Page(
         title=sheet.title,
         lead="How this labeled data set was made, what it contains, and what it should not be used for.",
-        sections=(
-            *parts,
-            Section("Open points", (Points(points) if points else Prose(("None: every question has an answer.",)),)),
-            Section("Sources", _sources(sheet)),
-        ),
+        sections=(*parts, Section("Open points", (listed,)), Section("Sources", _sources(sheet))),
         kind="sfumato · datasheet",
         opening=(facts,),
         made=f"Written by `{sheet.command}`. The questions follow Gebru et al. (2021), Datasheets for datasets.",
