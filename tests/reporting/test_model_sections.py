@@ -21,6 +21,7 @@ from sfumato.cli import train as train_command
 from sfumato.evaluation import RunPredictions, match_labels
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting import Chart, Points, Prose, ReportTable, Section
+from sfumato.reporting.blocks import rows_of
 from sfumato.reporting.model_evaluation import score_models
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.phrases import metric_title
@@ -364,7 +365,7 @@ def test_scores_of_one_table_are_listed(folder: Path) -> None:
     scores = Scores.of([Score("accuracy", "all", 0.75, 0.6, 0.9, 40, np.nan, "x")])
     evidence = replace(ReportInputs.read(folder), scores={"scores": scores})
     listed = table(single_scores_section(evidence), "scores-of-scores")
-    assert listed.rows()[0][:3] == ("accuracy", "all", "0.750")
+    assert rows_of(listed.columns)[0][:3] == ("accuracy", "all", "0.750")
     assert single_scores_section(ReportInputs.read(folder)) is None
 
 

@@ -187,10 +187,6 @@ class ReportTable:
         """The columns by title, with full precision."""
         return {column.title: column.values for column in self.columns}
 
-    def rows(self) -> list[tuple[str, ...]]:
-        """The rows as text."""
-        return rows_of(self.columns)
-
 
 def rows_of(columns: Sequence[Column]) -> list[tuple[str, ...]]:
     """The rows of some columns as text."""

@@ -138,10 +138,6 @@ class ModelScores:
         own = (run.path for run in self.folders if (run.target, run.network) == (target, self.network))
         return [path for path in own if (path / file).is_file()]
 
-    @property
-    def n_seeds(self) -> int:
-        return max((each.n_seeds for each in self.scores), default=0)
-
     def subset_note(self, most: int = MAX_NAMED) -> str:
         """A sentence that names the targets shown, if not all are; and the network, if there are several."""
         n_shown = len(self.shown_targets(most))

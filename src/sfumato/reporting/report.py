@@ -36,6 +36,7 @@ from sfumato.reporting.sections.screening import screening_section
 from sfumato.reporting.sections.targets import single_scores_section, targets_section
 from sfumato.reporting.sections.training_dynamics import training_dynamics_section
 from sfumato.reporting.sections.uncertainty import uncertainty_section
+from sfumato.tables.files.atomic_write import sha256_of
 from sfumato.tables.files.json import read_document
 
 SUMMARY, SOURCES = "Summary", "Sources"
@@ -77,10 +78,8 @@ def digest_of(folder: Path | None) -> str | None:
         return None
     lines = []
     for path in sorted(folder.rglob(PREDICTIONS), key=lambda each: each.relative_to(folder).as_posix()):
-        if UNFINISHED in path.relative_to(folder).parts:
-            continue
-        with path.open("rb") as file:
-            lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.relative_to(folder).as_posix()}\n")
+        if UNFINISHED not in path.relative_to(folder).parts:
+            lines.append(f"{sha256_of(path)}  {path.relative_to(folder).as_posix()}\n")
     return hashlib.sha256("".join(lines).encode()).hexdigest() if lines else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from sfumato.study.study_file import read_study, study_path
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadFile, BadTable, show
+from sfumato.tables.files.atomic_write import sha256_of
 from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
@@ -113,10 +113,8 @@ def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> Repor
             raise BadFile("no folder there", "a folder of runs", "check the path", "no-such-folder", path)
     labels = {name: SoftLabels.read(path) for name, path in _several(places, "labels").items()}
     # Labels of judgment come before labels of truth, because most of a report is about them; `mean` comes first.
-    ordered = sorted(
-        labels, key=lambda name: (name != "labels", labels[name].estimand is Estimand.TRUTH, name != "mean")
-    )
-    parts["labels"] = {name: labels[name] for name in ordered}
+    order = {name: (name != "labels", each.estimand is Estimand.TRUTH, name != "mean") for name, each in labels.items()}
+    parts["labels"] = {name: labels[name] for name in sorted(labels, key=order.__getitem__)}
     parts["scores"] = {name: _scores(path) for name, path in _several(places, "scores").items()}
     parts["columns"] = {name: columns_in(places[name]) for name in PLAIN_TABLES if name in places}
     apart = {name: path for name, path in _several(places, "inputs").items() if name != "inputs"}
@@ -144,12 +142,10 @@ def _several(places: Places, part: str) -> dict[str, Path]:
 
 
 def _origin(path: Path, root: Path | None) -> Origin:
-    inside = root is not None and path.is_relative_to(root)
-    name = path.relative_to(root).as_posix() if inside and root is not None else path.name
+    name = path.relative_to(root).as_posix() if root is not None and path.is_relative_to(root) else path.name
     if path.is_dir():
         return Origin(f"{name}/")
-    with path.open("rb") as file:
-        return Origin(name, hashlib.file_digest(file, "sha256").hexdigest())
+    return Origin(name, sha256_of(path))
 
 
 def _original(path: Path, classes: tuple[str, ...]) -> SoftLabels:

@@ -83,11 +83,6 @@ def escaped(column: str) -> str:
     return "".join(f"\\{c}" if c in ".[]\\" else c for c in column)
 
 
-def rows() -> alt.NamedData:
-    """The data of the chart."""
-    return alt.NamedData(name=ROWS)
-
-
 def one_row(**values: Any) -> alt.InlineData:
     """Data of a single mark."""
     return alt.InlineData(values=[values])
@@ -145,12 +140,13 @@ def finished(
 
     Panels share their axes; with `own_y`, each has its own vertical axis.
     """
+    layered = alt.layer(*layers, data=alt.NamedData(name=ROWS))
     if panel is None:
-        whole = alt.layer(*layers, data=rows()).properties(width="container", height=height)
+        whole = layered.properties(width="container", height=height)
         return whole.properties(usermeta={"widest": widest}) if widest else whole
     names = distinct(columns, panel)
     facet = alt.Facet(field=escaped(panel), type=TEXT, sort=names, header=alt.Header(title=None))
     side = {"width": PANEL_SIZE, "height": PANEL_SIZE if square else height}
-    chart = alt.layer(*layers, data=rows()).properties(**side).facet(facet=facet, columns=min(len(names), 3))
+    chart = layered.properties(**side).facet(facet=facet, columns=min(len(names), 3))
     chart = chart.resolve_scale(y="independent") if own_y else chart
     return chart.properties(usermeta={"panels": len(names), "square": square, "ownAxis": own_y})

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from sfumato.evaluation.duplicates import Duplicates, find_duplicates
-from sfumato.reporting.blocks import Block, Column, Columns, Prose, ReportTable, as_columns, attributes
+from sfumato.reporting.blocks import Block, Column, Prose, ReportTable, as_columns, attributes
 from sfumato.reporting.gallery import Gallery, ItemCard, thumbnails
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import counted, share_of, shorten
@@ -50,11 +51,11 @@ def duplicates_section(evidence: ReportInputs) -> Section | None:
         found = find_duplicates(splits, near=near)
     except SfumatoError as error:
         return Section(TITLE, (Prose((f"The splits cannot be compared: {error.found}; expected {error.expected}.",)),))
-    listed = [] if near else pairs_in(evidence.columns.get("duplicates"))
+    listed = [] if near else pairs_in(evidence.columns.get("duplicates", {}))
     blocks: list[Block] = [Prose(tuple(_words(found, near, listed)))]
     if len(found):
         blocks.append(_leaks(evidence, found))
-    pairs = listed or pairs_of(found)
+    pairs = listed or pairs_in(found.chunk(0, len(found), wide=False).to_pydict())
     if pairs:
         blocks.append(pairs_seen(splits, pairs))
     return Section(TITLE, tuple(blocks))
@@ -72,16 +73,10 @@ def splits_of(evidence: ReportInputs) -> Mapping[str, Inputs]:
     return {ALL: inputs if len(rows) in (0, len(inputs)) else inputs.take(rows)}
 
 
-def pairs_of(found: Duplicates) -> list[Pair]:
-    """All pairs; those between splits first, then by distance."""
-    table = found.chunk(0, len(found), wide=False).to_pydict()
-    return pairs_in(as_columns(table)) if len(found) else []
-
-
-def pairs_in(table: Columns | None) -> list[Pair]:
-    """The pairs of a `sfumato duplicates` table, in the same order."""
+def pairs_in(table: Mapping[str, Sequence[Any]]) -> list[Pair]:
+    """The pairs of a `sfumato duplicates` table; those between splits first, then by distance."""
     names = [field.name for field in fields(Pair)]
-    if table is None or not set(names) <= set(table):
+    if not set(names) <= set(table):
         return []
     rows = zip(*(table[name] for name in names), strict=True)
     pairs = [

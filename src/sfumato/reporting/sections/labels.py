@@ -60,8 +60,8 @@ def _words(evidence: ReportInputs, labels: SoftLabels) -> list[str]:
     estimand = f" The labels estimate {labels.estimand}." if labels.estimand is not None else ""
     name, *others = (f"`{evidence.title_of(each)}`" for each in evidence.labels)
     text = f"A soft label is a distribution over the {len(labels.classes)} classes. This section describes {name}."
-    text += estimand
-    return [text, f"Other labels, compared below: {', '.join(others)}."] if others else [text]
+    compared = [f"Other labels, compared below: {', '.join(others)}."] if others else []
+    return [text + estimand, *compared]
 
 
 def entropy_chart(evidence: ReportInputs, labels: SoftLabels) -> Chart:

@@ -42,43 +42,41 @@ def screening_section(evidence: ReportInputs) -> Section | None:
     if not n_excluded:
         text = f"No annotator was excluded: the answers of all {n:,} are used."
         return Section(TITLE, (Facts(tuple(facts)), Prose((text,))))
-    return Section(TITLE, (Facts(tuple(facts)), *_reasons(evidence, screened), *_effect(evidence)))
+    return Section(TITLE, (Facts(tuple(facts)), _reasons(evidence, screened), _effect(evidence)))
 
 
-def _reasons(evidence: ReportInputs, screened: Screened) -> list[Block]:
+def _reasons(evidence: ReportInputs, screened: Screened) -> ReportTable:
     rows = screened.most_common_reasons()
     several = sum(len(rules) > 1 for rules in screened.reasons)
     n = len(screened.annotators)
-    return [
-        ReportTable(
-            "rules",
-            "Reasons for exclusion",
-            f"An annotator counts for every rule that applies; more than one applies to {several:,}.",
-            (
-                Column("reason", tuple(RULES.get(rule, rule.replace("_", " ")) for rule, _ in rows)),
-                Column("annotators", tuple(k for _, k in rows), 0),
-                Column("share", tuple(share_of(k, n).percent() for _, k in rows)),
-                Column("rule", tuple(f"`{rule}`" for rule, _ in rows)),
-            ),
-            evidence.source("screening", command="sfumato screen annotations.parquet -o {file}"),
-        )
-    ]
+    return ReportTable(
+        "rules",
+        "Reasons for exclusion",
+        f"An annotator counts for every rule that applies; more than one applies to {several:,}.",
+        (
+            Column("reason", tuple(RULES.get(rule, rule.replace("_", " ")) for rule, _ in rows)),
+            Column("annotators", tuple(k for _, k in rows), 0),
+            Column("share", tuple(share_of(k, n).percent() for _, k in rows)),
+            Column("rule", tuple(f"`{rule}`" for rule, _ in rows)),
+        ),
+        evidence.source("screening", command="sfumato screen annotations.parquet -o {file}"),
+    )
 
 
-def _effect(evidence: ReportInputs) -> list[Block]:
+def _effect(evidence: ReportInputs) -> Block:
     """Agreement with and without the excluded annotators."""
     beliefs, judged = evidence.beliefs, evidence.judged
     if beliefs is None or judged is None or len(judged) == len(beliefs):
         reason = "there are no beliefs" if beliefs is None else "the beliefs do not contain them"
-        return [Prose((f"The effect of the exclusion is unknown: {reason}.",))]
+        return Prose((f"The effect of the exclusion is unknown: {reason}.",))
     if not len(judged):
-        return [Prose(("All annotators were excluded: nothing is left to compare with.",))]
+        return Prose(("All annotators were excluded: nothing is left to compare with.",))
     if not all(ItemAnswers.of(each).first.n_items for each in (judged, beliefs)):
-        return [Prose(("No item has answers from two annotators, so that agreement cannot be compared.",))]
+        return Prose(("No item has answers from two annotators, so that agreement cannot be compared.",))
     kept, everybody = figures_of(judged), figures_of(beliefs)
     shared = [name for name in kept.measure if name in everybody.measure]
     rows = [(name, kept.measure.index(name), everybody.measure.index(name)) for name in shared]
-    listed = ReportTable(
+    return ReportTable(
         "kept",
         "Effect of the exclusion",
         _changed_majorities(judged, beliefs),
@@ -93,7 +91,6 @@ def _effect(evidence: ReportInputs) -> list[Block]:
         ),
         evidence.source("beliefs", command="sfumato agreement {file}", note="Intervals: bootstrap over items, 95%."),
     )
-    return [listed]
 
 
 def _with_interval(figures: AgreementTable, row: int) -> str:

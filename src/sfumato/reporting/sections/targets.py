@@ -13,6 +13,7 @@ from sfumato.reporting.model_scores import AGREE, DISAGREE, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import (
     JOIN,
+    counted,
     excludes_zero,
     interval_text,
     metric_title,
@@ -55,11 +56,10 @@ def targets_section(models: ModelScores) -> Section | None:
 
 
 def _words(models: ModelScores) -> list[str]:
-    n_targets, n_seeds = len(models.targets), models.n_seeds
-    n_items = max(each.n_items for each in models.scores)
+    n_seeds, n_items = max(each.n_seeds for each in models.scores), max(each.n_items for each in models.scores)
     sentences = [
-        f"{n_targets} target{'s' * (n_targets != 1)} ({', '.join(f'`{each}`' for each in models.targets)}) with "
-        f"{n_seeds} seed{'s' * (n_seeds != 1)} per target were tested on {n_items:,} items that were not used for "
+        f"{counted(len(models.targets), 'target')} ({', '.join(f'`{each}`' for each in models.targets)}) with "
+        f"{counted(n_seeds, 'seed')} per target were tested on {n_items:,} items that were not used for "
         "training. All scores are against people's labels. Runs with the same seed start with the same weights and see "
         "the same batches, so that targets are compared by seed and by item."
     ]

@@ -45,7 +45,9 @@ class WideCsv:
         """Write the folder. Raises if it exists with other files."""
         with atomic_folder(place, self.name) as folder:
             schema = pa.table(_columns(release, np.arange(0))).schema
-            write_rows(schema, _chunks(release), folder / "labels.csv")
+            n = len(release.labels)
+            rows = (np.arange(start, min(start + ROW_GROUP, n)) for start in range(0, n, ROW_GROUP))
+            write_rows(schema, (pa.table(_columns(release, each)) for each in rows), folder / "labels.csv")
             if release.inputs is not None and release.inputs.images is not None:
                 _write_images(release.inputs.images, folder)
             for name, table in _answer_tables(release):
@@ -53,11 +55,6 @@ class WideCsv:
             (folder / "codebook.md").write_text("\n".join(_codebook(release, schema.names)), encoding="utf-8")
             (folder / "README.md").write_text("\n".join(_readme(release)), encoding="utf-8")
         return Shared(place, files_in(place), f'sfumato.SoftLabels.read("{place / "labels.csv"}")')
-
-
-def _chunks(release: Release) -> Iterator[pa.Table]:
-    for start in range(0, len(release.labels), ROW_GROUP):
-        yield pa.table(_columns(release, np.arange(start, min(start + ROW_GROUP, len(release.labels)))))
 
 
 def _columns(release: Release, rows: np.ndarray) -> dict[str, Any]:

@@ -56,7 +56,11 @@ class HuggingFace:
     def write(self, release: Release, place: Path) -> Shared:
         """Write the folder. Raises if it exists with other files."""
         for name, _ in release.parts():
-            _check_split_name(name)
+            if not SPLIT_NAME.fullmatch(name) or name == "all":
+                expected = (
+                    "letters, digits and underscores, and not 'all', which means every split in the datasets library"
+                )
+                raise BadTable(f"a split named {show(name)}", expected, "rename the split", "bad-split")
         with atomic_folder(place, self.name) as folder:
             configs = list(_write_configs(release, folder))
             (folder / "README.md").write_text(card(release, configs), encoding="utf-8")
@@ -148,9 +152,3 @@ def _row_bytes(release: Release) -> int:
     if release.inputs is not None and release.inputs.texts is not None:
         return size + sum(map(len, release.inputs.texts)) // len(release.inputs)
     return size
-
-
-def _check_split_name(name: str) -> None:
-    if not SPLIT_NAME.fullmatch(name) or name == "all":
-        expected = "letters, digits and underscores, and not 'all', which means every split in the datasets library"
-        raise BadTable(f"a split named {show(name)}", expected, "rename the split", "bad-split")

@@ -77,7 +77,11 @@ def _write_texts(archive: zipfile.ZipFile, name: str, texts: Sequence[str]) -> N
         np.lib.format.write_array_header_1_0(member, header)
         for start in range(0, len(texts), CHUNK):
             part = np.array(texts[start : start + CHUNK], kind)
-            _check_kept(name, texts[start : start + CHUNK], part)
+            if part.tolist() != list(texts[start : start + CHUNK]):
+                # NumPy would drop such characters silently.
+                found = f"a text that ends in a NUL character among the {name}"
+                fix = "remove the character, or share them as huggingface"
+                raise BadTable(found, "texts that an array can hold", fix, "nul-byte")
             member.write(part.tobytes())
 
 
@@ -86,15 +90,3 @@ def _member(name: str, compression: int) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
     info.compress_type = compression
     return info
-
-
-def _check_kept(name: str, texts: Sequence[str], part: np.ndarray) -> None:
-    """Raise for texts that end in NUL characters, which NumPy would drop silently."""
-    for text, kept in zip(texts, part.tolist(), strict=True):
-        if text != kept:
-            raise BadTable(
-                f"a text that ends in a NUL character among the {name}",
-                "texts that an array can hold",
-                "remove the character, or share them as huggingface",
-                "nul-byte",
-            )

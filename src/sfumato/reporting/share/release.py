@@ -131,11 +131,6 @@ class Release:
             yield name, is_within[self.labels.rows_of(item.names)][item.codes]
 
 
-def most_probable(labels: SoftLabels, rows: Int[np.ndarray, "rows"]) -> Int[np.ndarray, "rows"]:
-    """The number of the most probable class of each row; for ties, the first."""
-    return np.asarray(labels.probs[rows].argmax(axis=1))
-
-
 def _inputs_of(labels: SoftLabels, inputs: Inputs) -> Inputs:
     rows = inputs.rows_of(labels.items.to_pylist())
     if (rows < 0).any():
@@ -172,12 +167,6 @@ def _in_order(beliefs: Beliefs, labels: SoftLabels) -> Beliefs:
 
 def _left_out(what: str, n: int) -> list[str]:
     return [f"{n:,} {what} of items without a label left out"] if n else []
-
-
-def texts_of(inputs: Inputs, rows: Int[np.ndarray, "rows"]) -> pa.StringArray:
-    """The texts of some rows."""
-    assert inputs.texts is not None
-    return pa.array([inputs.texts[row] for row in rows.tolist()], pa.string())
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
-from sfumato.reporting.share.release import Release, most_probable, texts_of
+from sfumato.reporting.share.release import Release
 from sfumato.tables.columns import WIDE_PREFIX
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import Estimand, SoftLabels
@@ -52,10 +52,10 @@ def label_columns(release: Release, rows: Int[np.ndarray, "rows"], *, wide: bool
     probs = labels.probs[rows]
     columns: dict[str, Any] = {"item": labels.items.take(pa.array(rows))}
     if release.inputs is not None and release.inputs.texts is not None:
-        columns["text"] = texts_of(release.inputs, rows)
+        columns["text"] = pa.array([release.inputs.texts[row] for row in rows.tolist()], pa.string())
     if wide and release.split is not None:
         columns["split"] = release.split.names.take(pa.array(release.split.codes[rows]))
-    number = most_probable(labels, rows)
+    number = probs.argmax(axis=1)
     if wide:
         columns["label"] = pa.array(labels.classes, pa.string()).take(pa.array(number))
         columns |= {WIDE_PREFIX + name: pa.array(probs[:, k]) for k, name in enumerate(labels.classes)}
@@ -92,6 +92,6 @@ def summary(release: Release) -> list[str]:
 
 def class_rows(labels: SoftLabels) -> list[tuple[str, int, float]]:
     """Every class with the number of items for which it is most probable, and its share of all probability."""
-    counts = np.bincount(most_probable(labels, np.arange(len(labels))), minlength=len(labels.classes))
+    counts = np.bincount(labels.probs.argmax(axis=1), minlength=len(labels.classes))
     shares = labels.probs.mean(axis=0)
     return [(name, int(counts[k]), float(shares[k])) for k, name in enumerate(labels.classes)]
