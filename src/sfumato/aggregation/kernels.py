@@ -5,9 +5,9 @@ of time, as the installation does:
 
     python -m sfumato.aggregation.kernels
 
-Every kernel processes the items `first` to `last` of `starts`, releases the interpreter's lock, and writes only into
-arrays of its caller. An empty `weight` means that every answer counts once, an empty `gold` that no class is known (-1
-marks unknown ones), an empty `posterior` that it is not needed.
+A pass takes the answers as a tuple of arrays, processes the items `first` to `last` of `starts`, releases the
+interpreter's lock, and writes only into arrays of its caller. An empty `weight` means that every answer counts once, an
+empty `gold` that no class is known (-1 marks unknown ones), an empty `posterior` that it is not needed.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def _compiled(*inputs: Any, outputs: tuple[Any, ...]) -> Callable[[Callable[...,
     return wrap
 
 
-_ANSWERS = [*readonly(_STARTS, _KEY, _NUMBERS, _KEY), numba.int64, numba.int64]
+_ANSWERS = [numba.types.Tuple(readonly(_STARTS, _KEY, _NUMBERS, _KEY)), numba.int64, numba.int64]
+_SOFT_ANSWERS = [numba.types.Tuple(readonly(_STARTS, _KEY, _MATRIX, _NUMBERS, _KEY)), numba.int64, numba.int64]
 
 
 def _prefetched(typing_context: Any, matrix: Any, row: Any) -> Any:  # noqa: ARG001
@@ -102,24 +103,25 @@ def _normalized(log_p: Any, known: int, least: float) -> float:
     return float(top + math.log(total))
 
 
+def _recorded(p: Any, mass: Any, posterior: Any, row: int) -> None:
+    """Add an item's distribution to the mass of the classes, and keep it unless `posterior` is empty."""
+    for c in range(len(p)):
+        mass[c] += p[c]
+    if len(posterior) > 0:
+        for c in range(len(p)):
+            posterior[row, c] = p[c]
+
+
 _normalize: Any = _inlined(_normalized)
+_record: Any = _inlined(_recorded)
 
 
 @_compiled(*_ANSWERS, *readonly(_MATRIX, _NUMBERS), outputs=(_MATRIX, _NUMBERS, _MATRIX))
 def confusion_pass(
-    starts: Any,
-    key: Any,
-    weight: Any,
-    gold: Any,
-    first: int,
-    last: int,
-    log_confusion: Any,
-    log_share: Any,
-    counts: Any,
-    shares: Any,
-    posterior: Any,
+    answers: Any, first: int, last: int, log_confusion: Any, log_share: Any, counts: Any, shares: Any, posterior: Any
 ) -> float:
     """One pass with a confusion matrix per annotator: row `annotator * K + answer` of `log_confusion`."""
+    starts, key, weight, gold = answers
     n_classes = len(log_share)
     weighted, fixed, kept, counted = len(weight) > 0, len(gold) > 0, len(posterior) > 0, len(counts) > 0
     p, mass = np.empty(n_classes), np.zeros(n_classes)
@@ -142,11 +144,7 @@ def confusion_pass(
                 for c in range(n_classes):
                     p[c] += log_confusion[k, c]
         log_likelihood += _normalize(p, gold[i] if fixed else -1, LEAST if kept else NEGLIGIBLE)
-        for c in range(n_classes):
-            mass[c] += p[c]
-        if kept:
-            for c in range(n_classes):
-                posterior[i - first, c] = p[c]
+        _record(p, mass, posterior, i - first)
         if not counted:
             continue
         for r in range(starts[i], starts[i + 1]):
@@ -158,27 +156,16 @@ def confusion_pass(
             else:
                 for c in range(n_classes):
                     counts[k, c] += p[c]
-    for c in range(n_classes):
-        shares[c] += mass[c]
+    shares += mass
     return log_likelihood
 
 
 @_compiled(*_ANSWERS, *readonly(_NUMBERS, _NUMBERS, _NUMBERS), outputs=(_NUMBERS, _NUMBERS, _MATRIX))
 def own_class_pass(
-    starts: Any,
-    key: Any,
-    weight: Any,
-    gold: Any,
-    first: int,
-    last: int,
-    gain: Any,
-    base: Any,
-    log_share: Any,
-    right: Any,
-    shares: Any,
-    posterior: Any,
+    answers: Any, first: int, last: int, gain: Any, base: Any, log_share: Any, right: Any, shares: Any, posterior: Any
 ) -> float:
     """One pass where an answer changes only its own class: `gain[key]` for it, `base[key]` for all."""
+    starts, key, weight, gold = answers
     n_classes = len(log_share)
     weighted, fixed, kept, counted = len(weight) > 0, len(gold) > 0, len(posterior) > 0, len(right) > 0
     p, mass = np.empty(n_classes), np.zeros(n_classes)
@@ -192,19 +179,14 @@ def own_class_pass(
             p[k % n_classes] += w * gain[k]
             log_likelihood += w * base[k]
         log_likelihood += _normalize(p, gold[i] if fixed else -1, LEAST if kept else NEGLIGIBLE)
-        for c in range(n_classes):
-            mass[c] += p[c]
-        if kept:
-            for c in range(n_classes):
-                posterior[i - first, c] = p[c]
+        _record(p, mass, posterior, i - first)
         if not counted:
             continue
         for r in range(starts[i], starts[i + 1]):
             k = key[r]
             w = weight[r] if weighted else 1.0
             right[k] += w * p[k % n_classes]
-    for c in range(n_classes):
-        shares[c] += mass[c]
+    shares += mass
     return log_likelihood
 
 
@@ -223,28 +205,12 @@ def _gathered(evidence: Any, soft: Any, confusion: Any, r: int, row: int) -> Non
 _evidence: Any = _inlined(_gathered)
 
 
-@_compiled(
-    *readonly(_STARTS, _KEY, _MATRIX, _NUMBERS, _KEY),
-    numba.int64,
-    numba.int64,
-    *readonly(_MATRIX, _NUMBERS),
-    outputs=(_MATRIX, _NUMBERS, _MATRIX),
-)
+@_compiled(*_SOFT_ANSWERS, *readonly(_MATRIX, _NUMBERS), outputs=(_MATRIX, _NUMBERS, _MATRIX))
 def virtual_evidence_pass(
-    starts: Any,
-    annotator: Any,
-    soft: Any,
-    weight: Any,
-    gold: Any,
-    first: int,
-    last: int,
-    confusion: Any,
-    log_share: Any,
-    counts: Any,
-    shares: Any,
-    posterior: Any,
+    answers: Any, first: int, last: int, confusion: Any, log_share: Any, counts: Any, shares: Any, posterior: Any
 ) -> float:
     """One pass over distributions: a belief q is evidence `sum_l q(l) confusion[l, c]` for class c."""
+    starts, annotator, soft, weight, gold = answers
     n_classes = len(log_share)
     weighted, fixed, kept, counted = len(weight) > 0, len(gold) > 0, len(posterior) > 0, len(counts) > 0
     p, evidence, mass = np.empty(n_classes), np.empty(n_classes), np.zeros(n_classes)
@@ -258,11 +224,7 @@ def virtual_evidence_pass(
             for c in range(n_classes):
                 p[c] += w * math.log(evidence[c])
         log_likelihood += _normalize(p, gold[i] if fixed else -1, LEAST if kept else NEGLIGIBLE)
-        for c in range(n_classes):
-            mass[c] += p[c]
-        if kept:
-            for c in range(n_classes):
-                posterior[i - first, c] = p[c]
+        _record(p, mass, posterior, i - first)
         if not counted:
             continue
         for r in range(starts[i], starts[i + 1]):
@@ -274,17 +236,13 @@ def virtual_evidence_pass(
                 if q > 0:
                     for c in range(n_classes):
                         counts[row + said, c] += p[c] * q * confusion[row + said, c] / evidence[c]
-    for c in range(n_classes):
-        shares[c] += mass[c]
+    shares += mass
     return log_likelihood
 
 
 @_compiled(*_ANSWERS, numba.int64, outputs=(_MATRIX, _NUMBERS, _NUMBERS, _MATRIX, _MATRIX))
 def vote_pass(
-    starts: Any,
-    key: Any,
-    weight: Any,
-    gold: Any,
+    answers: Any,
     first: int,
     last: int,
     n_classes: int,
@@ -298,7 +256,8 @@ def vote_pass(
 
     `pooled`, if not empty, gets the answers (rows) of all annotators per class, every item counting once.
     """
-    weighted, fixed, kept = len(weight) > 0, len(gold) > 0, len(posterior) > 0
+    starts, key, weight, gold = answers
+    weighted, fixed = len(weight) > 0, len(gold) > 0
     p, said, mass = np.empty(n_classes), np.empty(n_classes), np.zeros(n_classes)
     for i in range(first, last):
         for c in range(n_classes):
@@ -315,15 +274,11 @@ def vote_pass(
             for c in range(n_classes):
                 p[c] = 0.0
             p[gold[i]] = 1.0
-        for c in range(n_classes):
-            mass[c] += p[c]
+        _record(p, mass, posterior, i - first)
         if len(pooled) > 0:
             for k in range(n_classes):
                 for c in range(n_classes):
                     pooled[k, c] += said[k] * p[c]
-        if kept:
-            for c in range(n_classes):
-                posterior[i - first, c] = p[c]
         for r in range(starts[i], starts[i + 1]):
             k = key[r]
             w = weight[r] if weighted else 1.0
@@ -332,8 +287,7 @@ def vote_pass(
             if len(counts) > 0:
                 for c in range(n_classes):
                     counts[k, c] += w * p[c]
-    for c in range(n_classes):
-        shares[c] += mass[c]
+    shares += mass
     return 0.0
 
 

@@ -32,7 +32,7 @@ class VotePass:
             from sfumato.aggregation import kernels
 
             pooled = np.zeros((n_classes if counted and self.by_class else 0, n_classes))
-            kernels.vote_pass(*_inputs(answers), first, last, n_classes, counts, right, shares, posterior, pooled)
+            kernels.vote_pass(_inputs(answers), first, last, n_classes, counts, right, shares, posterior, pooled)
             return Sums(0.0, counts if self.by_class else right, shares, None, pooled if len(pooled) else None)
         said = np.arange(answers.n_keys) % n_classes
         votes = np.zeros((answers.n_items, n_classes))
@@ -58,7 +58,7 @@ class ConfusionPass:
             counts = np.zeros(self.log_confusion.shape if counted else (0, answers.n_classes))
             shares = np.zeros(answers.n_classes)
             total = kernels.confusion_pass(
-                *_inputs(answers), first, last, self.log_confusion, self.log_share, counts, shares, posterior
+                _inputs(answers), first, last, self.log_confusion, self.log_share, counts, shares, posterior
             )
             return Sums(total, counts, shares)
         p = self.log_share + answers.matrix @ self.log_confusion
@@ -81,7 +81,7 @@ class OwnClassPass:
             right = np.zeros(answers.n_keys if counted else 0)
             shares = np.zeros(answers.n_classes)
             total = kernels.own_class_pass(
-                *_inputs(answers), first, last, self.gain, self.base, self.log_share, right, shares, posterior
+                _inputs(answers), first, last, self.gain, self.base, self.log_share, right, shares, posterior
             )
             return Sums(total, right, shares)
         weight = answers.weights()
@@ -135,7 +135,7 @@ class VirtualEvidencePass:
 
             given = (answers.starts, answers.annotator, answers.soft, *_weight_and_gold(answers))
             total = kernels.virtual_evidence_pass(
-                *given, first, last, self.confusion, self.log_share, counts, shares, posterior
+                given, first, last, self.confusion, self.log_share, counts, shares, posterior
             )
             return Sums(total, counts, shares)
         of_annotator = self.confusion.reshape(answers.n_annotators, answers.n_classes, answers.n_classes)
