@@ -50,7 +50,7 @@ install_import_hook([f"sfumato.planning.{name}" for name in PLAN], "array_checks
 
 from loaded_python import end_loaded_sfumato  # noqa: E402
 from postgres_cluster import Cluster, cluster  # noqa: E402
-from study_at_work import AtWork, Serve, at_work, plain_study  # noqa: E402
+from study_instance import Serve, StudyInstance, plain_study, running_instance  # noqa: E402
 
 from sfumato import Annotations, SoftLabels  # noqa: E402
 from sfumato.importers import Cifar10HImporter, Cifar10SImporter  # noqa: E402
@@ -93,10 +93,10 @@ def serve(store: str) -> Iterator[Serve]:
     """Starts a study on an empty store; whatever is started is stopped in the end."""
     managers = []
 
-    def start(study: Study | None = None, stimuli: Sequence[Stimulus] | None = None, **people: int) -> AtWork:
+    def start(study: Study | None = None, stimuli: Sequence[Stimulus] | None = None, **people: int) -> StudyInstance:
         if people:
             study = plain_study(people=People(**people))
-        managers.append(at_work(store, study, stimuli))
+        managers.append(running_instance(store, study, stimuli))
         return managers[-1].__enter__()
 
     yield start

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page
-from sitting import ANSWERS, KINDS, SEEDS, Sits, maker_of_sittings
+from sitting import ANSWERS, KINDS, SEEDS, Sits, sitting_factory
 from study_server import StudyServer
 
 from browser import Person
@@ -25,7 +25,7 @@ of_each_kind = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.fixture
 def sits(seed: int, visitor: Callable[..., Page], shared: Callable[..., StudyServer]) -> Sits:
-    return maker_of_sittings(seed, visitor, shared)
+    return sitting_factory(seed, visitor, shared)
 
 
 # --- reload, back, forward ---
@@ -43,7 +43,7 @@ def test_reload_before_the_first_trial(sits: Sits, at: str) -> None:
 @of_each_kind
 def test_reload_in_the_middle_of_a_trial_asks_the_same_anew(sits: Sits, kind: str) -> None:
     sitting = sits(kind)
-    handle = sitting.fills_a_random_one()
+    handle = sitting.fills_a_random_trial()
     sitting.page.reload()
     assert sitting.person.begins() == handle
     assert sitting.person.named("submit").get_attribute("aria-disabled") == "true"
@@ -55,7 +55,7 @@ def test_reload_in_the_middle_of_a_trial_asks_the_same_anew(sits: Sits, kind: st
 @of_each_kind
 def test_reload_just_after_submit(sits: Sits, kind: str) -> None:
     sitting = sits(kind)
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     sitting.page.keyboard.press("Enter")
     sitting.page.reload()
     sitting.finishes()
@@ -63,7 +63,7 @@ def test_reload_just_after_submit(sits: Sits, kind: str) -> None:
 
 def test_reload_in_the_moment_of_submit(sits: Sits) -> None:
     sitting = sits()
-    handle = sitting.fills_a_random_one()
+    handle = sitting.fills_a_random_trial()
     with sitting.page.expect_navigation():
         sitting.page.evaluate("() => { document.querySelector('#submit').click(); location.reload(); }")
     sitting.finishes()
@@ -73,7 +73,7 @@ def test_reload_in_the_moment_of_submit(sits: Sits) -> None:
 @of_each_kind
 def test_back_after_submit_and_forward_again(sits: Sits, kind: str) -> None:
     sitting = sits(kind)
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     sitting.person.submits_by_key()
     sitting.page.go_back()
     sitting.page.wait_for_url(sitting.server.url + "/")
@@ -86,7 +86,7 @@ def test_back_after_submit_and_forward_again(sits: Sits, kind: str) -> None:
 
 def test_who_has_stopped_finds_nothing_by_going_back(sits: Sits) -> None:
     sitting = sits()
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     sitting.person.named("stop").click()
     sitting.person.named("stop-yes").click()
     sitting.page.locator('#page[data-page="withdrawn"]').wait_for()
@@ -103,7 +103,7 @@ def test_who_has_stopped_finds_nothing_by_going_back(sits: Sits) -> None:
 @of_each_kind
 def test_double_click_on_submit(sits: Sits, kind: str) -> None:
     sitting = sits(kind)
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     before = sitting.count("submitted")
     sitting.person.named("submit").dblclick(delay=10)
     sitting.until(lambda: sitting.count("stored") > before)
@@ -113,7 +113,7 @@ def test_double_click_on_submit(sits: Sits, kind: str) -> None:
 
 def test_two_clicks_twenty_milliseconds_apart(sits: Sits) -> None:
     sitting = sits()
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     before = sitting.count("submitted")
     sitting.page.evaluate(
         """() => { const press = () => document.querySelector('#submit')?.click();
@@ -162,7 +162,7 @@ def test_two_tabs_taking_turns(sits: Sits) -> None:
     for person in (sitting.person, other):
         person.page.bring_to_front()
         sitting.finishes(person)
-    assert sitting.aside() == []
+    assert sitting.refused() == []
 
 
 def test_two_tabs_at_the_same_moment(sits: Sits) -> None:
@@ -183,7 +183,7 @@ def test_two_tabs_at_the_same_moment(sits: Sits) -> None:
     for person in (first, other):
         person.page.bring_to_front()
         sitting.finishes(person)
-    assert len(sitting.aside()) <= 1
+    assert len(sitting.refused()) <= 1
 
 
 def test_one_link_in_two_browsers(sits: Sits, visitor: Callable[..., Page]) -> None:
@@ -208,7 +208,7 @@ def test_one_link_in_two_browsers(sits: Sits, visitor: Callable[..., Page]) -> N
     sitting.finishes(first)
     [row] = [row for row in sitting.stored() if row["trial"] == handle]
     assert json.loads(row["payload"]) == counted
-    assert [row["code"] for row in sitting.aside()] == ["already-answered"]
+    assert [row["code"] for row in sitting.refused()] == ["already-answered"]
 
 
 def test_a_new_link_opened_twice_is_one_person(sits: Sits, visitor: Callable[..., Page]) -> None:
@@ -231,7 +231,7 @@ def test_a_new_link_opened_twice_is_one_person(sits: Sits, visitor: Callable[...
 
 def test_the_same_answer_posted_again_is_not_stored_again(sits: Sits) -> None:
     sitting = sits()
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     with sitting.page.expect_response(ANSWERS) as first:
         sitting.person.submits_by_key()
     again = sitting.page.evaluate(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Dialog, Page
-from sitting import ANSWERS, KINDS, SEEDS, Sits, maker_of_sittings
+from sitting import ANSWERS, KINDS, SEEDS, Sits, sitting_factory
 from study_server import StudyServer
 
 from browser import by_pointer, by_touch
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.parametrize("seed", SEEDS)]
 
 @pytest.fixture
 def sits(seed: int, visitor: Callable[..., Page], shared: Callable[..., StudyServer]) -> Sits:
-    return maker_of_sittings(seed, visitor, shared)
+    return sitting_factory(seed, visitor, shared)
 
 
 # --- storage ---
@@ -60,7 +60,7 @@ BROKEN_STORAGE = {
 def test_storage_that_does_not_work(sits: Sits, broken: str) -> None:
     """Answers go on from memory: a failed connection is outlived all the same, as long as the page is open."""
     sitting = sits(script=BROKEN_STORAGE[broken])
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     sitting.page.context.set_offline(True)
     sitting.person.submits_by_key()
     sitting.page.get_by_text("not sent yet").wait_for()
@@ -79,7 +79,7 @@ def test_without_storage_closing_the_page_asks_first(sits: Sits, broken: str) ->
 
     sitting = sits(script=BROKEN_STORAGE[broken])
     sitting.page.on("dialog", stay)
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     sitting.page.context.set_offline(True)
     sitting.person.submits_by_key()
     sitting.page.close(run_before_unload=True)
@@ -118,7 +118,7 @@ def test_the_clock_of_the_computer_is_a_year_off(sits: Sits, years: int) -> None
     begun = time.time()
     sitting.page.clock.install(time=begun + years * A_YEAR)
     sitting.joins()
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     sitting.page.context.set_offline(True)
     sitting.person.submits_by_key()
     sitting.page.context.set_offline(False)
@@ -134,7 +134,7 @@ def test_the_clock_is_set_while_an_answer_waits(sits: Sits) -> None:
     sitting = sits()
     begun = time.time()
     context = sitting.page.context
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     context.route(ANSWERS, lambda route: route.abort())
     sitting.person.submits_by_key()
     sitting.page.get_by_text("not sent yet").wait_for()
@@ -153,7 +153,7 @@ def test_a_laptop_asleep_for_two_hours(sits: Sits) -> None:
     sitting = sits(joining=False)
     sitting.page.clock.install()
     sitting.joins()
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     sitting.page.context.set_offline(True)
     sitting.person.submits_by_key()
     sitting.page.clock.fast_forward("02:00:00")

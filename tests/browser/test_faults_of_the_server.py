@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, Route
-from sitting import ANSWERS, SEEDS, Sits, Sitting, maker_of_sittings
+from sitting import ANSWERS, SEEDS, Sits, Sitting, sitting_factory
 from study_server import StudyServer
 
 WAITING = "not sent yet"
@@ -20,14 +20,14 @@ pytestmark = [pytest.mark.parametrize("seed", SEEDS)]
 
 @pytest.fixture
 def sits(seed: int, visitor: Callable[..., Page], shared: Callable[..., StudyServer]) -> Sits:
-    return maker_of_sittings(seed, visitor, shared)
+    return sitting_factory(seed, visitor, shared)
 
 
 @pytest.mark.parametrize("when", ["before it stores", "before it replies"])
 def test_server_killed_with_an_answer_in_flight(sits: Sits, served: Callable[..., StudyServer], when: str) -> None:
     server = served("tokens", batch_size=4)
     sitting = sits(server=server)
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     sitting.is_saved()
     if when == "before it stores":
         # It takes the request from the line no more.
@@ -55,7 +55,7 @@ def test_server_killed_with_an_answer_in_flight(sits: Sits, served: Callable[...
 def test_a_link_that_is_no_longer_known_says_so_and_keeps_the_answers(sits: Sits) -> None:
     """Another store behind the same address, say. When the link works again nothing is lost."""
     sitting = sits()
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     gone = {"status": 404, "json": {"code": "unknown-link", "found": "found", "expected": "", "fix": ""}}
     calls: list[str] = []
     sitting.page.route("**/api/*", lambda route: (calls.append(route.request.url), route.fulfill(**gone)))
@@ -106,7 +106,7 @@ def test_a_lease_lost_in_a_long_absence(sits: Sits, served: Callable[..., StudyS
     if taken:
         sitting.page.get_by_text("One of your answers was not counted").wait_for()
         assert sitting.goes_on() == "finished"
-        assert [(row["trial"], row["code"]) for row in sitting.aside()] == [(late, "given-to-others")]
+        assert [(row["trial"], row["code"]) for row in sitting.refused()] == [(late, "given-to-others")]
         assert len(sitting.stored()) == 1
     else:
         sitting.until(lambda: sitting.count("stored") == 2)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Error, Page, Route
-from sitting import ANSWERS, KINDS, SEEDS, Sits, Sitting, maker_of_sittings
+from sitting import ANSWERS, KINDS, SEEDS, Sits, Sitting, sitting_factory
 from study_server import StudyServer
 
 pytestmark = [pytest.mark.parametrize("seed", SEEDS)]
@@ -25,7 +25,7 @@ SLOW_3G = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uplo
 
 @pytest.fixture
 def sits(seed: int, visitor: Callable[..., Page], shared: Callable[..., StudyServer]) -> Sits:
-    return maker_of_sittings(seed, visitor, shared)
+    return sitting_factory(seed, visitor, shared)
 
 
 # --- a reply that takes its time ---
@@ -60,7 +60,7 @@ def test_a_reply_that_stalls_for_30_seconds_and_then_comes(sits: Sits) -> None:
     sitting = sits(joining=False)
     sitting.page.clock.install()
     sitting.joins()
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     held: list[Callable[[], None]] = []
 
     def hold(route: Route) -> None:
@@ -113,7 +113,7 @@ def offline_before_submit(sitting: Sitting) -> None:
 
 def test_offline_while_the_answer_is_on_its_way(sits: Sits) -> None:
     sitting = sits()
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     held: list[Route] = []
     sitting.page.route(ANSWERS, lambda route: held.append(route))
     sitting.person.submits_by_key()
@@ -128,7 +128,7 @@ def test_offline_while_the_answer_is_on_its_way(sits: Sits) -> None:
 
 def test_offline_after_the_answer_arrived_but_before_its_reply(sits: Sits) -> None:
     sitting = sits()
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     reached: list[int] = []
 
     def lose_the_reply(route: Route) -> None:
@@ -161,7 +161,7 @@ def test_offline_for_five_minutes(sits: Sits) -> None:
     sitting = sits(joining=False)
     sitting.page.clock.install()
     sitting.joins()
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     tries: list[Route] = []
     sitting.page.route(ANSWERS, lambda route: (tries.append(route), route.abort()))
     sitting.person.submits_by_key()
@@ -203,7 +203,7 @@ NOT_OURS = {"bad gateway": BAD_GATEWAY, "overloaded": OVERLOADED, "too many": TO
 @pytest.mark.parametrize("reply", NOT_OURS)
 def test_replies_that_say_nothing_of_the_answer(sits: Sits, reply: str) -> None:
     sitting = sits()
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     sitting.page.route("**/api/*", lambda route: route.fulfill(**NOT_OURS[reply]), times=2)
     sitting.person.submits_by_key()
     sitting.page.get_by_text(WAITING).wait_for()
@@ -241,7 +241,7 @@ def test_answers_that_wait_outlive_the_page(sits: Sits, way: str) -> None:
 def test_tab_closed_while_an_answer_is_on_its_way(sits: Sits) -> None:
     sitting = sits()
     context = sitting.page.context
-    sitting.fills_a_random_one()
+    sitting.fills_a_random_trial()
     held: list[Route] = []
     context.route(ANSWERS, lambda route: held.append(route))
     sitting.person.submits_by_key()

@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 from looking import TWO_WAYS, look_closely
 from playwright.sync_api import Page
-from sitting import ANSWERS, maker_of_sittings
+from sitting import ANSWERS, sitting_factory
 from study_server import StudyServer
 
 
@@ -26,7 +26,7 @@ def test_answers_that_wait_are_handed_in_though_the_link_has_ended(
     visitor: Callable[..., Page], served: Callable[..., StudyServer]
 ) -> None:
     server = served("choice", batch_size=4)
-    sitting = maker_of_sittings(1, visitor, served)("choice", server=server)
+    sitting = sitting_factory(1, visitor, served)("choice", server=server)
     page = sitting.page
     sitting.person.begins()
     sitting.answers(1)
@@ -57,7 +57,7 @@ def test_a_page_that_is_open_when_its_link_ends_hands_in_what_waits(
     visitor: Callable[..., Page], served: Callable[..., StudyServer]
 ) -> None:
     server = served("choice", batch_size=4)
-    sitting = maker_of_sittings(2, visitor, served)("choice", server=server)
+    sitting = sitting_factory(2, visitor, served)("choice", server=server)
     sitting.person.begins()
     sitting.fills()
     end_all_links(server)

@@ -14,7 +14,7 @@ from passers_by import answering
 from playwright.sync_api import Page
 from study_server import StudyServer
 
-from browser import DRIVERS, WAYS_ON, Person, write_study
+from browser import CONTINUE_BUTTONS, DRIVERS, Person, write_study
 from sfumato.elicitation.kinds import KINDS
 
 Visitor = Callable[..., Page]
@@ -135,7 +135,7 @@ def test_people_rest_between_batches_and_not_before_the_last_few(tmp_path: Path,
         for done in range(7):
             while (now := person.at_page()) != "trial":
                 rested_after += [done] if now == "rest" else []
-                for name in WAYS_ON[now]:
+                for name in CONTINUE_BUTTONS[now]:
                     person.clicks(name)
                 person.page.locator(f'#page[data-page="{now}"]').wait_for(state="detached")
             person.trial()

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
-from study_at_work import Serve, items_named, sent
+from study_instance import Serve, items_named, sent
 
 from sfumato.elicitation.participant import MAX_RECEIPTS
 from sfumato.tables.errors import InvalidAnswer, NotThere

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from study_at_work import AtWork, items_named, plain_study, sent
+from study_instance import StudyInstance, items_named, plain_study, sent
 
 from sfumato.elicitation.participant import Participant, Trial
 from sfumato.elicitation.trial_sequence import TrialSequence, _check_positions
@@ -29,13 +29,13 @@ class ByChoice:
         return region.has({payload["class"]: 1.0})
 
 
-def at_work(store: str, **quality: object) -> AtWork:
+def running_instance(store: str, **quality: object) -> StudyInstance:
     study = replace(
         plain_study(people=People(answers_per_item=9, batch_size=4)),
         checks=(Check("i0", CAT, 1), Check("i1", CAT), Check("i2", Region(none_on=("dog",)), 3)),
         quality=Quality(**quality),  # type: ignore[arg-type]
     )
-    at = AtWork(store, study, items_named(8))
+    at = StudyInstance(store, study, items_named(8))
     at.running.check_judge = ByChoice()
     return at.start()
 
@@ -139,7 +139,7 @@ def test_places_of_checks_differ_from_person_to_person_and_stay() -> None:
 
 
 def test_checks_come_in_between_and_take_nothing_from_quotas(store: str) -> None:
-    at = at_work(store)
+    at = running_instance(store)
     shown = at.new().answer_all()
     assert len(shown) == 4 + 3
     assert shown[1].stimulus.item == "i0"
@@ -150,7 +150,7 @@ def test_checks_come_in_between_and_take_nothing_from_quotas(store: str) -> None
 
 
 def test_who_fails_is_thanked_where_the_study_says_so_and_keeps_their_answers(store: str) -> None:
-    at = at_work(store, most_failed=2, stop=True)
+    at = running_instance(store, most_failed=2, stop=True)
     person = at.new()
     stages = []
     while (state := person.state()).stage == "trials":
@@ -167,18 +167,18 @@ def test_who_fails_is_thanked_where_the_study_says_so_and_keeps_their_answers(st
 
 
 def test_without_stop_who_fails_goes_on(store: str) -> None:
-    at = at_work(store, most_failed=1)
+    at = running_instance(store, most_failed=1)
     assert len(at.new().answer_all()) == 7
     at.stop()
 
 
 def test_failed_checks_are_counted_over_a_restart(store: str) -> None:
-    at = at_work(store, most_failed=2, stop=True)
+    at = running_instance(store, most_failed=2, stop=True)
     person = at.new()
     person.answer("cat")
     assert person.answer("dog").stimulus.item == "i0"  # failed, the first
     at.stop()
-    again = at_work(store, most_failed=2, stop=True)
+    again = running_instance(store, most_failed=2, stop=True)
     person = again.same(person)
     while (state := person.state()).stage == "trials":
         person.submit(sent(state.trials[0].handle, "dog"))

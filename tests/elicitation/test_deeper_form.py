@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from study_at_work import AtWork, Someone, items_named, plain_study
+from study_instance import StudyInstance, StudyPerson, items_named, plain_study
 
 from sfumato.cli.study_options import checked_study
 from sfumato.elicitation.deeper_form import DeeperFormRule
@@ -34,8 +34,8 @@ def study_with(people: People | None = None, **doors: Any) -> Study:
     return plain_study(people=people or People(answers_per_item=3, batch_size=4), deeper=deeper)
 
 
-def at_work(store: str, study: Study, n_items: int = 8) -> AtWork:
-    return AtWork(store, study, items_named(n_items)).start()
+def running_instance(store: str, study: Study, n_items: int = 8) -> StudyInstance:
+    return StudyInstance(store, study, items_named(n_items)).start()
 
 
 def sent(trial: str, answer: dict[str, Any], key: str | None = None, **record: Any) -> SubmittedAnswer:
@@ -45,7 +45,7 @@ def sent(trial: str, answer: dict[str, Any], key: str | None = None, **record: A
     return SubmittedAnswer(key, trial, answer, InteractionRecord(elapsed_ms=1500, **record), body, digest)
 
 
-def answer(person: Someone, shown: ShownTrial, chosen: str | None = "cat") -> SubmitResult:
+def answer(person: StudyPerson, shown: ShownTrial, chosen: str | None = "cat") -> SubmitResult:
     """As a page would: None is somebody who is not sure."""
     if shown.question == 1:
         given = sent(shown.handle, TOKENS)
@@ -60,7 +60,7 @@ def answer(person: Someone, shown: ShownTrial, chosen: str | None = "cat") -> Su
     return outcome
 
 
-def answer_all(person: Someone, chosen: str | None = "cat") -> list[ShownTrial]:
+def answer_all(person: StudyPerson, chosen: str | None = "cat") -> list[ShownTrial]:
     shown = []
     while (state := person.state()).stage == "trials":
         shown.append(state.trials[0])
@@ -109,7 +109,7 @@ def test_listed_and_uncertain_items_open_for_certain() -> None:
 
 
 def test_who_is_not_sure_gets_the_deeper_form_and_the_store_says_so(store: str, tmp_path: Path) -> None:
-    at = at_work(store, study_with())
+    at = running_instance(store, study_with())
     person = at.new()
     first = person.first()
     assert (first.question, first.deeper) == (0, False)
@@ -129,7 +129,7 @@ def test_who_is_not_sure_gets_the_deeper_form_and_the_store_says_so(store: str, 
 
 
 def test_one_trial_one_answer_one_place_of_the_quota(store: str, tmp_path: Path) -> None:
-    at = at_work(store, study_with(share=0.5), 4)
+    at = running_instance(store, study_with(share=0.5), 4)
     shown = [answer_all(at.new(), chosen) for chosen in ("cat", None, "dog", "cat")]
     assert [len(each) for each in shown] == [4, 4, 4, 0]
     assert set(at.answers_by_item().values()) == {3}
@@ -144,7 +144,7 @@ def test_one_trial_one_answer_one_place_of_the_quota(store: str, tmp_path: Path)
 
 
 def test_the_same_answer_again_is_the_same_answer(store: str) -> None:
-    at = at_work(store, study_with(share=1.0))
+    at = running_instance(store, study_with(share=1.0))
     person = at.new()
     shown = person.first()
     assert shown.deeper
@@ -172,7 +172,7 @@ def test_the_same_answer_again_is_the_same_answer(store: str) -> None:
 def test_what_was_not_asked_is_not_taken(
     store: str, doors: dict[str, Any], answer: dict[str, Any], record: dict[str, Any]
 ) -> None:
-    at = at_work(store, study_with(**doors))
+    at = running_instance(store, study_with(**doors))
     person = at.new()
     with pytest.raises(InvalidAnswer):
         person.submit(sent(person.first().handle, answer, **record))
@@ -183,7 +183,7 @@ def test_what_was_not_asked_is_not_taken(
 
 def test_an_uncertain_item_is_known_again_after_a_restart(store: str) -> None:
     study = study_with(People(answers_per_item=9, batch_size=3), disagreement=0.5)
-    at = at_work(store, study, 3)
+    at = running_instance(store, study, 3)
     for chosen in ("cat", "dog"):
         assert not any(shown.deeper for shown in answer_all(at.new(), chosen))
     assert at.new().first().deeper  # 1 of 2
@@ -211,7 +211,7 @@ def test_a_repeat_asks_as_the_first_time_and_checks_are_judged_in_either_form(st
         study_with(People(answers_per_item=9, batch_size=4, repeats=2), share=1.0),
         checks=(Check("i0", Region(("cat",), 0.5), 1),),
     )
-    at = AtWork(store, study, items_named(8))
+    at = StudyInstance(store, study, items_named(8))
     at.running.check_judge = Judge()
     at.start()
     shown = answer_all(at.new())
@@ -222,7 +222,7 @@ def test_a_repeat_asks_as_the_first_time_and_checks_are_judged_in_either_form(st
 
 
 def test_a_deeper_form_taken_out_of_the_file_is_no_longer_asked(store: str) -> None:
-    at = at_work(store, study_with(share=1.0))
+    at = running_instance(store, study_with(share=1.0))
     person = at.new()
     assert person.first().deeper
     at = at.restarted(study=replace(at.study, deeper=None))
@@ -246,7 +246,7 @@ def test_practice_says_whether_the_answer_lies_in_the_region(store: str) -> None
         PracticeItem("i2", deeper=True, region=Region(("cat",), 0.6)),
         PracticeItem("i3", "Nothing said of it."),
     )
-    at = AtWork(store, replace(study_with(), practice=practice), items_named(9))
+    at = StudyInstance(store, replace(study_with(), practice=practice), items_named(9))
     at.running.check_judge = Judge()
     at.start()
     person = at.new()

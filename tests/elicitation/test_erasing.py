@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from study_at_work import AtWork, Someone, at_work, plain_study
+from study_instance import StudyInstance, StudyPerson, plain_study, running_instance
 
 from sfumato.elicitation.researcher_actions import erase_participant
 from sfumato.recruitment import Prolific
@@ -25,24 +25,24 @@ STUDY = plain_study(recruiting=Recruiting("prolific", "DONE"))
 PERSON, SESSION = "pid5f0a9c1e77", "ses60d1b2aa77"
 
 
-def arrives(at: AtWork, person: str = PERSON, session: str = SESSION) -> Someone:
+def arrives(at: StudyInstance, person: str = PERSON, session: str = SESSION) -> StudyPerson:
     platform = Prolific()
 
     def come(running: object) -> str:
         key = entry_key(running.secret, platform.name)  # type: ignore[attr-defined]
         return admit(running, platform, key, Arrival(person, "study1", session))  # type: ignore[arg-type]
 
-    someone = Someone(at, at.run(come))
+    someone = StudyPerson(at, at.run(come))
     someone.finish_instructions()
     return someone
 
 
-def erase(at: AtWork, **who: object) -> str:
+def erase(at: StudyInstance, **who: object) -> str:
     return at.run(lambda running: erase_participant(running, "tests", **who))  # type: ignore[arg-type]
 
 
 def test_the_id_goes_and_the_counts_stay(store: str) -> None:
-    with at_work(store, STUDY) as at:
+    with running_instance(store, STUDY) as at:
         person, other = arrives(at), arrives(at, "pidother12", "sesother12")
         for _ in range(3):
             person.answer()
@@ -70,13 +70,13 @@ def test_nothing_of_the_id_is_left_in_the_file(tmp_path: Path) -> None:
     """Not in a free page, nor in the log: what is deleted is overwritten."""
     store = tmp_path / "a.sqlite"
     study = replace(STUDY, people=People(answers_per_item=50))
-    with at_work(str(store), study) as at:
+    with running_instance(str(store), study) as at:
         for n in range(20):
             arrives(at, f"pidother{n}", f"sesother{n}")
         arrives(at).answer()
         arrives(at, PERSON, "another9").answer()
     assert any(PERSON.encode() in file.read_bytes() for file in tmp_path.iterdir())
-    with at_work(str(store), study) as at:
+    with running_instance(str(store), study) as at:
         # As SQLite is by itself; some systems' is stricter.
         at.run(
             lambda running: running.run_action(
@@ -90,7 +90,7 @@ def test_nothing_of_the_id_is_left_in_the_file(tmp_path: Path) -> None:
 
 
 def test_their_link_is_dead_and_their_turn_goes_back(store: str) -> None:
-    with at_work(store, STUDY) as at:
+    with running_instance(store, STUDY) as at:
         person = arrives(at)
         person.answer()
         assert at.one("SELECT count(*) FROM trials WHERE state = 0") > 0
@@ -112,7 +112,7 @@ def test_answers_stay_in_exports_or_are_left_out(store: str, tmp_path: Path) -> 
         export(StoreLocation.of(store), STUDY.name, tmp_path / "a.parquet")
         return set(Annotations.read(tmp_path / "a.parquet").annotator.names.to_pylist())
 
-    with at_work(store, STUDY) as at:
+    with running_instance(store, STUDY) as at:
         for n in range(2):
             arrives(at, f"pid{n}12345", f"ses{n}12345").answer()
         first, second = (name for (name,) in at.rows("SELECT pseudonym FROM annotators ORDER BY id"))
@@ -129,7 +129,7 @@ def test_answers_stay_in_exports_or_are_left_out(store: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("who", [{"pseudonym": "Anobody"}, {"platform_id": "nobody1"}])
 def test_nobody_of_that_name_is_said_without_repeating_an_id(tmp_path: Path, who: dict[str, str]) -> None:
-    with at_work(str(tmp_path / "a.sqlite"), STUDY) as at:
+    with running_instance(str(tmp_path / "a.sqlite"), STUDY) as at:
         arrives(at)
         with pytest.raises(NotThere) as error:
             erase(at, **who)
@@ -140,7 +140,7 @@ def test_nobody_of_that_name_is_said_without_repeating_an_id(tmp_path: Path, who
 
 @pytest.mark.parametrize("who", [{}, {"pseudonym": "A", "platform_id": "B"}])
 def test_one_name_and_not_two(tmp_path: Path, who: dict[str, str]) -> None:
-    with at_work(str(tmp_path / "a.sqlite"), STUDY) as at, pytest.raises(BadSetting):
+    with running_instance(str(tmp_path / "a.sqlite"), STUDY) as at, pytest.raises(BadSetting):
         erase(at, **who)
 
 
@@ -164,7 +164,7 @@ class OldWord:
 
 
 def test_a_word_about_an_earlier_visit_is_not_taken_for_the_last(store: str) -> None:
-    with at_work(store, STUDY) as at:
+    with running_instance(store, STUDY) as at:
         arrives(at)
         (first,) = at.run(lambda running: unchecked_arrivals(running, Prolific()))
         said = check_arrival(OldWord(), first)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from study_at_work import DAY, LEASE, AtWork, Someone, at_work, plain_study, sent
+from study_instance import DAY, LEASE, StudyInstance, StudyPerson, plain_study, running_instance, sent
 
 from sfumato.elicitation.participant_link import LEEWAY_MS, LinkEnded, is_signed, made_at, new_secret, new_token
 from sfumato.study.study import Entry, Limits, People
@@ -18,18 +18,22 @@ WEEK = replace(
 LEEWAY = LEEWAY_MS / 1000
 
 
-def new_link(at: AtWork) -> Someone:
-    return Someone(at, new_token(at.one("SELECT secret FROM studies"), at.clock.now()))
+def new_link(at: StudyInstance) -> StudyPerson:
+    return StudyPerson(at, new_token(at.one("SELECT secret FROM studies"), at.clock.now()))
 
 
-def opened(person: Someone) -> Someone:
+def opened(person: StudyPerson) -> StudyPerson:
     person.at.run(lambda running: running.sessions.open_link(person.token))
     return person
 
 
 def test_a_link_nobody_opened_ends_so_long_after_it_was_made(tmp_path: Path) -> None:
-    with at_work(str(tmp_path / "answers.sqlite"), WEEK) as at:
-        early, late, undated = new_link(at), new_link(at), Someone(at, new_token(at.one("SELECT secret FROM studies")))
+    with running_instance(str(tmp_path / "answers.sqlite"), WEEK) as at:
+        early, late, undated = (
+            new_link(at),
+            new_link(at),
+            StudyPerson(at, new_token(at.one("SELECT secret FROM studies"))),
+        )
         at.clock.advance(7 * DAY + LEEWAY)
         opened(early)
         at.clock.advance(1)
@@ -50,7 +54,7 @@ def test_a_link_nobody_opened_ends_so_long_after_it_was_made(tmp_path: Path) -> 
 
 
 def test_whoever_comes_in_time_is_never_cut_off(tmp_path: Path) -> None:
-    with at_work(str(tmp_path / "answers.sqlite"), WEEK) as at:
+    with running_instance(str(tmp_path / "answers.sqlite"), WEEK) as at:
         person = opened(new_link(at))
         person.finish_instructions()
         for _ in range(4):
@@ -60,12 +64,12 @@ def test_whoever_comes_in_time_is_never_cut_off(tmp_path: Path) -> None:
 
 
 def test_what_was_answered_is_stored_though_the_link_has_ended(store: str) -> None:
-    with at_work(store, WEEK) as at:
+    with running_instance(store, WEEK) as at:
         person = opened(new_link(at))
         person.finish_instructions()
         first, second, *_ = person.state().trials
         at.clock.advance(8 * DAY)
-        for ask in (Someone.state, Someone.finish_instructions, Someone.heartbeat, Someone.consent):
+        for ask in (StudyPerson.state, StudyPerson.finish_instructions, StudyPerson.heartbeat, StudyPerson.consent):
             with pytest.raises(LinkEnded):
                 ask(person)
         later = at.restarted()
@@ -81,7 +85,9 @@ def test_what_was_answered_is_stored_though_the_link_has_ended(store: str) -> No
 
 
 def test_no_clock_that_is_set_ends_a_link(tmp_path: Path) -> None:
-    with at_work(str(tmp_path / "answers.sqlite"), replace(WEEK, people=replace(WEEK.people, entry=Entry.OPEN))) as at:
+    with running_instance(
+        str(tmp_path / "answers.sqlite"), replace(WEEK, people=replace(WEEK.people, entry=Entry.OPEN))
+    ) as at:
         before = at.new()
         for seconds in (365 * DAY, -2 * 365 * DAY):
             at.clock.jump(seconds)

@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import study_at_work
+import study_instance
 from loaded_python import loaded_sfumato
-from study_at_work import DAY, LEASE, Serve, Someone, at_work, items_named, plain_study, sent
+from study_instance import DAY, LEASE, Serve, StudyPerson, items_named, plain_study, running_instance, sent
 
 from sfumato.elicitation.participant_link import new_token
 from sfumato.elicitation.participant_state import ShownTrial
@@ -32,7 +32,7 @@ ONE_EACH = People(answers_per_item=1, batch_size=4)
 NO_REMINDER = Limits(lease_minutes=LEASE / 60, remind_after_minutes=1e7)
 
 
-def items_of(person: Someone) -> list[str]:
+def items_of(person: StudyPerson) -> list[str]:
     return [shown.stimulus.item for shown in person.state().trials]
 
 
@@ -96,10 +96,10 @@ def test_links_only(serve: Serve) -> None:
     assert caught.value.code == "links-only"
     token = new_token(at.one("SELECT secret FROM studies"))
     with pytest.raises(NotThere):
-        Someone(at, token).state()
+        StudyPerson(at, token).state()
     seed = at.run(lambda running: running.sessions.open_link(token))
     assert at.run(lambda running: running.sessions.open_link(token)) == seed
-    assert Someone(at, token).state().stage == "instructions"
+    assert StudyPerson(at, token).state().stage == "instructions"
     with pytest.raises(NotThere) as unknown:
         at.run(lambda running: running.sessions.open_link(token[:-1] + ("A" if token[-1] != "A" else "B")))
     assert unknown.value.code == "unknown-link"
@@ -116,9 +116,9 @@ def test_fifty_at_once_by_one_link_are_one_person(serve: Serve) -> None:
 
 def test_a_link_nobody_has(serve: Serve) -> None:
     at = serve()
-    for ask in (Someone.state, Someone.finish_instructions, Someone.heartbeat, Someone.withdraw):
+    for ask in (StudyPerson.state, StudyPerson.finish_instructions, StudyPerson.heartbeat, StudyPerson.withdraw):
         with pytest.raises(NotThere) as caught:
-            ask(Someone(at, "x" * 32))
+            ask(StudyPerson(at, "x" * 32))
         assert caught.value.code == "unknown-link"
 
 
@@ -190,8 +190,8 @@ def test_a_lease_ends_after_its_time_and_not_before(serve: Serve) -> None:
     assert items_of(other) == ["i0"]
 
 
-@pytest.mark.parametrize("sign", [Someone.heartbeat, Someone.state])
-def test_a_lease_is_renewed_while_its_owner_is_there(serve: Serve, sign: Callable[[Someone], object]) -> None:
+@pytest.mark.parametrize("sign", [StudyPerson.heartbeat, StudyPerson.state])
+def test_a_lease_is_renewed_while_its_owner_is_there(serve: Serve, sign: Callable[[StudyPerson], object]) -> None:
     at = serve(plain_study(people=ONE_EACH), items_named(1))
     person, other = at.new(), at.new()
     person.state()
@@ -327,7 +327,7 @@ def test_fifty_people_at_once_fill_every_quota_and_none_is_exceeded(serve: Serve
     with ThreadPoolExecutor(8) as pool:
         # Who finds nothing while others hold the rest comes back in the next round.
         for _ in range(5):
-            for theirs, more in zip(shown, pool.map(Someone.answer_all, people), strict=True):
+            for theirs, more in zip(shown, pool.map(StudyPerson.answer_all, people), strict=True):
                 theirs += more
     for theirs in shown:
         assert len({each.stimulus.item for each in theirs}) == len(theirs) <= 5
@@ -384,7 +384,7 @@ def test_nobody_is_given_more_than_their_batches(serve: Serve) -> None:
         others[other.token] = items_of(other)
     for token, held in others.items():
         if not lost & set(held):
-            Someone(at, token).withdraw()
+            StudyPerson(at, token).withdraw()
     assert not lost & {shown.stimulus.item for shown in person.answer_all()}
     done = person.state()
     assert (done.stage, done.answered) == ("finished", 2)
@@ -604,15 +604,15 @@ def test_who_has_finished_is_not_remembered_for_long(serve: Serve, monkeypatch: 
 
 
 def test_two_servers_on_one_postgresql_database(postgres: object) -> None:
-    with at_work(
+    with running_instance(
         postgres.new_database(), plain_study(people=People(answers_per_item=3, batch_size=6)), items_named(16)
     ) as at:
-        servers = (at, at.beside(seed=2))
+        servers = (at, at.second_instance(seed=2))
         people = [servers[number % 2].new() for number in range(10)]
         stored: Counter[str] = Counter()
         lock = threading.Lock()
 
-        def take_part(person: Someone, seed: int) -> None:
+        def take_part(person: StudyPerson, seed: int) -> None:
             rng = random.Random(seed)
             while True:
                 # Each request goes to any of the two servers, and some are sent to both.
@@ -641,8 +641,8 @@ def test_two_servers_on_one_postgresql_database(postgres: object) -> None:
 
 
 def test_what_one_server_is_told_the_other_knows(postgres: object) -> None:
-    with at_work(postgres.new_database(), plain_study(people=ONE_EACH), items_named(2)) as at:
-        other = at.beside()
+    with running_instance(postgres.new_database(), plain_study(people=ONE_EACH), items_named(2)) as at:
+        other = at.second_instance()
         person = at.new()
         assert other.same(person).state().trials == person.state().trials
         other.run(lambda running: running.pause(True))
@@ -657,9 +657,10 @@ def test_what_one_server_is_told_the_other_knows(postgres: object) -> None:
 
 
 def test_two_servers_may_start_at_the_same_moment_on_an_empty_database(postgres: object, tmp_path: Path) -> None:
-    place = str(Path(study_at_work.__file__).parent)
+    place = str(Path(study_instance.__file__).parent)
     program = (
-        f"import sys; sys.path.insert(0, {place!r}); import study_at_work as s; s.AtWork(sys.argv[1]).start().stop()"
+        f"import sys; sys.path.insert(0, {place!r}); "
+        "from study_instance import StudyInstance; StudyInstance(sys.argv[1]).start().stop()"
     )
     logs = [tmp_path / "first", tmp_path / "second"]
     for _ in range(2):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from study_at_work import LEASE, at_work, items_named, plain_study, sent
+from study_instance import LEASE, items_named, plain_study, running_instance, sent
 
 from sfumato.study.study import People
 
 
 def test_a_late_answer_after_a_restart_does_not_exceed_the_quota(store: str) -> None:
     study = plain_study(people=People(answers_per_item=1, batch_size=1))
-    with at_work(store, study, items_named(1)) as before:
+    with running_instance(store, study, items_named(1)) as before:
         late, quick = before.new(), before.new()
         shown = late.first()
         after = before.restarted()
@@ -27,7 +27,7 @@ def test_a_late_answer_after_a_restart_does_not_exceed_the_quota(store: str) -> 
 
 def test_a_reassigned_trial_is_not_accepted_twice(store: str) -> None:
     study = plain_study(people=People(answers_per_item=1, batch_size=1))
-    with at_work(store, study, items_named(1)) as before:
+    with running_instance(store, study, items_named(1)) as before:
         late, quick = before.new(), before.new()
         shown = late.first()
         after = before.restarted()

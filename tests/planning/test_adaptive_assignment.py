@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from study_at_work import LEASE, AtWork, Someone, items_named, plain_study, sent
+from study_instance import LEASE, StudyInstance, StudyPerson, items_named, plain_study, sent
 
 from sfumato.elicitation.assignment import AnswerEvent, NextTrial
 from sfumato.elicitation.participant_state import SubmittedAnswer
@@ -33,11 +33,11 @@ def adaptive_study(rule: Adaptive | None = None, *, most: int = 12, batch: int =
 
 
 @pytest.fixture
-def served(store: str) -> Iterator[Callable[..., AtWork]]:
-    first: list[AtWork] = []
+def served(store: str) -> Iterator[Callable[..., StudyInstance]]:
+    first: list[StudyInstance] = []
 
-    def begin(study: Study, n_items: int = 8, **more: Any) -> AtWork:
-        at = AtWork(
+    def begin(study: Study, n_items: int = 8, **more: Any) -> StudyInstance:
+        at = StudyInstance(
             store, study, items_named(n_items), selector=AdaptiveSelector(study, background=False), **more
         ).start()
         first.append(at)
@@ -48,7 +48,7 @@ def served(store: str) -> Iterator[Callable[..., AtWork]]:
         each.stop()
 
 
-def anew(at: AtWork) -> AtWork:
+def anew(at: StudyInstance) -> StudyInstance:
     """The same store in a new process, which knows only what is stored."""
     return at.restarted(selector=AdaptiveSelector(at.study, background=False))
 
@@ -58,7 +58,7 @@ def says(item: str, number: int) -> str:
     return "dog" if random.Random(f"{item}-{number}").random() < SHARE_OF_DOGS.get(item, 0) else "cat"
 
 
-def run(at: AtWork, n_people: int) -> None:
+def run(at: StudyInstance, n_people: int) -> None:
     """People one after the other, each answering what they are given."""
     for number in range(n_people):
         person = at.new()
@@ -67,13 +67,13 @@ def run(at: AtWork, n_people: int) -> None:
             assert person.submit(sent(shown.handle, says(shown.stimulus.item, number))).code is None
 
 
-def answers_of(at: AtWork) -> Counter[str]:
+def answers_of(at: StudyInstance) -> Counter[str]:
     with at.engine.connect() as connection:
         rows = connection.exec_driver_sql("SELECT i.item FROM answers a JOIN items i ON i.id = a.item").all()
     return Counter(row[0] for row in rows)
 
 
-def test_items_in_doubt_get_more_answers_and_clear_ones_stop(served: Callable[..., AtWork]) -> None:
+def test_items_in_doubt_get_more_answers_and_clear_ones_stop(served: Callable[..., StudyInstance]) -> None:
     at = served(adaptive_study(Adaptive(target=0.02, audit=0.0), batch=30), n_items=30)
     run(at, 12)
     n = answers_of(at)
@@ -93,7 +93,7 @@ def test_items_in_doubt_get_more_answers_and_clear_ones_stop(served: Callable[..
     assert (ItemPosteriors(state.counts, state.prior).kl_risk[early] <= 0.02).all()
 
 
-def test_what_was_saved(served: Callable[..., AtWork]) -> None:
+def test_what_was_saved(served: Callable[..., StudyInstance]) -> None:
     at = served(adaptive_study())
     run(at, 40)
     n, saved = answers_of(at), at.run(lambda running: running.selector.savings())
@@ -105,7 +105,7 @@ def test_what_was_saved(served: Callable[..., AtWork]) -> None:
     assert 0 < saved.error < 0.1
 
 
-def test_a_new_process_knows_what_the_old_one_did(served: Callable[..., AtWork]) -> None:
+def test_a_new_process_knows_what_the_old_one_did(served: Callable[..., StudyInstance]) -> None:
     at = served(adaptive_study(), n_items=12)
     run(at, 9)
     holder = at.new()
@@ -124,7 +124,9 @@ def test_a_new_process_knows_what_the_old_one_did(served: Callable[..., AtWork])
     assert [each.stimulus.item for each in later.same(holder).state().trials] == held
 
 
-def test_what_was_not_committed_was_not_heard(served: Callable[..., AtWork], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_committed_was_not_heard(
+    served: Callable[..., StudyInstance], monkeypatch: pytest.MonkeyPatch
+) -> None:
     at = served(adaptive_study())
     person = at.new()
     answer = sent(person.first().handle, "dog")
@@ -146,13 +148,13 @@ def test_what_was_not_committed_was_not_heard(served: Callable[..., AtWork], mon
     assert selector.savings().n_answers == 1
 
 
-def test_people_at_once_are_sent_to_different_items(served: Callable[..., AtWork]) -> None:
+def test_people_at_once_are_sent_to_different_items(served: Callable[..., StudyInstance]) -> None:
     at = served(adaptive_study(batch=1), n_items=8)
     people = [at.new() for _ in range(8)]
     assert sorted(person.first().stimulus.item for person in people) == [f"i{k}" for k in range(8)]
 
 
-def test_probabilities_and_audits_are_stored(served: Callable[..., AtWork]) -> None:
+def test_probabilities_and_audits_are_stored(served: Callable[..., StudyInstance]) -> None:
     at = served(adaptive_study(Adaptive(target=0.03, audit=0.4), batch=6), n_items=10)
     run(at, 15)
     with at.engine.connect() as connection:
@@ -164,7 +166,7 @@ def test_probabilities_and_audits_are_stored(served: Callable[..., AtWork]) -> N
     assert min(probability for probability, _ in rows) == pytest.approx(0.4 / 10, abs=0.03)
 
 
-def test_lapsed_items_go_back(served: Callable[..., AtWork]) -> None:
+def test_lapsed_items_go_back(served: Callable[..., StudyInstance]) -> None:
     at = served(adaptive_study(Adaptive(audit=0.0), most=1, batch=8), n_items=3)
     away = at.new()
     held = {each.stimulus.item for each in away.state().trials}
@@ -188,14 +190,14 @@ def deep_answer(trial: str, tokens: dict[str, int]) -> SubmittedAnswer:
     )
 
 
-def give(person: Someone, cat: int = 7) -> tuple[str, int]:
+def give(person: StudyPerson, cat: int = 7) -> tuple[str, int]:
     shown = person.first()
     answer = deep_answer(shown.handle, {"cat": cat, "dog": 10 - cat}) if shown.question else sent(shown.handle)
     assert person.submit(answer).code is None
     return shown.stimulus.item, shown.question
 
 
-def test_the_deeper_form_is_asked_where_it_is_worth_more(served: Callable[..., AtWork]) -> None:
+def test_the_deeper_form_is_asked_where_it_is_worth_more(served: Callable[..., StudyInstance]) -> None:
     study = adaptive_study(Adaptive(audit=0.0, fewest=1, target=0.001, seconds=1.0), deeper=DEEPER, batch=4)
     at = served(study, n_items=2)
     person = at.new()
@@ -222,27 +224,27 @@ def test_the_deeper_form_is_asked_where_it_is_worth_more(served: Callable[..., A
     assert np.array_equal(found.counts, state.counts)
 
 
-def test_the_deeper_form_is_not_asked_where_it_is_dear(served: Callable[..., AtWork]) -> None:
+def test_the_deeper_form_is_not_asked_where_it_is_dear(served: Callable[..., StudyInstance]) -> None:
     dear = Deeper(Question("tokens"), votes=1.07, seconds=40)
     at = served(adaptive_study(Adaptive(audit=0.0, seconds=2.0), deeper=dear))
     assert give(at.new())[1] == 0
 
 
-def test_items_named_are_asked_about_deeply_in_any_case(served: Callable[..., AtWork]) -> None:
+def test_items_named_are_asked_about_deeply_in_any_case(served: Callable[..., StudyInstance]) -> None:
     dear = Deeper(Question("tokens"), votes=1.07, seconds=40, items=("i1",))
     at = served(adaptive_study(Adaptive(audit=0.0, seconds=2.0), deeper=dear, batch=3), n_items=3)
     person = at.new()
     assert dict(give(person) for _ in range(3)) == {"i0": 0, "i1": 1, "i2": 0}
 
 
-def test_an_answer_to_the_other_form_is_refused(served: Callable[..., AtWork]) -> None:
+def test_an_answer_to_the_other_form_is_refused(served: Callable[..., StudyInstance]) -> None:
     at = served(adaptive_study(Adaptive(audit=0.0), deeper=DEEPER))
     person = at.new()
     with pytest.raises(Exception, match="tokens"):
         person.submit(sent(person.first().handle))
 
 
-def test_practice_and_repeats_ask_as_they_should(served: Callable[..., AtWork]) -> None:
+def test_practice_and_repeats_ask_as_they_should(served: Callable[..., StudyInstance]) -> None:
     people = People(answers_per_item=5, batch_size=2, repeats=2, assignment=Assignment.ADAPTIVE)
     practice = (PracticeItem("i0"), PracticeItem("i1", deeper=True))
     deeper = Deeper(Question("tokens"), 1.0, 1.0, items=("i2",))
@@ -359,7 +361,7 @@ def test_the_doors_of_a_deeper_form_stand_open_beside_any_index() -> None:
     rule_of(adaptive_study(rule, deeper=Deeper(Question("tokens"), 1.0, 1.0, unsure=True, share=0.1)))
 
 
-def test_a_choice_of_an_adaptive_study_may_open_the_deeper_form(served: Callable[..., AtWork]) -> None:
+def test_a_choice_of_an_adaptive_study_may_open_the_deeper_form(served: Callable[..., StudyInstance]) -> None:
     dear = Deeper(Question("tokens"), votes=1.07, seconds=400, share=1.0)
     at = served(adaptive_study(deeper=dear))
     person = at.new()

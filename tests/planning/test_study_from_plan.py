@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from study_at_work import plain_study
+from study_instance import plain_study
 
 from sfumato.planning.adaptive_assignment import AdaptiveSelector
 from sfumato.planning.plan_file import Plan

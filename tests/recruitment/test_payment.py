@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from study_at_work import plain_study
+from study_instance import plain_study
 
 from sfumato.recruitment.bonus_rules import BrierBonus, PeerAnswers
 from sfumato.recruitment.payment import ChangedPayment, Payments, bonus_for, money, payments, read_paid

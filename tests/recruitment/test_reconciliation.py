@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from study_at_work import plain_study
+from study_instance import plain_study
 
 from sfumato.recruitment import MTurk, Prolific
 from sfumato.recruitment.platform import STATUSES, Arrival, PlatformSubmission

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
-from study_at_work import AtWork, Someone, items_named, plain_study, sent
+from study_instance import StudyInstance, StudyPerson, items_named, plain_study, sent
 
 from sfumato.cli import group
 from sfumato.labeling.checks import RegionCheckJudge
@@ -24,15 +24,15 @@ from sfumato.tables.errors import BadStudy
 CHECKS = (Check("i0", Region(("cat",), 0.9), 2), Check("i1", Region(none_on=("dog",)), 5))
 
 
-def at_work(store: str, **quality: object) -> AtWork:
+def running_instance(store: str, **quality: object) -> StudyInstance:
     people = People(answers_per_item=50, batch_size=20, repeats=4, repeat_distance=8)
     study = replace(plain_study(people=people), checks=CHECKS, quality=Quality(**quality))  # type: ignore[arg-type]
-    at = AtWork(store, study, items_named(30))
+    at = StudyInstance(store, study, items_named(30))
     at.running.check_judge = RegionCheckJudge(study)
     return at.start()
 
 
-def seen_live(at: AtWork) -> AgreementSummary:
+def seen_live(at: StudyInstance) -> AgreementSummary:
     """As the dashboard shows it, read next to the writer."""
     engine = sa.create_engine(StoreLocation.of(at.store).url, poolclass=sa.NullPool)
     with engine.connect() as connection:
@@ -42,7 +42,7 @@ def seen_live(at: AtWork) -> AgreementSummary:
     return summarize_agreement(rows, at.study, regions)
 
 
-def answers(person: Someone, *, always: str = "", ms: float = 3000) -> None:
+def answers(person: StudyPerson, *, always: str = "", ms: float = 3000) -> None:
     """Everything, as the item's number has it, or always the same."""
     n = 0
     while (state := person.state()).stage == "trials":
@@ -53,7 +53,7 @@ def answers(person: Someone, *, always: str = "", ms: float = 3000) -> None:
 
 
 def test_checks_repeats_and_pace_of_each_person_and_of_the_study(store: str) -> None:
-    at = at_work(store, rules="standard")
+    at = running_instance(store, rules="standard")
     steady, careless = at.new(), at.new()
     answers(steady)
     early = seen_live(at)
@@ -77,7 +77,7 @@ def test_checks_repeats_and_pace_of_each_person_and_of_the_study(store: str) -> 
 
 
 def test_a_person_who_wavers_is_seen_to(store: str) -> None:
-    at = at_work(store)
+    at = running_instance(store)
     person = at.new()
     n = 0
     while (state := person.state()).stage == "trials":
@@ -125,7 +125,7 @@ def test_a_study_has_rules_with_numbers_of_its_own(tmp_path: Path) -> None:
     # In half a second what takes others two is too fast by the usual rule, and not by this one.
     found = {}
     for name, rules in (("usual", "standard"), ("own", quality.rules)):
-        at = at_work(str(tmp_path / f"{name}.sqlite"), rules=rules)
+        at = running_instance(str(tmp_path / f"{name}.sqlite"), rules=rules)
         people = [at.new() for _ in range(3)]
         for person, ms in zip(people, (2000, 2000, 500), strict=True):
             answers(person, ms=ms)

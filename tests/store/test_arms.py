@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from study_at_work import AtWork, Someone, items_named, plain_study, sent
+from study_instance import StudyInstance, StudyPerson, items_named, plain_study, sent
 
 from sfumato.cli.study_options import checked_study
 from sfumato.elicitation.participant_state import ShownTrial, SubmittedAnswer
@@ -19,13 +19,13 @@ from sfumato.tables.errors import BadStudy
 FORMS = (Arm("choice", Question("choice")), Arm("tokens", Question("tokens")))
 
 
-def at_work(store: str, n_items: int = 5, **more: object) -> AtWork:
+def running_instance(store: str, n_items: int = 5, **more: object) -> StudyInstance:
     people = People(answers_per_item=2, batch_size=3, repeats=1)
     study = replace(plain_study(people=people), question=FORMS[0].question, arms=FORMS, **more)
-    return AtWork(store, study, items_named(n_items)).start()
+    return StudyInstance(store, study, items_named(n_items)).start()
 
 
-def answer(person: Someone, shown: ShownTrial) -> None:
+def answer(person: StudyPerson, shown: ShownTrial) -> None:
     """As the form of the trial has it."""
     given = sent(shown.handle)
     if shown.question == 1:
@@ -35,7 +35,7 @@ def answer(person: Someone, shown: ShownTrial) -> None:
     assert person.submit(given).code is None
 
 
-def answer_all(person: Someone) -> list[ShownTrial]:
+def answer_all(person: StudyPerson) -> list[ShownTrial]:
     shown = []
     while (state := person.state()).stage == "trials":
         shown.append(state.trials[0])
@@ -44,7 +44,7 @@ def answer_all(person: Someone) -> list[ShownTrial]:
 
 
 def test_arms_fill_evenly_and_each_has_its_quota(store: str) -> None:
-    at = at_work(store)
+    at = running_instance(store)
     forms = []
     for _ in range(12):
         shown = answer_all(at.new())
@@ -59,7 +59,7 @@ def test_arms_fill_evenly_and_each_has_its_quota(store: str) -> None:
 
 
 def test_a_person_stays_in_their_arm_over_a_restart(store: str) -> None:
-    at = at_work(store)
+    at = running_instance(store)
     people = [at.new() for _ in range(4)]
     before = [person.first().question for person in people]
     assert sorted(before) == [0, 0, 1, 1]
@@ -73,7 +73,7 @@ def test_a_person_stays_in_their_arm_over_a_restart(store: str) -> None:
 
 
 def test_checks_and_repeats_are_asked_in_the_arm(store: str) -> None:
-    at = at_work(store, 8, checks=(Check("i0", Region(("cat",), 0.5), 1),))
+    at = running_instance(store, 8, checks=(Check("i0", Region(("cat",), 0.5), 1),))
     for _ in range(2):
         shown = answer_all(at.new())
         assert len(shown) == 3 + 1 + 1
@@ -83,7 +83,7 @@ def test_checks_and_repeats_are_asked_in_the_arm(store: str) -> None:
 
 
 def test_the_forms_that_are_compared_are_the_question(store: str) -> None:
-    at = at_work(store)
+    at = running_instance(store)
     at.stop()
     assert at.one("SELECT kind FROM studies") == "choice/1+tokens/1"
 

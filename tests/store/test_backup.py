@@ -11,7 +11,7 @@ import pytest
 from big_store import older_release
 from click.testing import CliRunner
 from postgres_cluster import Cluster
-from study_at_work import at_work
+from study_instance import running_instance
 
 from sfumato.cli.store import backup as backup_command
 from sfumato.cli.store import restore as restore_command
@@ -28,7 +28,7 @@ def heads(store: str | Path) -> list[tuple[int, str]]:
 
 def test_a_backup_while_people_answer_is_of_that_moment(store: str, tmp_path: Path) -> None:
     output = tmp_path / "backup.sqlite"
-    with at_work(store) as at:
+    with running_instance(store) as at:
         person = at.new()
         person.answer()
         before = heads(store)
@@ -44,13 +44,13 @@ def test_a_backup_while_people_answer_is_of_that_moment(store: str, tmp_path: Pa
 
 def test_a_study_goes_on_where_its_backup_was_made(store: str, tmp_path: Path) -> None:
     output, place = tmp_path / "backup.sqlite", tmp_path / "new" / "answers.sqlite"
-    with at_work(store) as at:
+    with running_instance(store) as at:
         person = at.new()
         person.answer()
         backup(StoreLocation.of(store), output)
     assert restore(output, StoreLocation.of(place)).n_answers == 1
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
-    with at_work(str(place)) as again:
+    with running_instance(str(place)) as again:
         assert again.same(person).state().answered == 1
         again.same(person).answer()
     assert [(study.n_answers, study.faults) for study in verify(StoreLocation.of(place))] == [(2, ())]
@@ -58,13 +58,13 @@ def test_a_study_goes_on_where_its_backup_was_made(store: str, tmp_path: Path) -
 
 def test_a_backup_comes_back_into_postgresql(tmp_path: Path, postgres: Cluster) -> None:
     first, output, store = str(tmp_path / "a.sqlite"), tmp_path / "backup.sqlite", postgres.new_database()
-    with at_work(first) as at:
+    with running_instance(first) as at:
         person = at.new()
         person.answer()
     backup(StoreLocation.of(first), output)
     restore(output, StoreLocation.of(store))
     assert heads(store) == heads(first)
-    with at_work(store) as again:
+    with running_instance(store) as again:
         again.same(person).answer()
     with pytest.raises(BadSetting) as caught:
         restore(output, StoreLocation.of(store))
@@ -74,7 +74,7 @@ def test_a_backup_comes_back_into_postgresql(tmp_path: Path, postgres: Cluster) 
 def test_a_store_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
     first, second, output = (str(tmp_path / name) for name in ("a.sqlite", "b.sqlite", "backup.sqlite"))
     for store in (first, second):
-        with at_work(store) as at:
+        with running_instance(store) as at:
             at.new().answer()
     backup(StoreLocation.of(first), Path(output))
     before = heads(second)
@@ -101,7 +101,7 @@ def test_what_is_no_backup_is_refused_and_leaves_nothing(tmp_path: Path, content
 
 def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
     store, output = str(tmp_path / "a.sqlite"), tmp_path / "backup.sqlite"
-    with at_work(store) as at:
+    with running_instance(store) as at:
         person = at.new()
         for _ in range(4):
             person.answer()
@@ -128,7 +128,7 @@ def test_a_store_of_an_older_release_can_be_backed_up_and_nothing_else(tmp_path:
 
 def test_the_commands_say_what_they_did(tmp_path: Path) -> None:
     store, output, place = tmp_path / "a.sqlite", tmp_path / "backup.sqlite", tmp_path / "new.sqlite"
-    with at_work(str(store)) as at:
+    with running_instance(str(store)) as at:
         at.new().answer()
     made = CliRunner().invoke(backup_command, [str(store), "-o", str(output)])
     assert (made.exit_code, "1 answers" in made.output) == (0, True), made.output

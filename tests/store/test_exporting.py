@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 import pytest
-from study_at_work import AtWork, at_work, items_named, plain_study, sent
+from study_instance import StudyInstance, items_named, plain_study, running_instance, sent
 
 from sfumato import Annotations
 from sfumato.elicitation.codebook import codebook
@@ -24,13 +24,15 @@ from sfumato.tables.annotations import SCHEMA
 from sfumato.tables.errors import BadTable
 
 
-def written(at: AtWork, folder: Path, suffix: str = ".parquet") -> tuple[ExportResult, Path, Path]:
+def written(at: StudyInstance, folder: Path, suffix: str = ".parquet") -> tuple[ExportResult, Path, Path]:
     output, records = folder / f"answers{suffix}", folder / f"records{suffix}"
     return export(StoreLocation.of(at.store), at.study.name, output, records), output, records
 
 
 def test_an_export_is_what_people_answered(store: str, tmp_path: Path) -> None:
-    with at_work(store, plain_study(people=People(answers_per_item=2, batch_size=3, repeats=1)), items_named(5)) as at:
+    with running_instance(
+        store, plain_study(people=People(answers_per_item=2, batch_size=3, repeats=1)), items_named(5)
+    ) as at:
         people = [at.new(), at.new()]
         shown = {person.pseudonym: person.answer_all() for person in people}
         at.clock.advance(100)
@@ -66,7 +68,7 @@ def test_how_an_answer_came_about(store: str, tmp_path: Path) -> None:
         shortcuts=False,
         resumed=True,
     )
-    with at_work(store) as at:
+    with running_instance(store) as at:
         person = at.new()
         answer = sent(person.first().handle)
         person.submit(type(answer)(answer.key, answer.trial, answer.answer, record, answer.body, answer.digest))
@@ -83,7 +85,7 @@ def test_how_an_answer_came_about(store: str, tmp_path: Path) -> None:
 
 
 def test_practice_is_left_out(store: str, tmp_path: Path) -> None:
-    with at_work(store, plain_study(practice=(PracticeItem("i0"),))) as at:
+    with running_instance(store, plain_study(practice=(PracticeItem("i0"),))) as at:
         at.new().answer_all()
         done, output, records = written(at, tmp_path)
     assert done.n_answers == 4
@@ -95,7 +97,7 @@ def test_practice_is_left_out(store: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_pseudonyms_only(store: str, tmp_path: Path, suffix: str) -> None:
-    with at_work(store) as at:
+    with running_instance(store) as at:
         people = [at.new() for _ in range(3)]
         for person in people:
             person.answer_all()
@@ -118,7 +120,7 @@ def test_pseudonyms_only(store: str, tmp_path: Path, suffix: str) -> None:
 def test_ids_stay_as_they_are(store: str, tmp_path: Path, suffix: str) -> None:
     ids = ["007", "7", "1e5", "NA", "null", "", " ", "-1", "=1+1", "true", "9007199254740993", "ä,\"'\n;"]
     people = People(answers_per_item=1, batch_size=50)
-    with at_work(store, plain_study(people=people), [Stimulus(each) for each in ids if each.strip()]) as at:
+    with running_instance(store, plain_study(people=people), [Stimulus(each) for each in ids if each.strip()]) as at:
         at.new().answer_all()
         _, output, _ = written(at, tmp_path, suffix)
     table = Annotations.read(output)
@@ -127,7 +129,7 @@ def test_ids_stay_as_they_are(store: str, tmp_path: Path, suffix: str) -> None:
 
 
 def test_an_empty_study(store: str, tmp_path: Path) -> None:
-    with at_work(store) as at:
+    with running_instance(store) as at:
         at.new()
         done, output, records = written(at, tmp_path)
     assert done.n_answers == 0
@@ -136,7 +138,7 @@ def test_an_empty_study(store: str, tmp_path: Path) -> None:
 
 
 def test_a_study_the_store_does_not_know(store: str, tmp_path: Path) -> None:
-    with at_work(store) as at:
+    with running_instance(store) as at:
         with pytest.raises(BadTable) as caught:
             export(StoreLocation.of(at.store), "zoo", tmp_path / "out.parquet")
         assert caught.value.code == "no-study"
@@ -146,7 +148,7 @@ def test_a_study_the_store_does_not_know(store: str, tmp_path: Path) -> None:
 
 def test_only_the_study_asked_for(store: str, tmp_path: Path) -> None:
     for name in ("pets", "zoo"):
-        with at_work(store, plain_study(name), items_named(4, name)) as at:
+        with running_instance(store, plain_study(name), items_named(4, name)) as at:
             at.new().answer_all()
     done, output, _ = written(at, tmp_path)
     assert done.n_answers == 4
@@ -160,7 +162,7 @@ def test_an_export_is_of_one_moment_while_people_go_on(
     monkeypatch.setattr("sfumato.store.queries.ROWS_PER_FETCH", 7)
     acknowledged: list[str] = []
     ending = threading.Event()
-    with at_work(store, plain_study(people=People(answers_per_item=40, batch_size=40)), items_named(50)) as at:
+    with running_instance(store, plain_study(people=People(answers_per_item=40, batch_size=40)), items_named(50)) as at:
 
         def keep_answering() -> None:
             while not ending.is_set():

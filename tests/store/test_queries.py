@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from study_at_work import AtWork, at_work, items_named, plain_study, sent
+from study_instance import StudyInstance, items_named, plain_study, running_instance, sent
 
 from sfumato.store import queries as statements
 from sfumato.store.database import LATEST, only_server, reading_engine, writing_engine
@@ -39,9 +39,9 @@ def test_migrations_make_the_tables_the_code_knows(store: str) -> None:
 
 
 @pytest.fixture
-def answered(store: str) -> Iterator[AtWork]:
+def answered(store: str) -> Iterator[StudyInstance]:
     """A store with one answer and one kept aside."""
-    with at_work(store) as at:
+    with running_instance(store) as at:
         person = at.new()
         trial = person.first().handle
         person.submit(sent(trial))
@@ -54,7 +54,7 @@ def answered(store: str) -> Iterator[AtWork]:
     "statement",
     ["UPDATE {} SET key = 'x'", "UPDATE {} SET id = id + 1", "DELETE FROM {}", "DELETE FROM {} WHERE id > 0"],
 )
-def test_the_database_itself_refuses_to_change_an_answer(answered: AtWork, table: str, statement: str) -> None:
+def test_the_database_itself_refuses_to_change_an_answer(answered: StudyInstance, table: str, statement: str) -> None:
     before = answered.rows(f"SELECT * FROM {table}")
     assert len(before) == 1
     answered.stop()
@@ -76,7 +76,7 @@ def test_postgresql_refuses_to_empty_the_tables(postgres: object, table: str) ->
 
 def test_replacing_a_row_is_a_change_too(tmp_path: Path) -> None:
     # SQLite's REPLACE deletes without a word unless recursive triggers are on: it must not get past the trigger.
-    with at_work(str(tmp_path / "a.sqlite")) as at:
+    with running_instance(str(tmp_path / "a.sqlite")) as at:
         at.new().answer()
         payload = at.one("SELECT payload FROM answers")
     engine = writing_engine(StoreLocation.of(at.store))
@@ -89,7 +89,7 @@ def test_replacing_a_row_is_a_change_too(tmp_path: Path) -> None:
     assert at.one("SELECT payload FROM answers") == payload
 
 
-def test_the_database_itself_refuses_a_second_answer(answered: AtWork) -> None:
+def test_the_database_itself_refuses_a_second_answer(answered: StudyInstance) -> None:
     """The same trial, the same key, or the same item for the same purpose: each constraint by itself."""
     columns = METADATA.tables["answers"].c.keys()
     answered.new().state()
@@ -161,7 +161,7 @@ def test_one_connection_writes(place: StoreLocation) -> None:
 def test_files_are_for_their_owner_alone(place: StoreLocation) -> None:
     before = os.umask(0)
     try:
-        with at_work(str(place.file)) as at, only_server(place):
+        with running_instance(str(place.file)) as at, only_server(place):
             at.new().answer()
             files = sorted(place.file.parent.iterdir())
             assert [file.name for file in files] == [
@@ -338,7 +338,7 @@ def wait_until(url: str, setting: str, value: str) -> None:
 # --- the reading side ---
 
 
-def test_the_reading_side_cannot_write(answered: AtWork) -> None:
+def test_the_reading_side_cannot_write(answered: StudyInstance) -> None:
     engine = reading_engine(StoreLocation.of(answered.store))
     for statement in ("UPDATE studies SET name = 'x'", "DELETE FROM trials", "CREATE TABLE x (a INTEGER)"):
         with pytest.raises(sa.exc.DatabaseError, match=r"readonly|read-only"), engine.begin() as connection:
@@ -348,7 +348,7 @@ def test_the_reading_side_cannot_write(answered: AtWork) -> None:
     engine.dispose()
 
 
-def test_readers_see_one_moment_and_do_not_hold_up_the_writer(answered: AtWork) -> None:
+def test_readers_see_one_moment_and_do_not_hold_up_the_writer(answered: StudyInstance) -> None:
     engine = reading_engine(StoreLocation.of(answered.store))
     person = answered.new()
     with engine.connect() as connection, connection.begin():
@@ -361,7 +361,7 @@ def test_readers_see_one_moment_and_do_not_hold_up_the_writer(answered: AtWork) 
 
 
 def test_counts(store: str) -> None:
-    with at_work(store, plain_study(), items_named(3)) as at:
+    with running_instance(store, plain_study(), items_named(3)) as at:
         at.new().answer_all()
         at.new()
         engine = reading_engine(StoreLocation.of(store))
@@ -371,7 +371,7 @@ def test_counts(store: str) -> None:
     assert found == {"annotators": 2, "finished": 1, "answers": 3, "wanted": 6}
 
 
-def test_a_picture_is_only_for_whose_trial_it_is(answered: AtWork) -> None:
+def test_a_picture_is_only_for_whose_trial_it_is(answered: StudyInstance) -> None:
     person, other = answered.new(), answered.new()
     shown = person.first()
     engine = reading_engine(StoreLocation.of(answered.store))
@@ -387,7 +387,7 @@ def test_a_picture_is_only_for_whose_trial_it_is(answered: AtWork) -> None:
 
 
 def test_no_token_is_in_the_store(store: str) -> None:
-    with at_work(store) as at:
+    with running_instance(store) as at:
         person = at.new()
         person.answer()
         everything = "".join(repr(at.rows(f"SELECT * FROM {table}")) for table in METADATA.tables)

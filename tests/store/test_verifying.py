@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
-from study_at_work import AtWork, at_work
+from study_instance import StudyInstance, running_instance
 
 from sfumato.cli.store import verify as command
 from sfumato.store import database
@@ -20,9 +20,9 @@ from sfumato.store.verification import COLUMNS, ChainFault, chain_hash, faults_o
 N_ANSWERS = 6
 
 
-def answered(store: str) -> AtWork:
+def answered(store: str) -> StudyInstance:
     """A store with six answers of two people, which nobody serves."""
-    with at_work(store) as at:
+    with running_instance(store) as at:
         for _ in range(2):
             person = at.new()
             for _ in range(3):
@@ -51,7 +51,7 @@ def faults(store: str) -> tuple[ChainFault, ...]:
     return found.faults
 
 
-def named(at: AtWork, offset: int) -> tuple[int, str, str]:
+def named(at: StudyInstance, offset: int) -> tuple[int, str, str]:
     """The id of an answer, and whose about what."""
     query = (
         "SELECT answers.id, pseudonym, items.item FROM answers JOIN annotators ON annotators.id = answers.annotator"
@@ -62,7 +62,7 @@ def named(at: AtWork, offset: int) -> tuple[int, str, str]:
 
 
 def test_a_store_at_work_is_whole(store: str) -> None:
-    with at_work(store) as at:
+    with running_instance(store) as at:
         person = at.new()
         assert verify(StoreLocation.of(store))[0].head == ""
         heads = set()
@@ -76,7 +76,7 @@ def test_a_store_at_work_is_whole(store: str) -> None:
 
 def test_a_server_that_starts_again_goes_on_with_the_chain(store: str) -> None:
     answered(store)
-    with at_work(store) as at:
+    with running_instance(store) as at:
         at.new().answer()
     (found,) = verify(StoreLocation.of(store))
     assert (found.n_answers, found.faults) == (N_ANSWERS + 1, ())

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
-from study_at_work import AtWork, Someone, at_work, items_named, plain_study, sent
+from study_instance import StudyInstance, StudyPerson, items_named, plain_study, running_instance, sent
 
 from sfumato.elicitation.running_study import RunningStudy
 from sfumato.store.writer import GROUP, MOST_WAITING, RETRY_SECONDS
@@ -19,14 +19,14 @@ from sfumato.tables.errors import Busy, InvalidAnswer, StoreDown
 
 
 @pytest.fixture
-def at(store: str) -> Iterator[AtWork]:
+def at(store: str) -> Iterator[StudyInstance]:
     study = plain_study(people=People(answers_per_item=50, batch_size=40))
-    with at_work(store, study, items_named(50)) as running:
+    with running_instance(store, study, items_named(50)) as running:
         yield running
 
 
 @contextmanager
-def commits_of(at: AtWork) -> Iterator[list[int]]:
+def commits_of(at: StudyInstance) -> Iterator[list[int]]:
     """Every commit of the writing connection adds to the list."""
     counted: list[int] = []
 
@@ -39,7 +39,7 @@ def commits_of(at: AtWork) -> Iterator[list[int]]:
 
 
 @contextmanager
-def held_up(at: AtWork) -> Iterator[None]:
+def held_up(at: StudyInstance) -> Iterator[None]:
     """The writer is busy with one request while others gather, until the end."""
     entered, go_on = threading.Event(), threading.Event()
 
@@ -57,7 +57,7 @@ def held_up(at: AtWork) -> Iterator[None]:
         thread.join()
 
 
-def gathered(at: AtWork, *requests: object) -> list[object]:
+def gathered(at: StudyInstance, *requests: object) -> list[object]:
     """Have the requests done in one group; what each returned or raised."""
 
     async def ask_all() -> list[object]:
@@ -80,11 +80,11 @@ def gathered(at: AtWork, *requests: object) -> list[object]:
     return found
 
 
-def submitting(person: Someone, answer: object) -> object:
+def submitting(person: StudyPerson, answer: object) -> object:
     return lambda running: running.sessions.submit(person.token_hash, answer)
 
 
-def test_many_requests_are_committed_together(at: AtWork) -> None:
+def test_many_requests_are_committed_together(at: StudyInstance) -> None:
     people = [at.new() for _ in range(30)]
     answers = [sent(person.first().handle) for person in people]
     with commits_of(at) as commits:
@@ -95,7 +95,7 @@ def test_many_requests_are_committed_together(at: AtWork) -> None:
     assert at.one("SELECT count(*) FROM answers") == 30
 
 
-def test_a_group_has_a_largest_size(at: AtWork) -> None:
+def test_a_group_has_a_largest_size(at: StudyInstance) -> None:
     person = at.new()
     with commits_of(at) as commits:
         found = gathered(at, *[lambda running: running.sessions.seed(person.token_hash)] * (GROUP + 1))
@@ -103,7 +103,7 @@ def test_a_group_has_a_largest_size(at: AtWork) -> None:
     assert len(commits) == 1 + 2
 
 
-def test_who_finds_the_queue_full_is_asked_to_come_back_and_finds_room_later(at: AtWork) -> None:
+def test_who_finds_the_queue_full_is_asked_to_come_back_and_finds_room_later(at: StudyInstance) -> None:
     people = [at.new() for _ in range(2)]
     answers = [sent(person.first().handle) for person in people]
     others = [lambda running: running.sessions.seed(people[0].token_hash)] * (MOST_WAITING - 1)
@@ -117,7 +117,7 @@ def test_who_finds_the_queue_full_is_asked_to_come_back_and_finds_room_later(at:
     assert people[1].submit(answers[1]).again is False
 
 
-def test_a_refused_request_does_not_spoil_the_others(at: AtWork) -> None:
+def test_a_refused_request_does_not_spoil_the_others(at: StudyInstance) -> None:
     people = [at.new() for _ in range(3)]
     answers = [
         sent(person.first().handle, chosen) for person, chosen in zip(people, ("cat", "bird", "dog"), strict=True)
@@ -129,7 +129,7 @@ def test_a_refused_request_does_not_spoil_the_others(at: AtWork) -> None:
     assert at.one("SELECT count(*) FROM answers") == 2
 
 
-def test_an_unexpected_failure_is_of_its_request_alone_and_memory_is_made_anew(at: AtWork) -> None:
+def test_an_unexpected_failure_is_of_its_request_alone_and_memory_is_made_anew(at: StudyInstance) -> None:
     people = [at.new() for _ in range(3)]
     answers = [sent(person.first().handle) for person in people]
 
@@ -149,7 +149,7 @@ def test_an_unexpected_failure_is_of_its_request_alone_and_memory_is_made_anew(a
     assert at.one("SELECT count(*) FROM answers") == 3
 
 
-def test_the_log_says_what_failed_and_not_what_was_asked(at: AtWork, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_says_what_failed_and_not_what_was_asked(at: StudyInstance, caplog: pytest.LogCaptureFixture) -> None:
     def breaks(_running: RunningStudy) -> None:
         raise ValueError("an answer: cat")
 
@@ -162,7 +162,7 @@ def test_the_log_says_what_failed_and_not_what_was_asked(at: AtWork, caplog: pyt
     assert "cat" not in line
 
 
-def test_a_broken_statement_is_of_its_request_alone(at: AtWork, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broken_statement_is_of_its_request_alone(at: StudyInstance, caplog: pytest.LogCaptureFixture) -> None:
     person = at.new()
     answer = sent(person.first().handle)
     broken = lambda running: running.transaction.exec_driver_sql("SELECT * FROM nowhere")  # noqa: E731
@@ -178,7 +178,7 @@ class NoSpace(Exception):
 
 
 @pytest.mark.parametrize("n_failures", [1, 5])
-def test_nothing_is_acknowledged_when_the_commit_fails(at: AtWork, n_failures: int) -> None:
+def test_nothing_is_acknowledged_when_the_commit_fails(at: StudyInstance, n_failures: int) -> None:
     people = [at.new() for _ in range(2)]
     answers = [sent(person.first().handle) for person in people]
     left = n_failures
@@ -206,7 +206,7 @@ def test_nothing_is_acknowledged_when_the_commit_fails(at: AtWork, n_failures: i
     assert [person.state().answered for person in people] == [1, 1]
 
 
-def test_a_commit_that_fails_for_a_group_is_tried_for_each_alone(at: AtWork) -> None:
+def test_a_commit_that_fails_for_a_group_is_tried_for_each_alone(at: StudyInstance) -> None:
     people = [at.new() for _ in range(4)]
     answers = [sent(person.first().handle) for person in people]
     commits = []
@@ -225,7 +225,7 @@ def test_a_commit_that_fails_for_a_group_is_tried_for_each_alone(at: AtWork) -> 
     assert at.one("SELECT count(*) FROM answers") == 4
 
 
-def test_a_commit_that_fails_after_it_was_done_stores_once(at: AtWork) -> None:
+def test_a_commit_that_fails_after_it_was_done_stores_once(at: StudyInstance) -> None:
     # The worst moment: the store has the answer, and the word of it is lost.
     person = at.new()
     answer = sent(person.first().handle)
@@ -243,7 +243,7 @@ def test_a_commit_that_fails_after_it_was_done_stores_once(at: AtWork) -> None:
     assert at.one("SELECT count(*) FROM answers") == 1
 
 
-def test_stopping_finishes_the_queue_and_takes_no_more(at: AtWork) -> None:
+def test_stopping_finishes_the_queue_and_takes_no_more(at: StudyInstance) -> None:
     person = at.new()
     answers = [sent(shown.handle) for shown in person.state().trials]
     outcomes: list[object] = []
@@ -270,17 +270,17 @@ def test_stopping_finishes_the_queue_and_takes_no_more(at: AtWork) -> None:
 
 
 def test_a_store_that_cannot_be_begun_says_so_at_the_start(store: str) -> None:
-    at = AtWork(store)
+    at = StudyInstance(store)
     at.running.begin = lambda connection: 1 / 0
     with pytest.raises(ZeroDivisionError):
         at.start()
     at.stop()
 
 
-def test_asking_from_an_event_loop(at: AtWork) -> None:
+def test_asking_from_an_event_loop(at: StudyInstance) -> None:
     async def take_part() -> tuple[object, object]:
         link = await at.writer.ask(lambda running: running.sessions.join())
-        person = Someone(at, link.token)
+        person = StudyPerson(at, link.token)
         state = await at.writer.ask(lambda running: running.sessions.finish_instructions(person.token_hash))
         answer = sent(state.trials[0].handle)
         first = await at.writer.ask(submitting(person, answer))
@@ -292,7 +292,7 @@ def test_asking_from_an_event_loop(at: AtWork) -> None:
     assert (first.again, again.again, first.answer) == (False, True, again.answer)
 
 
-def test_who_hung_up_has_their_answer_stored(at: AtWork) -> None:
+def test_who_hung_up_has_their_answer_stored(at: StudyInstance) -> None:
     person = at.new()
     answer = sent(person.first().handle)
 

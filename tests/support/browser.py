@@ -1,7 +1,7 @@
-"""A person at a browser: a small study to take, the way through its pages, and each kind's form filled in by hand.
+"""A simulated participant in a browser: writes a small study, goes through its pages, and fills in each kind's form.
 
-`by_keys`, `by_pointer` and `by_touch` enter an answer exactly as a person would: by the keys in the form's legend, and
-by clicking or tapping controls, which are found by their `data-name`. One small function a kind, listed in `DRIVERS`.
+`by_keys`, `by_pointer` and `by_touch` enter an answer as a person would: with the keys in the form's legend, or by
+clicking or tapping controls, which are found by their `data-name`. `DRIVERS` lists one small driver per kind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CLASSES = ("cat", "dog", "ship", "frog")
 TIMEOUT_SECONDS = 60
 expect.set_options(timeout=1000 * TIMEOUT_SECONDS)
 THUMB_MARGIN_PX = 14
-"""On a slider's track, from its ends to 0 and to 100 %."""
+"""Distance on a slider's track from its ends to 0% and 100%."""
 
 
 def write_study(
@@ -52,9 +52,9 @@ def write_study(
     languages: Sequence[str] = ("en",),
     tail: str = "",
 ) -> Path:
-    """A study of `kind` about `n_each` pictures of each class, or about `texts`; by default one batch has them all.
+    """Write a study of `kind` with `n_each` pictures per class, or with `texts`; by default all in one batch.
 
-    `tail` is put at the end of its file: further tables.
+    `tail` is appended to its file, for further tables.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if texts is None:
@@ -64,7 +64,7 @@ def write_study(
             f"t{number},{json.dumps(text).replace(chr(92) + chr(34), chr(34) * 2)}" for number, text in enumerate(texts)
         ]
         (folder / "texts.csv").write_text("\n".join(["item,text", *rows]) + "\n")
-    # As many as a batch has, for the kinds that put items together.
+    # As many combinations as a batch has, for kinds that combine items.
     few = {"similarity": {"pairs": 12}, "triplet": {"triplets": 12}, "mixture": {"pairs": 12}}.get(kind, {})
     tables: dict[str, dict[str, Any]] = {
         "items": {"csv": "texts.csv"} if texts is not None else {"folder": "images"},
@@ -74,7 +74,7 @@ def write_study(
         "limits": {"lease_minutes": lease_minutes},
     }
     if deeper is not None:
-        # Without what an answer is worth it only follows a choice, and nothing is to be weighed.
+        # Adaptive assignment needs the value of a deeper answer in votes.
         tables["people"]["assignment"] = "adaptive" if "votes" in deeper else "fewest"
         tables["deeper"] = dict(deeper)
     if pay:
@@ -94,7 +94,7 @@ def write_study(
 
 
 def _toml(value: Any) -> str:
-    # JSON's texts, lists, numbers and truth values are TOML's.
+    # JSON strings, lists, numbers and booleans are valid TOML.
     return json.dumps(value)
 
 
@@ -112,9 +112,9 @@ def _draw(folder: Path, classes: Sequence[str], n_each: int) -> None:
 
 
 def rows(server: StudyServer, link: str | None = None, *, practice: bool = False) -> list[dict[str, Any]]:
-    """The answers the server's SQLite file holds, oldest first; of one person when their `link` is given.
+    """The answers in the server's SQLite file, oldest first; those of one person if their `link` is given.
 
-    `payload` and `record` are read; `item`, `others` and `told` say what was asked about.
+    `payload` and `record` are decoded; `item`, `others` and `told` describe the stimulus.
     """
     query = (
         "select answers.*, items.item as item_id, items.others, items.told from answers "
@@ -133,7 +133,7 @@ def rows(server: StudyServer, link: str | None = None, *, practice: bool = False
 
 
 def asked(server: StudyServer, handle: str) -> Stimulus:
-    """What the trial with this handle is about."""
+    """The stimulus of the trial with this handle."""
     query = "select item.item, others, told from trials join items as item on item.id = trials.item where handle = ?"
     file = server.study / "store" / "answers.sqlite"
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as store:
@@ -143,18 +143,18 @@ def asked(server: StudyServer, handle: str) -> Stimulus:
 
 @dataclass
 class Person:
-    """Somebody taking part: their page and the link that is theirs."""
+    """A participant: their page and their link."""
 
     page: Page
     link: str
     pressed: list[str] = field(default_factory=list)
-    """Every key pressed so far."""
+    """All keys pressed so far."""
     touched: list[str] = field(default_factory=list)
-    """The `data-name` of every control clicked or tapped so far."""
+    """The `data-name` of all controls clicked or tapped so far."""
 
     @classmethod
     def joins(cls, page: Page, server: StudyServer) -> Person:
-        """Somebody new, who has pressed "Take part" and sees the first page of the study."""
+        """A new participant who has pressed "Take part" and sees the first page of the study."""
         page.goto(server.url)
         page.locator('[data-name="join"]').click()
         page.wait_for_url("**/s/*")
@@ -164,15 +164,15 @@ class Person:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the page was told when it was made: classes and their keys, settings and so on."""
+        """The configuration in the page: classes and their keys, settings and so on."""
         return json.loads(self.page.locator("#config").text_content() or "")
 
     def key_of(self, name: str) -> str:
         return next(each["key"] for each in self.config["classes"] if each["name"] == name)
 
     def at_page(self, *, even: str = "") -> str:
-        """The name of the page shown, once there is one; one that goes on by itself counts only as `even`."""
-        # Selectors and not functions: the study's own policy forbids what waiting for a function needs.
+        """Wait for a page and return its name; pages that continue by themselves count only if named by `even`."""
+        # Selectors instead of functions: the content security policy forbids waiting for a function.
         passing = [name for name in ("", "connecting", "waiting", "picture") if not even or name != even]
         nowhere = ", ".join(f'[data-page="{name}"]' for name in passing)
         shown = self.page.locator(f"#page:not({nowhere})")
@@ -180,25 +180,25 @@ class Person:
         return shown.get_attribute("data-page") or ""
 
     def goes_to(self, wanted: str) -> None:
-        """Walk on until the page `wanted` is there: consent, instructions, comprehension, trial, ... rest, finished."""
+        """Continue to the page `wanted`: consent, instructions, comprehension, trial, ... rest, finished."""
         while (now := self.at_page(even=wanted)) != wanted:
-            assert now in WAYS_ON, f"no way on from the page {now}"
-            for name in WAYS_ON[now]:
+            assert now in CONTINUE_BUTTONS, f"no way to continue from the page {now}"
+            for name in CONTINUE_BUTTONS[now]:
                 self.page.locator(f'main [data-name="{name}"]').click()
             self.page.locator(f'#page[data-page="{now}"]').wait_for(state="detached")
 
     def begins(self) -> str:
-        """Walk to the first trial that counts (or the next one after a pause) and return its handle."""
+        """Go to the first trial that is not practice (or the next one after a break) and return its handle."""
         while True:
             if self.at_page() != "trial":
                 self.goes_to("trial")
             handle = self.trial()
             if not self.page.locator(".practice").is_visible():
                 return handle
-            self.practises()
+            self.practices()
 
-    def practises(self) -> None:
-        """Answer a practice trial in the simplest way, and go on from what is said about it."""
+    def practices(self) -> None:
+        """Answer a practice trial in the simplest way, and continue after the feedback."""
         handle = self.trial()
         answer = self.page.evaluate("document.querySelector('.form').localName")
         DRIVERS[answer.removeprefix("sfumato-").replace("-", "_")].simplest(self)
@@ -225,7 +225,7 @@ class Person:
         self.page.locator(f'.trial[data-open="{handle}"]').wait_for(state="detached")
 
     def submits_by_key(self) -> None:
-        """Press Enter, and wait until the trial is gone."""
+        """Press Enter and wait until the trial has disappeared."""
         self._submits(lambda: self.presses("Enter"))
 
     def submits_by_click(self) -> None:
@@ -245,7 +245,7 @@ class Person:
         self.pressed += keys
 
     def clicks(self, name: str, share: float | None = None) -> None:
-        """Click the control `name`, where it is a slider at `share` of its track."""
+        """Click the control `name`; for a slider, at `share` of its track."""
         self.named(name).click(position=self._place(name, share))
         self.touched.append(name)
 
@@ -262,37 +262,37 @@ class Person:
         return {"x": x, "y": box["height"] / 2}
 
     def named(self, name: str) -> Locator:
-        """The control of this `data-name`, whatever characters are in it."""
+        """The control with this `data-name`, with any characters."""
         return self.page.locator(f"[data-name={json.dumps(name)}]")
 
 
-WAYS_ON: Mapping[str, tuple[str, ...]] = {
+CONTINUE_BUTTONS: Mapping[str, tuple[str, ...]] = {
     "consent": ("agree",),
     "instructions": ("continue",),
     "comprehension": ("question:0:1", "check"),
     "practised": ("continue",),
     "rest": ("continue",),
 }
-"""What to press on each page that only waits to be read."""
+"""The buttons to press on each page that is only read."""
 
 
 @dataclass(frozen=True)
 class Driver:
-    """How one kind's form is filled in: by keys, and by controls (`press` is the person's `clicks` or `taps`)."""
+    """How to fill in one kind's form: by keys, and by controls (`press` is the person's `clicks` or `taps`)."""
 
     by_keys: Callable[[Person, dict[str, Any]], None]
     by_controls: Callable[[Person, dict[str, Any], Callable[..., None]], None]
     simplest: Callable[[Person], None]
-    """Any whole answer, in few keys."""
+    """Any complete answer, with few keys."""
 
 
 def by_keys(person: Person, kind: str, answer: dict[str, Any]) -> None:
-    """Enter `answer` by keys alone; Enter is left to the caller."""
+    """Enter `answer` with keys; the caller presses Enter."""
     DRIVERS[kind].by_keys(person, answer)
 
 
 def by_pointer(person: Person, kind: str, answer: dict[str, Any]) -> None:
-    """Enter `answer` with the mouse (numbers typed into fields aside)."""
+    """Enter `answer` with the mouse, except numbers that are typed into fields."""
     DRIVERS[kind].by_controls(person, answer, person.clicks)
 
 
@@ -305,7 +305,7 @@ Answer = dict[str, Any]
 
 
 def steps_of_tokens(tokens: Mapping[str, int]) -> list[str]:
-    """The classes to press, in order, so that each has its tokens: the largest first, and then one for each token."""
+    """The classes to press, in order, so that each gets its tokens: the largest first, then one press per token."""
     largest, *others = sorted((name for name in tokens if tokens[name]), key=lambda name: -tokens[name])
     return [largest, *(name for name in others for _ in range(tokens[name]))]
 
@@ -353,7 +353,7 @@ def _top_two_controls(person: Person, answer: Answer, press: Press) -> None:
 
 
 def _tenth(share: float) -> str:
-    """The key of a share in tenths: its digit, `f` for all of it."""
+    """The key for a share in tenths: its digit, or `f` for 100%."""
     return "f" if share == 1 else str(round(10 * share))
 
 
@@ -384,7 +384,7 @@ def _sliders_keys(person: Person, answer: Answer) -> None:
         if share == 0:
             continue
         person.presses(person.key_of(name), _tenth(int(10 * share + 1e-9) / 10))
-        # A digit sets tens; a step more is an arrow's.
+        # A digit sets tens; an arrow key adds one step.
         if round(100 * share) % 10:
             person.presses("ArrowRight")
     if 0 in answer.values():

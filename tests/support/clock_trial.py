@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from quota_trial import QuotaReport, quota_trial, write_quota_study
-from study_at_work import DAY, LEASE, AtWork, HandClock, items_named, plain_study, sent
+from study_instance import DAY, LEASE, HandClock, StudyInstance, items_named, plain_study, sent
 from study_server import StudyServer
 
 from sfumato.study.study import Limits, People
@@ -77,7 +77,7 @@ def clock_trial(folder: Path, clock: type[HandClock] = HandClock, *, rounds: int
         days = 0 if issubclass(clock, WallClock) else Limits.link_days
         limits = Limits(lease_minutes=LEASE / 60, link_days=days)
         study = plain_study(people=People(answers_per_item=1, batch_size=2), limits=limits)
-        at = AtWork(str(folder / f"{clock.__name__}{number}.sqlite"), study, items_named(3), ours).start()
+        at = StudyInstance(str(folder / f"{clock.__name__}{number}.sqlite"), study, items_named(3), ours).start()
         try:
             _run_jump(at, jump, report)
         finally:
@@ -85,7 +85,7 @@ def clock_trial(folder: Path, clock: type[HandClock] = HandClock, *, rounds: int
     return report
 
 
-def _run_jump(at: AtWork, jump: float, report: ClockReport) -> None:
+def _run_jump(at: StudyInstance, jump: float, report: ClockReport) -> None:
     """One person answers before and after the jump; another leaves, and the lease must return to the pool."""
     report.jumps += 1
     person, leaver = at.new(), at.new()

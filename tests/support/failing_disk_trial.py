@@ -13,7 +13,7 @@ from pathlib import Path
 from failing_disk import FailingDisk, FailurePeriod, Fault
 from power_cut import Disk, engine_on
 from power_cut_trial import CHECKPOINTS, copy_store, handles_of, in_memory, running_study, write_store
-from study_at_work import sent
+from study_instance import sent
 
 from sfumato.elicitation.participant_state import SubmitResult, SubmittedAnswer
 from sfumato.elicitation.session import hash_of

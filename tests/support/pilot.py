@@ -23,7 +23,7 @@ from passers_by import answering
 from playwright.sync_api import Browser, Page, expect
 from study_server import StudyServer
 
-from browser import WAYS_ON, Person, asked, by_keys, by_pointer, steps_of_tokens
+from browser import CONTINUE_BUTTONS, Person, asked, by_keys, by_pointer, steps_of_tokens
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
 SESSION = re.compile(r"^```text\n(\$ .*?)^```", re.DOTALL | re.MULTILINE)
@@ -65,7 +65,7 @@ SHOWS_SOMETHING = '.trial[data-open]:not([data-open=""]), #page' + "".join(
     f':not([data-page="{name}"])' for name in TRANSIENT
 )
 """A trial that can be answered, or a page to read."""
-BUTTONS = {name: way for name, way in WAYS_ON.items() if name != "rest"} | {"feedback": ("continue",)}
+BUTTONS = {name: way for name, way in CONTINUE_BUTTONS.items() if name != "rest"} | {"feedback": ("continue",)}
 """The buttons that leave each page. A study with one batch has no break page."""
 TIMEOUT_MS = 60_000
 Run = Callable[[list[str]], str]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from platform_stub import FAULTS, PlatformStub
-from study_at_work import AtWork, Someone, at_work, items_named, plain_study
+from study_instance import StudyInstance, StudyPerson, items_named, plain_study, running_instance
 
 from sfumato.recruitment import platform_of
 from sfumato.recruitment.arrival import admit, check_arrival, entry_key, store_check, unchecked_arrivals
@@ -83,7 +83,7 @@ def platform_trial(platform: str, *, n_people: int = 24, seed: int = 0, keys: bo
     study = platform_study(platform)
     with tempfile.TemporaryDirectory() as folder, PlatformStub(shuffled=random.Random(seed)) as stub:
         trial = _Trial(study, Path(folder), stub, rng, keys)
-        with at_work(str(trial.store), study, items_named(6)) as at:
+        with running_instance(str(trial.store), study, items_named(6)) as at:
             return trial.run(at, n_people)
 
 
@@ -99,7 +99,7 @@ class _Trial:
     def store(self) -> Path:
         return self.folder / "a.sqlite"
 
-    def run(self, at: AtWork, n_people: int) -> PlatformReport:
+    def run(self, at: StudyInstance, n_people: int) -> PlatformReport:
         planted: dict[str, set[str]] = {}
         people = [f"person{n:03d}" for n in range(n_people)]
         for number, person in enumerate(people):
@@ -120,7 +120,7 @@ class _Trial:
             made_up,
         )
 
-    def _take_part(self, at: AtWork, person: str, plant: Callable[..., set[str]]) -> set[str]:
+    def _take_part(self, at: StudyInstance, person: str, plant: Callable[..., set[str]]) -> set[str]:
         """A person arrives once or several times and answers; `plant` sets what the platform says about them."""
         session = f"ses{person}"
         self.stub.add(person, session, ACTIVE[self._name])
@@ -133,18 +133,18 @@ class _Trial:
     def _name(self) -> str:
         return self.study.recruiting.platform  # type: ignore[union-attr]
 
-    def _arrives(self, at: AtWork, person: str, session: str) -> Someone:
+    def _arrives(self, at: StudyInstance, person: str, session: str) -> StudyPerson:
         platform = platform_of(self.study)
 
         def come(running: Any) -> str:
             key = entry_key(running.secret, platform.name)
             return admit(running, platform, key, Arrival(person, "study1", session, "https://www.mturk.com"))
 
-        someone = Someone(at, at.run(come))
+        someone = StudyPerson(at, at.run(come))
         someone.finish_instructions()
         return someone
 
-    def finishes(self, someone: Someone) -> None:
+    def finishes(self, someone: StudyPerson) -> None:
         while someone.state().stage == "trials":
             someone.answer(self.rng.choice(["cat", "dog"]))
 
@@ -163,7 +163,7 @@ class _Trial:
     def _plan_faults(self, n: int) -> None:
         self.stub.faults.extend(self.rng.choice(FAULTS) if self.rng.random() < FAULT_CHANCE else "" for _ in range(n))
 
-    def _check_everybody(self, at: AtWork) -> None:
+    def _check_everybody(self, at: StudyInstance) -> None:
         """Check everybody twice in random order, and store the replies in another order."""
         caller = self._with_retries(client_for(self.study, self.stub.environment))
         asked = at.run(lambda running: unchecked_arrivals(running, platform_of(self.study)))  # type: ignore[arg-type]
@@ -214,7 +214,7 @@ class _Trial:
                 writer.writerow(told[: len(names)])
         return path
 
-    def _pay(self, at: AtWork, people: list[str]) -> tuple[int, int]:
+    def _pay(self, at: StudyInstance, people: list[str]) -> tuple[int, int]:
         """Compute and submit the payments twice, and again after others have finished."""
         place = StoreLocation.of(str(self.store))
         for again in range(3):
@@ -257,50 +257,52 @@ AUTHORIZED = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/x"
 # Cases: each sets what the platform says about a person, and returns the mismatches that must be listed.
 
 
-def no_mismatch(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def no_mismatch(trial: _Trial, at: StudyInstance, someone: StudyPerson, person: str, session: str) -> set[str]:
     trial.finishes(someone)
     trial.says(person, session, SUBMITTED, "DONE")
     return set()
 
 
-def not_submitted(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def not_submitted(trial: _Trial, at: StudyInstance, someone: StudyPerson, person: str, session: str) -> set[str]:
     trial.finishes(someone)
     trial.says(person, session, RETURNED)
     return {"finished-not-submitted"}
 
 
-def submitted_without_finishing(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def submitted_without_finishing(
+    trial: _Trial, at: StudyInstance, someone: StudyPerson, person: str, session: str
+) -> set[str]:
     someone.answer()
     trial.says(person, session, SUBMITTED, "DONE")
     return {"submitted-not-finished"}
 
 
-def wrong_code(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def wrong_code(trial: _Trial, at: StudyInstance, someone: StudyPerson, person: str, session: str) -> set[str]:
     trial.finishes(someone)
     trial.says(person, session, SUBMITTED, "NOCODE")
     return {"wrong-code"}
 
 
-def rejected(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def rejected(trial: _Trial, at: StudyInstance, someone: StudyPerson, person: str, session: str) -> set[str]:
     trial.finishes(someone)
     trial.says(person, session, REJECTED, "DONE")
     return {"rejected-though-finished"}
 
 
-def invented_id(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def invented_id(trial: _Trial, at: StudyInstance, someone: StudyPerson, person: str, session: str) -> set[str]:
     trial.finishes(someone)
     del trial.stub.rows[session]
     return {"not-on-platform", "unknown-at-entry"}
 
 
-def two_visits(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def two_visits(trial: _Trial, at: StudyInstance, someone: StudyPerson, person: str, session: str) -> set[str]:
     trial.says(person, session, RETURNED)
     trial.says(person, f"{session}b", SUBMITTED, "DONE")
     trial.finishes(trial._arrives(at, person, f"{session}b"))
     return {"several-visits", "several-submissions"}
 
 
-def left_halfway(trial: _Trial, at: AtWork, someone: Someone, person: str, session: str) -> set[str]:
+def left_halfway(trial: _Trial, at: StudyInstance, someone: StudyPerson, person: str, session: str) -> set[str]:
     someone.answer()
     trial.says(person, session, RETURNED)
     return set()

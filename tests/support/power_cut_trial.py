@@ -16,7 +16,7 @@ from pathlib import Path
 import apsw
 import sqlalchemy as sa
 from power_cut import Disk, engine_on
-from study_at_work import items_named, plain_study, sent
+from study_instance import items_named, plain_study, sent
 
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.running_study import RunningStudy

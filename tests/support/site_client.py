@@ -1,7 +1,6 @@
-"""A study opened in this process, and a client that speaks to its application byte by byte, without a network.
+"""A study in this process, and a client that calls its ASGI application without a network.
 
-The client sends whatever it is told (paths as written, several bodies, any header), and like a real server it refuses
-an application that answers twice.
+The client sends any path, body and header as given. Like a real server, it refuses an application that replies twice.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A sitting: somebody takes a study while things go wrong, and a witness in each of their pages tells what it saw.
+"""A participant's browser session with faults; a script in each page (the witness) reports what happened.
 
-`Sitting.audit` holds what the pages said against what the store has: the judge of every trial of faults in the browser.
+`Sitting.audit` compares the pages' messages with the store. It decides every fault trial in the browser.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ from browser import CLASSES, Person, by_keys
 WITNESS = Path(__file__).parents[1] / "browser" / "witness.js"
 ALL_SAVED = "All answers saved"
 ENDS = ("finished", "empty", "withdrawn", "gone")
-PATIENCE_MS = 15_000
+TIMEOUT_MS = 15_000
 SEEDS = range(int(os.environ.get("SFUMATO_SEEDS", "1")))
 KINDS = ("tokens", "choice", "top_two") if len(SEEDS) > 1 else ("tokens", "choice")
-"""The forms that faults are tried with: where there is time, also the longest."""
+"""The question types for the fault trials; in long runs also the longest form."""
 WANTED = 4
-"""Trials a person, unless told otherwise."""
+"""Default number of trials per person."""
 ANSWERS = "**/api/answers"
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a witness told: what happened, to which trial or with which words, on which page."""
+class Report:
+    """A report of the witness: the event, its trial or text, and the page."""
 
     page: int
     what: str
     detail: str
     stored: frozenset[str] = frozenset()
-    """For a claim that answers are safe: the trials whose answers the store had when it was made."""
+    """If the page says that answers are saved: the trials with stored answers at this time."""
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What went wrong; all of it empty when nothing did. Trials are named by their handles."""
+    """All errors, as handles of trials; empty if there are none."""
 
     lost: frozenset[str]
-    """The page took an answer, and the store has it neither among the answers nor among those kept aside."""
+    """The page accepted an answer, but the store has it neither as an answer nor as a refused one."""
     doubled: tuple[str, ...]
-    """Items with two answers, or answers to trials that no page took one for."""
+    """Items with two answers, or answers to trials for which no page accepted one."""
     changed: frozenset[str]
-    """The store has another answer than was given."""
+    """The stored answer differs from the one that was given."""
     early: frozenset[str]
-    """The page said that all is saved, or gave the code, before the server had said so of this trial."""
+    """The page said that all is saved, or showed the code, before the server had acknowledged this trial."""
 
 
 CLEAN = Audit(frozenset(), (), frozenset(), frozenset())
@@ -63,16 +63,16 @@ CLEAN = Audit(frozenset(), (), frozenset(), frozenset())
 
 @dataclass
 class Sitting:
-    """One person with one link, in as many tabs and browsers as the test opens for them."""
+    """One person with one link, in one or more tabs and browsers."""
 
     server: StudyServer
     kind: str
     rng: random.Random
     person: Person
     wanted: int = WANTED
-    told: list[Told] = field(default_factory=list)
+    reports: list[Report] = field(default_factory=list)
     given: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    """What was entered for each trial: the last is what was submitted, unless two tabs did."""
+    """The answers entered for each trial; the last one was submitted, unless two tabs submitted."""
     thrown: list[str] = field(default_factory=list)
 
     @property
@@ -80,24 +80,24 @@ class Sitting:
         return self.person.page
 
     def watch(self, context: BrowserContext) -> BrowserContext:
-        """Put the witness into every page of a context."""
-        context.expose_binding("tellTheTest", lambda source, *told: self._hear(id(source["page"]), *told))
+        """Add the witness script to every page of a context."""
+        context.expose_binding("tellTheTest", lambda source, *reports: self._receive(id(source["page"]), *reports))
         context.add_init_script(path=WITNESS)
         context.on("weberror", lambda error: self.thrown.append(str(error.error)))
         return context
 
-    def _hear(self, page: int, what: str, detail: str) -> None:
+    def _receive(self, page: int, what: str, detail: str) -> None:
         is_claim = detail and (what == "code" or (what, detail) == ("saved", ALL_SAVED))
         stored = frozenset(row["trial"] for row in self.stored()) if is_claim and self.person.link else frozenset()
-        self.told.append(Told(page, what, detail, stored))
+        self.reports.append(Report(page, what, detail, stored))
 
     def joins(self) -> Sitting:
-        """Come by the open door, up to the consent."""
+        """Join by the open link, up to the consent page."""
         self.person = Person.joins(self.page, self.server)
         return self
 
     def opens(self, page: Page) -> Person:
-        """The same link in another page."""
+        """Open the same link in another page."""
         page.goto(self.person.link)
         other = Person(page, self.person.link)
         other.at_page()
@@ -106,7 +106,7 @@ class Sitting:
     # --- answering ---
 
     def fills(self, person: Person | None = None, enter: Callable[..., None] = by_keys) -> str:
-        """Enter some answer to the trial shown, without submitting it; returns the trial's handle."""
+        """Enter a random answer without submitting it; returns the trial's handle."""
         person = person or self.person
         handle = person.trial()
         answer = some_answer(self.kind, self.rng)
@@ -121,27 +121,27 @@ class Sitting:
             self.fills(person)
             (person or self.person).submits_by_key()
 
-    def fills_a_random_one(self) -> str:
-        """Answer up to a trial anywhere in the study, and fill in that one."""
+    def fills_a_random_trial(self) -> str:
+        """Answer a random number of trials, then fill in the next one."""
         self.person.begins()
         self.answers(self.rng.randrange(self.wanted))
         return self.fills()
 
     def goes_on(self, person: Person | None = None) -> str:
-        """Answer whatever comes until there is no more; returns the name of the last page."""
+        """Answer all remaining trials; returns the name of the last page."""
         person = person or self.person
         while True:
             person.page.wait_for_function(
                 "ends => document.querySelector('.trial')?.dataset.open || ends.includes(page.dataset.page)",
                 arg=ENDS,
-                timeout=PATIENCE_MS,
+                timeout=TIMEOUT_MS,
             )
             if (page := person.page.locator("#page").get_attribute("data-page") or "") in ENDS:
                 return page
             self.answers(1, person)
 
     def finishes(self, person: Person | None = None) -> None:
-        """Answer what is left, and hold everything to account: all stored once, and the code only then."""
+        """Answer the remaining trials, and check that all are stored once and that the code is correct."""
         person = person or self.person
         if person.at_page() not in ("trial", *ENDS):
             person.begins()
@@ -153,39 +153,39 @@ class Sitting:
         assert len(self.stored()) == self.wanted
 
     def is_saved(self, person: Person | None = None) -> None:
-        """Wait until the page says so, of all answers given."""
+        """Wait until the page says that all answers are saved."""
         if self.submitted():
             (person or self.person).page.locator("#saved").get_by_text(ALL_SAVED).wait_for()
 
     def is_clean(self) -> None:
-        """Nothing lost, doubled, changed, claimed too early or thrown."""
+        """Check that no answer is lost, doubled, changed or reported too early, and that nothing was thrown."""
         assert self.audit() == CLEAN, self.audit()
         assert self.thrown == [], self.thrown
 
-    # --- what was seen ---
+    # --- reports of the pages ---
 
     def count(self, what: str) -> int:
-        return sum(told.what == what for told in self.told)
+        return sum(report.what == what for report in self.reports)
 
     def until(self, condition: Callable[[], Any], page: Page | None = None) -> None:
-        """Let the browser go on until the condition holds."""
+        """Let the browser run until the condition is true."""
         page = page or self.page
-        for _ in range(PATIENCE_MS // 10):
+        for _ in range(TIMEOUT_MS // 10):
             if condition():
                 return
             page.wait_for_timeout(10)
-        raise AssertionError("waited in vain")
+        raise AssertionError("timeout: the condition is still false")
 
     def submitted(self) -> set[str]:
-        return {told.detail for told in self.told if told.what == "submitted"}
+        return {report.detail for report in self.reports if report.what == "submitted"}
 
     def audit(self) -> Audit:
-        """Everything the witnesses told, held against the store."""
-        stored, aside = self.stored(), self.aside()
+        """Compare all reports of the witness with the store."""
+        stored, refused = self.stored(), self.refused()
         items = [row["item"] for row in stored]
         unasked = [row["trial"] for row in stored if row["trial"] not in self.submitted()]
         return Audit(
-            lost=frozenset(self.submitted() - {row["trial"] for row in stored} - {row["trial"] for row in aside}),
+            lost=frozenset(self.submitted() - {row["trial"] for row in stored} - {row["trial"] for row in refused}),
             doubled=tuple(item for item in set(items) if items.count(item) > 1) + tuple(unasked),
             changed=frozenset(row["trial"] for row in stored if not self._was_given(row)),
             early=frozenset(self._early()),
@@ -196,28 +196,32 @@ class Sitting:
 
     def _early(self) -> set[str]:
         early: set[str] = set()
-        for at, claim in enumerate(self.told):
+        for at, claim in enumerate(self.reports):
             if (claim.what, claim.detail) != ("saved", ALL_SAVED) and (claim.what != "code" or not claim.detail):
                 continue
-            # A line says something of the page it stands on, a code of the person.
-            before = [told for told in self.told[:at] if claim.what == "code" or told.page == claim.page]
-            known = {told.detail for told in self.told[:at] if told.what in ("stored", "aside")}
-            early |= {told.detail for told in before if told.what == "submitted"} - known - self._outlived(at)
+            # The line "saved" is about its own page, a code about the person.
+            before = [report for report in self.reports[:at] if claim.what == "code" or report.page == claim.page]
+            known = {report.detail for report in self.reports[:at] if report.what in ("stored", "aside")}
+            early |= (
+                {report.detail for report in before if report.what == "submitted"}
+                - known
+                - self._reported_by_another_page(at)
+            )
         return early
 
-    def _outlived(self, at: int) -> set[str]:
-        """Trials whose page went away before it could tell of the reply: another learned from the server, and rightly,
+    def _reported_by_another_page(self, at: int) -> set[str]:
+        """Trials whose page was closed before it could report the reply; another page correctly learned from the server
         that their answers are stored."""
-        claim = self.told[at]
-        births = [number for number, told in enumerate(self.told[:at]) if told.what == "born"]
+        claim = self.reports[at]
+        births = [number for number, report in enumerate(self.reports[:at]) if report.what == "born"]
         gone = {
-            told.detail
-            for number, told in enumerate(self.told[:at])
-            if told.what == "submitted" and any(birth > number for birth in births)
+            report.detail
+            for number, report in enumerate(self.reports[:at])
+            if report.what == "submitted" and any(birth > number for birth in births)
         }
         return gone & claim.stored
 
-    # --- what is stored ---
+    # --- the store ---
 
     def stored(self) -> list[dict[str, Any]]:
         """The person's answers, with the handles of their trials."""
@@ -227,8 +231,8 @@ class Sitting:
             " join annotators on annotators.id = answers.annotator where token_hash = :person order by answers.id"
         )
 
-    def aside(self) -> list[dict[str, Any]]:
-        """The person's answers that came too late, kept aside."""
+    def refused(self) -> list[dict[str, Any]]:
+        """The person's answers that were refused because they came too late."""
         return self.rows(
             "select refused.code, body, trials.handle as trial from refused join trials on trials.id = refused.trial"
             " join annotators on annotators.id = refused.annotator where token_hash = :person order by refused.id"
@@ -244,7 +248,7 @@ class Sitting:
 
 
 class Sits(Protocol):
-    """A maker of sittings: of a kind, with a script run first in every page, in a context with these options."""
+    """A function that creates sittings of a kind, with an initial script and options of the browser context."""
 
     def __call__(
         self,
@@ -257,8 +261,8 @@ class Sits(Protocol):
     ) -> Sitting: ...
 
 
-def maker_of_sittings(seed: int, visitor: Callable[..., Page], shared: Callable[..., StudyServer]) -> Sits:
-    """Sittings in contexts of their own, by default all at one server a kind; somebody new each."""
+def sitting_factory(seed: int, visitor: Callable[..., Page], shared: Callable[..., StudyServer]) -> Sits:
+    """Creates sittings of new participants in separate contexts, by default with one server per kind."""
 
     def sits(
         kind: str = "tokens",
@@ -280,7 +284,7 @@ def maker_of_sittings(seed: int, visitor: Callable[..., Page], shared: Callable[
 
 
 def some_answer(kind: str, rng: random.Random) -> dict[str, Any]:
-    """An answer a person could give."""
+    """A random valid answer."""
     first, second = rng.sample(CLASSES, 2)
     if kind == "choice":
         return {"class": first}

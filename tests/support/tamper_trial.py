@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from study_at_work import at_work, items_named, plain_study
+from study_instance import items_named, plain_study, running_instance
 
 from sfumato.store import verification
 from sfumato.store.database import writing_engine
@@ -75,7 +75,7 @@ def tamper_trial(store: str, n: int, *, seed: int, ignored: Sequence[str] = ()) 
 
 def _collect_answers(store: str) -> None:
     study = plain_study(people=People(answers_per_item=N_PEOPLE, batch_size=N_EACH))
-    with at_work(store, study, items_named(N_EACH)) as at:
+    with running_instance(store, study, items_named(N_EACH)) as at:
         for _ in range(N_PEOPLE):
             person = at.new()
             for _ in range(N_EACH):

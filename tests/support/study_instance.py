@@ -1,4 +1,4 @@
-"""A study at work on a store, without the web: the writer, a clock that does as it is told, and people who answer."""
+"""A running study without a web server: the writer, a manual clock, and participants who answer."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from sfumato.study.study import ItemSource, Limits, People, Question, Study, Stu
 T = TypeVar("T")
 DAY = 24 * 3600
 LEASE = 600
-"""Seconds an item is held for someone who does nothing, in `plain_study`."""
+"""The lease in `plain_study`, in seconds."""
 
 
 class HandClock(Clock):
-    """A clock set by hand. `advance` moves time; `jump` only what the clock of the day shows, as an operator may."""
+    """A manual clock. `advance` moves time; `jump` changes only the wall clock, as an operator can."""
 
     def __init__(self) -> None:
         self._now, self._monotonic = 1_800_000_000_000, 5_000.0
@@ -56,7 +56,7 @@ class HandClock(Clock):
 def plain_study(
     name: str = "pets", *, people: People | None = None, limits: Limits | None = None, **more: Any
 ) -> Study:
-    """A study that asks whether items are cats or dogs; instructions only, no consent and no practice unless given."""
+    """A study with the classes cat and dog; by default with instructions, but without consent and practice."""
     return Study(
         name,
         "Cats and dogs",
@@ -76,7 +76,7 @@ def items_named(n: int, prefix: str = "i") -> list[Stimulus]:
 def sent(
     trial: str, chosen: str = "cat", key: str | None = None, *, elapsed_ms: float = 1500, age_ms: int = 0
 ) -> SubmittedAnswer:
-    """An answer as the web hands it on."""
+    """An answer as the web server passes it on."""
     key = key or str(uuid.uuid4())
     record = InteractionRecord(elapsed_ms=elapsed_ms)
     body = json.dumps({"key": key, "trial": trial, "answer": {"class": chosen}, "record": {"elapsed_ms": elapsed_ms}})
@@ -86,10 +86,10 @@ def sent(
 
 
 @dataclass
-class Someone:
-    """A person who takes part, by their token."""
+class StudyPerson:
+    """A participant, identified by their token."""
 
-    at: AtWork
+    at: StudyInstance
     token: str
     pseudonym: str = ""
 
@@ -119,17 +119,17 @@ class Someone:
         return self.at.run(lambda running: running.sessions.submit(self.token_hash, answer))
 
     def first(self) -> ShownTrial:
-        """The trial they look at."""
+        """The current trial."""
         return self.state().trials[0]
 
     def answer(self, chosen: str = "cat") -> ShownTrial:
-        """Answer the trial they look at; returns it."""
+        """Answer the current trial; returns it."""
         shown = self.first()
         assert self.submit(sent(shown.handle, chosen)).code is None
         return shown
 
     def answer_all(self, limit: int = 100) -> list[ShownTrial]:
-        """Answer until nothing more is given; returns what was shown."""
+        """Answer until there are no more trials; returns the trials."""
         shown = []
         while len(shown) < limit and (state := self.state()).stage == "trials":
             shown.append(state.trials[0])
@@ -138,8 +138,8 @@ class Someone:
 
 
 @dataclass
-class AtWork:
-    """A writer at work. `study` and `stimuli` are what the study file says; `restarted` is a new process."""
+class StudyInstance:
+    """A running study on a store. `study` and `stimuli` are the content of the study file."""
 
     store: str
     study: Study = field(default_factory=plain_study)
@@ -148,8 +148,8 @@ class AtWork:
     seed: int = 1
     running_type: type[RunningStudy] = RunningStudy
     selector: ItemSelector | None = None
-    begun: list[AtWork] = field(default_factory=list, repr=False)
-    """Every server begun from this one, to be stopped in the end."""
+    begun: list[StudyInstance] = field(default_factory=list, repr=False)
+    """All instances started from this one, to stop them at the end."""
 
     def __post_init__(self) -> None:
         self.begun.append(self)
@@ -160,39 +160,39 @@ class AtWork:
         self.running = self.running_type(self.study, kinds, self.stimuli, self.selector, self.clock, rng)
         self.writer = Writer(self.engine, self.running)
 
-    def start(self) -> AtWork:
+    def start(self) -> StudyInstance:
         self.writer.start()
         return self
 
     def stop(self) -> None:
         self.writer.stop()
 
-    def restarted(self, **changed: Any) -> AtWork:
-        """The same store served anew, perhaps with a study file that has changed."""
+    def restarted(self, **changed: Any) -> StudyInstance:
+        """A restart on the same store, optionally with a changed study."""
         self.stop()
-        return self.beside(**changed)
+        return self.second_instance(**changed)
 
-    def beside(self, **changed: Any) -> AtWork:
-        """Another server on the same store, at the same time."""
+    def second_instance(self, **changed: Any) -> StudyInstance:
+        """A second instance on the same store at the same time."""
         return replace(self, **changed).start()
 
     def run(self, do: Callable[[RunningStudy], T]) -> T:
         return self.writer.run(do)
 
-    def new(self, *, ready: bool = True) -> Someone:
-        """Somebody who comes by the open door, and has read the instructions if `ready`."""
+    def new(self, *, ready: bool = True) -> StudyPerson:
+        """A new participant by the open link, who has read the instructions if `ready`."""
         link = self.run(lambda running: running.sessions.join())
-        person = Someone(self, link.token, link.pseudonym)
+        person = StudyPerson(self, link.token, link.pseudonym)
         if ready:
             person.finish_instructions()
         return person
 
-    def same(self, person: Someone) -> Someone:
-        """The person with the same link at this server."""
+    def same(self, person: StudyPerson) -> StudyPerson:
+        """The same participant at this instance."""
         return replace(person, at=self)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """What the store says, by a connection of its own."""
+        """The rows of a query, read by a separate connection."""
         engine = sa.create_engine(StoreLocation.of(self.store).url, poolclass=sa.NullPool)
         with engine.connect() as connection:
             return [tuple(row) for row in connection.execute(sa.text(query))]
@@ -201,7 +201,7 @@ class AtWork:
         return self.rows(query)[0][0]
 
     def answers_by_item(self) -> dict[str, int]:
-        """Answers for a label that each item of the study has, those without any left out."""
+        """The number of label answers per item, without items that have none."""
         return dict(
             self.rows(
                 "SELECT items.item, count(*) FROM answers JOIN items ON items.id = answers.item"
@@ -210,15 +210,17 @@ class AtWork:
         )
 
 
-Serve = Callable[..., AtWork]
-"""Starts a study on an empty store."""
+Serve = Callable[..., StudyInstance]
+"""A function that starts a study on an empty store."""
 
 
 @contextlib.contextmanager
-def at_work(store: str, study: Study | None = None, stimuli: Sequence[Stimulus] | None = None) -> Iterator[AtWork]:
-    """A study at work for the while."""
+def running_instance(
+    store: str, study: Study | None = None, stimuli: Sequence[Stimulus] | None = None
+) -> Iterator[StudyInstance]:
+    """A running study while the context is open."""
     given = {"study": study, "stimuli": stimuli}
-    running = AtWork(store, **{name: value for name, value in given.items() if value is not None})
+    running = StudyInstance(store, **{name: value for name, value in given.items() if value is not None})
     try:
         yield running.start()
     finally:
