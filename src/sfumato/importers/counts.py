@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 
 from sfumato.importers.importer import PUBLISHED, ImportResult
-from sfumato.tables.columns import check_classes, numbers
+from sfumato.tables.column_reader import read_columns
+from sfumato.tables.columns import check_classes
 from sfumato.tables.errors import BadTable, ErrorLocation, doubled_item, listing, show, warn
 from sfumato.tables.files.file_type import NUMPY, kind_of
 from sfumato.tables.files.npz import read_arrays
-from sfumato.tables.files.table_file import Rows, check_columns, class_names, read_rows
+from sfumato.tables.files.table_file import check_columns, class_names, read_rows
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.text_columns import TextEncoder
 
 Place = Callable[[int | None, str | None], ErrorLocation]
 """Gives the location of a row and a column of the source."""
@@ -83,18 +82,6 @@ def original_from_numbers(path: Path, items: Sequence[str], numbers: np.ndarray,
     return SoftLabels.from_numpy(items, np.eye(len(classes))[numbers], classes)
 
 
-def number_columns(rows: Rows, names: Sequence[str], ids: TextEncoder | None = None) -> Float[np.ndarray, "rows names"]:
-    """Columns of numbers as an array; `ids` reads its own column on the way."""
-    parts = [np.empty((0, len(names)))]
-    n_rows = 0
-    for chunk in rows.chunks:
-        if ids is not None:
-            ids.append(chunk.column(ids.reader.name))
-        parts.append(np.stack([numbers(rows, name, chunk.column(name), n_rows) for name in names], axis=1))
-        n_rows += len(chunk)
-    return np.concatenate(parts)
-
-
 def published_counts(path: Path, arrays: dict[str, np.ndarray], classes: Sequence[str]) -> ImportResult:
     """Votes per class in the order of the data set, and its original labels if the arrays have them."""
     items = [str(i) for i in range(len(np.atleast_1d(arrays["counts"])))]
@@ -136,9 +123,9 @@ class CountsImporter:
         classes = class_names(self.classes) or tuple(name for name in rows.schema.names if name != key)
         check_columns(rows, (*([key] if key else []), *classes))
         check_classes(classes, rows.where())
-        ids = TextEncoder.of(rows, key) if key else None
-        counts = number_columns(rows, classes, ids)
-        items = [str(i) for i in range(len(counts))] if ids is None else ids.finish().text().to_pylist()
+        columns = read_columns(rows, [key] if key else [], classes)
+        counts = np.stack([columns.numbers[name] for name in classes], axis=1)
+        items = columns.listed(key) if key else [str(i) for i in range(len(counts))]
         labels = labels_from_counts(items, counts, classes, rows.where)
         for k, name in enumerate(classes):
             if len(classes) > 2 and np.array_equal(2 * counts[:, k], counts.sum(axis=1)):

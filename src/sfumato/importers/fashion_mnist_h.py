@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.importers.counts import counts_in, number_columns, published_counts
+from sfumato.importers.counts import counts_in, published_counts
 from sfumato.importers.importer import ImportResult, find_file
+from sfumato.tables.column_reader import read_columns
 from sfumato.tables.files.csv import first_record
 from sfumato.tables.files.file_type import NUMPY, kind_of
 from sfumato.tables.files.table_file import read_rows
@@ -39,4 +40,5 @@ def _csv_counts(path: Path) -> np.ndarray:
     is_data = all(field.strip().isdigit() for field in first) and first != [str(k) for k in range(len(first))]
     header = [f"column {k}" for k in range(len(first))] if is_data else []
     rows = read_rows(path, guarded=False, header=header)
-    return number_columns(rows, rows.schema.names[-len(FASHION_MNIST) :])
+    columns = read_columns(rows, (), rows.schema.names[-len(FASHION_MNIST) :])
+    return np.stack(list(columns.numbers.values()), axis=1)

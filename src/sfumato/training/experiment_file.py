@@ -89,13 +89,15 @@ class ExperimentFile:
     @cached_property
     def training_set(self) -> TrainingSet:
         paths = self._paths("data")
+        teachers = self.document["data"].get("teachers", [])
+        teachers = teachers if isinstance(teachers, list) else [teachers]
         self._split  # noqa: B018
         return join_items(
             self._inputs,
             people=SoftLabels.read(paths["labels"]) if "labels" in paths else None,
             original=read_original(paths["original"]) if "original" in paths else None,
             beliefs=Beliefs.read(paths["beliefs"]) if "beliefs" in paths else None,
-            teachers=[SoftLabels.read(path) for path in self._teachers()],
+            teachers=[SoftLabels.read(self._path(("data", "teachers"), each)) for each in teachers],
         )
 
     @cached_property
@@ -136,11 +138,6 @@ class ExperimentFile:
             fix = "give --inputs X.npz, or inputs in the experiment file"
             raise BadSetting(found, "an npz with the images", fix, "missing-source", self.where(name))
         return {key: self._path((name, key), section[key]) for key in DATA[:-1] if key in section}
-
-    def _teachers(self) -> list[Path]:
-        teachers = self.document.get("data", {}).get("teachers", [])
-        teachers = teachers if isinstance(teachers, list) else [teachers]
-        return [self._path(("data", "teachers"), each) for each in teachers]
 
     @cached_property
     def _split(self) -> Split | dict[str, Path]:

@@ -67,30 +67,23 @@ def run_missing(
 
 
 @dataclass(frozen=True)
-class Corrupted:
-    """The test items after a corruption, or unchanged if it is None."""
+class ImageShift:
+    """The test items after a corruption, or unchanged if it is None; or all items of another data set."""
 
     corruption: Corruption | None = None
     severity: int = 0
+    dataset: str = ""
+    """The name of another data set."""
 
     @property
     def name(self) -> str:
-        return CLEAN if self.corruption is None else f"{self.corruption.name}/{self.severity}"
-
-
-@dataclass(frozen=True)
-class OtherDataset:
-    """All items of another data set."""
-
-    name: str
-
-
-Shift = Corrupted | OtherDataset
+        unchanged = self.dataset or CLEAN
+        return unchanged if self.corruption is None else f"{self.corruption.name}/{self.severity}"
 
 
 def corruptions_for(
     inputs: Inputs, kinds: Sequence[Corruption] | None = None, severities: Sequence[int] = SEVERITIES
-) -> tuple[Corrupted, ...]:
+) -> tuple[ImageShift, ...]:
     """The unchanged images, then every kind at every severity; without `kinds`, all that apply to the images."""
     is_color = inputs.images is not None and shape_of(inputs.images)[0] == 3
     if kinds is None:
@@ -99,8 +92,8 @@ def corruptions_for(
     if unfit:
         found = f"{listing(unfit)} for gray images"
         raise BadSetting(found, "corruptions for gray images", f"omit {listing(unfit)}", "no-colour")
-    corrupted = [Corrupted(kind, check_severity(severity)) for kind in kinds for severity in severities]
-    return tuple(dict.fromkeys([Corrupted(), *corrupted]))
+    corrupted = [ImageShift(kind, check_severity(severity)) for kind in kinds for severity in severities]
+    return tuple(dict.fromkeys([ImageShift(), *corrupted]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +104,7 @@ class ShiftExperiment:
     output: Path
     inputs: Inputs | None = None
     """The inputs that the runs were trained and tested on."""
-    corrupted: tuple[Corrupted, ...] = ()
+    corrupted: tuple[ImageShift, ...] = ()
     extra: Mapping[str, Inputs] = field(default_factory=dict)
     """Other data sets, by the name of their condition."""
     seed: int = 0
@@ -129,14 +122,14 @@ class ShiftExperiment:
                 test_rows(run, self.inputs)
 
     @property
-    def shifts(self) -> tuple[Shift, ...]:
-        return (*self.corrupted, *(OtherDataset(name) for name in self.extra))
+    def shifts(self) -> tuple[ImageShift, ...]:
+        return (*self.corrupted, *(ImageShift(dataset=name) for name in self.extra))
 
-    def missing(self) -> list[Shift]:
+    def missing(self) -> list[ImageShift]:
         """The shifts that at least one run has no predictions for."""
         return [shift for shift in self.shifts if self._runs_without(shift)]
 
-    def run(self, shift: Shift) -> None:
+    def run(self, shift: ImageShift) -> None:
         """Predict under a shift with every run that has no predictions for it."""
         # Checked again: another command may have written them meanwhile.
         runs = self._runs_without(shift)
@@ -145,13 +138,13 @@ class ShiftExperiment:
         inputs = self._shifted(shift)
         for run in runs:
             model = PixelModel.of(predictor_of(run, self.networks), self.device)
-            test = inputs if isinstance(shift, OtherDataset) else inputs.take(test_rows(run, inputs))
+            test = inputs if shift.dataset else inputs.take(test_rows(run, inputs))
             assert test.images is not None
             write(self.output, run, self._condition(shift), test.items, model.probs(test.images))
 
-    def _shifted(self, shift: Shift) -> Inputs:
-        if isinstance(shift, OtherDataset):
-            return self.extra[shift.name]
+    def _shifted(self, shift: ImageShift) -> Inputs:
+        if shift.dataset:
+            return self.extra[shift.dataset]
         assert self.inputs is not None
         assert self.inputs.images is not None
         if shift.corruption is None:
@@ -159,13 +152,13 @@ class ShiftExperiment:
         images = shift.corruption.apply(self.inputs.images, shift.severity, rng_of(self.seed, "shift", shift.name))
         return Inputs(self.inputs.items, images, path=self.inputs.path)
 
-    def _runs_without(self, shift: Shift) -> list[Run]:
+    def _runs_without(self, shift: ImageShift) -> list[Run]:
         condition = self._condition(shift)
         return [run for run in self.runs if not is_written(self.output, run, condition)]
 
-    def _condition(self, shift: Shift) -> Condition:
-        under: dict[str, Any] = {"inputs": self._digests[shift.name if isinstance(shift, OtherDataset) else ""]}
-        if isinstance(shift, Corrupted) and shift.corruption is not None:
+    def _condition(self, shift: ImageShift) -> Condition:
+        under: dict[str, Any] = {"inputs": self._digests[shift.dataset]}
+        if shift.corruption is not None:
             under |= {"corruption": shift.corruption.name, "severity": shift.severity, "seed": self.seed}
         return Condition(shift.name, under)
 

@@ -16,7 +16,7 @@ from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing, show
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.inputs import Inputs
-from sfumato.tables.settings import at_least, between_0_and_1
+from sfumato.tables.settings import bad_setting, between_0_and_1
 from sfumato.training.training_set import TrainingSet
 
 MAX_LIST_BYTES = 100_000_000
@@ -50,7 +50,8 @@ class KFold:
     name: ClassVar[str] = "k-fold"
 
     def __post_init__(self) -> None:
-        at_least("k", self.k, 2)
+        if self.k < 2:
+            raise bad_setting("k", self.k, "at least 2 folds")
 
     def folds(self, training_set: TrainingSet) -> list[Fold]:
         if self.k > training_set.n_items:
