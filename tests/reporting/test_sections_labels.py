@@ -118,7 +118,7 @@ def test_grey_and_large_pictures_are_shown_too() -> None:
 
 def test_texts_are_shown_as_texts_and_folders_as_pictures(tmp_path: Path) -> None:
     shown = gallery(labels_section(evidence_of(texts=True)), "disputed").cards[0]
-    assert shown.thumbnail.text == f"The text of {shown.item}, told at some length."
+    assert shown.thumbnail.text == f"The text of {shown.item}, at some length."
     evidence = evidence_of()
     assert evidence.study is not None
     colors = np.random.default_rng(1).integers(0, 256, (16, 16, 3), dtype=np.uint8)
