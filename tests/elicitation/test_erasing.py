@@ -78,11 +78,7 @@ def test_nothing_of_the_id_is_left_in_the_file(tmp_path: Path) -> None:
     assert any(PERSON.encode() in file.read_bytes() for file in tmp_path.iterdir())
     with running_instance(str(store), study) as at:
         # As SQLite is by itself; some systems' is stricter.
-        at.run(
-            lambda running: running.run_action(
-                lambda connection, *_: connection.exec_driver_sql("PRAGMA secure_delete = OFF")
-            )
-        )
+        at.run(lambda running: running.action()[0].exec_driver_sql("PRAGMA secure_delete = OFF"))
         erase(at, platform_id=PERSON)
     for file in tmp_path.iterdir():
         assert PERSON.encode() not in file.read_bytes(), file.name

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli.evaluate_options import (
+    EvaluateInputs,
     EvaluateOptions,
     check_places,
     metrics_from_text,
@@ -18,14 +19,12 @@ from sfumato.cli.evaluate_options import (
 )
 from sfumato.cli.evaluate_output import show_curves, show_runs, show_scores
 from sfumato.cli.family_help import FamilyCommand, Member, family_members
-from sfumato.cli.options import PATH, output_option
+from sfumato.cli.options import PATH, output_option, seeded
 from sfumato.cli.output import counting, printable, say_written, write_table
 from sfumato.tables.errors import unknown
 
 if TYPE_CHECKING:
-    from sfumato.evaluation.metric import Metric
     from sfumato.evaluation.run_predictions import RunPredictions
-    from sfumato.evaluation.strata import Stratification
     from sfumato.tables.soft_labels import SoftLabels
 
 SHOWN = ("accuracy", "cross_entropy", "kl_divergence", "brier", "ece", "entropy_spearman")
@@ -91,30 +90,21 @@ def command(
     chosen, parts = metrics_from_text(metrics), strata_from_text(strata)
     sources += [path for path in (getattr(part, "path", None) for part in parts) if path]
     check_places(sources, runs, output, options)
-    people_table = SoftLabels.read(people)
-    original_table = read_original_labels(original, people_table) if original else None
+    labels = SoftLabels.read(people)
+    inputs = EvaluateInputs(labels, read_original_labels(original, labels) if original else None, chosen, parts)
     if predicted is not None:
-        _evaluate_one(SoftLabels.read(predicted), people_table, original_table, chosen, parts, output, options)
+        _evaluate_one(SoftLabels.read(predicted), inputs, output, options)
     elif runs is not None:
-        _evaluate_runs(runs, people_table, original_table, chosen, parts, output, kinds, options)
+        _evaluate_runs(runs, inputs, output, kinds, options)
 
 
-def _evaluate_one(
-    predicted: SoftLabels,
-    people: SoftLabels,
-    original: SoftLabels | None,
-    metrics: Sequence[Metric],
-    strata: Sequence[Stratification],
-    output: Path,
-    options: EvaluateOptions,
-) -> None:
-    import numpy as np
-
+def _evaluate_one(predicted: SoftLabels, inputs: EvaluateInputs, output: Path, options: EvaluateOptions) -> None:
     from sfumato.evaluation.metric_scores import score
 
     scores = score(
-        predicted=predicted, people=people, original=original, metrics=metrics, strata=strata, common=options.common,
-        level=options.level, resamples=options.resamples, rng=np.random.default_rng(options.seed),
+        predicted=predicted, people=inputs.people, original=inputs.original, metrics=inputs.metrics,
+        strata=inputs.strata, common=options.common, level=options.level, resamples=options.resamples,
+        rng=seeded(options.seed),
     )  # fmt: skip
     scores.write(output)
     show_scores(scores, options.level)
@@ -122,17 +112,8 @@ def _evaluate_one(
 
 
 def _evaluate_runs(
-    folder: Path,
-    people: SoftLabels,
-    original: SoftLabels | None,
-    metrics: Sequence[Metric],
-    strata: Sequence[Stratification],
-    output: Path,
-    kinds: Sequence[tuple[str, Path]],
-    options: EvaluateOptions,
+    folder: Path, inputs: EvaluateInputs, output: Path, kinds: Sequence[tuple[str, Path]], options: EvaluateOptions
 ) -> None:
-    import numpy as np
-
     from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
     from sfumato.evaluation.mode_shift import check_targets
     from sfumato.evaluation.publication_tables import table_of_scores
@@ -150,8 +131,8 @@ def _evaluate_runs(
     labels = {name: SoftLabels.read(path) for name, path in kinds}
     with counting("figures") as on_progress:
         measured = measure_runs(
-            found, people=people, original=original, metrics=metrics, strata=strata, common=options.common,
-            level=options.level, resamples=options.resamples, rng=np.random.default_rng(options.seed),
+            found, people=inputs.people, original=inputs.original, metrics=inputs.metrics, strata=inputs.strata,
+            common=options.common, level=options.level, resamples=options.resamples, rng=seeded(options.seed),
             thorough=options.thorough, on_progress=on_progress,
         )  # fmt: skip
     scores = scores_over_seeds(measured)
@@ -159,11 +140,11 @@ def _evaluate_runs(
     if baseline is not None:
         differences = compare_runs(
             measured, baseline=baseline, correction=options.correction or "holm", family=options.family or "metric",
-            rng=np.random.default_rng(options.seed),
+            rng=seeded(options.seed),
         )  # fmt: skip
     scores.write(output)
     names = {figures.metric.name: figures.metric for figures in measured.figures}
-    shown = [name for name in names if metrics or name in SHOWN] or list(names)
+    shown = [name for name in names if inputs.metrics or name in SHOWN] or list(names)
     if len(measured.shifts) > 1:
         show_curves(measured, differences, shown)
     else:
@@ -176,41 +157,36 @@ def _evaluate_runs(
     if differences is not None:
         what = f"{len(differences):,} comparisons with {printable(baseline or '')}"
         write_table(differences, options.differences, what)
-    write_table(table_of_scores(scores, list(names.values()), differences), options.table, "the scores as a table")
-    _write_across(found, people, original, metrics, labels, options)
+    if options.table:
+        table = table_of_scores(scores, list(names.values()), differences)
+        write_table(table, options.table, "the scores as a table")
+    _write_across(found, inputs, labels, options)
 
 
 def _write_across(
-    runs: Sequence[RunPredictions],
-    people: SoftLabels,
-    original: SoftLabels | None,
-    metrics: Sequence[Metric],
-    labels: dict[str, SoftLabels],
-    options: EvaluateOptions,
+    runs: Sequence[RunPredictions], inputs: EvaluateInputs, labels: dict[str, SoftLabels], options: EvaluateOptions
 ) -> None:
     """Write the tables that need scores against other kinds of labels: mode shift and cross-label."""
     if options.mode_shift is None and options.cross_label is None:
         return
-    import numpy as np
-
     from sfumato.evaluation import cross_label, mode_shift
     from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, kinds_of_labels, measure_against
     from sfumato.evaluation.metrics import METRICS
     from sfumato.evaluation.publication_tables import table_of_cross_label, table_of_mode_shift
 
-    chosen = list(metrics) or [member() for member in METRICS if member.name in ACROSS]
-    kinds = kinds_of_labels(people, original) if options.cross_label else {}
-    if options.mode_shift:
-        everything = kinds_of_labels(people, original)
-        kinds |= {name: everything[name] for name in (ORIGINAL, PEOPLE)}
+    chosen = list(inputs.metrics) or [member() for member in METRICS if member.name in ACROSS]
+    kinds = kinds_of_labels(inputs.people, inputs.original)
+    if not options.cross_label:
+        kinds = {name: kinds[name] for name in (ORIGINAL, PEOPLE)}
     with counting("figures") as on_progress:
         measured = measure_against(
-            runs, kinds | labels, original=original, metrics=chosen, common=options.common, level=options.level,
-            resamples=options.resamples, seed=options.seed, thorough=options.thorough, on_progress=on_progress,
+            runs, kinds | labels, original=inputs.original, metrics=chosen, common=options.common,
+            level=options.level, resamples=options.resamples, seed=options.seed, thorough=options.thorough,
+            on_progress=on_progress,
         )  # fmt: skip
     if options.mode_shift:
         both = {name: measured[name] for name in (ORIGINAL, PEOPLE)}
-        shift = mode_shift(both, rng=np.random.default_rng(options.seed))
+        shift = mode_shift(both, rng=seeded(options.seed))
         table = table_of_mode_shift(shift)
         write_table(table, options.mode_shift, "the gain from other classes and from uncertainty")
     if options.cross_label:

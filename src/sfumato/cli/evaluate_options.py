@@ -59,6 +59,16 @@ class EvaluateOptions:
         one_of("family", self.family or "metric", FAMILIES)
 
 
+@dataclass(frozen=True)
+class EvaluateInputs:
+    """The labels that predictions are scored against, and by which metrics and strata."""
+
+    people: SoftLabels
+    original: SoftLabels | None
+    metrics: Sequence[Metric]
+    strata: Sequence[Stratification]
+
+
 def metrics_from_text(names: str | None) -> list[Metric]:
     """The metrics of `ece:bins=10,brier`."""
     from sfumato.evaluation.metric_scores import metric_from_name

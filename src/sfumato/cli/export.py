@@ -43,6 +43,5 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
     say_written(book, "explanation of every field")
     if found.question.kind in ABOUT_ONE_ITEM:
         table, screening = shlex.quote(str(output)), shlex.quote(str(output.with_name("screening.csv")))
-        click.echo(
-            f"To list annotators to exclude: sfumato screen {table} --study {shlex.quote(str(study))} -o {screening}"
-        )
+        command = f"sfumato screen {table} --study {shlex.quote(str(study))} -o {screening}"
+        click.echo(f"To list annotators to exclude: {command}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -60,6 +61,23 @@ def server_packages() -> Iterator[None]:
 def given(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings that the user gave; for the others the strategy has defaults."""
     return {name: value for name, value in settings.items() if value is not None and value is not False}
+
+
+def typed_command(context: click.Context, name: str) -> str:
+    """The command line of the command `name`, with the options that were given in a fixed order."""
+    words = name.split()
+    for parameter in context.command.params:
+        if context.get_parameter_source(parameter.name or "") is not click.core.ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[parameter.name or ""]
+        flag = [] if isinstance(parameter, click.Argument) else [parameter.opts[0]]
+        if isinstance(value, bool):
+            words += flag if value else [parameter.secondary_opts[-1]]
+        elif parameter.multiple:
+            words += [word for each in value for word in (*flag, str(each))]
+        else:
+            words += [*flag, ",".join(value) if isinstance(value, tuple) else str(value)]
+    return shlex.join(words)
 
 
 def check_outputs(*sources: Path | None, **outputs: Path | None) -> None:

@@ -113,6 +113,7 @@ def _unsure(high: float, low: float) -> str:
 
 
 def _show_other_goals(comparison: Comparison, goal: Goal) -> None:
+    from sfumato.planning.exchange_rates import BY_DISTRIBUTION
     from sfumato.planning.goals import Goal as Goals
 
     click.echo("\nother goals")
@@ -123,16 +124,9 @@ def _show_other_goals(comparison: Comparison, goal: Goal) -> None:
             say(f"  {other:<12}  none of these kinds serves it", hanging=16)
             continue
         items, budget = (comparison.best(other, at_equal_budget=at) for at in (False, True))
-        note = (
-            " (as for the distribution: not known from answers alone)" if _is_by_distribution(comparison, other) else ""
-        )
+        is_by_distribution = any(BY_DISTRIBUTION in row.votes_source for row in comparison.of_goal(other))
+        note = " (as for the distribution: not known from answers alone)" if is_by_distribution else ""
         say(f"  {other:<12}  at equal items {items}, at equal budget {budget}{note}", hanging=16)
-
-
-def _is_by_distribution(comparison: Comparison, goal: Goal) -> bool:
-    from sfumato.planning.exchange_rates import BY_DISTRIBUTION
-
-    return any(BY_DISTRIBUTION in row.votes_source for row in comparison.of_goal(goal))
 
 
 def _show_information(rows: tuple[LabelTypeComparison, ...]) -> None:

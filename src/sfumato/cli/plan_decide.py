@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import seeded
+from sfumato.cli.options import seeded, typed_command
 from sfumato.cli.output import bar, counted, progress_bar, say, say_written, write_table
 from sfumato.cli.plan_options import budget_of, costs_of, deeper_items_of, pairs, read_source, threshold_of
 from sfumato.cli.study_options import checked_study
@@ -77,7 +76,9 @@ def run(
             adaptive=adaptive,
             deeper_items=deeper_items_of(items_file),
             most=most,
-            made=msgspec.structs.replace(provenance_now(_typed(context), seed), pilot=source.file),
+            made=msgspec.structs.replace(
+                provenance_now(typed_command(context, "sfumato plan"), seed), pilot=source.file
+            ),
             progress=progress,
             rng=rng,
         )
@@ -152,9 +153,8 @@ def _show_curve(plan: Plan) -> None:
     if not plan.curve:
         return
     has_interval = plan.curve[0].low is not None
-    click.echo(
-        f"\n{'answers':>7}  {'error':>8}" + (f"  {'95% interval':^20}" if has_interval else "") + f"  {'cost':>12}"
-    )
+    interval = f"  {'95% interval':^20}" if has_interval else ""
+    click.echo(f"\n{'answers':>7}  {'error':>8}{interval}  {'cost':>12}")
     scale = max(point.value for point in plan.curve) or 1.0
     for point in plan.curve:
         between = f"  {point.low or 0:>8.4f} to {point.high or 0:<8.4f}" if has_interval else ""
@@ -184,20 +184,3 @@ def _check_places(output: Path | None, page: Path | None) -> None:
         if page.suffix.lower() not in (".html", ".htm"):
             raise BadSetting(f"--page {page.name!r}", "a name that ends in .html", "choose another name")
         check_place(page)
-
-
-def _typed(context: click.Context) -> str:
-    """The command line, with options in a fixed order."""
-    words = ["sfumato", "plan"]
-    for parameter in context.command.params:
-        if context.get_parameter_source(parameter.name or "") is not click.core.ParameterSource.COMMANDLINE:
-            continue
-        value = context.params[parameter.name or ""]
-        option = next(each for each in parameter.opts if each.startswith("--"))
-        if isinstance(value, bool):
-            words.append(option if value else parameter.secondary_opts[-1])
-        elif parameter.multiple:
-            words += [word for each in value for word in (option, str(each))]
-        else:
-            words += [option, ",".join(value) if isinstance(value, tuple) else str(value)]
-    return shlex.join(words)

@@ -165,9 +165,8 @@ def deeper_items_of(path: Path | None) -> DeeperItems | None:
     if "item" not in columns or "form" not in columns:
         fix = "give the file of sfumato plan items -o"
         raise BadSetting(f"the columns {', '.join(columns)}", "item and form", fix)
-    table = (
-        pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, schema_overrides={"item": pl.String})
-    )
+    is_parquet = path.suffix == ".parquet"
+    table = pl.read_parquet(path) if is_parquet else pl.read_csv(path, schema_overrides={"item": pl.String})
     richer = table.filter(pl.col("form") != "choice")
     kinds = richer["form"].unique().sort().to_list()
     if len(kinds) > 1:
@@ -191,6 +190,8 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, float]:
 
 def _of_table(table: Any) -> PlanSource:
     """The pilot in a table, with the items in the order of its counts."""
+    import pyarrow as pa
+
     from sfumato.labeling.default_labeler import as_votes
     from sfumato.planning.item_prior import check_counts
     from sfumato.planning.pilot import Pilot
@@ -203,9 +204,7 @@ def _of_table(table: Any) -> PlanSource:
     check_counts(pilot.counts)
     if isinstance(table_of_votes, SoftLabels):
         assert table_of_votes.n_annotators is not None, "a pilot has counts"
-        items = [
-            item for item, n in zip(table_of_votes.items.to_pylist(), table_of_votes.n_annotators, strict=True) if n > 0
-        ]
+        items = table_of_votes.items.filter(pa.array(table_of_votes.n_annotators > 0)).to_pylist()
     else:
         items = table_of_votes.item.names.to_pylist()
     assert len(items) == pilot.n_items

@@ -114,6 +114,5 @@ def _show_lead(stop: ModalStop) -> None:
         f"most frequent label only, stopping at a lead of {stop.lead}: {stop.answers_per_item:.1f} of "
         f"{stop.recorded_per_item:.1f} answers per item (x{stop.times_fewer:.1f})"
     )
-    click.echo(
-        f"  {stop.agrees:.1%} of items get the label of all answers; {stop.unfinished:.1%} did not reach the lead"
-    )
+    unfinished = f"{stop.unfinished:.1%} did not reach the lead"
+    click.echo(f"  {stop.agrees:.1%} of items get the label of all answers; {unfinished}")

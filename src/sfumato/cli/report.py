@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from sfumato.cli.options import PATH, output_option
+from sfumato.cli.options import PATH, output_option, typed_command
 from sfumato.cli.output import drawing, say_written
 from sfumato.tables.errors import BadSetting, show
 
@@ -76,7 +75,7 @@ def command(
     with drawing() as draw:
         draw(0.0, "reading")
         evidence = ReportInputs.read(folder, **named)
-        command_line = _command_line(click.get_current_context())
+        command_line = typed_command(click.get_current_context(), "sfumato report")
         report = Report(evidence, title, level, resamples, command=command_line)
         page = report.write(output, on_progress=draw)
     size = output.stat().st_size / 1e6
@@ -118,16 +117,3 @@ def _check_output(output: Path, named: dict[str, Any]) -> None:
         if isinstance(path, Path) and path.absolute() == place:
             found = f"the same file, {show(output.name)}, for --{part} and -o"
             raise BadSetting(found, "a different file for the page", "choose another file with -o")
-
-
-def _command_line(context: click.Context) -> str:
-    """The command that was run, without options at their defaults."""
-    words = ["sfumato", "report"]
-    for parameter in context.command.params:
-        value = context.params.get(parameter.name or "")
-        if value in (None, (), "") or value == parameter.get_default(context):
-            continue
-        flag = [] if isinstance(parameter, click.Argument) else [parameter.opts[0]]
-        for each in value if isinstance(value, tuple) else (value,):
-            words += [*flag, str(each)]
-    return shlex.join(words)

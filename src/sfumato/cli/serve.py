@@ -16,7 +16,6 @@ from sfumato.cli.study_options import asked_as_planned, checked_study
 from sfumato.tables.errors import BadFile, BadSetting
 
 if TYPE_CHECKING:
-    from sfumato.server.site import Site
     from sfumato.study.study import Study
 
 
@@ -55,6 +54,7 @@ def command(
     start it again, the study continues.
     """
     with server_packages():
+        from sfumato.elicitation.researcher_actions import set_password
         from sfumato.server.rate_limit import ServerLimits
         from sfumato.server.server import LOOPBACK, bind_socket, open_site, serve
     check_public(host, public, LOOPBACK)
@@ -64,7 +64,7 @@ def command(
     listener = bind_socket(host or ("0.0.0.0" if public else "127.0.0.1"), port)
     with listener, open_site(planned, store, items, public=public and not plain_http) as site:
         if hashed is not None:
-            store_password(site, hashed)
+            site.writer.run(lambda running: set_password(running, hashed, "terminal"))
         name = "this machine's name or address" if public and not host else listener.getsockname()[0]
         address = f"http://{name}:{listener.getsockname()[1]}"
         own = "https://your proxy's name" if public and not plain_http else address
@@ -100,13 +100,6 @@ def read_line(file: Path) -> str:
         found = f"a file that cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8'})"
         expected, fix = "a text file whose first line is the password", "check its name and its permissions"
         raise BadFile(found, expected, fix, "unreadable-file", file) from error
-
-
-def store_password(site: Site, hashed: str) -> None:
-    """Store the password with the study."""
-    from sfumato.elicitation.researcher_actions import set_password
-
-    site.writer.run(lambda running: set_password(running, hashed, "terminal"))
 
 
 def check_public(host: str | None, public: bool, loopback: tuple[str, ...]) -> None:

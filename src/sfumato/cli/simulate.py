@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,6 +67,7 @@ def command(
     """
     from sfumato.elicitation.simulated_annotator import drawn_annotators
     from sfumato.server.browser_client import BrowserClient
+    from sfumato.server.server import serve_study
     from sfumato.server.simulated_visits import check_visit, simulate, stimuli_in
     from sfumato.store.location import StoreLocation, default_location
 
@@ -80,7 +81,9 @@ def command(
     tokens = _tokens(links) if links else _new_tokens(asked, annotators, place)
     known = truth_of(truth, asked, items)
     people = drawn_annotators(annotators, len(asked.classes), rng, fitted=_fitted(asked, known, items))
-    with _server(url, asked, place, items) as base_url, stimuli_in(place) as stimulus_of, drawing() as draw:
+    # The given server, or one that is started for the simulation.
+    server = serve_study(asked, place, items) if url is None else nullcontext(url)
+    with server as base_url, stimuli_in(place) as stimulus_of, drawing() as draw:
 
         def progress(n_done: int, n_all: int, n_answers: int) -> None:
             draw(n_done / max(n_all, 1), f"{n_done:,} of {n_all:,} annotators done, {n_answers:,} answers")
@@ -126,18 +129,6 @@ def _new_tokens(study: Study, number: int, store: str) -> list[str]:
     from sfumato.elicitation.registration import new_links
 
     return new_links(study, number, store)
-
-
-@contextmanager
-def _server(url: str | None, study: Study, store: str, items: Sequence[Item]) -> Iterator[str]:
-    """The given address, or that of a server started for the simulation."""
-    if url is not None:
-        yield url
-        return
-    from sfumato.server.server import serve_study
-
-    with serve_study(study, store, items) as base_url:
-        yield base_url
 
 
 def _summary_lines(summary: Summary) -> Iterator[str]:

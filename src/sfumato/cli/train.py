@@ -123,18 +123,21 @@ def command(
 
 def _document(settings: dict[str, Any]) -> dict[str, Any]:
     """The options as the document of an experiment file."""
-    document: dict[str, Any] = {"data": {}, "grid": {}, "recipe": {}}
-    document["data"] = {
-        name: settings[name] for name in ("inputs", "labels", "beliefs", "original") if name in settings
+
+    def part(*names: str) -> dict[str, Any]:
+        return {name: settings[name] for name in names if name in settings}
+
+    document: dict[str, Any] = {
+        "data": part("inputs", "labels", "beliefs", "original"),
+        "grid": part("seeds", "device"),
+        "recipe": part(*RECIPE),
+        **part("optimiser", "schedule", "mixing"),
     }
     if "teachers" in settings:
         document["data"]["teachers"] = list(settings["teachers"])
     for name in ("targets", "networks"):
         if name in settings:
             document["grid"][name] = split_choices(settings[name])
-    document["grid"] |= {name: settings[name] for name in ("seeds", "device") if name in settings}
-    document["recipe"] = {name: settings[name] for name in RECIPE if name in settings}
-    document |= {name: settings[name] for name in ("optimiser", "schedule", "mixing") if name in settings}
     if "rate" in settings:
         choice = StrategyText.of(settings.get("optimiser", "adam"))
         document["optimiser"] = {"name": choice.name, **choice.settings, "rate": settings["rate"]}

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import msgspec
 
@@ -144,13 +144,8 @@ def _decoded(request: DecodeRequest) -> tuple[DecodeResult, bytes]:
     try:
         picture = rendered_file(Path(request.path), request.upscale, request.size)
     except SfumatoError as error:
-        fields: dict[str, Any] = {
-            "found": error.found,
-            "expected": error.expected,
-            "fix": error.fix,
-            "code": error.code,
-            "file": error.where.file or "",
-        }
+        parts = error.as_dict()
+        fields = {name: str(parts[name] or "") for name in ("found", "expected", "fix", "code", "file")}
         return DecodeResult(kind=type(error).__name__, error=fields), b""
     return DecodeResult(picture.media_type), picture.data
 

@@ -18,20 +18,16 @@ if TYPE_CHECKING:
 
 def log_event(running: RunningStudy, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:
     """Add an event to the study's log: a login, a refusal, an export."""
-    running.run_action(
-        lambda connection, study, now: researcher_queries.add_event(
-            connection, study, at=now, who=who, what=what, about=about or {}
-        )
-    )
+    connection, study, now = running.action()
+    researcher_queries.add_event(connection, study, at=now, who=who, what=what, about=about or {})
 
 
 def set_paused(running: RunningStudy, pause: bool, who: str) -> None:
     """Pause or resume the study; nothing is changed or logged if it already is in that state."""
-    paused_at = running.run_action(lambda connection, study, _: researcher_queries.paused_at(connection, study))
-    if pause == (paused_at is not None):
-        return
-    running.pause(pause)
-    log_event(running, who, "paused" if pause else "resumed")
+    connection, study, _ = running.action()
+    if pause != (researcher_queries.paused_at(connection, study) is not None):
+        running.pause(pause)
+        log_event(running, who, "paused" if pause else "resumed")
 
 
 def extend(running: RunningStudy, quota: int, who: str) -> None:
@@ -40,7 +36,8 @@ def extend(running: RunningStudy, quota: int, who: str) -> None:
         found = "an adaptive study, which stops at its target"
         fix = "change answers_per_item or target in the study file, and start the server again"
         raise NotNow(found, "a study with the same number of answers for every item", fix, "adaptive-study")
-    now = running.run_action(lambda connection, study, _: researcher_queries.largest_quota(connection, study))
+    connection, study, _ = running.action()
+    now = researcher_queries.largest_quota(connection, study)
     if quota <= now:
         fix = "choose a higher number; for fewer, change the study file and start the server again"
         raise InvalidAnswer(f"{quota} answers per item", f"more than the present {now}", fix, "not-more")
@@ -50,7 +47,8 @@ def extend(running: RunningStudy, quota: int, who: str) -> None:
 
 def set_password(running: RunningStudy, hashed: str, who: str) -> None:
     """Set the researcher's password, given as its hash."""
-    running.run_action(lambda connection, study, _: researcher_queries.set_password(connection, study, hashed))
+    connection, study, _ = running.action()
+    researcher_queries.set_password(connection, study, hashed)
     log_event(running, who, "password set")
 
 
@@ -70,9 +68,8 @@ def erase_participant(
     if (pseudonym is None) == (platform_id is None):
         fix = "give the participant's pseudonym, or --platform-id with their id on the platform"
         raise BadSetting("neither or both of a pseudonym and a platform id", "one of them", fix)
-    row = running.run_action(
-        lambda connection, study, _: researcher_queries.find_annotator(connection, study, pseudonym, platform_id)
-    )
+    connection, study, now = running.action()
+    row = researcher_queries.find_annotator(connection, study, pseudonym, platform_id)
     if row is None:
         # The platform id is not repeated in the message.
         found = f"no participant {f'called {show(pseudonym)}' if pseudonym else 'with this platform id'}"
@@ -81,10 +78,10 @@ def erase_participant(
     if row["erased_at"] is None:
         running.sessions.erase(row["token_hash"], answers=answers)
     elif answers and row["left_out_at"] is None:
-        running.run_action(lambda connection, _study, now: researcher_queries.leave_out(connection, row["id"], now))
+        researcher_queries.leave_out(connection, row["id"], now)
     else:
         return str(row["pseudonym"])
-    running.run_action(lambda connection, _study, _now: researcher_queries.forget_platform_id(connection, row["id"]))
+    researcher_queries.forget_platform_id(running.connection(), row["id"])
     about = {"annotator": row["pseudonym"], "answers": "left out" if answers else "kept"}
     log_event(running, who, "erased", about)
     return str(row["pseudonym"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -28,7 +28,6 @@ from sfumato.store.changes import PendingWrites, flush
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Study
 
-T = TypeVar("T")
 RedirectFor = Callable[[sa.Connection, Study, int, str], Redirect | None]
 
 
@@ -156,7 +155,7 @@ class RunningStudy:
         for number in numbers:
             state.leases.set_quota(number, quota)
 
-    def run_action(self, action: Callable[[sa.Connection, int, int], T]) -> T:
-        """Run a researcher's action (`researcher_actions.py`) with the connection, the study's id and the time."""
+    def action(self) -> tuple[sa.Connection, int, int]:
+        """For an action of a researcher or a platform: the connection, the study's id and the time."""
         self._has_written = True
-        return action(self.connection(), self.number, self.clock.now())
+        return self.connection(), self.number, self.clock.now()

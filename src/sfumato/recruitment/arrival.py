@@ -97,31 +97,21 @@ def admit(running: RunningStudy, platform: Platform, key: str, arrival: Arrival,
     token = token_of(running.secret, f"{platform.name} {arrival.person}")
     running.sessions.open_link(token, language, renewed=True)
     refs = {"study": arrival.study, "session": arrival.session, "submit_to": arrival.submit_to}
-    running.run_action(
-        lambda connection, study, now: researcher_queries.add_arrival(
-            connection, study, hash_of(token), platform.name, arrival.person, refs, now
-        )
-    )
+    connection, study, now = running.action()
+    researcher_queries.add_arrival(connection, study, hash_of(token), platform.name, arrival.person, refs, now)
     return token
 
 
 def unchecked_arrivals(running: RunningStudy, platform: Platform, token: str | None = None) -> list[UncheckedArrival]:
     """Participants whose platform id was not checked yet; with `token` only that one."""
-    rows = running.run_action(
-        lambda connection, study, _: researcher_queries.platform_ids(connection, study, platform.name)
-    )
-    return [
-        UncheckedArrival(
-            row["annotator"], arrival_of(row), request_key(running.secret, row["pseudonym"], check_reason(row))
-        )
-        for row in rows
-        if "check" not in row["refs"] and (token is None or row["token_hash"] == hash_of(token))
-    ]
-
-
-def check_reason(row: Row) -> str:
-    """The reason of a check request: one per visit."""
-    return f"check {row['refs'].get('session', '')}"
+    connection, study, _ = running.action()
+    found = []
+    for row in researcher_queries.platform_ids(connection, study, platform.name):
+        if "check" not in row["refs"] and (token is None or row["token_hash"] == hash_of(token)):
+            arrival = arrival_of(row)
+            key = request_key(running.secret, row["pseudonym"], f"check {arrival.session}")
+            found.append(UncheckedArrival(row["annotator"], arrival, key))
+    return found
 
 
 def check_arrival(client: PlatformClient, unchecked: UncheckedArrival) -> str:
@@ -131,8 +121,5 @@ def check_arrival(client: PlatformClient, unchecked: UncheckedArrival) -> str:
 
 def store_check(running: RunningStudy, unchecked: UncheckedArrival, result: str) -> None:
     """Store the platform's answer, once per visit."""
-    running.run_action(
-        lambda connection, _study, now: researcher_queries.add_platform_check(
-            connection, unchecked.annotator, unchecked.arrival.session, result, now
-        )
-    )
+    connection, _, now = running.action()
+    researcher_queries.add_platform_check(connection, unchecked.annotator, unchecked.arrival.session, result, now)

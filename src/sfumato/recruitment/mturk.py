@@ -23,8 +23,7 @@ from sfumato.recruitment.platform import (
     Arrival,
     PlatformSubmission,
     RejectionPolicy,
-    check_fee,
-    check_ids,
+    check_settings,
     column_of,
     id_in,
     status_in,
@@ -139,9 +138,8 @@ class MTurk:
     token_names: ClassVar[str] = f"{ACCESS} and {SECRET}"
 
     def __post_init__(self) -> None:
-        check_ids(self.title, "hit", self.hit)
+        check_settings(self.title, "hit", self.hit, self.fee)
         check_flag(self.name, "sandbox", self.sandbox)
-        check_fee(self.title, self.fee)
 
     @property
     def study(self) -> str:

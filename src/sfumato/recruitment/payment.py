@@ -6,7 +6,7 @@ once, and payments in a list of earlier ones are left out of the next list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from decimal import ROUND_HALF_UP, Decimal
 from math import ceil, isnan, nan
@@ -127,18 +127,26 @@ def payments(
     scores = rule.scores(answers) if rule is not None else [nan] * len(participants)
     n_compared = answers.n_compared()
     found: list[Payment] = []
+
+    def add(reason: str, amount: float, due: str, why: str, score: float = nan, n: int = 0) -> None:
+        key = request_key(secret, case.annotator, f"pay {reason}")
+        ids = (case.person, case.session)
+        found.append(Payment(case.annotator, reason, money(amount), pay.currency, due, score, n, why, key, *ids))
+
     for number, case in enumerate(participants):
-        add = _payment_adder(found, case, pay.currency, secret)
         size = study.people.batch_size
         if case.pay == "yes":
             n_batches = max(ceil(case.n_labels / size), 1)
-            add(BASE, money(pay.amount * n_batches), "yes", f"{n_batches} batch{'es' * (n_batches > 1)} finished")
+            add(BASE, pay.amount * n_batches, "yes", f"{n_batches} batch{'es' * (n_batches > 1)} finished")
             if rule is not None and pay.bonus is not None:
                 score, n = float(scores[number]), int(n_compared[number])
-                add(BONUS, bonus_for(score, pay.bonus), "yes", _bonus_text(score, n, rule), score, n)
+                why = f"{rule.name}: no answers to compare with yet"
+                if not isnan(score):
+                    why = f"{rule.name} {score:.3f} over {n} answers"
+                add(BONUS, bonus_for(score, pay.bonus), "yes", why, score, n)
         elif case.pay == "decide":
             share = f"{case.n_labels} of {size} answers of a batch"
-            add(PART, money(min(pay.amount * case.n_labels / size, pay.amount * study.people.batches)), "decide", share)
+            add(PART, min(pay.amount * case.n_labels / size, pay.amount * study.people.batches), "decide", share)
     return Payments(tuple(found), with_ids)
 
 
@@ -157,24 +165,6 @@ def money(amount: float) -> float:
 def read_paid(paths: Sequence[Path]) -> list[Paid]:
     """Earlier payments, from lists that `sfumato study pay` wrote."""
     return [row for path in paths for row in rows_of(read_rows(path), Paid)]
-
-
-def _bonus_text(score: float, n: int, rule: BonusRule) -> str:
-    if isnan(score):
-        return f"{rule.name}: no answers to compare with yet"
-    return f"{rule.name} {score:.3f} over {n} answers"
-
-
-def _payment_adder(
-    found: list[Payment], case: ReconciledParticipant, currency: str, secret: str
-) -> Callable[..., None]:
-    ids: Mapping[str, str] = {"person": case.person, "session": case.session}
-
-    def add(reason: str, amount: float, due: str, why: str, score: float = nan, n_compared: int = 0) -> None:
-        key = request_key(secret, case.annotator, f"pay {reason}")
-        found.append(Payment(case.annotator, reason, amount, currency, due, score, n_compared, why, key, **ids))
-
-    return add
 
 
 assert set(IDS) <= {each.name for each in fields(Payment)}

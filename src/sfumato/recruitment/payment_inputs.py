@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from jaxtyping import Float
 
 from sfumato.labeling.default_labeler import kinds_in, label_by_default
@@ -30,7 +29,6 @@ from sfumato.study.study import ABOUT_ONE_ITEM, Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.files.table_file import check_columns, read_rows
-from sfumato.tables.text_columns import CodedText
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +85,8 @@ def _beliefs_by_form(annotations: Annotations, classes: Sequence[str]) -> Iterat
         within = np.asarray(beliefs.probs[:, : len(classes)], np.float64)
         mass = within.sum(axis=1)
         kept = beliefs.take(mass > 0)
-        yield _FormBeliefs(_names(kept.item), _names(kept.annotator), within[mass > 0] / mass[mass > 0, None])
-
-
-def _names(column: CodedText) -> list[str]:
-    names: list[str] = column.names.take(pa.array(column.codes)).to_pylist()
-    return names
+        items, annotators = kept.item.text().to_pylist(), kept.annotator.text().to_pylist()
+        yield _FormBeliefs(items, annotators, within[mass > 0] / mass[mass > 0, None])
 
 
 @dataclass(frozen=True)

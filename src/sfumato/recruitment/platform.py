@@ -104,18 +104,15 @@ class Platform(Protocol):
         """Whether pay may be refused for so many failed attention checks, in a study of this length."""
 
 
-def check_ids(platform: str, name: str, value: object) -> None:
-    """Raise `BadSetting` unless the setting `name` is an id of the platform, or several separated by spaces."""
+def check_settings(platform: str, name: str, value: object, fee: object) -> None:
+    """Raise `BadSetting` unless the setting `name` is an id of the platform, or several separated by spaces, and the
+    fee is a share from 0 to 2."""
     if not isinstance(value, str) or not all(ID.fullmatch(each) for each in value.split()):
         expected = f"the id that {platform} shows: letters and digits, in quotes"
         raise BadSetting(f"{name} = {show(value)}", expected, f"copy the id from {platform}, or leave {name} out")
-
-
-def check_fee(platform: str, value: object) -> None:
-    """Raise `BadSetting` unless the fee is a share from 0 to 2."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 2:
+    if isinstance(fee, bool) or not isinstance(fee, (int, float)) or not 0 <= fee <= 2:
         expected = "a share of the pay from 0 to 2: 0.33 for a third"
-        raise BadSetting(f"fee = {show(value)}", expected, f"write the fee of {platform} as a share, or leave it out")
+        raise BadSetting(f"fee = {show(fee)}", expected, f"write the fee of {platform} as a share, or leave it out")
 
 
 def id_in(query: Mapping[str, str], name: str) -> str:

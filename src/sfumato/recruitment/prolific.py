@@ -16,8 +16,7 @@ from sfumato.recruitment.platform import (
     Arrival,
     PlatformSubmission,
     RejectionPolicy,
-    check_fee,
-    check_ids,
+    check_settings,
     column_of,
     id_in,
     status_in,
@@ -92,8 +91,7 @@ class Prolific:
     token_names: ClassVar[str] = TOKEN
 
     def __post_init__(self) -> None:
-        check_ids(self.title, "study", self.study)
-        check_fee(self.title, self.fee)
+        check_settings(self.title, "study", self.study, self.fee)
 
     @property
     def framed_by(self) -> tuple[str, ...]:

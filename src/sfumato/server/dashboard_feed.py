@@ -106,9 +106,8 @@ class Feed:
     def _add_texts(self, opinions: bytes) -> bytes:
         if self._with_texts[0] != opinions:
             summary = msgspec.json.decode(opinions)
-            disputed = [
-                each | self._site.dashboard.item_summary(each["number"]) for each in summary.get("disputed", [])
-            ]
+            show = self._site.dashboard.item_summary
+            disputed = [each | show(each["number"]) for each in summary.get("disputed", [])]
             self._with_texts = (opinions, ENCODE(summary | {"disputed": disputed}))
         return self._with_texts[1]
 

@@ -40,7 +40,9 @@ async def arrive(request: Request) -> Response:
             raise no_such_link()
         arrival = platform.arrival(_query(request))
         if arrival is None:
-            return _preview(site, language)
+            study = site.config("", SessionStart(0, language))["study"]
+            shown = {"instructions": study["instructions_html"], "pay": study["pay"], "bonus": study["bonus"]}
+            return html(site.page("preview.html", language, **shown))
         request.app.state.limits.count_arrival(request)
         token = await site.writer.ask(lambda running: admit(running, platform, key, arrival, language))
     except TooMany as error:
@@ -57,12 +59,6 @@ def _query(request: Request) -> Mapping[str, str]:
     pairs = request.query_params.multi_items() if len(request.scope["query_string"]) <= MOST_QUERY else []
     names = [name for name, _ in pairs]
     return {name: value for name, value in pairs if names.count(name) == 1}
-
-
-def _preview(site: Site, language: str) -> Response:
-    study = site.config("", SessionStart(0, language))["study"]
-    shown = {"instructions": study["instructions_html"], "pay": study["pay"], "bonus": study["bonus"]}
-    return html(site.page("preview.html", language, **shown))
 
 
 async def _check(site: Site, platform: Platform, client: PlatformClient, token: str) -> None:

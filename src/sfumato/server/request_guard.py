@@ -91,9 +91,8 @@ class RequestGuard:
             if seconds:
                 return error_response(limit.error(seconds))
         length = headers.get(b"content-length", b"0")
-        return (
-            error_response(_too_large()) if length.isdigit() and (len(length) > 9 or int(length) > MAX_BODY) else None
-        )
+        is_too_large = length.isdigit() and (len(length) > 9 or int(length) > MAX_BODY)
+        return error_response(_too_large()) if is_too_large else None
 
     def _is_ours(self, host: bytes) -> bool:
         name, colon, port = host.decode("latin-1").rpartition(":")
@@ -114,16 +113,10 @@ def _is_cross_site(path: str, headers: dict[bytes, bytes]) -> bool:
 def _framed(headers: list[tuple[bytes, bytes]], origins: Sequence[str]) -> list[tuple[bytes, bytes]]:
     """The headers of pages that these origins may frame and whose form they receive."""
     allowed = " ".join(origins).encode()
-    return [
-        (
-            name,
-            value.replace(b"frame-ancestors 'none'", b"frame-ancestors " + allowed).replace(
-                b"form-action 'self'", b"form-action 'self' " + allowed
-            ),
-        )
-        for name, value in headers
-        if name != b"x-frame-options"
-    ]
+    framed = [(name, value) for name, value in headers if name != b"x-frame-options"]
+    for old, new in ((b"frame-ancestors 'none'", b"frame-ancestors "), (b"form-action 'self'", b"form-action 'self' ")):
+        framed = [(name, value.replace(old, new + allowed)) for name, value in framed]
+    return framed
 
 
 def _limited(receive: Receive) -> Receive:

@@ -26,6 +26,8 @@ from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, StoreDown
 
 LATEST = "0004"
 """The schema version of this release, the last file under `migrations/versions`."""
+SQLITE = {"isolation_level": None, "check_same_thread": False}
+"""How SQLite files are opened: transactions begin only where we say so."""
 
 
 def writing_engine(place: StoreLocation) -> sa.Engine:
@@ -37,12 +39,7 @@ def writing_engine(place: StoreLocation) -> sa.Engine:
         engine = sa.create_engine(place.url, pool_size=1, max_overflow=0, pool_pre_ping=True, hide_parameters=True)
     else:
         make_private(place.file)
-        engine = sa.create_engine(
-            place.url,
-            poolclass=StaticPool,
-            connect_args={"isolation_level": None, "check_same_thread": False},
-            hide_parameters=True,
-        )
+        engine = sa.create_engine(place.url, poolclass=StaticPool, connect_args=SQLITE, hide_parameters=True)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     with _explained(engine, place):
@@ -70,9 +67,7 @@ def reading_engine(place: StoreLocation, *, any_version: bool = False) -> sa.Eng
     elif place.file.exists():
         name = f"file:{quote(str(place.file.absolute()))}"
         url = sa.URL.create("sqlite", database=name, query={"mode": "ro", "uri": "true"})
-        engine = sa.create_engine(
-            url, connect_args={"isolation_level": None, "check_same_thread": False}, hide_parameters=True
-        )
+        engine = sa.create_engine(url, connect_args=SQLITE, hide_parameters=True)
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
     else:
         raise _no_store(place)

@@ -59,7 +59,6 @@ class ExportResult:
 
     n_answers: int
     kind: str
-    classes: tuple[str, ...]
 
 
 def export(place: StoreLocation, study: str, output: Path, records: Path | None = None) -> ExportResult:
@@ -73,8 +72,10 @@ def export(place: StoreLocation, study: str, output: Path, records: Path | None 
         counted = _Counted()
         write_rows(schema, counted.of(_annotations(connection, row["id"], schema)), output)
         if records is not None:
-            write_rows(RECORDS, _records(connection, row["id"]), records)
-        return ExportResult(counted.n_rows, row["kind"], classes)
+            parts = queries.exported(connection, row["id"], PURPOSES)
+            chunks = (pa.Table.from_pylist([_record(each) for each in part], schema=RECORDS) for part in parts)
+            write_rows(RECORDS, chunks, records)
+        return ExportResult(counted.n_rows, row["kind"])
 
 
 class _Counted:
@@ -90,11 +91,6 @@ def _annotations(connection: sa.Connection, study: int, schema: pa.Schema) -> It
     for rows in queries.exported(connection, study, PURPOSES):
         columns = [pa.array([getattr(row, name) for row in rows]) for name in schema.names]
         yield pa.table([column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
-
-
-def _records(connection: sa.Connection, study: int) -> Iterator[pa.Table]:
-    for rows in queries.exported(connection, study, PURPOSES):
-        yield pa.Table.from_pylist([_record(row) for row in rows], schema=RECORDS)
 
 
 def _record(row: sa.Row[Any]) -> dict[str, Any]:

@@ -35,9 +35,8 @@ def _table(name: str, *columns: Any) -> sa.Table:
 
 
 def _of(table: str) -> sa.Column[int]:
-    return sa.Column(
-        table.rstrip("s") if table != "studies" else "study", Id, sa.ForeignKey(f"{table}.id"), nullable=False
-    )
+    name = table.rstrip("s") if table != "studies" else "study"
+    return sa.Column(name, Id, sa.ForeignKey(f"{table}.id"), nullable=False)
 
 
 def _integers(*names: str, nullable: bool = False) -> list[sa.Column[int]]:

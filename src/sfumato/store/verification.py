@@ -100,10 +100,6 @@ def _verified(connection: sa.Connection, name: str) -> Verified:
     row = queries.study_row(connection, name)
     assert row is not None
     number = row["id"]
-    faults = faults_of(
-        queries.chained(connection, number),
-        first=queries.first_answer(number),
-        n_answers=row["n_answers"],
-        head=row["head"],
-    )
+    rows, first = queries.chained(connection, number), queries.first_answer(number)
+    faults = faults_of(rows, first=first, n_answers=row["n_answers"], head=row["head"])
     return Verified(name, row["n_answers"], row["head"], with_names(faults, queries.without_answer(connection, number)))

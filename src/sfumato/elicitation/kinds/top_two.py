@@ -106,8 +106,7 @@ def _check_impossible(answer: payloads.TopTwoPayload, study: Study) -> None:
     for name in answer.impossible:
         check_class(name, study, "impossible")
         if name in (answer.first, answer.second):
-            raise refused(
-                f"{name!r} named as possible and ruled out", "no class both named and ruled out", "impossible"
-            )
+            found = f"{name!r} named as possible and ruled out"
+            raise refused(found, "no class both named and ruled out", "impossible")
     if len(set(answer.impossible)) < len(answer.impossible):
         raise refused("a class ruled out twice", "each class once", "impossible")
