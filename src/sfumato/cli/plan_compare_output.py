@@ -88,28 +88,23 @@ def _show_answer(comparison: Comparison, goal: Goal) -> None:
     if rows[items].votes != rows[items].votes:
         click.echo(f"none of these kinds serves the goal {goal}: they do not name classes")
         return
-    best = rows[items]
     same = [kind for kind, row in rows.items() if kind != items and row.rank_items == 1]
     equal = f" (equal: {', '.join(same)})" if same else ""
-    line = f"at equal items: {items}{equal}, {best.votes:.2f} votes per answer"
-    later = [row for row in rows.values() if row.rank_items > 1 and row.votes == row.votes]
-    if later:
-        second = max(later, key=lambda row: row.votes)
-        line += f"; next {second.kind}, {second.votes:.2f}{_unsure(second.votes_high, best.votes_low)}"
-    say(line, hanging=2)
-    best = rows[budget]
-    line = f"at equal budget: {budget}, {best.equal_budget:.2f} votes per item"
-    later = [row for row in rows.values() if row.kind != budget and row.equal_budget == row.equal_budget]
-    if later:
-        second = max(later, key=lambda row: row.equal_budget)
-        line += f"; next {second.kind}, {second.equal_budget:.2f}"
-        line += _unsure(second.equal_budget_high, best.equal_budget_low)
-    say(line, hanging=2)
+    after = _next([row for row in rows.values() if row.rank_items > 1], rows[items], "votes")
+    say(f"at equal items: {items}{equal}, {rows[items].votes:.2f} votes per answer{after}", hanging=2)
+    after = _next([row for row in rows.values() if row.kind != budget], rows[budget], "equal_budget")
+    say(f"at equal budget: {budget}, {rows[budget].equal_budget:.2f} votes per item{after}", hanging=2)
 
 
-def _unsure(high: float, low: float) -> str:
-    """A note if the second may be the first."""
-    return " (the order is uncertain)" if high >= low else ""
+def _next(others: list[LabelTypeComparison], best: LabelTypeComparison, value: str) -> str:
+    """The kind with the second highest value, and whether it may be the first."""
+    known = [row for row in others if getattr(row, value) == getattr(row, value)]
+    if not known:
+        return ""
+    second = max(known, key=lambda row: float(getattr(row, value)))
+    is_certain = getattr(second, f"{value}_high") < getattr(best, f"{value}_low")
+    note = "" if is_certain else " (the order is uncertain)"
+    return f"; next {second.kind}, {getattr(second, value):.2f}{note}"
 
 
 def _show_other_goals(comparison: Comparison, goal: Goal) -> None:

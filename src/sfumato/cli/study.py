@@ -66,18 +66,17 @@ def _show(checked: StudyCheckResult) -> None:
     what = "text" if checked.items[0].text is not None else "picture"
     deeper = f"; deeper: {study.deeper.question.kind}" if study.deeper else ""
     click.secho(f"{printable(' '.join(study.title.split()))}: no mistakes", bold=True)
+    most = f" at most; adaptive, by {study.adaptive.index}" if people.assignment is Assignment.ADAPTIVE else ""
+    answers = f"{len(checked.stimuli):,} questions x {people.answers_per_item} people = {checked.n_answers:,}{most}"
+    rest = f", ... ({len(study.classes)} in total)" if len(study.classes) > 12 else ""
     rows = [
         ("items", counted(len(checked.items), what)),
-        ("classes", ", ".join(printable(name, 30) for name in study.class_names[:12]) or "none"),
+        ("classes", (", ".join(printable(name, 30) for name in study.class_names[:12]) or "none") + rest),
         ("question", f"{study.question.kind}, {view}{deeper}"),
-        ("answers", f"{len(checked.stimuli):,} questions x {people.answers_per_item} people = {checked.n_answers:,}"),
+        ("answers", answers),
         ("people", f"{checked.n_people:,}, if each gives all {checked.n_per_person:,} answers"),
         ("each sees", ", ".join(_seen(checked))),
     ]
-    if people.assignment is Assignment.ADAPTIVE:
-        rows[3] = ("answers", f"{rows[3][1]} at most; adaptive, by {study.adaptive.index}")
-    if len(study.classes) > 12:
-        rows[1] = ("classes", f"{rows[1][1]}, ... ({len(study.classes)} in total)")
     if study.pay is not None and checked.cost is not None:
         rows.append(("cost", f"about {checked.cost:,.2f} {study.pay.currency} ({study.pay.amount:,.2f} per batch)"))
     for name, value in rows:

@@ -7,12 +7,13 @@ not checkpoint (`database.py` says why only the writer may), and gets its final 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import sqlalchemy as sa
 
-from sfumato.store.database import is_latest, is_store, make_private, only_server, reading_engine, writing_engine
+from sfumato.store import database
 from sfumato.store.location import StoreLocation
 from sfumato.store.queries import ROWS_PER_FETCH
 from sfumato.store.schema import METADATA
@@ -43,9 +44,9 @@ def backup(place: StoreLocation, output: Path) -> BackupResult:
         fix = "choose another output, preferably on another disk"
         raise BadSetting("the store itself as the output", "another file", fix, "output-is-input", output)
     with atomic_write(output) as part:
-        make_private(part)
+        database.make_private(part)
         if place.file is not None:
-            copy_file(reading_engine(place, any_version=True), part)
+            copy_file(database.reading_engine(place, any_version=True), part)
         else:
             _copy_rows(place, StoreLocation.of(part))
         return _checked(StoreLocation.of(part), output)
@@ -58,12 +59,12 @@ def restore(file: Path, place: StoreLocation) -> BackupResult:
         _check_free(place)
         _copy_rows(source, place)
         return BackupResult(file.stat().st_size, tuple(verify(place)))
-    make_private(place.file)
-    with only_server(place):
+    database.make_private(place.file)
+    with database.only_server(place):
         _check_free(place)
         with atomic_write(place.file) as part:
-            make_private(part)
-            copy_file(reading_engine(source, any_version=True), part)
+            database.make_private(part)
+            copy_file(database.reading_engine(source, any_version=True), part)
             return _checked(StoreLocation.of(part), place.file)
 
 
@@ -71,33 +72,26 @@ def copy_file(engine: sa.Engine, part: Path) -> None:
     """Copy a snapshot of an SQLite store into the empty file `part`, without a -wal file."""
     try:
         # VACUUM cannot run inside a transaction.
-        connection = engine.raw_connection()
-        try:
+        with closing(engine.raw_connection()) as connection:
             connection.cursor().execute("VACUUM INTO ?", (str(part),))
-        finally:
-            connection.close()
     finally:
         engine.dispose()
 
 
 def _copy_rows(source: StoreLocation, target: StoreLocation) -> None:
     """Copy every row, where one of the stores is in PostgreSQL: one snapshot read, one transaction written."""
-    reader = reading_engine(source)
-    try:
-        writer = writing_engine(target)
+    with database.reading(source) as rows:
+        writer = database.writing_engine(target)
         try:
-            with reader.connect() as rows, rows.begin(), writer.begin() as copy:
+            with writer.begin() as copy:
                 for table in METADATA.sorted_tables:
                     for part in _parts(rows, table):
                         copy.execute(sa.insert(table), part)
             if target.file is not None:
-                raw = writer.raw_connection()
-                raw.cursor().execute("PRAGMA journal_mode = DELETE")
-                raw.close()
+                with closing(writer.raw_connection()) as raw:
+                    raw.cursor().execute("PRAGMA journal_mode = DELETE")
         finally:
             writer.dispose()
-    finally:
-        reader.dispose()
 
 
 def _parts(connection: sa.Connection, table: sa.Table) -> Iterator[list[dict[str, object]]]:
@@ -111,21 +105,18 @@ def _parts(connection: sa.Connection, table: sa.Table) -> Iterator[list[dict[str
 def _checked(copy: StoreLocation, named: Path) -> BackupResult:
     """The contents of a copy; raises if it is damaged."""
     assert copy.file is not None
-    engine = reading_engine(copy, any_version=True)
     try:
-        with engine.connect() as connection:
+        with database.reading(copy, any_version=True) as connection:
             result = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
     except sa.exc.DatabaseError as error:
         result = str(error.orig)
-    finally:
-        engine.dispose()
     if result != "ok":
         raise BadFile(f"a damaged store ({result})", "an intact store", "use an earlier backup", "damaged-store", named)
-    return BackupResult(copy.file.stat().st_size, tuple(verify(copy)) if is_latest(copy) else ())
+    return BackupResult(copy.file.stat().st_size, tuple(verify(copy)) if database.is_latest(copy) else ())
 
 
 def _check_free(place: StoreLocation) -> None:
-    if (place.file is not None and place.file.stat().st_size == 0) or not is_store(place):
+    if (place.file is not None and place.file.stat().st_size == 0) or not database.is_store(place):
         return
     found, expected = "an existing store", "a location without a store: nothing is overwritten"
     raise BadSetting(found, expected, "choose another location, or move this store first", "store-exists", str(place))

@@ -157,16 +157,10 @@ def check_whole(engine: sa.Engine) -> None:
             raise _damaged(str(result))
         for study in broken_ends(connection):
             raise _damaged(f"the last answers of study {study}")
-    raw = engine.raw_connection()
-    try:
-        cursor = raw.cursor()
+    with contextlib.closing(engine.raw_connection()) as raw, contextlib.closing(raw.cursor()) as cursor:
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         row = cursor.fetchone()
-        is_busy = row is None or bool(row[0])
-        cursor.close()
-    finally:
-        raw.close()
-    if is_busy:
+    if row is None or row[0]:
         found = "other readers of the store, which must be rewritten after a disk failure"
         fix = "try again in a moment; the request was not acknowledged, and no answer is lost"
         raise StoreDown(found, "a moment without readers", fix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from string import Template
 
@@ -135,6 +136,16 @@ def _in(form: str) -> str:
     return "" if form == FORMS[0] else f"{form}/"
 
 
+OUTPUT_OPTIONS = ("-o", "--intervals", "--annotators", "--differences")
+
+
+def _step(name: str, command: str) -> Step:
+    """A step that reads and makes the files in its command; those it makes follow one of `OUTPUT_OPTIONS`."""
+    words = [(before, word.removeprefix("{folder}/")) for before, word in pairwise(command.split()) if "}/" in word]
+    makes = tuple(file for option, file in words if option in OUTPUT_OPTIONS)
+    return Step(name, command, tuple(file for _, file in words if file not in makes), makes)
+
+
 def _answering(size: Size) -> Step:
     folders = " ".join(f"{{folder}}/{_in(form)}".removesuffix("/") for form in FORMS)
     return Step(
@@ -147,115 +158,77 @@ def _answering(size: Size) -> Step:
 
 def _labeling(form: str) -> tuple[Step, ...]:
     own, at = _in(form), f"{{folder}}/{_in(form)}"
-    answers, screening, beliefs = f"{own}annotations.parquet", f"{own}screening.csv", f"{own}beliefs.parquet"
     return (
         Step(
             f"export-{form}",
             f"sfumato export {at.removesuffix('/')} -o {at}annotations.parquet",
             (f"{own}study.toml", "inputs.npz", f"{own}store"),
-            (answers, f"{own}annotations.codebook.md"),
+            (f"{own}annotations.parquet", f"{own}annotations.codebook.md"),
         ),
-        Step(
-            f"screen-{form}", f"sfumato screen {at}annotations.parquet -o {at}screening.csv", (answers,), (screening,)
-        ),
-        Step(
+        _step(f"screen-{form}", f"sfumato screen {at}annotations.parquet -o {at}screening.csv"),
+        _step(
             f"label-{form}",
             f"sfumato label {at}annotations.parquet --by {LABELERS[form]} --screening {at}screening.csv"
             f" -o {at}beliefs.parquet",
-            (answers, screening),
-            (beliefs,),
         ),
     )
 
 
 def _aggregation() -> tuple[Step, ...]:
-    tokens = "beliefs.parquet"
-
-    def aggregate(by: str, more: str = "", reads: tuple[str, ...] = (), makes: tuple[str, ...] = ()) -> Step:
+    def aggregate(by: str, more: str = "") -> Step:
         output = "labels.parquet" if by == "mean" else f"labels/{by}.parquet"
-        command = f"sfumato aggregate {{folder}}/{tokens} --by {by} -o {{folder}}/{output}{more}"
-        return Step(f"aggregate-{by}", command, (tokens, *reads), (output, *makes))
+        command = f"sfumato aggregate {{folder}}/beliefs.parquet --by {by} -o {{folder}}/{output}{more}"
+        return _step(f"aggregate-{by}", command)
 
+    of_form = "sfumato aggregate {folder}/FORM/beliefs.parquet --by mean -o {folder}/FORM/labels.parquet"
     return (
-        aggregate("mean", " --intervals {folder}/intervals.parquet", makes=("intervals.parquet",)),
+        aggregate("mean", " --intervals {folder}/intervals.parquet"),
         aggregate("bayes", " --tolerance 1e-5"),
         aggregate("dawid-skene"),
-        aggregate(
-            "mixture-pool",
-            " --annotators {folder}/quality.csv --annotations {folder}/annotations.parquet",
-            reads=("annotations.parquet",),
-            makes=("quality.csv",),
-        ),
-        *(
-            Step(
-                f"aggregate-{form}",
-                f"sfumato aggregate {{folder}}/{form}/beliefs.parquet --by mean -o {{folder}}/{form}/labels.parquet",
-                (f"{form}/beliefs.parquet",),
-                (f"{form}/labels.parquet",),
-            )
-            for form in FORMS[1:]
-        ),
-        Step(
-            "agreement", "sfumato agreement {folder}/beliefs.parquet -o {folder}/agreement.csv", (tokens,),
-            ("agreement.csv",),
-        ),
-        Step("doubt", "sfumato doubt {folder}/beliefs.parquet -o {folder}/doubt.csv", (tokens,), ("doubt.csv",)),
-    )  # fmt: skip
+        aggregate("mixture-pool", " --annotators {folder}/quality.csv --annotations {folder}/annotations.parquet"),
+        *(_step(f"aggregate-{form}", of_form.replace("FORM", form)) for form in FORMS[1:]),
+        _step("agreement", "sfumato agreement {folder}/beliefs.parquet -o {folder}/agreement.csv"),
+        _step("doubt", "sfumato doubt {folder}/beliefs.parquet -o {folder}/doubt.csv"),
+    )
 
 
 def _training(size: Size) -> tuple[Step, ...]:
-    return (
-        Step(
-            "train",
-            "sfumato train --inputs {folder}/inputs.npz --labels {folder}/labels.parquet"
-            " --beliefs {folder}/beliefs.parquet --original {folder}/original.csv"
-            f" --targets {TARGETS} --model simple-ffn --seeds {size.seeds} --epochs {size.epochs}"
-            " --split share:test=0.5 --processes 1 -o {folder}/runs",
-            (*PARTS, "labels.parquet", "beliefs.parquet"),
-            ("runs",),
-        ),
+    command = (
+        "sfumato train --inputs {folder}/inputs.npz --labels {folder}/labels.parquet"
+        " --beliefs {folder}/beliefs.parquet --original {folder}/original.csv"
+        f" --targets {TARGETS} --model simple-ffn --seeds {size.seeds} --epochs {size.epochs}"
+        " --split share:test=0.5 --processes 1 -o {folder}/runs"
     )
+    return (_step("train", command),)
 
 
 def _evaluation() -> tuple[Step, ...]:
     against = "--people {folder}/labels.parquet --original {folder}/original.csv"
     return (
-        Step(
+        _step(
             "evaluate",
             f"sfumato evaluate --runs {{folder}}/runs {against} --metrics {METRICS} --strata agree"
             " -o {folder}/scores.csv --differences {folder}/differences.csv",
-            ("runs", "labels.parquet", "original.csv"),
-            ("scores.csv", "differences.csv"),
         ),
-        Step(
+        _step(
             "attack",
             "sfumato attack {folder}/runs --inputs {folder}/inputs.npz --original {folder}/original.csv --by fgsm"
             " --eps 16/255 --processes 1 -o {folder}/attacked",
-            ("runs", *PARTS),
-            ("attacked",),
         ),
-        Step(
+        _step(
             "evaluate-attacked",
             f"sfumato evaluate --runs {{folder}}/attacked {against} --metrics accuracy,cross_entropy"
             " -o {folder}/scores/attacked.csv --differences {folder}/attacked-differences.csv",
-            ("attacked", "labels.parquet", "original.csv"),
-            ("scores/attacked.csv", "attacked-differences.csv"),
         ),
     )
 
 
 def _planning(size: Size) -> tuple[Step, ...]:
-    pilots = [f"{_in(form)}annotations.parquet" for form in FORMS]
-    given = " ".join(f"--pilot {{folder}}/{pilot}" for pilot in pilots)
+    given = " ".join(f"--pilot {{folder}}/{_in(form)}annotations.parquet" for form in FORMS)
+    plan = f"sfumato plan --pilot {{folder}}/choice/annotations.parquet --budget 200{size.plan}"
     return (
-        Step("plan-compare", f"sfumato plan compare {given} -o {{folder}}/forms.csv", tuple(pilots), ("forms.csv",)),
-        Step(
-            "plan",
-            "sfumato plan --pilot {folder}/choice/annotations.parquet --budget 200"
-            f"{size.plan} -o {{folder}}/plan.json",
-            ("choice/annotations.parquet",),
-            ("plan.json",),
-        ),
+        _step("plan-compare", f"sfumato plan compare {given} -o {{folder}}/forms.csv"),
+        _step("plan", f"{plan} -o {{folder}}/plan.json"),
     )
 
 
