@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -79,7 +79,11 @@ def command(
             source, measure=by, threshold=wanted, most=most, resamples=resamples, rng=rng, progress=progress
         )
     write_table(plan, output, f"the curve at 1 to {len(plan):,} answers per item")
-    _show_source(plan, source)
+    if plan.n_items:
+        each = f"{source.answers_per_item:.3g} answers each"
+        click.echo(f"from a pilot of {counted(source.n_items, 'item')} with {each}")
+    else:
+        click.echo(f"from an assumed prior over {source.alpha.shape[1]} classes: nothing here was measured")
     _show_curve(plan, costs)
     plan.check_reached()
     _show_answer(plan)
@@ -110,13 +114,6 @@ def _source(pilot: Path | None, prior: str | None, n_classes: int) -> Pilot | Di
     if len(alpha) == 1 and not n_classes:
         raise BadSetting(f"--prior {prior} without a number of classes", "the number of classes", "add --classes")
     return dirichlet(alpha, n_classes)
-
-
-def _show_source(plan: AnnotatorPlan, source: Any) -> None:
-    if plan.n_items:
-        click.echo(f"from a pilot of {counted(source.n_items, 'item')} with {source.answers_per_item:.3g} answers each")
-    else:
-        click.echo(f"from an assumed prior over {source.alpha.shape[1]} classes: nothing here was measured")
 
 
 def _show_curve(plan: AnnotatorPlan, costs: CostModel | None) -> None:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from sfumato.cli.options import PATH, NameList, check_outputs, output_option, refuse_empty
 from sfumato.cli.output import printable, write_table
 from sfumato.study.study_file import read_study
-
-if TYPE_CHECKING:
-    from sfumato.labeling.screening import Screening
 
 SET_LINES = """\b
   standard     failed checks, changed repeats, too fast, long identical runs
@@ -59,7 +55,10 @@ def command(
     screening = screen(answers, rules, gold=SoftLabels.read(gold) if gold else None, checks=checks)
     names = screening.annotators.to_pylist()
     excluded = [i for i, why in enumerate(screening.reasons) if why]
-    notes = [f"{printable(names[i])}: {_reasons(screening, i)}" for i in excluded[:10]]
+    notes = []
+    for i in excluded[:10]:
+        reasons = [f"{why} {screening.findings[why][i]:.3g}" for why in screening.reasons[i].split("; ")]
+        notes.append(f"{printable(names[i])}: {'; '.join(reasons)}")
     unused = [rule for rule, value in screening.findings.items() if bool((value != value).all())]
     if unused:
         notes.append(f"no data for {', '.join(unused)}: no such checks, repeats, times or trials in this file")
@@ -69,8 +68,3 @@ def command(
     if excluded:
         label = f"sfumato label {shlex.quote(str(annotations))} --screening {shlex.quote(str(output))}"
         click.echo(f"Nothing is deleted; label without their answers: {label} ...")
-
-
-def _reasons(screening: Screening, row: int) -> str:
-    """Why an annotator is excluded, with the number of each rule."""
-    return "; ".join(f"{why} {screening.findings[why][row]:.3g}" for why in screening.reasons[row].split("; "))

@@ -100,8 +100,10 @@ def command(
 
     check_not_negative("processes", processes)
     settings = {name: value for name, value in given(options).items() if value != ()}
-    if grid_path:
-        _refuse_with_grid(settings)
+    if grid_path and settings:
+        option = next(iter(settings)).replace("_", "-")
+        fix = f"omit --{option}, or write it into the file"
+        raise BadSetting(f"--{option} with --grid", "all settings in the file", fix)
     file = ExperimentFile.read(grid_path) if grid_path else ExperimentFile.of(_document(settings))
     check_folder(output)
     file.load()
@@ -150,13 +152,6 @@ def _document(settings: dict[str, Any]) -> dict[str, Any]:
     if "split" in settings:
         document["split"] = settings["split"]
     return document
-
-
-def _refuse_with_grid(settings: dict[str, Any]) -> None:
-    if settings:
-        option = next(iter(settings)).replace("_", "-")
-        fix = f"omit --{option}, or write it into the file"
-        raise BadSetting(f"--{option} with --grid", "all settings in the file", fix)
 
 
 @contextmanager

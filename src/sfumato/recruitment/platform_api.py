@@ -92,7 +92,11 @@ class ApiConnection:
                 if error.code == 404:
                     return None
                 if error.code != 429 and error.code < 500:
-                    raise self._refused(error.code) from None
+                    is_token = error.code in (401, 403)
+                    expected = "a token that may read the study" if is_token else "a request that the platform accepts"
+                    fix = f"check the {'token in the environment' if is_token else 'id of the study in [platform]'}"
+                    found = f"{found} from {urlsplit(self.base).hostname}"
+                    raise Refused(found, expected, fix, "platform-refused") from None
             except (urllib.error.URLError, OSError, ValueError) as error:
                 found = type(getattr(error, "reason", error)).__name__
             if attempt + 1 < self.attempts:
@@ -111,12 +115,6 @@ class ApiConnection:
         if len(data) > LARGEST_REPLY:
             raise ValueError("the reply is too large")
         return json.loads(data)
-
-    def _refused(self, status: int) -> Refused:
-        is_token = status in (401, 403)
-        expected = "a token that may read the study" if is_token else "a request that the platform accepts"
-        fix = "check the token in the environment" if is_token else "check the study's id in [platform]"
-        return Refused(f"status {status} from {urlsplit(self.base).hostname}", expected, fix, "platform-refused")
 
 
 def pages_of(ask: Callable[[int], Any], rows_in: Callable[[Any], Sequence[Any]], most: int = 1000) -> list[Any]:

@@ -57,7 +57,9 @@ class Downloads:
             found = f"no {error.name} on this server"
             fix = "run sfumato export on another machine, with a copy of the store or its PostgreSQL database"
             raise NotNow(found, "the packages for tables (pip install sfumato)", fix, "only-serves") from error
-        self._remove_old()
+        for handle, made in list(self._ready.items()):
+            if time.monotonic() - made.made_at > DOWNLOAD_SECONDS:
+                self.remove(handle)
         folder = Path(tempfile.mkdtemp(prefix="sfumato-"))
         try:
             paths = {each: folder / f"{each}.{suffix}" for each in ("annotations", "records")}
@@ -83,11 +85,6 @@ class Downloads:
     def close(self) -> None:
         for handle in list(self._ready):
             self.remove(handle)
-
-    def _remove_old(self) -> None:
-        for handle, made in list(self._ready.items()):
-            if time.monotonic() - made.made_at > DOWNLOAD_SECONDS:
-                self.remove(handle)
 
 
 class Dashboard:

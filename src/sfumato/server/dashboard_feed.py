@@ -89,7 +89,10 @@ class Feed:
                 if "opinions" in sections:
                     sections["opinions"] = self._add_texts(sections["opinions"])
                 if self._site.selector is not None:
-                    sections["adaptive"] = self._current_savings()
+                    if time.monotonic() >= self._savings_until:
+                        self._savings = ENCODE(savings(self._site))
+                        self._savings_until = time.monotonic() + SAVINGS_SECONDS
+                    sections["adaptive"] = self._savings
             except (sa.exc.SQLAlchemyError, SfumatoError):
                 self._sections["trouble"] = ENCODE({"found": "the store cannot be read at the moment"})
             return dict(self._sections)
@@ -110,12 +113,6 @@ class Feed:
             disputed = [each | show(each["number"]) for each in summary.get("disputed", [])]
             self._with_texts = (opinions, ENCODE(summary | {"disputed": disputed}))
         return self._with_texts[1]
-
-    def _current_savings(self) -> bytes:
-        now = time.monotonic()
-        if now >= self._savings_until:
-            self._savings, self._savings_until = ENCODE(savings(self._site)), now + SAVINGS_SECONDS
-        return self._savings
 
 
 def savings(site: Site) -> dict[str, Any]:

@@ -80,10 +80,11 @@ def stimuli(connection: sa.Connection, study: int) -> dict[int, tuple[Stimulus, 
 def add_items(connection: sa.Connection, study: int, added: Sequence[Stimulus], quota: int) -> None:
     """Add stimuli, all with the same quota."""
     first = next_id(connection, items, study)
-    rows = [
-        {"id": first + i, "study": study, "item": each.item, "quota": quota, **_texts_of(each)}
-        for i, each in enumerate(added)
-    ]
+    rows = []
+    for number, each in enumerate(added, first):
+        others = json.dumps(each.others, ensure_ascii=False)
+        told = json.dumps(dict(each.context), ensure_ascii=False, sort_keys=True)
+        rows.append({"id": number, "study": study, "item": each.item, "quota": quota, "others": others, "told": told})
     if rows:
         connection.execute(sa.insert(items), rows)
 
@@ -354,10 +355,3 @@ def _stimulus(row: sa.Row[Any]) -> Stimulus:
     if row.others == "[]" and row.told == "{}":
         return Stimulus(row.item)
     return Stimulus(row.item, tuple(json.loads(row.others)), json.loads(row.told))
-
-
-def _texts_of(stimulus: Stimulus) -> Row:
-    return {
-        "others": json.dumps(stimulus.others, ensure_ascii=False),
-        "told": json.dumps(dict(stimulus.context), ensure_ascii=False, sort_keys=True),
-    }
