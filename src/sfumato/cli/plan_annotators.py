@@ -63,6 +63,7 @@ def command(
     With --budget also compare many items with many answers per item for the same money.
     """
     from sfumato.planning.answers_per_item import plan_answers_per_item, trade_off
+    from sfumato.planning.pilot import Pilot
     from sfumato.planning.precision import measure_from_name
 
     rng = seeded(seed)
@@ -79,7 +80,7 @@ def command(
             source, measure=by, threshold=wanted, most=most, resamples=resamples, rng=rng, progress=progress
         )
     write_table(plan, output, f"the curve at 1 to {len(plan):,} answers per item")
-    if plan.n_items:
+    if isinstance(source, Pilot):
         each = f"{source.answers_per_item:.3g} answers each"
         click.echo(f"from a pilot of {counted(source.n_items, 'item')} with {each}")
     else:
