@@ -127,6 +127,8 @@ def decision(plan: Plan) -> str:
     from sfumato.planning.plan_file import PlanAdaptive
 
     answers, cost, expected = plan.answers, plan.cost, plan.expected
+    titles = {"kl": "a mean KL divergence", "l2": "a mean squared distance", "wrong_class": "a share of wrong classes"}
+    error = titles.get(expected.measure, f"a {expected.measure.replace('_', ' ')}")
     kind = "single-choice" if plan.question.kind == "choice" else plan.question.kind
     collect = "collect" if plan.budget else "Collect"
     what = f"{collect} {counted(cost.answers, f'{kind} answer')}"
@@ -138,15 +140,10 @@ def decision(plan: Plan) -> str:
     budget = f"With {plan.budget.amount:,g} {plan.budget.unit}: " if plan.budget else ""
     between = "" if expected.low is None else f" (95% CI {expected.low:.3g} to {expected.high:.3g})"
     return (
-        f"{budget}{what}, {how}. Expected error: {_title(expected.measure)} of {expected.value:.3g}{between}. "
+        f"{budget}{what}, {how}. Expected error: {error} of {expected.value:.3g}{between}. "
         f"Cost: {cost.money:,.2f} {cost.currency}, {cost.hours:,.1f} paid hours, about {cost.people:,} "
         f"{'people' if cost.people != 1 else 'person'}."
     )
-
-
-def _title(measure: str) -> str:
-    titles = {"kl": "a mean KL divergence", "l2": "a mean squared distance", "wrong_class": "a share of wrong classes"}
-    return titles.get(measure, f"a {measure.replace('_', ' ')}")
 
 
 def _show_curve(plan: Plan) -> None:

@@ -70,9 +70,8 @@ def summarize_agreement(rows: Rows, study: Study, checks: Mapping[int, Region], 
         people.setdefault(each.annotator, {})["repeats"] = repeats
     first = table.for_purposes("label")
     labels = beliefs if len(first) == len(table) else _beliefs(first)
-    return AgreementSummary(
-        summary | {"state": "there", "agreement": _agreement(beliefs)} | _uncertainty(labels), people
-    )
+    summary |= {"state": "there", "agreement": _agreement(beliefs)} | _uncertainty(labels)
+    return AgreementSummary(summary, people)
 
 
 def _annotations(rows: Rows, study: Study) -> Annotations:

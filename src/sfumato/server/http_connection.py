@@ -115,7 +115,10 @@ class Connection(asyncio.Protocol):
             self._end(BrokenReply("the connection is closed"))
         if reply is not None and not reply.done():
             location = _header(head, b"location").decode("latin-1") or None
-            reply.set_result(Reply(int(head[9:12]), content, _seconds(_header(head, b"retry-after")), location))
+            # Retry-After may also be a date.
+            wait = _header(head, b"retry-after")
+            seconds = float(wait) if wait.isdigit() and len(wait) < 9 else None
+            reply.set_result(Reply(int(head[9:12]), content, seconds, location))
 
     def _end(self, error: OSError) -> None:
         """Close the connection; a pending reply fails with `error`."""
@@ -151,8 +154,3 @@ def _header(head: bytes, name: bytes) -> bytes:
         return b""
     start += len(name) + 3
     return head[start : head.index(b"\r\n", start)].strip()
-
-
-def _seconds(text: bytes) -> float | None:
-    """Retry-After in seconds; None if it is a date or missing."""
-    return float(text) if text.isdigit() and len(text) < 9 else None

@@ -213,6 +213,5 @@ def participants(connection: sa.Connection, study: int) -> list[Row]:
         .where(annotators.c.study == study)
         .order_by(annotators.c.id)
     )
-    return [
-        dict(row._mapping) | {"refs": json.loads(row.refs) if row.refs else {}} for row in connection.execute(found)
-    ]
+    rows = connection.execute(found)
+    return [dict(row._mapping) | {"refs": json.loads(row.refs) if row.refs else {}} for row in rows]

@@ -137,7 +137,8 @@ def answer_studies(folders: Sequence[Path], n_people: int) -> None:
         for folder, process in zip(folders, processes, strict=True):
             printed, _ = process.communicate()
             if process.returncode:
-                found = f"a study that could not be answered ({_last_line(printed)})"
+                last_line = (printed.decode("utf-8", "replace").strip().splitlines() or ["no output"])[-1]
+                found = f"a study that could not be answered ({last_line})"
                 fix = f"check it with: sfumato study check {folder}"
                 raise BadSetting(found, "a study that can be served and answered", fix, "not-answered", folder)
             click.echo(printed.decode(), nl=False)
@@ -149,10 +150,6 @@ def answer_studies(folders: Sequence[Path], n_people: int) -> None:
             process.stdout.close()
         for folder in folders:
             shutil.rmtree(folder / PART, ignore_errors=True)
-
-
-def _last_line(printed: bytes) -> str:
-    return (printed.decode("utf-8", "replace").strip().splitlines() or ["no output"])[-1]
 
 
 @click.command()
