@@ -11,7 +11,7 @@ from jaxtyping import Float
 from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, distances, refuse_gold
 from sfumato.aggregation.aggregation_inputs import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
-from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
+from sfumato.aggregation.dirichlet_mixture import first_guess, fit_mixture
 from sfumato.aggregation.em import check_iterations, warn_unless_converged
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.settings import at_least
@@ -79,9 +79,3 @@ def _coarse(counts: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "it
     with np.errstate(divide="ignore"):
         near = np.exp(np.round(np.log(counts) * 10) / 10)
     return np.where(np.abs(counts - whole) < 1e-6, whole, near)
-
-
-def prior_of(aggregation: Aggregation) -> DirichletMixture:
-    """The prior of a `Bayes` aggregation."""
-    assert isinstance(aggregation.model, DirichletMixture)
-    return aggregation.model

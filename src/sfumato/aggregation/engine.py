@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -114,13 +115,8 @@ class LocalParts:
             room = posterior[part[0] : part[1]] if kept else posterior
             return work.run(self._answers, *part, room, counted=counted)
 
-        if self._threads is None:
-            total = over(self._ranges[0])
-        else:
-            first, *rest = self._threads.map(over, self._ranges)
-            total = first
-            for part in rest:
-                total = total.plus(part)
+        each = map if self._threads is None else self._threads.map
+        total = reduce(Sums.plus, each(over, self._ranges))
         return replace(total, posterior=posterior if kept else None)
 
     def close(self) -> None:

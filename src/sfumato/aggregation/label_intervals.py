@@ -11,7 +11,7 @@ from jaxtyping import Float
 from scipy.special import stdtrit
 
 from sfumato.aggregation.aggregation import Aggregation
-from sfumato.aggregation.bayes import BLOCK, Bayes, prior_of
+from sfumato.aggregation.bayes import BLOCK, Bayes
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import between_0_and_1
 from sfumato.tables.soft_labels import Estimand, SoftLabels
@@ -79,7 +79,7 @@ def intervals(aggregation: Aggregation, level: float = 0.9) -> Intervals:
 
 
 def _credible(aggregation: Aggregation, level: float) -> Intervals:
-    answers, prior = aggregation.answers, prior_of(aggregation)
+    answers, prior = aggregation.answers, aggregation.model
     shape = aggregation.labels.probs.shape
     low, high, error = np.empty(shape), np.empty(shape), np.empty(shape[0])
     for first in range(0, answers.n_items, BLOCK):

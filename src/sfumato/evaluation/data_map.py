@@ -167,7 +167,9 @@ def data_map(
     for r, run in enumerate(runs):
         row = row_of[r][run.item.codes]
         n[r] = np.bincount(row, minlength=len(names))
-        _check_once(run, n[r])
+        if n[r].max() > len(run.epochs):
+            fix = "check how the file was made"
+            raise BadTable("an item twice in an epoch", "an item and epoch once", fix, "doubled-item", run.path)
         sums = np.bincount(row, weights=run.value, minlength=len(names))
         means[r] = np.divide(sums, n[r], out=np.zeros(len(names)), where=n[r] > 0)
         squares[r] = np.bincount(row, weights=(run.value - means[r][row]) ** 2, minlength=len(names))
@@ -192,12 +194,6 @@ def _last(run: TrainingDynamics, n_epochs: int) -> TrainingDynamics:
     if len(run.epochs) < n_epochs:
         warn(f"{run.path}: found {len(run.epochs)} epochs instead of the last {n_epochs}; all are used")
     return run.last(n_epochs)
-
-
-def _check_once(run: TrainingDynamics, n: Float[np.ndarray, "items"]) -> None:
-    if n.max() > len(run.epochs):
-        found = "an item twice in an epoch"
-        raise BadTable(found, "an item and epoch once", "check how the file was made", "doubled-item", run.path)
 
 
 def _check_related(runs: Sequence[TrainingDynamics]) -> None:

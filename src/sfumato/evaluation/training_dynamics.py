@@ -46,8 +46,10 @@ class TrainingDynamics:
         """The dynamics of a run's folder, or of a table with the columns item, epoch, gold (or `by`), correct, and
         optionally `when`."""
         path = Path(path)
-        if path.is_dir():
-            path = _dynamics_of(path)
+        if path.is_dir() and not (path / DYNAMICS).is_file():
+            expected = "a run that noted how its training items were predicted"
+            raise BadFile(f"no {DYNAMICS}", expected, "train with sfumato train --dynamics end", "no-dynamics", path)
+        path = path / DYNAMICS if path.is_dir() else path
         return cls.from_rows(read_rows(path), when=when, by=by)
 
     @classmethod
@@ -137,13 +139,6 @@ def runs_of_model(runs: Sequence[RunFound], target: str | None = None, network: 
     known = listing(list(dict.fromkeys(run.model for run in runs)))
     wanted = show(".".join(filter(None, (target, network))))
     raise BadTable(f"no run of {wanted}", f"{expected}: {known}", fix, "no-runs")
-
-
-def _dynamics_of(folder: Path) -> Path:
-    if (folder / DYNAMICS).is_file():
-        return folder / DYNAMICS
-    expected = "a run that noted how its training items were predicted"
-    raise BadFile(f"no {DYNAMICS}", expected, "train with sfumato train --dynamics end", "no-dynamics", folder)
 
 
 def _as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:

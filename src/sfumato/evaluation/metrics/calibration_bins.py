@@ -60,27 +60,19 @@ class EqualCount:
             k, m = np.diff(pieces, append=n), n_equal[group[pieces]]
             of_sum = k * (m - k) / np.maximum(m - 1, 1) * spread[group[pieces]]
             variance = np.add.reduceat(of_sum, np.searchsorted(pieces, starts)) / n_items**2
-        return cls(
-            n_items,
-            np.add.reduceat(confidence, starts) / n_items,
-            np.add.reduceat(right, starts) / n_items,
-            variance,
-        )
+        sure, accuracy = (np.add.reduceat(each, starts) / n_items for each in (confidence, right))
+        return cls(n_items, sure, accuracy, variance)
 
     @classmethod
     def as_sorted(cls, matched: MatchedLabels, size: int) -> EqualCount:
         """Ties in the order of the sort, and the first of tied classes as the prediction."""
         n = len(matched)
         order = np.argsort(matched.confidence)
-        right = matched.predicted.argmax(axis=1) == matched.people.argmax(axis=1)
+        right = (matched.predicted.argmax(axis=1) == matched.people.argmax(axis=1)).astype(np.float64)
         starts = np.arange(max(n // size, 1)) * size
         n_items = np.diff(starts, append=n)
-        return cls(
-            n_items,
-            np.add.reduceat(matched.confidence[order], starts) / n_items,
-            np.add.reduceat(right[order].astype(np.float64), starts) / n_items,
-            np.zeros(len(starts)),
-        )
+        sure, accuracy = (np.add.reduceat(each[order], starts) / n_items for each in (matched.confidence, right))
+        return cls(n_items, sure, accuracy, np.zeros(len(starts)))
 
     @property
     def squared_gaps(self) -> Float[np.ndarray, "bins"]:
