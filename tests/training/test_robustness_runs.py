@@ -26,7 +26,7 @@ from sfumato.training.networks import SimpleFfn
 from sfumato.training.recipe import Recipe
 from sfumato.training.robustness_runs import (
     AttackExperiment,
-    ImageShift,
+    Corrupted,
     ShiftExperiment,
     corruptions_for,
     in_gray_levels,
@@ -136,7 +136,7 @@ def test_what_is_written_is_not_done_again_and_comes_out_the_same(trained: Path,
     for path in one.rglob("predictions.parquet"):
         assert path.read_bytes() == (other / path.relative_to(one)).read_bytes()
     # A corruption does not depend on which others are asked for, nor on which runs.
-    alone = shifting(trained / SOFT, tmp_path / "alone", corrupted=(ImageShift(GaussianNoise(), 5),))
+    alone = shifting(trained / SOFT, tmp_path / "alone", corrupted=(Corrupted(GaussianNoise(), 5),))
     run_missing(alone, processes=1)
     where = Path("gaussian-noise-5", SOFT, "predictions.parquet")
     assert (one / where).read_bytes() == (tmp_path / "alone" / where).read_bytes()
@@ -157,7 +157,7 @@ def test_other_settings_or_runs_are_an_error(trained: Path, copied: Path, tmp_pa
 def test_two_processes_do_the_same(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # What torch would take in a new process, if the worker did not ask for one thread.
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    corrupted = (ImageShift(), ImageShift(GaussianNoise(), 5))
+    corrupted = (Corrupted(), Corrupted(GaussianNoise(), 5))
     for folder, processes in (("one", 1), ("two", 2)):
         run_missing(shifting(trained, tmp_path / folder, corrupted=corrupted), processes=processes)
     paths = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("predictions.parquet"))
@@ -194,7 +194,7 @@ def test_runs_that_cannot_be_asked(copied: Path, tmp_path: Path) -> None:
 
 
 def test_what_was_shifted_holds_no_networks(trained: Path, tmp_path: Path) -> None:
-    run_missing(shifting(trained, tmp_path, corrupted=(ImageShift(),)), processes=1)
+    run_missing(shifting(trained, tmp_path, corrupted=(Corrupted(),)), processes=1)
     assert "under a condition" in refused(lambda: TrainedRuns.in_folder(tmp_path / "clean")).found
 
 
@@ -236,7 +236,7 @@ def test_a_network_of_ones_own_is_handed_in(copied: Path, tmp_path: Path) -> Non
     for path in copied.glob(f"*/{RUN}"):
         said = json.loads(path.read_text())
         path.write_text(json.dumps(said | {"settings": said["settings"] | {"network": "mine.Net"}}))
-    one = (ImageShift(),)
+    one = (Corrupted(),)
     error = refused(lambda: run_missing(shifting(copied, tmp_path, corrupted=one), processes=1))
     assert error.code == "unknown-network"
     assert run_missing(shifting(copied, tmp_path, corrupted=one, networks={"ffn": SimpleFfn()}), processes=1) == 1

@@ -20,7 +20,7 @@ from sfumato_papers.verdict import Judged, Verdict, judge
 
 if TYPE_CHECKING:
     from sfumato.training.grid import Grid
-    from sfumato.training.robustness_runs import ImageShift
+    from sfumato.training.robustness_runs import Corrupted
     from sfumato.training.splits import Fold
     from sfumato.training.training_set import TrainingSet
 
@@ -125,7 +125,7 @@ class Rerun:
         name: str,
         *,
         inputs: Inputs | None = None,
-        corrupted: Sequence[ImageShift] = (),
+        corrupted: Sequence[Corrupted] = (),
         extra: Mapping[str, Inputs] | None = None,
     ) -> list[RunPredictions]:
         """What the runs of `folder` predict for corrupted pictures or other sets; kept in `name` next to it."""

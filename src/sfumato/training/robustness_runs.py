@@ -67,7 +67,7 @@ def run_missing(
 
 
 @dataclass(frozen=True)
-class ImageShift:
+class Corrupted:
     """The test items after a corruption, or unchanged if it is None; or all items of another data set."""
 
     corruption: Corruption | None = None
@@ -83,7 +83,7 @@ class ImageShift:
 
 def corruptions_for(
     inputs: Inputs, kinds: Sequence[Corruption] | None = None, severities: Sequence[int] = SEVERITIES
-) -> tuple[ImageShift, ...]:
+) -> tuple[Corrupted, ...]:
     """The unchanged images, then every kind at every severity; without `kinds`, all that apply to the images."""
     is_color = inputs.images is not None and shape_of(inputs.images)[0] == 3
     if kinds is None:
@@ -92,8 +92,8 @@ def corruptions_for(
     if unfit:
         found = f"{listing(unfit)} for gray images"
         raise BadSetting(found, "corruptions for gray images", f"omit {listing(unfit)}", "no-colour")
-    corrupted = [ImageShift(kind, check_severity(severity)) for kind in kinds for severity in severities]
-    return tuple(dict.fromkeys([ImageShift(), *corrupted]))
+    corrupted = [Corrupted(kind, check_severity(severity)) for kind in kinds for severity in severities]
+    return tuple(dict.fromkeys([Corrupted(), *corrupted]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ class ShiftExperiment:
     output: Path
     inputs: Inputs | None = None
     """The inputs that the runs were trained and tested on."""
-    corrupted: tuple[ImageShift, ...] = ()
+    corrupted: tuple[Corrupted, ...] = ()
     extra: Mapping[str, Inputs] = field(default_factory=dict)
     """Other data sets, by the name of their condition."""
     seed: int = 0
@@ -122,14 +122,14 @@ class ShiftExperiment:
                 test_rows(run, self.inputs)
 
     @property
-    def shifts(self) -> tuple[ImageShift, ...]:
-        return (*self.corrupted, *(ImageShift(dataset=name) for name in self.extra))
+    def shifts(self) -> tuple[Corrupted, ...]:
+        return (*self.corrupted, *(Corrupted(dataset=name) for name in self.extra))
 
-    def missing(self) -> list[ImageShift]:
+    def missing(self) -> list[Corrupted]:
         """The shifts that at least one run has no predictions for."""
         return [shift for shift in self.shifts if self._runs_without(shift)]
 
-    def run(self, shift: ImageShift) -> None:
+    def run(self, shift: Corrupted) -> None:
         """Predict under a shift with every run that has no predictions for it."""
         # Checked again: another command may have written them meanwhile.
         runs = self._runs_without(shift)
@@ -142,7 +142,7 @@ class ShiftExperiment:
             assert test.images is not None
             write(self.output, run, self._condition(shift), test.items, model.probs(test.images))
 
-    def _shifted(self, shift: ImageShift) -> Inputs:
+    def _shifted(self, shift: Corrupted) -> Inputs:
         if shift.dataset:
             return self.extra[shift.dataset]
         assert self.inputs is not None
@@ -152,11 +152,11 @@ class ShiftExperiment:
         images = shift.corruption.apply(self.inputs.images, shift.severity, rng_of(self.seed, "shift", shift.name))
         return Inputs(self.inputs.items, images, path=self.inputs.path)
 
-    def _runs_without(self, shift: ImageShift) -> list[Run]:
+    def _runs_without(self, shift: Corrupted) -> list[Run]:
         condition = self._condition(shift)
         return [run for run in self.runs if not is_written(self.output, run, condition)]
 
-    def _condition(self, shift: ImageShift) -> Condition:
+    def _condition(self, shift: Corrupted) -> Condition:
         under: dict[str, Any] = {"inputs": self._digests[shift.dataset]}
         if shift.corruption is not None:
             under |= {"corruption": shift.corruption.name, "severity": shift.severity, "seed": self.seed}
