@@ -89,13 +89,8 @@ def adaptive_curve_by_index(
     uniform, adaptive = errors.transpose(0, 2, 1, 3).reshape(2, n_steps, -1)
     found = _curve(budgets, uniform, adaptive, most, np.zeros(n_steps, np.int64))
     # Until every item has `fewest` answers, both studies are the same.
-    return AdaptiveCurve(
-        np.append(float(fewest), found.on_average),
-        np.append(1.0, found.ratio),
-        np.append(0.0, found.spread),
-        np.append(fewest, found.most),
-        np.append(0, found.lead),
-    )
+    start = {"on_average": float(fewest), "ratio": 1.0, "spread": 0.0, "most": fewest, "lead": 0}
+    return AdaptiveCurve(**{name: np.append(first, getattr(found, name)) for name, first in start.items()})
 
 
 def adaptive_curve_by_lead(items: Population, *, most: int, rng: np.random.Generator) -> AdaptiveCurve:

@@ -57,14 +57,6 @@ class VoteCurve:
         found = np.exp(_line(np.log(votes), np.log(self.votes), np.log(np.maximum(rows, LEAST))))
         return ExpectedError(float(found[0]), np.asarray(found[1:]))
 
-    def falling(self) -> VoteCurve:
-        """The curve without random increases: more votes do no harm."""
-        return VoteCurve(self.votes, np.minimum.accumulate(self.value), np.minimum.accumulate(self.resampled, axis=1))
-
-    def times(self, factor: Float[np.ndarray, "points"]) -> VoteCurve:
-        """The curve with every error multiplied by the factor of its point."""
-        return VoteCurve(self.votes, self.value * factor, self.resampled * factor)
-
 
 @dataclass(frozen=True, eq=False)
 class ExpectedError:
@@ -165,10 +157,12 @@ class Criterion:
         value, resampled = found.value, found.resampled
         if self.beyond is not None:
             value, resampled = 1 - value, 1 - resampled
-        curve = VoteCurve(np.arange(1.0, most + 1), value, resampled)
         if self.measure.uses_prior:
-            curve = curve.times(self._fit_penalty(source, n_items, most, rng))
-        return curve.falling()
+            penalty = self._fit_penalty(source, n_items, most, rng)
+            value, resampled = value * penalty, resampled * penalty
+        # More votes do no harm: random increases are left out.
+        value, resampled = np.minimum.accumulate(value), np.minimum.accumulate(resampled, axis=1)
+        return VoteCurve(np.arange(1.0, most + 1), value, resampled)
 
     def of_labels(
         self, probs: Float[np.ndarray, "items classes"], labels: Float[np.ndarray, "items classes"]

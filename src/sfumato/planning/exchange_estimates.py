@@ -28,7 +28,7 @@ from sfumato.planning.label_quality import (
     Similarities,
 )
 from sfumato.planning.pilot import Pilot
-from sfumato.planning.recorded_answers import shuffled_places
+from sfumato.planning.recorded_answers import places_in_order
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.bootstrap import Bootstrap
@@ -210,13 +210,15 @@ class MatchedAnswers:
 
     def split(self, rng: np.random.Generator) -> SplitAnswers:
         """A random half of every item's votes to compare (the larger one, if odd), the others as reference."""
-        place = shuffled_places(self.vote_item, self.n_items, rng)
+        place = places_in_order(self.vote_item, rng.random(len(self.vote_item)))
         n_votes = np.bincount(self.vote_item, minlength=self.n_items)
         is_given = place < ((n_votes + 1) // 2)[self.vote_item]
         one_hot = np.eye(len(self.classes))[self.voted]
         cell = self.vote_item[~is_given] * len(self.classes) + self.voted[~is_given]
         held_out = np.bincount(cell, minlength=self.n_items * len(self.classes)).reshape(self.n_items, -1)
-        rich_place = place if self.same_people else shuffled_places(self.rich_item, self.n_items, rng)
+        rich_place = place
+        if not self.same_people:
+            rich_place = places_in_order(self.rich_item, rng.random(len(self.rich_item)))
         return SplitAnswers(
             _sums(self.rich_item, rich_place, self.rich, self.n_items, self.most_rich),
             _sums(self.vote_item, place, one_hot, self.n_items, self.most_votes),

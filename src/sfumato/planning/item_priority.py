@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +16,7 @@ from sfumato.evaluation.item_selection import ItemSelection, select
 from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, KLIndex
 from sfumato.planning.allocation import RISKS, Form, worth_of_votes
 from sfumato.planning.item_prior import check_counts, fit_prior
-from sfumato.tables.errors import BadSetting, BadTable
+from sfumato.tables.errors import BadSetting, no_rows, wrong_shape
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import at_least
 from sfumato.tables.table import Table
@@ -46,18 +45,17 @@ class ItemPriority(Table):
 
     @property
     def rank(self) -> Int[np.ndarray, "items"]:
-        best = self.worth[np.arange(len(self.form)), self.form]
-        rank = np.empty(len(best), np.int64)
-        rank[np.argsort(-best, kind="stable")] = np.arange(1, len(best) + 1)
-        return rank
+        return _ranks(self.worth[np.arange(len(self.form)), self.form])
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        columns: dict[str, Any] = {"item": pa.array(self.items[start:stop], pa.string())}
-        columns["risk"] = pa.array(self.risk[start:stop])
-        for k, name in enumerate(self.forms):
-            columns[f"worth_a_second:{name}"] = pa.array(self.worth[start:stop, k])
-        columns["form"] = pa.array([self.forms[k] for k in self.form[start:stop]], pa.string())
-        columns["rank"] = pa.array(self.rank[start:stop])
+        rows = slice(start, stop)
+        columns = {
+            "item": pa.array(self.items[rows], pa.string()),
+            "risk": pa.array(self.risk[rows]),
+            **{f"worth_a_second:{name}": pa.array(self.worth[rows, k]) for k, name in enumerate(self.forms)},
+            "form": pa.array([self.forms[k] for k in self.form[rows]], pa.string()),
+            "rank": pa.array(self.rank[rows]),
+        }
         return pa.table(columns)
 
     def __len__(self) -> int:
@@ -83,6 +81,13 @@ class ItemPriority(Table):
         return ItemPriority(self.items, self.forms, self.risk, self.worth, form)
 
 
+def _ranks(values: Float[np.ndarray, "items"]) -> Int[np.ndarray, "items"]:
+    """1 for the highest value."""
+    ranks = np.empty(len(values), np.int64)
+    ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
+    return ranks
+
+
 def rank_items(
     items: Sequence[str],
     counts: Float[np.ndarray, "items classes"],
@@ -102,12 +107,8 @@ def rank_items(
     if not forms:
         raise BadSetting("no forms", "at least one", "give a kind of question")
     if len(items) != len(counts):
-        raise BadTable(
-            f"{len(items):,} items and {len(counts):,} rows of counts",
-            "one row per item",
-            "give both in the same order",
-            "wrong-shape",
-        )
+        found = f"{len(items):,} items and {len(counts):,} rows of counts"
+        raise wrong_shape(found, "one row per item", "give both in the same order")
     by = index or KLIndex()
     fitted = prior or fit_prior(counts)
     rows, place = np.unique(counts, axis=0, return_inverse=True)
@@ -137,11 +138,9 @@ class MapPriority(Table):
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         chosen = self.selection.chunk(start, stop, wide=wide)
-        rank = np.empty(len(self), np.int64)
-        rank[np.argsort(-self.variability, kind="stable")] = np.arange(1, len(self) + 1)
         chosen = chosen.append_column("variability", pa.array(self.variability[start:stop]))
         chosen = chosen.append_column("form", pa.array(self.form[start:stop], pa.string()))
-        return chosen.append_column("rank", pa.array(rank[start:stop]))
+        return chosen.append_column("rank", pa.array(_ranks(self.variability)[start:stop]))
 
     def __len__(self) -> int:
         return len(self.selection)
@@ -165,9 +164,7 @@ def rank_items_by_map(
     chosen = select(drawn, labels, quota, rng=rng, fill=fill)
     if not len(chosen):
         counted = ", ".join(f"{drawn.count(region):,} {region}" for region in REGIONS)
-        raise BadTable(
-            f"no item for this quota among {counted}", "at least one item", "choose another quota", "no-rows"
-        )
+        raise no_rows("at least one item", "choose another quota", found=f"no item for this quota among {counted}")
     row = {item: i for i, item in enumerate(drawn.items.to_pylist())}
     variability = drawn.variability[[row[item] for item in chosen.items]]
     return MapPriority(

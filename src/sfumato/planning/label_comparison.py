@@ -130,6 +130,7 @@ def compare(
         cost = answers_per_item(kind, n_items) * costs.seconds(kind) / base if base else 1.0
         loss = subjective_loss(rho, cost, utility=utility, beta=beta)
         error = (errors or {}).get(kind)
+        wrong = (error.information_ratio, error.flip_rate, error.kept) if error else (float("nan"),) * 3
         each = spent / price / n_items if price <= spent else 0.0
         for goal in Goal:
             rate = rate_for(kind, goal, measured)
@@ -137,7 +138,7 @@ def compare(
             rows.append(
                 LabelTypeComparison(
                     kind, goal, costs.seconds(kind), price, costs.time(kind).source, rate.votes, rate.low, rate.high,
-                    rate.source, int(rate.measured), ratio_of(kind, n_items, n_classes), *_of(error), rate.votes, each,
+                    rate.source, int(rate.measured), ratio_of(kind, n_items, n_classes), *wrong, rate.votes, each,
                     bought.votes, bought.low, bought.high, 0, 0, rho, loss,
                 )
             )  # fmt: skip
@@ -160,12 +161,6 @@ def check_size(n_items: int, n_classes: int) -> None:
             "plan for more items, or merge classes; "
             "with fewer items than classes a similarity judgment says more than any label",
         )
-
-
-def _of(error: TripletError | None) -> tuple[float, float, float]:
-    if error is None:
-        return float("nan"), float("nan"), float("nan")
-    return error.information_ratio, error.flip_rate, error.kept
 
 
 def _ranked(rows: list[LabelTypeComparison]) -> tuple[LabelTypeComparison, ...]:
@@ -255,49 +250,33 @@ def value_map(
     sizes += [yours] if yours else []
     cells: list[MapCell] = []
     for i, (items, classes) in enumerate(sizes):
-        rho = _simulated(chosen, n_answers, items, classes, d, noise, at_least("seeds", seeds, 1), rng)
-        cells += _compared(
-            [
-                MapCell(
-                    items, classes, kind, ratio_of(kind, items, classes), rho[kind][0], n_answers[kind], rho[kind][1],
-                    0, 0, int((items, classes) == yours),
-                )
-                for kind in chosen
-            ]
-        )  # fmt: skip
+        rho = _simulated(n_answers, items, classes, d, noise, at_least("seeds", seeds, 1), rng)
+        best_items, best_budget = np.max(list(rho.values()), axis=0)
+        cells += [
+            MapCell(
+                items, classes, kind, ratio_of(kind, items, classes), rho_items, n_answers[kind], rho_budget,
+                int(rho_items == best_items), int(rho_budget == best_budget), int((items, classes) == yours),
+            )
+            for kind, (rho_items, rho_budget) in rho.items()
+        ]  # fmt: skip
         if progress:
             progress(i + 1, len(sizes))
     return ValueMap(tuple(cells))
 
 
 def _simulated(
-    kinds: Sequence[str],
-    n_answers: dict[str, int],
-    n: int,
-    k: int,
-    d: int,
-    noise: float,
-    seeds: int,
-    rng: np.random.Generator,
+    n_answers: dict[str, int], n: int, k: int, d: int, noise: float, seeds: int, rng: np.random.Generator
 ) -> dict[str, tuple[float, float]]:
     """The mean recovery of each kind, with one answer and with `n_answers`, in the same worlds."""
-    rhos: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
+    rhos: dict[str, list[tuple[float, float]]] = {kind: [] for kind in n_answers}
     for _ in range(seeds):
         world = LatentWorld.sample(max(min(n, MOST_SIMULATED), k, 3), k, d, rng=rng)
         known: dict[tuple[object, int], float] = {}
-        for kind in kinds:
-            for m in (1, n_answers[kind]):
-                # Kinds with the same signal and number of answers are simulated once.
-                if (key := (signal_of(kind, n, k), m)) not in known:
-                    known[key] = simulated_rho(kind, world, n_answers=m, noise=noise, rng=rng)
+        for kind, many in n_answers.items():
             signal = signal_of(kind, n, k)
-            rhos[kind].append((known[signal, 1], known[signal, n_answers[kind]]))
+            for m in (1, many):
+                # Kinds with the same signal and number of answers are simulated once.
+                if (signal, m) not in known:
+                    known[signal, m] = simulated_rho(kind, world, n_answers=m, noise=noise, rng=rng)
+            rhos[kind].append((known[signal, 1], known[signal, many]))
     return {kind: (float(np.mean(some, axis=0)[0]), float(np.mean(some, axis=0)[1])) for kind, some in rhos.items()}
-
-
-def _compared(cells: list[MapCell]) -> list[MapCell]:
-    items, budget = max(cell.rho_items for cell in cells), max(cell.rho_budget for cell in cells)
-    return [
-        replace(cell, best_items=int(cell.rho_items == items), best_budget=int(cell.rho_budget == budget))
-        for cell in cells
-    ]

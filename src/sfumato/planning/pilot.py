@@ -16,7 +16,7 @@ from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess,
 from sfumato.labeling.default_labeler import as_votes
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadSetting, BadTable, show, warn
+from sfumato.tables.errors import BadSetting, BadTable, no_rows, show, warn
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import at_least
 from sfumato.tables.soft_labels import Estimand, SoftLabels
@@ -26,6 +26,7 @@ ITEMS_A_COMPONENT = 5
 MOST_FITTED = 5_000
 ITERATIONS = 400
 TOLERANCE = 1e-6
+NO_ANSWERS = "a pilot with at least one answer", "collect some answers first, or assume a prior"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,7 @@ class Pilot:
         All answers of an annotator about an item count as one.
         """
         if not len(table):
-            raise _no_answers("no rows")
+            raise no_rows(*NO_ANSWERS)
         if isinstance(table, Annotations):
             table = as_votes(table)
         if isinstance(table, SoftLabels):
@@ -122,7 +123,7 @@ def _counts_of_labels(labels: SoftLabels) -> Float[np.ndarray, "items classes"]:
         )
     asked = labels.n_annotators > 0
     if not asked.any():
-        raise _no_answers("0 annotators behind every label")
+        raise no_rows(*NO_ANSWERS, found="0 annotators behind every label")
     counts = labels.probs[asked] * labels.n_annotators[asked, None]
     whole = np.round(counts)
     if np.abs(counts - whole).max() < 1e-3:
@@ -132,9 +133,3 @@ def _counts_of_labels(labels: SoftLabels) -> Float[np.ndarray, "items classes"]:
         "disagreement is underestimated: give the beliefs instead"
     )
     return np.asarray(counts)
-
-
-def _no_answers(found: str) -> BadTable:
-    return BadTable(
-        found, "a pilot with at least one answer", "collect some answers first, or assume a prior", "no-rows"
-    )

@@ -18,10 +18,11 @@ from sfumato.planning.exchange_estimates import MatchedAnswers, exchange_rates
 from sfumato.planning.exchange_rates import ExchangeRates
 from sfumato.planning.informativeness.triplets import RankedLists, channel_capacity, flip_rate, information_ratio
 from sfumato.planning.label_quality import Similarities
+from sfumato.planning.recorded_answers import places_in_order
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import entropy
-from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoError, listing
+from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoError, listing, no_rows
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.table import RecordTable
 
@@ -137,7 +138,8 @@ def evidence_of(
     found: dict[str, list[Annotations]] = {}
     for pilot in pilots:
         if not len(pilot):
-            raise _empty(pilot)
+            fix = "collect some answers first, or omit the pilot to use published values"
+            raise no_rows("a pilot with at least one answer", fix, pilot.path)
         for kind in kinds_in(pilot):
             found.setdefault(kind, []).append(pilot.of_kind(kind).for_purposes("label"))
     by_kind = {kind: _joined(tables) for kind, tables in found.items()}
@@ -200,16 +202,6 @@ def _time(kind: str, table: Annotations) -> KindTime:
     )
 
 
-def _empty(pilot: Annotations) -> BadTable:
-    return BadTable(
-        "no rows",
-        "a pilot with at least one answer",
-        "collect some answers first, or omit the pilot to use published values",
-        "no-rows",
-        pilot.path,
-    )
-
-
 OPEN_PAGE = 50.0
 """Pages open for more than this multiple of the median are not counted."""
 LEAST_ANSWERS = 200
@@ -266,7 +258,7 @@ def _learning(table: Annotations) -> tuple[float, float, float]:
     mean = float(seconds.mean())
     if len(table) < LEAST_ANSWERS or table.trial.null_count:
         return mean, 1.0, LEARNED_AFTER
-    place = _places(table)
+    place = places_in_order(table.annotator.codes, table.trial.to_numpy()).astype(np.float64)
     if place.max() < 5:
         return mean, 1.0, LEARNED_AFTER
 
@@ -286,17 +278,6 @@ def _learning(table: Annotations) -> tuple[float, float, float]:
     return mean / float(learning.mean()), shape.first_ratio, shape.learned_after
 
 
-def _places(table: Annotations) -> Float[np.ndarray, "rows"]:
-    """The position of each answer in its annotator's sequence, from 0."""
-    who = table.annotator.codes
-    order = np.lexsort((table.trial.to_numpy(), who))
-    n_each = np.bincount(who)
-    start = np.repeat(np.cumsum(n_each) - n_each, n_each)
-    place = np.empty(len(who))
-    place[order] = np.arange(len(who)) - start
-    return place
-
-
 def _per_nat(table: Annotations) -> float:
     """The relative change of an item's mean time per nat of entropy; 0 if answers are not distributions."""
     try:
@@ -307,8 +288,10 @@ def _per_nat(table: Annotations) -> float:
     n_each = np.bincount(coded.item, minlength=coded.n_items)
     if (n_each > 0).sum() < LEAST_ITEMS or len(beliefs) != len(table):
         return 0.0
-    probs = coded.probs()
-    pooled = np.stack([np.bincount(coded.item, p, minlength=coded.n_items) for p in probs.T], axis=1)[n_each > 0]
-    nats = entropy(pooled / n_each[n_each > 0, None])
-    mean = (np.bincount(coded.item, table.seconds, minlength=coded.n_items)[n_each > 0]) / n_each[n_each > 0]
+
+    def mean_of(values: np.ndarray) -> np.ndarray:
+        return np.bincount(coded.item, values, minlength=coded.n_items)[n_each > 0] / n_each[n_each > 0]
+
+    nats = entropy(np.stack([mean_of(p) for p in coded.probs().T], axis=1))
+    mean = mean_of(table.seconds)
     return float(np.polyfit(nats, mean, 1)[0] / mean.mean()) if np.ptp(nats) > 0 else 0.0

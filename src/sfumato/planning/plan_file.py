@@ -14,7 +14,7 @@ import msgspec
 
 from sfumato.planning.acquisition_index import INDICES
 from sfumato.planning.goals import Goal
-from sfumato.tables.errors import BadFile, ErrorLocation, UnknownName, listing, show, unknown
+from sfumato.tables.errors import BadFile, ErrorLocation, listing, show, unknown
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.file_type import JSON, kind_of
 from sfumato.tables.files.json import read_document
@@ -162,6 +162,7 @@ class PlanProvenance(PlanPart, frozen=True, kw_only=True):
 
 
 VERSION = 1
+FIX = "make the plan again, or correct the field"
 
 
 class Plan(PlanPart, frozen=True, kw_only=True):
@@ -207,24 +208,24 @@ class Plan(PlanPart, frozen=True, kw_only=True):
 
     def check(self, *, file: str | None = None) -> None:
         """Raise unless the fields fit each other."""
-        _check_kind(self.question.kind, "question.kind", file)
+        _check_name("kind", self.question.kind, PAYLOAD_KINDS, "question.kind", file)
         if self.question.deeper is not None:
-            _check_kind(self.question.deeper.kind, "question.deeper.kind", file)
+            _check_name("kind", self.question.deeper.kind, PAYLOAD_KINDS, "question.deeper.kind", file)
         _check_distinct(self.classes, "classes", file)
         _check_distinct(self.deeper_items, "deeper_items", file)
         if self.items != "all":
             _check_distinct(self.items, "items", file)
             if len(self.items) != self.n_items:
-                raise _bad(f"found {len(self.items):,} items and n_items = {self.n_items:,}", "n_items", file)
-            others = sorted(set(self.deeper_items) - set(self.items))
-            if others:
-                raise _bad(f"found {listing(others, 3)}, which are not among the items", "deeper_items", file)
+                raise _bad(f"{len(self.items):,} items and n_items = {self.n_items:,}", "n_items", file)
+            if others := sorted(set(self.deeper_items) - set(self.items)):
+                raise _bad(f"{listing(others, 3)}, which are not among the items", "deeper_items", file)
         if self.deeper_items and self.question.deeper is None:
-            raise _bad(f"found {len(self.deeper_items):,} deeper items and no deeper form", "question.deeper", file)
+            raise _bad(f"{len(self.deeper_items):,} deeper items and no deeper form", "question.deeper", file)
         if isinstance(self.answers, PlanAdaptive):
             _check_adaptive(self.answers, file)
-        if not (self.expected.low or 0) <= self.expected.value <= _or_more(self.expected.high):
-            raise _bad("found a value outside its own interval", "expected.value", file)
+        low, high = self.expected.low or 0.0, self.expected.high
+        if not low <= self.expected.value <= (float("inf") if high is None else high):
+            raise _bad("a value outside its own interval", "expected.value", file)
 
     def write(self, path: str | Path) -> None:
         """Write the plan as JSON; an existing file is replaced only once the new one is complete."""
@@ -239,59 +240,34 @@ class Plan(PlanPart, frozen=True, kw_only=True):
 
 def _check_version(document: Any, file: str | None) -> None:
     found = document.get("sfumato_plan") if isinstance(document, dict) else None
-    if isinstance(document, dict) and found == VERSION and not isinstance(found, bool):
-        return
+    expected, where = f'an object with "sfumato_plan": {VERSION}', ErrorLocation(file, column="sfumato_plan")
     if found is None:
-        problem, fix = "found a document that is not a plan", "give the file that sfumato plan wrote"
-    else:
-        problem, fix = (
-            f"found version {show(found)} of the plan file",
-            "make the plan again with this version of sfumato",
-        )
-    raise BadFile(
-        problem,
-        f'an object with "sfumato_plan": {VERSION}',
-        fix,
-        "wrong-version" if found is not None else "no-plan",
-        ErrorLocation(file, column="sfumato_plan"),
-    )
+        fix = "give the file that sfumato plan wrote"
+        raise BadFile("a document that is not a plan", expected, fix, "no-plan", where)
+    if found != VERSION or isinstance(found, bool):
+        fix = "make the plan again with this version of sfumato"
+        raise BadFile(f"version {show(found)} of the plan file", expected, fix, "wrong-version", where)
 
 
-def _check_kind(name: str, field: str, file: str | None) -> None:
-    known = [kind.name for kind in PAYLOAD_KINDS]
-    if name not in known:
-        raise _unknown("kind", name, known, field, file)
+def _check_name(what: str, name: str, known: Sequence[Any], field: str, file: str | None) -> None:
+    names = [each.name for each in known]
+    if name not in names:
+        raise unknown(what, name, names, ErrorLocation(file, column=field), FIX)
 
 
 def _check_adaptive(answers: PlanAdaptive, file: str | None) -> None:
-    known = [index.name for index in INDICES]
-    if answers.index not in known:
-        raise _unknown("index", answers.index, known, "answers.index", file)
+    _check_name("index", answers.index, INDICES, "answers.index", file)
     if answers.fewest > answers.most:
-        raise _bad(f"found fewest = {answers.fewest} and most = {answers.most}", "answers.fewest", file)
+        raise _bad(f"fewest = {answers.fewest} and most = {answers.most}", "answers.fewest", file)
     if not answers.fewest <= answers.on_average <= answers.most:
-        found = f"found {answers.on_average:g} answers, outside of {answers.fewest} to {answers.most}"
+        found = f"{answers.on_average:g} answers, outside of {answers.fewest} to {answers.most}"
         raise _bad(found, "answers.on_average", file)
 
 
 def _check_distinct(names: Sequence[str], field: str, file: str | None) -> None:
-    if len(set(names)) == len(names):
-        return
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise _bad(f"found {show(name)} twice", field, file)
-        seen.add(name)
-
-
-def _or_more(high: float | None) -> float:
-    return float("inf") if high is None else high
-
-
-def _unknown(what: str, name: str, known: list[str], field: str, file: str | None) -> UnknownName:
-    return unknown(
-        what, name, known, where=ErrorLocation(file, column=field), fix="make the plan again, or correct the field"
-    )
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise _bad(f"{show(twice)} twice", field, file)
 
 
 def _not_as_typed(message: str, file: str | None) -> BadFile:
@@ -300,17 +276,17 @@ def _not_as_typed(message: str, file: str | None) -> BadFile:
     expected, got, found = problem.partition(", got ")
     field = field.strip("`").removeprefix("$").removeprefix(".")
     if got:
-        return _bad(f"found {found}", field, file, expected=expected.removeprefix("Expected "))
+        return _bad(f"{found}", field, file, expected=expected.removeprefix("Expected "))
     if problem.startswith("Expected "):
-        return _bad("found another value", field, file, expected=problem.removeprefix("Expected "))
-    return _bad(f"found {problem[:1].lower()}{problem[1:]}", field, file)
+        return _bad("another value", field, file, expected=problem.removeprefix("Expected "))
+    return _bad(f"{problem[:1].lower()}{problem[1:]}", field, file)
 
 
 def _bad(found: str, field: str, file: str | None, expected: str = "") -> BadFile:
     return BadFile(
         found,
         expected or f"a plan file, version {VERSION}, as docs/plan.md describes it",
-        "make the plan again, or correct the field",
+        FIX,
         "bad-plan",
         ErrorLocation(file, column=field or None),
     )

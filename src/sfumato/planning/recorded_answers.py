@@ -15,7 +15,7 @@ from sfumato.planning.acquisition_index import ItemPosteriors
 from sfumato.planning.item_prior import check_counts, fit_prior
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadTable, ErrorLocation, listing
+from sfumato.tables.errors import BadTable, ErrorLocation, listing, no_rows
 from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -82,11 +82,10 @@ class RecordedAnswers:
         n_answers = np.bincount(item, minlength=n_items)
         kept = n_answers >= FEWEST
         if not kept.any():
-            raise BadTable(
-                f"{len(item):,} answers, and no item with {FEWEST} of them",
+            raise no_rows(
                 "items with several answers: half of them are given, the others are the reference",
                 "record more answers per item",
-                "no-rows",
+                found=f"{len(item):,} answers, and no item with {FEWEST} of them",
             )
         number = np.cumsum(kept) - 1
         rows = np.flatnonzero(kept[item])
@@ -116,7 +115,7 @@ class RecordedAnswers:
 
         Given in random order, or with `keep_order` as they were recorded.
         """
-        rank = shuffled_places(self.item, self.n_items, rng)
+        rank = places_in_order(self.item, rng.random(len(self.item)))
         is_given = rank < (np.bincount(self.item, minlength=self.n_items)[self.item] + 1) // 2
         truth = np.zeros((self.n_items, self.n_classes))
         np.add.at(truth, self.item[~is_given], self.votes(np.flatnonzero(~is_given)))
@@ -125,7 +124,7 @@ class RecordedAnswers:
     def with_truth(self, truth: Float[np.ndarray, "items classes"], rng: np.random.Generator) -> RecordedSplit:
         """All answers to give, in random order, compared with known distributions."""
         assert truth.shape == (self.n_items, self.n_classes)
-        rank = shuffled_places(self.item, self.n_items, rng)
+        rank = places_in_order(self.item, rng.random(len(self.item)))
         return RecordedSplit(self, self._pool(np.ones(len(self.item), bool), rank, False), truth)
 
     def _pool(self, is_given: np.ndarray, rank: np.ndarray, keep_order: bool) -> Int[np.ndarray, "items most"]:
@@ -138,12 +137,12 @@ class RecordedAnswers:
         return pool
 
 
-def shuffled_places(item: Int[np.ndarray, "rows"], n_items: int, rng: np.random.Generator) -> Int[np.ndarray, "rows"]:
-    """The position of every answer in a random order of its item's answers."""
-    n_each = np.bincount(item, minlength=n_items)
-    place = np.empty(len(item), np.int64)
-    order = np.lexsort((rng.random(len(item)), item))
-    place[order] = np.arange(len(item)) - (np.cumsum(n_each) - n_each)[item[order]]
+def places_in_order(group: Int[np.ndarray, "rows"], key: np.ndarray) -> Int[np.ndarray, "rows"]:
+    """The position of every row among those of its group, sorted by `key`; with random keys, in a random order."""
+    n_each = np.bincount(group)
+    place = np.empty(len(group), np.int64)
+    order = np.lexsort((key, group))
+    place[order] = np.arange(len(group)) - (np.cumsum(n_each) - n_each)[group[order]]
     return place
 
 
@@ -163,14 +162,13 @@ def _votes(annotations: Annotations) -> Beliefs:
 
 def _counts_of_labels(labels: SoftLabels) -> Int[np.ndarray, "items classes"]:
     """The votes of each class."""
-    place = ErrorLocation(str(labels.path) if labels.path else None)
     if labels.n_annotators is None or not labels.n_annotators.any():
         raise BadTable(
             "labels without the number of annotators",
             "n_annotators, to know how often each class was chosen",
             "give the beliefs, or import the counts again",
             "no-counts",
-            place,
+            labels.path,
         )
     counts = labels.probs * labels.n_annotators[:, None]
     whole = np.round(counts)
@@ -180,7 +178,7 @@ def _counts_of_labels(labels: SoftLabels) -> Int[np.ndarray, "items classes"]:
             "probabilities that are whole numbers of votes out of n_annotators",
             "give the beliefs: these labels were smoothed or come from soft answers",
             "no-counts",
-            place,
+            labels.path,
         )
     return np.asarray(whole.astype(np.int64))
 

@@ -1,6 +1,8 @@
 """Rehearsal of a plan with simulated people, in memory, compared with its expected error and cost; and the simulated
 crowds. Called by `sfumato plan rehearse`."""
 
+# ruff: noqa: ARG002
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -47,11 +49,7 @@ class DrawnCrowd:
     seconds: float
 
     def answer(
-        self,
-        person: int,  # noqa: ARG002
-        items: Int[np.ndarray, "asked"],
-        kind: str,
-        rng: np.random.Generator,
+        self, person: int, items: Int[np.ndarray, "asked"], kind: str, rng: np.random.Generator
     ) -> SimulatedAnswers:
         """The answers of a person about these items, with this form."""
         if kind != "choice":
@@ -65,9 +63,7 @@ class DrawnCrowd:
         return SimulatedAnswers(np.eye(self.probs.shape[1])[chosen], np.full(len(items), self.seconds))
 
     def distribution(
-        self,
-        items: Int[np.ndarray, "scored"],
-        rng: np.random.Generator,  # noqa: ARG002
+        self, items: Int[np.ndarray, "scored"], rng: np.random.Generator
     ) -> Float[np.ndarray, "scored classes"]:
         """The distribution of the whole crowd for each of these items: the reference of labels."""
         return np.asarray(self.probs[items])
@@ -99,9 +95,8 @@ class SimulatedCrowd:
     def distribution(
         self, items: Int[np.ndarray, "scored"], rng: np.random.Generator
     ) -> Float[np.ndarray, "scored classes"]:
-        votes = [
-            self._answers(self.judges, np.full(len(self.judges), i), "choice", rng).votes.mean(axis=0) for i in items
-        ]
+        asked = (np.full(len(self.judges), i) for i in items)
+        votes = [self._answers(self.judges, each, "choice", rng).votes.mean(axis=0) for each in asked]
         return np.asarray(votes).reshape(len(items), len(self.study.class_names))
 
     def _answers(
@@ -192,9 +187,8 @@ def rehearse(plan: Plan, crowd: Crowd, *, n_items: int, batch_size: int = 25, rn
     errors = _errors(plan, simulated.counts, scored, crowd, rng)
     n_answers = simulated.n_usual + simulated.n_deeper
     deeper = plan.question.deeper
-    hours = (
-        simulated.n_usual * plan.question.seconds + simulated.n_deeper * (deeper.seconds if deeper else 0.0)
-    ) / 3600
+    seconds = simulated.n_usual * plan.question.seconds + simulated.n_deeper * (deeper.seconds if deeper else 0.0)
+    hours = seconds / 3600
     paid = plan.cost.hours and plan.cost.money / plan.cost.hours
     return Rehearsal(
         value=float(errors.mean()),
@@ -308,9 +302,8 @@ def _errors(
         shares = counts[scored] / np.maximum(counts[scored].sum(axis=1, keepdims=True), 1e-12)
         return np.asarray(((shares - said) ** 2).sum(axis=1) - (1 - (said**2).sum(axis=1)) / (n_said - 1))
     labels = np.maximum(bayes(counts)[scored], 1e-300)
-    errors = (said * np.log(np.maximum(said, 1e-300) / labels)).sum(axis=1) - ((said > 0).sum(axis=1) - 1) / (
-        2 * n_said
-    )
+    divergence = (said * np.log(np.maximum(said, 1e-300) / labels)).sum(axis=1)
+    errors = divergence - ((said > 0).sum(axis=1) - 1) / (2 * n_said)
     if measure.startswith("share_beyond_"):
         return np.asarray((errors > float(measure.split("_")[2])).astype(np.float64))
     return np.asarray(errors)

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sfumato.planning.plan_file import Plan
-from sfumato.planning.plan_file import PlanAdaptive as AdaptivePlan
+from sfumato.planning.plan_file import Plan, PlanAdaptive
 from sfumato.study.stimulus import Item
 from sfumato.study.study import ABOUT_ONE_ITEM, Adaptive, Assignment, Deeper, Question, Study
 from sfumato.tables.errors import BadSetting, listing
@@ -30,7 +29,7 @@ def study_from_plan(study: Study, plan: Plan) -> Study:
     deeper = None
     if (form := plan.question.deeper) is not None:
         deeper = Deeper(_asked(study, form.kind), form.votes, form.seconds, plan.deeper_items)
-    if not isinstance(answers, AdaptivePlan):
+    if not isinstance(answers, PlanAdaptive):
         # Deeper items need an item selector, if only one with equal numbers of answers.
         by = Assignment.ADAPTIVE if deeper is not None and deeper.items else Assignment.FEWEST
         return replace(
@@ -57,7 +56,7 @@ def study_from_plan(study: Study, plan: Plan) -> Study:
     )
 
 
-def _in_all(plan: Plan, answers: AdaptivePlan) -> int | None:
+def _in_all(plan: Plan, answers: PlanAdaptive) -> int | None:
     """The total number of answers: those the budget pays; without one those planned, unless items stop by
     themselves."""
     if (budget := plan.budget) is not None:

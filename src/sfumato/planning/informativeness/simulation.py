@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import product
 from time import perf_counter
 
@@ -110,7 +109,7 @@ class SimulationGrid:
         pieces = [worlds[i : i + some] for i in range(0, len(worlds), some)]
         cells: list[GridCell] = []
         n_done = 0
-        results = run_jobs(partial(cells_of, self), pieces, engine=ENGINES[engine], workers=n_processes)
+        results = run_jobs(self._cells_of, pieces, engine=ENGINES[engine], workers=n_processes)
         for piece, found in zip(pieces, results, strict=True):
             cells += found
             n_done += len(piece)
@@ -118,16 +117,14 @@ class SimulationGrid:
                 progress(n_done, len(worlds))
         return Cells(tuple(cells))
 
+    def _cells_of(self, worlds: Sequence[Size]) -> list[GridCell]:
+        return [cell for size in worlds for cell in cells_in(self, size)]
+
 
 def check_engine(name: str) -> None:
     """Raise an error if there is no such engine."""
     if name not in ENGINES:
         raise unknown("engine", name, list(ENGINES))
-
-
-def cells_of(grid: SimulationGrid, worlds: Sequence[Size]) -> list[GridCell]:
-    """What every label type of the grid recovers in some of its worlds."""
-    return [cell for size in worlds for cell in cells_in(grid, size)]
 
 
 def cells_in(grid: SimulationGrid, size: Size) -> list[GridCell]:

@@ -145,32 +145,23 @@ def _bad(what: str, found: str, expected: str, row: int | None = None) -> BadTab
     return BadTable(f"{found}", expected, fix, f"bad-{what}", ErrorLocation(row=row))
 
 
-@dataclass(frozen=True, eq=False)
-class _Ranked:
-    """The length of every list, its known pairs from the nearest on, and whether each is farther than the one
-    before."""
-
-    lengths: Int[np.ndarray, "lists"]
-    pair: Int[np.ndarray, "entries"]
-    begins: Bool[np.ndarray, "entries"]
-
-
-def _ranked(values: Float[np.ndarray, "lists members"], number: Int[np.ndarray, "lists members"]) -> _Ranked:
+def _ranked(
+    values: Float[np.ndarray, "lists members"], number: Int[np.ndarray, "lists members"]
+) -> tuple[Int[np.ndarray, "lists"], Int[np.ndarray, "entries"], Bool[np.ndarray, "entries"]]:
+    """The length of every list, its known pairs, nearest first, and whether each is farther than the one before."""
     order = np.argsort(-values, axis=1, kind="stable")
     ranked = np.take_along_axis(values, order, axis=1)
     begins = np.ones(values.shape, bool)
     begins[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
     known = ~np.isnan(ranked)
-    return _Ranked(known.sum(axis=1), np.take_along_axis(number, order, axis=1)[known], begins[known])
+    return known.sum(axis=1), np.take_along_axis(number, order, axis=1)[known], begins[known]
 
 
 def _joined(
-    *parts: _Ranked,
+    *parts: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> tuple[Int[np.ndarray, "lists_and_1"], Int[np.ndarray, "entries"], Int[np.ndarray, "entries"]]:
     """Starts, pairs and ties of all lists in sequence."""
-    lengths = np.concatenate([part.lengths for part in parts])
-    pair = np.concatenate([part.pair for part in parts])
-    begins = np.concatenate([part.begins for part in parts])
+    lengths, pair, begins = (np.concatenate(each) for each in zip(*parts, strict=True))
     return np.append(0, np.cumsum(lengths)), pair, np.cumsum(begins) - 1
 
 
