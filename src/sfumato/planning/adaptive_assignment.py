@@ -11,7 +11,6 @@ import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -113,7 +112,18 @@ class AdaptiveSelector:
             np.add.at(self._answered, self._places(events), [each.n for each in events])
         # Answers may have been added to the store, but the prior over items hardly changes.
         prior = None if self._state is None else self._state.prior
-        self._state = self._allocation(counts, prior) if rows else None
+        rule = self._study.adaptive
+        self._state = None
+        if rows:
+            self._state = Allocation.of(
+                counts,
+                self._index,
+                seconds=rule.seconds,
+                stopping=self._stopping,
+                audit=rule.audit,
+                prior=prior,
+                deeper=self._deeper,
+            )
         self._rng: np.random.Generator | None = None
 
     def set_item(self, item: int, quota: int, taken: int) -> None:
@@ -135,7 +145,8 @@ class AdaptiveSelector:
         full = np.flatnonzero(self._taken >= self._quota)
         apart = [place for item in seen if (place := self._place.get(item)) is not None]
         try:
-            choice = state.choose(self._rng, np.concatenate([full, np.array(apart, np.int64)]), self._pending())
+            pending = np.maximum(self._taken - self._answered, 0)
+            choice = state.choose(self._rng, np.concatenate([full, np.array(apart, np.int64)]), pending)
         except NotNow:
             return None
         item = int(self._numbers[choice.item])
@@ -174,18 +185,6 @@ class AdaptiveSelector:
             n_on_average=float(n.mean()),
         )
 
-    def _allocation(self, counts: np.ndarray, prior: Any = None) -> Allocation:
-        rule = self._study.adaptive
-        return Allocation.of(
-            counts,
-            self._index,
-            seconds=rule.seconds,
-            stopping=self._stopping,
-            audit=rule.audit,
-            prior=prior,
-            deeper=self._deeper,
-        )
-
     def _updated_state(self) -> Allocation | None:
         """The state with all answers so far, and with the newly fitted prior once it is ready."""
         if self._state is None:
@@ -215,9 +214,6 @@ class AdaptiveSelector:
         """Answers that may still be collected in total; infinite without a limit."""
         wanted = self._study.adaptive.answers
         return np.inf if wanted is None else wanted - int(self._taken[self._quota > 0].sum())
-
-    def _pending(self) -> np.ndarray:
-        return np.asarray(np.maximum(self._taken - self._answered, 0))
 
     def _places(self, events: Sequence[AnswerEvent]) -> np.ndarray:
         return np.array([self._place[each.item] for each in events], np.int64)

@@ -120,7 +120,8 @@ class AnnotatorPlan(Table):
         """Raise if not even the most answers reach the threshold, with what would."""
         if self.threshold is None or self.needed is not None:
             return
-        sure = np.quantile(self.resampled[:, -1], self._cautious) if len(self.resampled) else self.value[-1]
+        level = self.threshold.probability if self.threshold.share is None else 1 - self.threshold.probability
+        sure = np.quantile(self.resampled[:, -1], level) if len(self.resampled) else self.value[-1]
         if self.threshold.share is None:
             found, possible = f"a mean {self.measure.title} of {sure:.4f}", f"a threshold of {rounded_up(sure):g}"
             expected = f"{self.threshold.error:g} or less"
@@ -138,11 +139,6 @@ class AnnotatorPlan(Table):
             f"plan for {possible}",
             "out-of-reach",
         )
-
-    @property
-    def _cautious(self) -> float:
-        assert self.threshold is not None
-        return self.threshold.probability if self.threshold.share is None else 1 - self.threshold.probability
 
 
 def plan_answers_per_item(

@@ -26,6 +26,7 @@ from sfumato.planning.label_quality import (
     LabelQuality,
     QualitySplit,
     Similarities,
+    evenly_spread,
 )
 from sfumato.planning.pilot import Pilot
 from sfumato.planning.recorded_answers import places_in_order
@@ -156,8 +157,8 @@ class MatchedAnswers:
             vote_items, vote_item, voted = items, rich_item, probs.argmax(axis=1)
         else:
             vote_items, vote_item, voted = _votes(votes, rich.classes)
-        at = pc.index_in(items, value_set=vote_items)
-        n_shared = len(items) - at.null_count
+        at = pc.index_in(vote_items, value_set=items).fill_null(-1).to_numpy(zero_copy_only=False)
+        n_shared = int((at >= 0).sum())
         if n_shared == 0:
             raise BadTable(
                 f"{len(items):,} items in one table and {len(vote_items):,} in the other, and none in both",
@@ -168,12 +169,8 @@ class MatchedAnswers:
                 else "ask both kinds of question about the same items",
                 "no-shared-items",
             )
-        there = at.fill_null(-1).to_numpy(zero_copy_only=False)
-        back = np.full(len(vote_items), -1)
-        back[there[there >= 0]] = np.flatnonzero(there >= 0)
-        vote_item = back[vote_item]
-        known = vote_item >= 0
-        vote_item, voted = vote_item[known], voted[known]
+        known = at[vote_item] >= 0
+        vote_item, voted = at[vote_item][known], voted[known]
         n_rich, n_votes = (np.bincount(each, minlength=len(items)) for each in (rich_item, vote_item))
         given = (n_votes + 1) // 2
         can = (n_rich >= 1) & (n_votes >= 2)
@@ -187,8 +184,7 @@ class MatchedAnswers:
         available = given if votes is None else n_rich
         most_rich = _most(available[can], MOST_RICH)
         most_votes = _most(given[can], MOST_VOTES)
-        kept = np.flatnonzero(can & (available >= most_rich) & (given >= most_votes))
-        kept = kept[np.unique(np.linspace(0, len(kept) - 1, min(len(kept), MOST_ITEMS)).astype(np.int64))]
+        kept = evenly_spread(np.flatnonzero(can & (available >= most_rich) & (given >= most_votes)), MOST_ITEMS)
         number = np.full(len(items), -1)
         number[kept] = np.arange(len(kept))
         of_rich, of_votes = number[rich_item] >= 0, number[vote_item] >= 0

@@ -10,7 +10,7 @@ from typing import ClassVar, final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.stats import rankdata
 
 from sfumato.planning.goals import Goal
@@ -227,7 +227,7 @@ class GeometryQuality:
     def curve(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> PairRanks:
         ratings = None if self.similarities is None else self.similarities.of_items(items)
         rated = np.arange(len(items)) if ratings is None else np.flatnonzero(~np.isnan(ratings).all(axis=1))
-        places = rated[np.unique(np.linspace(0, len(rated) - 1, min(len(rated), MOST_PLACED)).astype(np.int64))]
+        places = evenly_spread(rated, MOST_PLACED)
         known = ~np.eye(len(places), dtype=bool)
         if ratings is not None:
             known &= ~np.isnan(ratings[np.ix_(places, places)])
@@ -243,6 +243,11 @@ class GeometryQuality:
 
 LabelQuality = DistributionQuality | ClassQuality | GeometryQuality
 """What makes labels good for a goal; `measure` names it."""
+
+
+def evenly_spread(places: Int[np.ndarray, "places"], most: int) -> Int[np.ndarray, "kept"]:
+    """At most `most` of the places."""
+    return np.asarray(places[np.unique(np.linspace(0, len(places) - 1, min(len(places), most)).astype(np.int64))])
 
 
 def _ranks(similarities: Float[np.ndarray, "placed placed"], known: np.ndarray) -> Float[np.ndarray, "placed placed"]:

@@ -17,7 +17,7 @@ from sfumato.planning.costs import DEFAULT_TIMES, LEARNED_AFTER, KindTime
 from sfumato.planning.exchange_estimates import MatchedAnswers, exchange_rates
 from sfumato.planning.exchange_rates import ExchangeRates
 from sfumato.planning.informativeness.triplets import RankedLists, channel_capacity, flip_rate, information_ratio
-from sfumato.planning.label_quality import Similarities
+from sfumato.planning.label_quality import Similarities, evenly_spread
 from sfumato.planning.recorded_answers import places_in_order
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
@@ -69,13 +69,13 @@ def triplet_errors(
     half = matched.split(rng)
     answers = {kind: half.rich[:, 1], "choice": half.votes[:, 1]}
     if similarities is None:
-        places = _spread(np.arange(matched.n_items), MOST_LABELED)
+        places = evenly_spread(np.arange(matched.n_items), MOST_LABELED)
         true = RankedLists.of_labels(half.reference[places])
         judged = {name: RankedLists.of_labels(labels[places]) for name, labels in answers.items()}
         against = "the label of held-out votes"
     else:
         rated = similarities.of_items(matched.items)
-        places = _spread(_all_rated(~np.isnan(rated)), MOST_RATED)
+        places = evenly_spread(_all_rated(~np.isnan(rated)), MOST_RATED)
         true = RankedLists.of_similarities(rated[np.ix_(places, places)])
         judged = {
             name: RankedLists.of_similarities(labels[places] @ labels[places].T) for name, labels in answers.items()
@@ -88,10 +88,6 @@ def triplet_errors(
         kept = channel_capacity(wrong) if orders.n_triplets else 0.0
         errors.append(TripletError(name, against, len(places), orders.n_triplets, ratio, wrong, kept))
     return TripletErrors(tuple(errors))
-
-
-def _spread(places: np.ndarray, most: int) -> np.ndarray:
-    return np.asarray(places[np.unique(np.linspace(0, len(places) - 1, min(len(places), most)).astype(np.int64))])
 
 
 def _all_rated(known: Bool[np.ndarray, "items items"]) -> np.ndarray:

@@ -22,6 +22,7 @@ from sfumato.tables.errors import unknown
 from sfumato.tables.settings import at_least, bad_setting
 
 NUMBERS_AT_ONCE = 2**20
+"""Items are computed in blocks of this many numbers, so that intermediate results fit into memory."""
 
 
 def expected_tv(
@@ -37,7 +38,9 @@ def expected_tv(
     many = _checked(probs, n_answers)
     log_factorial = gammaln(np.arange(many.max() + 2) + 1.0)
     result = np.empty((len(probs), len(many)))
-    for rows in _blocks(probs):
+    at_once = max(1, NUMBERS_AT_ONCE // probs.shape[1])
+    for first in range(0, len(probs), at_once):
+        rows = slice(first, first + at_once)
         part = probs[rows]
         place = np.nonzero((part > 0) & (part < 1))
         p = part[place]
@@ -106,12 +109,6 @@ def _checked(probs: Float[np.ndarray, "items classes"], n_answers: Sequence[int]
     for m in n_answers:
         at_least("n_answers", m, 1)
     return np.asarray(n_answers, np.int64)
-
-
-def _blocks(probs: Float[np.ndarray, "items classes"]) -> list[slice]:
-    """Rows in parts whose intermediate results fit into memory."""
-    at_once = max(1, NUMBERS_AT_ONCE // probs.shape[1])
-    return [slice(first, first + at_once) for first in range(0, len(probs), at_once)]
 
 
 CELLS = 1000

@@ -236,30 +236,23 @@ class _SimulatedStudy:
         """Collect batches until the plan is fulfilled."""
         answers = self.plan.answers
         if not isinstance(answers, PlanAdaptive):
-            self._collect(UniformIndex(), answers.each * self.plan.n_items, answers.each)
+            self._collect(UniformIndex(), answers.each * self.plan.n_items, Stopping(most=answers.each))
             self.finished = float((self.counts.sum(axis=1) >= answers.each - 1e-9).mean())
             return
-        self._collect(UniformIndex(), answers.fewest * self.plan.n_items, answers.fewest)
+        if answers.fewest:
+            self._collect(UniformIndex(), answers.fewest * self.plan.n_items, Stopping(most=answers.fewest))
         index = index_named(answers.index, {"lead": answers.lead} if answers.index == "lead" else None)
         # A lead or a threshold ends each item; without either the planned number of answers is the limit.
         by_rule = answers.lead is not None or answers.threshold is not None
         most = answers.most if by_rule else answers.on_average
-        state = self._collect(index, round(most * self.plan.n_items), answers.most, answers.threshold, answers.lead)
+        rule = Stopping.by(index, answers.threshold, lead=answers.lead)
+        state = self._collect(index, round(most * self.plan.n_items), replace(rule, most=answers.most))
         if not by_rule:
             self.finished = float((self.counts.sum(axis=1) >= answers.fewest - 1e-9).mean())
             return
-        rule = Stopping.by(index, answers.threshold, lead=answers.lead)
         self.finished = float(rule.reached(ItemPosteriors(state.counts, state.prior)).mean())
 
-    def _collect(
-        self,
-        index: AcquisitionIndex,
-        n_answers: int,
-        most: int,
-        threshold: float | None = None,
-        lead: int | None = None,
-    ) -> Allocation:
-        stopping = Stopping.by(index, threshold, lead=lead, most=most)
+    def _collect(self, index: AcquisitionIndex, n_answers: int, stopping: Stopping) -> Allocation:
         state = Allocation.of(self.counts, index, stopping=stopping)
         while (missing := n_answers - self.n_usual) > 0 and not self.ran_out:
             if index.uses_prior and state.is_stale(GROWTH):

@@ -4,7 +4,7 @@ saves. Called by `sfumato plan replay`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -117,12 +117,8 @@ class Replay(RecordTable):
         reference = self.curve(policy, estimator)
         found = []
         for curve in self.curves:
-            each = np.array(
-                [
-                    _crossing(*rows)
-                    for rows in zip(curve.answers, getattr(curve, by), getattr(reference, by)[:, -1], strict=True)
-                ]
-            )
+            splits = zip(curve.answers, getattr(curve, by), getattr(reference, by)[:, -1], strict=True)
+            each = np.array([_crossing(*split) for split in splits])
             low, high = _interval(each)
             fewer = float((reference.answers[:, -1] / each).mean())
             found.append(AnswersNeeded(curve.policy, curve.estimator, float(each.mean()), low, high, fewer))
@@ -150,7 +146,6 @@ def _crossing(answers: Float[np.ndarray, "budgets"], losses: Float[np.ndarray, "
 
 BATCH = 0.01
 """Answers given between two updates, as a share of the answers so far (or of the items)."""
-METRICS = ("log_loss", "kl", "total_variation", "squared_error")
 GROWTH = 0.2
 """The share of new answers after which the prior is fitted again."""
 
@@ -236,10 +231,11 @@ def replay_policy(
 def curves_of_runs(policy: str, runs: Sequence[ReplayRun]) -> list[ReplayCurve]:
     """The runs of one policy as one curve per estimator."""
     answers = np.array([run.answers for run in runs])
-    return [
-        ReplayCurve(policy, name, answers, *(_stacked(runs, name, metric) for metric in METRICS))
-        for name in (ADD_CONSTANT, BAYES)
-    ]
+    curves = []
+    for name in (ADD_CONSTANT, BAYES):
+        losses = np.array([[astuple(loss) for loss in run.losses[name]] for run in runs])
+        curves.append(ReplayCurve(policy, name, answers, *losses.transpose(2, 0, 1)))
+    return curves
 
 
 def budget_steps(most: int) -> tuple[int, ...]:
@@ -258,10 +254,6 @@ def check_budget(split: RecordedSplit, budget: int) -> None:
             f"choose a budget of {int(possible)} or fewer, or record more answers",
             "budget-too-large",
         )
-
-
-def _stacked(runs: Sequence[ReplayRun], estimator: str, metric: str) -> Float[np.ndarray, "splits budgets"]:
-    return np.array([[getattr(loss, metric) for loss in run.losses[estimator]] for run in runs])
 
 
 @dataclass(frozen=True)

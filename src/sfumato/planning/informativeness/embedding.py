@@ -66,7 +66,9 @@ def recovery(*, found: Float[np.ndarray, "objects objects"], true: Float[np.ndar
 
 def centered_ranks(similarities: Float[np.ndarray, "objects objects"]) -> Float[np.ndarray, "pairs"]:
     """The ranks above the diagonal minus their mean; for comparing one matrix with many."""
-    ranks = rankdata(_rounded(similarities[np.triu_indices(len(similarities), 1)]))
+    values = similarities[np.triu_indices(len(similarities), 1)]
+    largest = np.abs(values).max()
+    ranks = rankdata(np.round(values / largest, DIGITS) if largest > 0 else values)
     return np.asarray(ranks - ranks.mean(), np.float64)
 
 
@@ -74,11 +76,6 @@ def correlation(a: Float[np.ndarray, "pairs"], b: Float[np.ndarray, "pairs"]) ->
     """The correlation of two centered vectors; 0 if one of them is constant."""
     size = np.sqrt((a @ a) * (b @ b))
     return float(a @ b / size) if size > 0 else 0.0
-
-
-def _rounded(values: Float[np.ndarray, "pairs"]) -> Float[np.ndarray, "pairs"]:
-    largest = np.abs(values).max()
-    return np.round(values / largest, DIGITS) if largest > 0 else values
 
 
 PASSES = 30

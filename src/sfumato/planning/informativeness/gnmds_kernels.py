@@ -228,12 +228,8 @@ def _minimize(  # type: ignore[no-untyped-def]
     x, x_2 = places, places.copy()
     gradient, gradient_2 = np.empty_like(x), np.empty_like(x)
     size = x.size
-    flat, flat_2, slopes, slopes_2 = (
-        x.reshape(size),
-        x_2.reshape(size),
-        gradient.reshape(size),
-        gradient_2.reshape(size),
-    )
+    flat, flat_2 = x.reshape(size), x_2.reshape(size)
+    slopes, slopes_2 = gradient.reshape(size), gradient_2.reshape(size)
     direction, steps, changes = np.empty(size), np.empty((MEMORY, size)), np.empty((MEMORY, size))
     products, alpha = np.empty(MEMORY), np.empty(MEMORY)
     loss = _evaluate(prepared, first, second, starts, tie, x, gradient)

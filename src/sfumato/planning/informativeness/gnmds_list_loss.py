@@ -10,6 +10,8 @@ forward pointer finds for every `p` the number and sum of `q` below `1 + p`. Tie
 subtracted by the same walk.
 """
 
+# ruff: noqa: ARG001
+
 from __future__ import annotations
 
 from typing import Any
@@ -31,51 +33,35 @@ _WHOLE, _BLOCK = numba.types.intp, ir.VectorType(ir.IntType(16), WIDE)
 _jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
-def _counter(relation: str) -> Any:
-    """`counts[at + t] = #{i in low..high: values[at + t] relation others[i]}`, for sixteen `t` at once."""
+def _counter(relation: str, limit: str = "") -> Any:
+    """`counts[at + t] = #{i in low..high: values[at + t] relation others[i]}`, for sixteen `t` at once.
 
-    def counted(_: Any, counts: Any, at: Any, values: Any, others: Any, low: Any, high: Any) -> Any:  # noqa: ARG001
-        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            to, value, other = (_data(context, builder, signature, given, i) for i in (0, 2, 3))
-            block, total = (
-                _load(builder, value, given[1]),
-                cgutils.alloca_once_value(builder, ir.Constant(_BLOCK, None)),
-            )
-            with cgutils.for_range_slice(builder, given[4], given[5], given[4].type(1)) as (i, _):
-                holds = builder.icmp_signed(relation, block, _spread(builder, other, i))
-                builder.store(builder.sub(builder.load(total), builder.sext(holds, _BLOCK)), total)
-            _store(builder, builder.load(total), to, given[1])
-            return context.get_dummy_value()
-
-        return numba.types.void(counts, _WHOLE, values, others, _WHOLE, _WHOLE), generate
-
-    return intrinsic(counted)
-
-
-def _limited_counter(relation: str, limit: str) -> Any:
-    """Adds to the result of `_counter`; `i` counts only where `places[at + t] limit limits[first + i]`."""
+    With a `limit` the number is added to `counts`, and `i` counts only where `places[at + t] limit limits[first + i]`.
+    """
 
     def counted(
         _: Any,
         counts: Any,
-        at: Any,  # noqa: ARG001
+        at: Any,
         values: Any,
         others: Any,
-        low: Any,  # noqa: ARG001
-        high: Any,  # noqa: ARG001
+        low: Any,
+        high: Any,
         places: Any,
         limits: Any,
-        first: Any,  # noqa: ARG001
+        first: Any,
     ) -> Any:
         def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
             to, value, other, place, end = (_data(context, builder, signature, given, i) for i in (0, 2, 3, 6, 7))
             block, at_place = _load(builder, value, given[1]), _load(builder, place, given[1])
-            total = cgutils.alloca_once_value(builder, _load(builder, to, given[1]))
+            begin = _load(builder, to, given[1]) if limit else ir.Constant(_BLOCK, None)
+            total = cgutils.alloca_once_value(builder, begin)
             with cgutils.for_range_slice(builder, given[4], given[5], given[4].type(1)) as (i, _):
                 holds = builder.icmp_signed(relation, block, _spread(builder, other, i))
-                within = builder.icmp_signed(limit, at_place, _spread(builder, end, builder.add(given[8], i)))
-                both = builder.sext(builder.and_(holds, within), _BLOCK)
-                builder.store(builder.sub(builder.load(total), both), total)
+                if limit:
+                    within = builder.icmp_signed(limit, at_place, _spread(builder, end, builder.add(given[8], i)))
+                    holds = builder.and_(holds, within)
+                builder.store(builder.sub(builder.load(total), builder.sext(holds, _BLOCK)), total)
             _store(builder, builder.load(total), to, given[1])
             return context.get_dummy_value()
 
@@ -105,9 +91,9 @@ def _spread(builder: Any, data: Any, at: Any) -> Any:
     )
 
 
-_reached, _reached_in_part = _counter("<"), _limited_counter("<", ">=")
-_reaching, _reaching_in_part = _counter(">="), _limited_counter(">=", "<")
-_reached_or_equal, _reached_or_equal_in_part = _counter("<="), _limited_counter("<=", ">=")
+_reached, _reached_in_part = _counter("<"), _counter("<", ">=")
+_reaching, _reaching_in_part = _counter(">="), _counter(">=", "<")
+_reached_or_equal, _reached_or_equal_in_part = _counter("<="), _counter("<=", ">=")
 
 
 @_jit
@@ -154,9 +140,9 @@ def short_list_loss(length, keys, room, start, begins, ends, block, spans, pull)
         key[length + i] = NEVER
     for at in range(0, length, WIDE):
         above, above_some, below_some, below = spans[block, 0], spans[block, 1], spans[block, 2], spans[block, 3]
-        _reached(earlier, at, key, reach, 0, above)
+        _reached(earlier, at, key, reach, 0, above, places, begins, start)
         _reached_in_part(earlier, at, key, reach, above, above_some, places, begins, start)
-        _reaching(later, at, reach, key, below, length)
+        _reaching(later, at, reach, key, below, length, places, ends, start)
         _reaching_in_part(later, at, reach, key, below_some, below, places, ends, start)
         block += 1
     loss, differ = _added_up(length, keys, earlier, later, pull)
@@ -195,7 +181,7 @@ def _look_again(length, keys, room, start, begins, block, spans):  # type: ignor
     block -= -(-length // WIDE)
     for at in range(0, length, WIDE):
         above, above_some = spans[block, 0], spans[block, 1]
-        _reached_or_equal(counts, at, key, reach, 0, above)
+        _reached_or_equal(counts, at, key, reach, 0, above, places, begins, start)
         _reached_or_equal_in_part(counts, at, key, reach, above, above_some, places, begins, start)
         block += 1
     for j in range(length):
