@@ -39,9 +39,7 @@ class ItemPosteriors:
 
     @cached_property
     def lead(self) -> Float[np.ndarray, "items"]:
-        """Answers by which the most frequent class is ahead of the second."""
-        most = np.sort(self.counts, axis=1)
-        return np.asarray(most[:, -1] - most[:, -2])
+        return lead_of(self.counts)
 
     @cached_property
     def posteriors(self) -> Posteriors:
@@ -76,6 +74,18 @@ class ItemPosteriors:
     def kl_risk(self) -> Float[np.ndarray, "items"]:
         """The expected KL divergence of the true distribution from the mean, in nats."""
         return self.posteriors.expected_kl()
+
+
+def lead_of(counts: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items"]:
+    """Answers by which the most frequent class of each item is ahead of the second."""
+    most = np.sort(counts, axis=1)
+    return np.asarray(most[:, -1] - most[:, -2])
+
+
+def posterior_means(counts: Float[np.ndarray, "items classes"], prior: DirichletMixture) -> np.ndarray:
+    """The posterior mean of each item, computed once per distinct row of counts."""
+    rows, place = np.unique(counts, axis=0, return_inverse=True)
+    return np.asarray(ItemPosteriors(rows, prior).mean[place.ravel()])
 
 
 ENOUGH = -np.inf

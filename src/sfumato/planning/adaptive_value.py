@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors
+from sfumato.planning.acquisition_index import AcquisitionIndex, lead_of, posterior_means
 from sfumato.planning.allocation import Allocation
 from sfumato.planning.answer_simulation import drawn_classes, simulate_answers
-from sfumato.planning.item_prior import Population
+from sfumato.planning.item_prior import Population, fit_prior
 from sfumato.planning.precision import wrong_class
 from sfumato.tables.growable_array import freeze
 
@@ -78,14 +78,14 @@ def adaptive_curve_by_index(
         state = Allocation.of(_answers(probs, np.repeat(np.arange(n_each), fewest), rng), index)
         for b, budget in enumerate(budgets):
             state = _collect(state, probs, round(budget * n_each), audit, rng).refit()
-            errors[1, r, b] = error(probs, _means(state))
+            errors[1, r, b] = error(probs, posterior_means(state.counts, state.prior))
             most[b] = max(most[b], int(state.counts.sum(axis=1).max()))
         counts = np.zeros(probs.shape)
         for b, budget in enumerate(budgets):
             lacking = np.floor(budget + rng.permutation(n_each) / n_each) - counts.sum(axis=1)
             asked = np.repeat(np.arange(n_each), np.maximum(lacking, 0).astype(np.int64))
             counts = counts + _answers(probs, asked, rng)
-            errors[0, r, b] = error(probs, _means(Allocation.of(counts, index)))
+            errors[0, r, b] = error(probs, posterior_means(counts, fit_prior(counts)))
     uniform, adaptive = errors.transpose(0, 2, 1, 3).reshape(2, n_steps, -1)
     found = _curve(budgets, uniform, adaptive, most, np.zeros(n_steps, np.int64))
     # Until every item has `fewest` answers, both studies are the same.
@@ -107,8 +107,7 @@ def adaptive_curve_by_lead(items: Population, *, most: int, rng: np.random.Gener
     of_all = np.empty((most, len(probs)))
     for known in simulate_answers(probs, most, rng):
         now = of_all[known.n_answers - 1] = wrong_class(known.counts, probs)
-        ordered = np.sort(known.counts, axis=1)
-        ahead = ordered[:, -1] - ordered[:, -2]
+        ahead = lead_of(known.counts)
         for i, lead in enumerate(LEADS):
             is_open = stopped[i] == most
             ends = is_open & ((ahead >= lead) | (known.n_answers == most))
@@ -142,11 +141,6 @@ def _collect(
         touched = np.unique(chosen)
         state = state.with_answers(touched, _answers(probs, chosen, rng)[touched])
     return state
-
-
-def _means(state: Allocation) -> Float[np.ndarray, "items classes"]:
-    rows, place = np.unique(state.counts, axis=0, return_inverse=True)
-    return np.asarray(ItemPosteriors(rows, state.prior).mean[place.ravel()])
 
 
 def _curve(

@@ -16,6 +16,9 @@ from sfumato.planning.item_prior import check_counts, fit_prior
 from sfumato.tables.errors import BadSetting, NotNow
 from sfumato.tables.settings import above_0, at_least, not_negative, share
 
+RISKS = {L2Index.name: "l2_risk", KLIndex.name: "kl_risk"}
+"""The error that an index reduces, as an attribute of `ItemPosteriors`; other indices have none."""
+
 
 @dataclass(frozen=True)
 class Stopping:
@@ -50,20 +53,15 @@ class Stopping:
     def reached(self, known: ItemPosteriors) -> Bool[np.ndarray, "items"]:
         """Which items are finished."""
         done = np.zeros(len(known.counts), dtype=bool)
-        if self.l2_risk is not None:
-            done |= known.l2_risk <= self.l2_risk
-        if self.kl_risk is not None:
-            done |= known.kl_risk <= self.kl_risk
+        for name in RISKS.values():
+            if (limit := getattr(self, name)) is not None:
+                done |= getattr(known, name) <= limit
         if self.lead is not None:
             done |= known.lead >= self.lead - 1e-9
         done &= known.n_answers >= self.fewest - 1e-9
         if self.most is not None:
             done |= known.n_answers >= self.most - 1e-9
         return done
-
-
-RISKS = {L2Index.name: "l2_risk", KLIndex.name: "kl_risk"}
-"""The error that an index reduces, as an attribute of `ItemPosteriors`; other indices have none."""
 
 
 @dataclass(frozen=True)
@@ -293,14 +291,12 @@ def _worths(
 
 def _costs(seconds: float | np.ndarray, n_items: int) -> Float[np.ndarray, "items"]:
     costs = np.asarray(seconds, np.float64)
-    wrong = costs.shape not in ((), (n_items,))
-    if wrong or not (np.isfinite(costs) & (costs > 0)).all():
-        raise BadSetting(
-            f"seconds of shape {costs.shape} for {n_items:,} items"
-            if wrong
-            else f"{float(costs[~(np.isfinite(costs) & (costs > 0))].flat[0]):g} seconds per answer",
-            "one time above 0 for all items, or one per item",
-            "give the mean seconds per answer",
-            "bad-cost",
-        )
-    return np.broadcast_to(costs, (n_items,))
+    bad = ~(np.isfinite(costs) & (costs > 0))
+    if costs.shape not in ((), (n_items,)):
+        found = f"seconds of shape {costs.shape} for {n_items:,} items"
+    elif bad.any():
+        found = f"{float(costs[bad].flat[0]):g} seconds per answer"
+    else:
+        return np.broadcast_to(costs, (n_items,))
+    expected = "one time above 0 for all items, or one per item"
+    raise BadSetting(found, expected, "give the mean seconds per answer", "bad-cost")

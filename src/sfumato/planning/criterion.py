@@ -11,11 +11,11 @@ from scipy.special import ndtri
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
-from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, KLIndex
+from sfumato.planning.acquisition_index import AcquisitionIndex, KLIndex, posterior_means
 from sfumato.planning.answers_per_item import ErrorThreshold, plan_answers_per_item
 from sfumato.planning.goals import Goal
 from sfumato.planning.item_prior import Population, fit_prior
-from sfumato.planning.precision import DivergenceError, ErrorMeasure, SquaredError, WrongClass
+from sfumato.planning.precision import DivergenceError, ErrorMeasure, SquaredError, WrongClass, divergence
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.growable_array import freeze
 
@@ -168,9 +168,8 @@ class Criterion:
         self, probs: Float[np.ndarray, "items classes"], labels: Float[np.ndarray, "items classes"]
     ) -> Float[np.ndarray, "items"]:
         """The error of each label that is a posterior mean, given the item's distribution."""
-        p, q = np.maximum(probs, 1e-300), np.maximum(labels, 1e-300)
-        divergence = (probs * np.log(p / q)).sum(axis=1)
-        return np.asarray(divergence if self.beyond is None else (divergence > self.beyond).astype(np.float64))
+        error = divergence(probs, labels)
+        return error if self.beyond is None else (error > self.beyond).astype(np.float64)
 
     def _fit_penalty(
         self, source: Pilot | DirichletMixture, n_items: int, most: int, rng: np.random.Generator
@@ -187,9 +186,8 @@ class Criterion:
             probs = items.probs[dealt[r]]
             for i, m in enumerate(looked_at):
                 counts = rng.multinomial(m, probs / probs.sum(axis=1, keepdims=True)).astype(np.float64)
-                rows, place = np.unique(counts, axis=0, return_inverse=True)
                 for k, prior in enumerate((items.prior, fit_prior(counts))):
-                    errors[k, i] += self.of_labels(probs, ItemPosteriors(rows, prior).mean[place.ravel()]).mean()
+                    errors[k, i] += self.of_labels(probs, posterior_means(counts, prior)).mean()
         ratio = np.maximum(errors[1], LEAST) / np.maximum(errors[0], LEAST)
         # A fitted prior is better than the true one only by chance.
         return np.asarray(np.interp(np.log(np.arange(1, most + 1)), np.log(looked_at), np.maximum(ratio, 1.0)))

@@ -1,4 +1,4 @@
-"""Estimates of what the deeper form would have choice for every answer, from the answers for which it opened.
+"""Estimates of what the deeper form would have said for every answer, from the answers for which it opened.
 
 The form opens when a participant is unsure or people disagree, so its plain mean describes uncertain answers. Every
 answer has a known probability of opening (`sfumato.elicitation.deeper_form`); weighting by its inverse removes that
@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.labeling.default_labeler import label_by_default
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.table import RecordTable
@@ -152,7 +153,7 @@ class DeeperFormEstimates:
 def estimate_deeper_form(
     annotations: Annotations, records: pa.Table, *, rng: np.random.Generator, level: float = 0.95, resamples: int = 1000
 ) -> DeeperFormEstimates:
-    """What the deeper form would have choice, from an export and its records (`sfumato export --records`)."""
+    """What the deeper form would have said, from an export and its records (`sfumato export --records`)."""
     answers = _read_answers(annotations, records)
     n_items, rich = len(answers.items), answers.is_deeper
     group, probs, probability = answers.item[rich], answers.probs[rich], answers.probability[rich]
@@ -204,8 +205,7 @@ def _read_answers(annotations: Annotations, records: pa.Table) -> _Answers:
         for row in records.select(["item", "annotator", "purpose", "deeper", "deeper_probability", "first"]).to_pylist()
         if row["purpose"] == "label"
     }
-    items, people = labels.item.names.to_pylist(), labels.annotator.names.to_pylist()
-    pairs = [(items[i], people[a]) for i, a in zip(labels.item.codes, labels.annotator.codes, strict=True)]
+    pairs = _pairs(labels)
     missing = [pair for pair in pairs if pair not in of_answer]
     if missing:
         raise _cannot(labels, f"{len(missing):,} answers without a record", "export both files at once")
@@ -247,12 +247,12 @@ def _beliefs(rich: Annotations) -> dict[tuple[str, str], np.ndarray]:
     """The distribution of each answer in the deeper form over the study's classes, by item and annotator."""
     beliefs = label_by_default(rich, rich.classes)
     within = beliefs.probs[:, : len(rich.classes)]
-    items, people = beliefs.item.names.to_pylist(), beliefs.annotator.names.to_pylist()
-    return {
-        (items[i], people[a]): row / row.sum()
-        for i, a, row in zip(beliefs.item.codes, beliefs.annotator.codes, within, strict=True)
-        if row.sum() > 0
-    }
+    return {pair: row / row.sum() for pair, row in zip(_pairs(beliefs), within, strict=True) if row.sum() > 0}
+
+
+def _pairs(table: Annotations | Beliefs) -> list[tuple[str, str]]:
+    """The item and the annotator of every row."""
+    return list(zip(table.item.text().to_pylist(), table.annotator.text().to_pylist(), strict=True))
 
 
 def _estimates(
@@ -264,8 +264,7 @@ def _estimates(
     doubt = -(probs * np.log(np.where(probs > 0, probs, 1))).sum(axis=1, keepdims=True)
     values = np.concatenate([doubt, probs], axis=1)
     n_items = len(answers.items)
-    sums, mass = np.zeros((n_items, values.shape[1])), np.bincount(group, weights, n_items)
-    np.add.at(sums, group, values * weights[:, None])
+    sums, mass = _sums(values * weights[:, None], group, n_items), np.bincount(group, weights, n_items)
     drawn = rng.multinomial(n_items, np.full(n_items, 1 / n_items), resamples)
     with np.errstate(invalid="ignore", divide="ignore"):
         again = (drawn @ sums) / (drawn @ mass)[:, None]
@@ -283,7 +282,7 @@ def _estimates(
 
 def _cannot(annotations: Annotations, found: str, fix: str) -> BadTable:
     return BadTable(
-        f"{found}",
+        found,
         "answers of a study with [deeper], each with the probability that it opened",
         fix,
         "no-probabilities",

@@ -200,8 +200,13 @@ class DivergenceError:
 
     def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:
         assert known.mean is not None
-        p, q = known.probs, np.maximum(known.mean, 1e-300)
-        return np.asarray((p * np.log(np.maximum(p, 1e-300) / q)).sum(axis=1))
+        return divergence(known.probs, known.mean)
+
+
+def divergence(probs: Float[np.ndarray, "items classes"], labels: Float[np.ndarray, "items classes"]) -> np.ndarray:
+    """The KL divergence of each distribution from its label, in nats."""
+    p, q = np.maximum(probs, 1e-300), np.maximum(labels, 1e-300)
+    return np.asarray((probs * np.log(p / q)).sum(axis=1))
 
 
 @dataclass(frozen=True)

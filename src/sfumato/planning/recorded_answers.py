@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from scipy.special import xlogy
 
 from sfumato.labeling.kind_labelers import OneHot
-from sfumato.planning.acquisition_index import ItemPosteriors
+from sfumato.planning.acquisition_index import posterior_means
 from sfumato.planning.item_prior import check_counts, fit_prior
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
@@ -225,8 +225,7 @@ def add_constant(
 
 def bayes(counts: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:
     """The posterior mean under a Dirichlet mixture fitted to these counts, without the truth."""
-    rows, place = np.unique(counts, axis=0, return_inverse=True)
-    return np.asarray(ItemPosteriors(rows, fit_prior(counts)).mean[place.ravel()])
+    return posterior_means(counts, fit_prior(counts))
 
 
 def _truth_at(counts: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

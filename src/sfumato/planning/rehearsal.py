@@ -18,7 +18,7 @@ from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors,
 from sfumato.planning.allocation import Allocation, Stopping
 from sfumato.planning.answer_simulation import drawn_classes
 from sfumato.planning.plan_file import Plan, PlanAdaptive
-from sfumato.planning.precision import wrong_class
+from sfumato.planning.precision import divergence, wrong_class
 from sfumato.planning.recorded_answers import bayes
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Question, Study
@@ -294,9 +294,7 @@ def _errors(
     if measure == "l2":
         shares = counts[scored] / np.maximum(counts[scored].sum(axis=1, keepdims=True), 1e-12)
         return np.asarray(((shares - said) ** 2).sum(axis=1) - (1 - (said**2).sum(axis=1)) / (n_said - 1))
-    labels = np.maximum(bayes(counts)[scored], 1e-300)
-    divergence = (said * np.log(np.maximum(said, 1e-300) / labels)).sum(axis=1)
-    errors = divergence - ((said > 0).sum(axis=1) - 1) / (2 * n_said)
+    errors = divergence(said, bayes(counts)[scored]) - ((said > 0).sum(axis=1) - 1) / (2 * n_said)
     if measure.startswith("share_beyond_"):
         return np.asarray((errors > float(measure.split("_")[2])).astype(np.float64))
     return np.asarray(errors)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import t as student
 
-from sfumato.planning.acquisition_index import AcquisitionIndex, UniformIndex
+from sfumato.planning.acquisition_index import AcquisitionIndex, UniformIndex, lead_of
 from sfumato.planning.allocation import NEVER, Allocation, Stopping
 from sfumato.planning.recorded_answers import (
     ADD_CONSTANT,
@@ -290,8 +290,7 @@ def stop_at_lead(recorded: RecordedAnswers, lead: int, rng: np.random.Generator)
         asked = np.flatnonzero(is_open & (column >= 0))
         counts[asked] += recorded.votes(column[asked])
         n_answers[asked] += 1
-        most = np.sort(counts[asked], axis=1)
-        is_open[asked] = most[:, -1] - most[:, -2] < lead - 1e-9
+        is_open[asked] = lead_of(counts[asked]) < lead - 1e-9
     chosen = everything[np.arange(recorded.n_items), counts.argmax(axis=1)]
     return ModalStop(
         lead,
