@@ -69,7 +69,7 @@ def rule_of(study: Study) -> tuple[AcquisitionIndex, Stopping]:
             "not-adaptive",
         )
     most = study.people.answers_per_item
-    return index, Stopping.by(index, rule.target, lead=rule.lead, most=most, fewest=min(rule.fewest, most))
+    return index, Stopping.by(index, rule.target, rule.lead, most, min(rule.fewest, most))
 
 
 class AdaptiveSelector:

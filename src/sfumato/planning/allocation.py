@@ -46,9 +46,12 @@ class Stopping:
         at_least("fewest", self.fewest, 0)
 
     @classmethod
-    def by(cls, index: AcquisitionIndex, risk: float | None, **limits: int | None) -> Stopping:
+    def by(
+        cls, index: AcquisitionIndex, risk: float | None, lead: int | None, most: int | None = None, fewest: int = 0
+    ) -> Stopping:
         """With a limit of the error that `index` reduces."""
-        return cls(**{RISKS.get(index.name, "kl_risk"): risk}, **limits)  # type: ignore[arg-type]
+        by_l2 = RISKS.get(index.name) == "l2_risk"
+        return cls(risk if by_l2 else None, None if by_l2 else risk, lead, most, fewest)
 
     def reached(self, known: ItemPosteriors) -> Bool[np.ndarray, "items"]:
         """Which items are finished."""

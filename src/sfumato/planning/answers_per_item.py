@@ -5,7 +5,7 @@ annotators` and by `criterion.py`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -250,9 +250,7 @@ def _warn_if_small(pilot: Pilot, plan: AnnotatorPlan) -> None:
     moves = f"at {len(plan)} answers the value is between {plan.low[-1]:.3g} and {plan.high[-1]:.3g}"
     if plan.threshold is not None:
         low, high = plan.between
-        moves = (
-            f"with other items the result would be {low} to {'more than ' + str(len(plan)) if high is None else high}"
-        )
+        moves = f"with other items the result would be {low} to {high or f'more than {len(plan)}'}"
     warn(
         f"the pilot is small: {', '.join(faults)}; {moves}; "
         f"better: {FEW_ITEMS} items or more with {FEW_ANSWERS} answers or more each"
@@ -281,11 +279,11 @@ class TradeOff(Table):
     classes = ()
 
     def __post_init__(self) -> None:
-        freeze(self, "n_answers", "n_items", "class_shares", "disagreement", "item", "cost")
+        freeze(self, *(field.name for field in fields(self)))
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        names = ("n_answers", "n_items", "class_shares", "disagreement", "item", "cost")
-        return pa.table({name: pa.array(getattr(self, name)[start:stop], from_pandas=True) for name in names})
+        columns = {field.name: getattr(self, field.name)[start:stop] for field in fields(self)}
+        return pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
 
     def __len__(self) -> int:
         return len(self.n_answers)

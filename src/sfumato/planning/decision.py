@@ -207,8 +207,8 @@ def decide(
         chosen = best_within_budget(terms, left)
     terms, candidate, error = chosen.terms, chosen.candidate, chosen.candidate.error
     changes = would_change(chosen, goal=goal, threshold=threshold, measured=measured, n_pilot=n_pilot)
-    kept = _kept(items, deeper_items, terms.n_items, rng)
     first = deeper_items.items if deeper_items else ()
+    kept = _kept(items, first, terms.n_items, rng)
     name = f"pilot of {n_pilot:,} items" if n_pilot else "assumed prior"
     plan = Plan(
         goal=goal,
@@ -248,16 +248,15 @@ def _with_adaptive(
         return terms
     if terms.criterion.goal is Goal.CLASS:
         items = Population.of(source, MOST_SIMULATED * 4, rng)
-        return replace(
-            terms, adaptive_curve=adaptive_curve_by_lead(items, most=min(terms.most, MOST_TO_A_LEAD), rng=rng)
-        )
+        curve = adaptive_curve_by_lead(items, most=min(terms.most, MOST_TO_A_LEAD), rng=rng)
+        return replace(terms, adaptive_curve=curve)
     index = terms.criterion.index
     up_to = _most_of_interest(terms, budget, threshold)
     if index is None or terms.n_items < LEAST_ITEMS or up_to <= FEWEST:
         return terms
     # Small pilots already took time, and are more uncertain than a few simulated studies.
     small = not isinstance(source, DirichletMixture) and source.n_items <= REFITTED
-    adaptive_curve = adaptive_curve_by_index(
+    curve = adaptive_curve_by_index(
         Population.of(source, MOST_SIMULATED * 4, rng),
         index,
         terms.criterion.of_labels,
@@ -268,7 +267,7 @@ def _with_adaptive(
         audit=AUDIT,
         rng=rng,
     )
-    return replace(terms, adaptive_curve=adaptive_curve)
+    return replace(terms, adaptive_curve=curve)
 
 
 def _most_of_interest(terms: PlanTerms, budget: Budget | None, threshold: ErrorThreshold | None) -> float:
@@ -288,27 +287,26 @@ def _what_is_left(budget: Budget | None, deeper_items: DeeperItems | None, costs
     """The budget after the deeper answers are paid."""
     if budget is None or deeper_items is None or not deeper_items.items:
         return budget
-    spent = (
-        len(deeper_items.items) if budget.unit == ANSWERS else costs.money(deeper_items.kind, len(deeper_items.items))
-    )
+    kind, n = deeper_items.kind, len(deeper_items.items)
+    spent = n if budget.unit == ANSWERS else costs.money(kind, n)
     if spent >= budget.amount:
         raise BadSetting(
-            f"a budget of {budget.amount:g} {budget.unit}, and {len(deeper_items.items):,} "
-            f"{deeper_items.kind} answers that cost {spent:,.2f} of it",
+            f"a budget of {budget.amount:g} {budget.unit}, and {n:,} {kind} answers that cost {spent:,.2f} of it",
             "budget left for the other answers",
-            f"choose fewer items for {deeper_items.kind}, or a larger budget",
+            f"choose fewer items for {kind}, or a larger budget",
             "budget-too-small",
         )
     return Budget(amount=budget.amount - spent, unit=budget.unit)
 
 
 def _kept(
-    items: Sequence[str] | None, deeper_items: DeeperItems | None, n_items: int, rng: np.random.Generator
+    items: Sequence[str] | None, deeper: tuple[str, ...], n_items: int, rng: np.random.Generator
 ) -> tuple[str, ...] | None:
-    """The items of the plan, drawn at random if the budget does not cover all of them; None means all."""
+    """The items of the plan, deeper ones first and others at random if the budget does not cover all of them; None
+    means all."""
     if items is None or len(items) == n_items:
         return None
-    first = [item for item in (deeper_items.items if deeper_items else ()) if item in set(items)][:n_items]
+    first = [item for item in deeper if item in set(items)][:n_items]
     rest = [item for item in items if item not in set(first)]
     drawn = rng.choice(len(rest), n_items - len(first), replace=False)
     chosen = {*first, *(rest[i] for i in drawn)}

@@ -69,8 +69,7 @@ class Pilot:
         """
         counts = self.subsample(MOST_FITTED).counts
         n_components = min(MOST_COMPONENTS, max(2, len(counts) // ITEMS_A_COMPONENT))
-        start = first_guess(counts, n_components)
-        return fit_mixture(counts, start, iterations=ITERATIONS, tolerance=TOLERANCE).prior
+        return self.refit_prior(first_guess(counts, n_components), ITERATIONS)
 
     def refit_prior(self, prior: DirichletMixture, iterations: int) -> DirichletMixture:
         """The prior of these answers, starting from that of similar ones, in a few steps."""

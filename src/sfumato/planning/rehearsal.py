@@ -245,7 +245,7 @@ class _SimulatedStudy:
         # A lead or a threshold ends each item; without either the planned number of answers is the limit.
         by_rule = answers.lead is not None or answers.threshold is not None
         most = answers.most if by_rule else answers.on_average
-        rule = Stopping.by(index, answers.threshold, lead=answers.lead)
+        rule = Stopping.by(index, answers.threshold, answers.lead)
         state = self._collect(index, round(most * self.plan.n_items), replace(rule, most=answers.most))
         if not by_rule:
             self.finished = float((self.counts.sum(axis=1) >= answers.fewest - 1e-9).mean())

@@ -29,21 +29,9 @@ def study_from_plan(study: Study, plan: Plan) -> Study:
     deeper = None
     if (form := plan.question.deeper) is not None:
         deeper = Deeper(_asked(study, form.kind), form.votes, form.seconds, plan.deeper_items)
-    if not isinstance(answers, PlanAdaptive):
-        # Deeper items need an item selector, if only one with equal numbers of answers.
-        by = Assignment.ADAPTIVE if deeper is not None and deeper.items else Assignment.FEWEST
-        return replace(
-            study,
-            question=question,
-            people=replace(people, answers_per_item=answers.each, assignment=by),
-            adaptive=Adaptive(index="uniform", audit=0.0),
-            deeper=deeper if by is Assignment.ADAPTIVE else None,
-        )
-    return replace(
-        study,
-        question=question,
-        people=replace(people, answers_per_item=answers.most, assignment=Assignment.ADAPTIVE),
-        adaptive=Adaptive(
+    if isinstance(answers, PlanAdaptive):
+        each, by = answers.most, Assignment.ADAPTIVE
+        adaptive = Adaptive(
             index=answers.index,
             target=answers.threshold,
             lead=answers.lead,
@@ -51,8 +39,17 @@ def study_from_plan(study: Study, plan: Plan) -> Study:
             answers=_in_all(plan, answers),
             audit=answers.audit,
             seconds=plan.question.seconds or 1.0,
-        ),
-        deeper=deeper,
+        )
+    else:
+        # Deeper items need an item selector, if only one with equal numbers of answers.
+        each, adaptive = answers.each, Adaptive(index="uniform", audit=0.0)
+        by = Assignment.ADAPTIVE if deeper is not None and deeper.items else Assignment.FEWEST
+    return replace(
+        study,
+        question=question,
+        people=replace(people, answers_per_item=each, assignment=by),
+        adaptive=adaptive,
+        deeper=deeper if by is Assignment.ADAPTIVE else None,
     )
 
 

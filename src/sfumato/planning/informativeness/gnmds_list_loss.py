@@ -39,18 +39,7 @@ def _counter(relation: str, limit: str = "") -> Any:
     With a `limit` the number is added to `counts`, and `i` counts only where `places[at + t] limit limits[first + i]`.
     """
 
-    def counted(
-        _: Any,
-        counts: Any,
-        at: Any,
-        values: Any,
-        others: Any,
-        low: Any,
-        high: Any,
-        places: Any,
-        limits: Any,
-        first: Any,
-    ) -> Any:
+    def counted(_, counts, at, values, others, low, high, places, limits, first):  # type: ignore[no-untyped-def]
         def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
             to, value, other, place, end = (_data(context, builder, signature, given, i) for i in (0, 2, 3, 6, 7))
             block, at_place = _load(builder, value, given[1]), _load(builder, place, given[1])
