@@ -120,7 +120,7 @@ def test_a_new_process_knows_what_the_old_one_did(served: Callable[..., StudyIns
     assert known is not None
     assert np.array_equal(told.counts, known.counts)
     assert np.array_equal(before._taken, after._taken)
-    assert np.array_equal(before._pending(), after._pending())
+    assert np.array_equal(before._answered, after._answered)
     assert [each.stimulus.item for each in later.same(holder).state().trials] == held
 
 
