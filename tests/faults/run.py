@@ -28,17 +28,18 @@ import full_disk  # noqa: E402
 import full_fuzzing  # noqa: E402
 import full_kills  # noqa: E402
 import full_load  # noqa: E402
+import full_platforms  # noqa: E402
 import full_quota  # noqa: E402
 from postgres_cluster import cluster  # noqa: E402
 from trial import Resources, Sizes, Trial  # noqa: E402
 
-FAMILIES = (full_kills, full_quota, full_fuzzing, full_disk, full_load, full_copies)
+FAMILIES = (full_kills, full_quota, full_fuzzing, full_disk, full_load, full_copies, full_platforms)
 TRIALS = sorted(
     (trial for family in FAMILIES for trial in family.TRIALS),
     key=lambda trial: (int(re.findall(r"\d+", trial.number)[0]), trial.number),
 )
 """All trials, by number. To add one, list it in `TRIALS` of its family."""
-BEGIN, END = "<!-- the table of trials, with_rows by tests/faults/run.py -->", "<!-- the end of the table -->"
+BEGIN, END = "<!-- the table of trials, written by tests/faults/run.py -->", "<!-- the end of the table -->"
 HEAD = ("| trial | required | measured | passed | control | date |", "|---|---|---|---|---|---|")
 
 
@@ -61,7 +62,7 @@ class Row:
 def run(trials: list[Trial], minutes: float, sizes: Sizes, document: Path | None = None) -> list[Row]:
     """Run the trials one after the other; time that a trial does not use goes to the later ones.
 
-    Each row is with_rows to the `document` when its trial has ended.
+    Each row is written to the `document` when its trial has ended.
     """
     ends_at = time.monotonic() + 60 * minutes
     rows = []

@@ -120,7 +120,7 @@ def skip_reason() -> str | None:
 def faketime_trial(
     folder: Path, *, seed: int, program: Sequence[str] = PROGRAM, n_people: int = 200, n_items: int = 500
 ) -> QuotaReport:
-    """The quota trial with a server whose clock keeps jumps forward and back, by up to a year."""
+    """The quota trial with a server whose clock keeps jumping forward and back, by up to a year."""
     study = write_quota_study(folder / "study", 3, n_people=n_people, n_items=n_items)
     if tuple(program) != PROGRAM:
         with (study / "study.toml").open("a") as file:

@@ -61,6 +61,13 @@ class PlatformReport:
         wrong = (self.asked_twice, self.not_asked, self.paid_twice, self.not_paid, self.missed, self.made_up)
         return not any(wrong)
 
+    def __str__(self) -> str:
+        return (
+            f"{self.n_people} people, {self.n_requests:,} requests, {self.asked_twice} checked twice, "
+            f"{self.not_asked} not checked, {self.paid_twice} paid twice, {self.not_paid} not paid, "
+            f"{self.missed} mismatches missed, {self.made_up} wrongly listed"
+        )
+
 
 class KeylessConnection(ApiConnection):
     """The control: retries with a new key, like a client without keys."""
