@@ -364,7 +364,7 @@ class Grudging(TokenBucket):
         return 0.3 if self.n_asked % 2 else 0.0
 
 
-def test_a_page_that_is_told_to_wait_loses_nothing(tmp_path: Path, visitor: Visitor) -> None:
+def test_a_page_that_gets_retry_after_loses_nothing(tmp_path: Path, visitor: Visitor) -> None:
     n_answers = 3
     folder = write_study(tmp_path / "study", "choice", n_each=2)
     with served_here(folder, ServerLimits(Grudging())) as (site, url):

@@ -41,7 +41,7 @@ def test_reload_before_the_first_trial(sits: Sits, at: str) -> None:
 
 
 @of_each_kind
-def test_reload_in_the_middle_of_a_trial_asks_the_same_anew(sits: Sits, kind: str) -> None:
+def test_reloading_during_a_trial_shows_the_same_trial(sits: Sits, kind: str) -> None:
     sitting = sits(kind)
     handle = sitting.fills_a_random_trial()
     sitting.page.reload()

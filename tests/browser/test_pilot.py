@@ -30,9 +30,9 @@ def test_the_guide_leads_to_a_labelled_table(
     for what, seconds in pilot.seconds.items():
         print(f"{seconds:6.1f} s  {what}")
     everybody_answered_about_everything(tmp_path / "pets")
-    the_careless_person_is_set_aside_with_the_reasons(tmp_path / "pets")
+    the_careless_person_is_excluded_with_reasons(tmp_path / "pets")
     the_table_is_what_the_careful_people_said(tmp_path / "pets")
-    doubt_that_people_share_is_told_from_dispute(tmp_path / "pets")
+    shared_uncertainty_differs_from_disagreement(tmp_path / "pets")
     for typed in typed_in(GUIDE.read_text(encoding="utf-8")):
         printed = pilot.outputs[typed.command]
         assert without_what_varies(typed.output) == without_what_varies(printed), f"{typed.command}\n{printed}"
@@ -73,7 +73,7 @@ def everybody_answered_about_everything(pets: Path) -> None:
     assert counted.rows() == [("check", 2, 5), ("label", len(PHOTOS), 5), ("repeat", 2, 5)]
 
 
-def the_careless_person_is_set_aside_with_the_reasons(pets: Path) -> None:
+def the_careless_person_is_excluded_with_reasons(pets: Path) -> None:
     table = pl.read_csv(pets / "screening.csv")
     (aside,) = table.filter(pl.col("set_aside")).to_dicts()
     assert aside["reasons"] == "checks_passed; median_seconds; longest_run"
@@ -89,7 +89,7 @@ def the_table_is_what_the_careful_people_said(pets: Path) -> None:
     assert (labels["p:cat"] + labels["p:dog"]).to_list() == pytest.approx([1.0] * len(PHOTOS))
 
 
-def doubt_that_people_share_is_told_from_dispute(pets: Path) -> None:
+def shared_uncertainty_differs_from_disagreement(pets: Path) -> None:
     doubt = Beliefs.read(pets / "beliefs.parquet").doubt()
     row = {name: i for i, name in enumerate(doubt.items.to_pylist())}
     shared, disputed = row["photo-4"], row["photo-5"]

@@ -95,7 +95,7 @@ def test_a_step_never_overwrites_its_source(tmp_path: Path) -> None:
     assert (tmp_path / "v.csv").read_text() == votes
 
 
-def test_the_wrong_table_is_told_the_step_that_was_skipped(tmp_path: Path) -> None:
+def test_the_wrong_table_gives_an_error_with_the_skipped_step(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text("item,annotator,label\n1,a,cat\n1,b,dog\n")
     error = sfumato("label", "v.csv", "--by", "one-hot", "-o", "b.parquet", cwd=tmp_path, code=2).stderr
     assert "sfumato import crowd" in error

@@ -129,7 +129,7 @@ def test_duplicates_across_files() -> None:
     run(duplicates.command, "x.npz", "--exact", "--distance", 0.1, "--shift", 0, "-o", "pairs.parquet")
 
 
-def test_features_of_a_run_beside_judgments() -> None:
+def test_features_of_a_run_compared_with_judgments() -> None:
     rng = np.random.default_rng(0)
     rows = [
         {

@@ -73,7 +73,7 @@ def test_a_price_at_which_the_richer_form_wins() -> None:
     assert "60 of 60 items for top_two" in shown
 
 
-def test_so_many_items_go_into_the_plan() -> None:
+def test_the_number_of_items_is_in_the_plan() -> None:
     run("--answers", "labels.parquet", "--deeper", 7, "-o", "items.csv")
     done = CliRunner().invoke(
         command,

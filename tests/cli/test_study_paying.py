@@ -121,7 +121,7 @@ def test_reconcile_asks_the_platform(pets: Path, monkeypatch: pytest.MonkeyPatch
     assert shown.output.count("not-on-platform") == 2
 
 
-def test_who_is_set_aside_is_paid_all_the_same(pets: Path, tmp_path: Path) -> None:
+def test_excluded_people_are_paid(pets: Path, tmp_path: Path) -> None:
     run("reconcile", pets, "-o", tmp_path / "r.csv")
     first = rows(tmp_path / "r.csv")[0]["annotator"]
     screening = tmp_path / "s.csv"
@@ -165,7 +165,7 @@ def test_a_study_without_pay_says_so(pets: Path, copied: Path) -> None:
     assert shown.exception.code == "no-pay"
 
 
-def test_forget_erases_who_somebody_is(copied: Path, tmp_path: Path) -> None:
+def test_forget_erases_the_identity(copied: Path, tmp_path: Path) -> None:
     person, session = IDS[1]
     shown = run("forget", copied, "--platform-id", person)
     assert shown.exit_code == 0, shown.output
@@ -204,7 +204,7 @@ def test_nobody_has_come_yet(tmp_path: Path, command: str) -> None:
     assert shown.exit_code == 0, shown.output
 
 
-def test_checks_failed_are_counted_and_told_with_what_they_are_worth(tmp_path: Path) -> None:
+def test_failed_checks_are_counted_and_listed(tmp_path: Path) -> None:
     check = '[[checks]]\nitem = "dog/hushed-{}"\nclasses = ["dog"]\nat_least = 1.0\n'
     more = check.format(2) + check.format(4)
     folder = write_platform_study(tmp_path / "pets", more=more)

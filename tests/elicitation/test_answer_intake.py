@@ -72,7 +72,7 @@ def test_keys_of_two_people_are_independent(serve: Serve) -> None:
     assert at.one("SELECT count(*) FROM answers") == 2
 
 
-def test_a_key_is_known_however_old_and_through_a_restart(serve: Serve) -> None:
+def test_old_keys_are_known_also_after_a_restart(serve: Serve) -> None:
     at = serve(stimuli=items_named(40), answers_per_item=2, batch_size=30)
     person = at.new()
     first = sent(person.first().handle)

@@ -110,7 +110,7 @@ def test_equals_are_equally_likely_after_many_moves_in_the_lists() -> None:
     assert chisquare([drawn[item] for item in range(10)]).pvalue > 0.001
 
 
-def test_the_one_item_left_is_found_however_unlikely() -> None:
+def test_the_last_available_item_is_always_found() -> None:
     n_items = 200 * PROBES
     quotas = QuotaTable([(item, 1, 0) for item in range(n_items)])
     assert quotas.choose(set(range(n_items)) - {77}, random.Random(1)) == NextTrial(77)

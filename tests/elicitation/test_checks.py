@@ -166,7 +166,7 @@ def test_who_fails_is_thanked_where_the_study_says_so_and_keeps_their_answers(st
     again.stop()
 
 
-def test_without_stop_who_fails_goes_on(store: str) -> None:
+def test_without_stop_people_who_fail_checks_continue(store: str) -> None:
     at = running_instance(store, most_failed=1)
     assert len(at.new().answer_all()) == 7
     at.stop()

@@ -53,7 +53,7 @@ def test_a_link_nobody_opened_ends_so_long_after_it_was_made(tmp_path: Path) -> 
         assert opened(never.same(late)).state().stage == "instructions"
 
 
-def test_whoever_comes_in_time_is_never_cut_off(tmp_path: Path) -> None:
+def test_links_of_active_people_do_not_expire(tmp_path: Path) -> None:
     with running_instance(str(tmp_path / "answers.sqlite"), WEEK) as at:
         person = opened(new_link(at))
         person.finish_instructions()

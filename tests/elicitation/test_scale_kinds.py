@@ -282,7 +282,7 @@ class TestSimulated:
         np.testing.assert_allclose(means, [0.98, 0.5, 1 / 6], atol=0.01)
         assert all(raw["dog"] == raw["ship"] == 0 for raw in many(SlidersKind(), [CAT], ONE))
 
-    def test_typicality_is_of_the_class_told(self) -> None:
+    def test_typicality_refers_to_the_shown_class(self) -> None:
         assert np.mean([raw["typicality"] for raw in many(TypicalityKind(), [CAT], OF_CAT)]) > 0.95
         assert np.mean([raw["typicality"] for raw in many(TypicalityKind(), [DOG], OF_CAT)]) < 0.05
         half = [raw["typicality"] for raw in many(TypicalityKind(), [(0.3, 0.6, 0.1)], OF_CAT)]

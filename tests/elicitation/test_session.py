@@ -240,7 +240,7 @@ def test_a_clock_set_back_before_a_restart_lengthens_no_lease(serve: Serve) -> N
     assert items_of(other) == ["i0"]
 
 
-def test_a_jump_of_the_clock_ends_no_lease_when_memory_is_made_anew(serve: Serve) -> None:
+def test_a_clock_jump_ends_no_lease_when_memory_is_reloaded(serve: Serve) -> None:
     at = serve(plain_study(people=ONE_EACH, limits=NO_REMINDER), items_named(1))
     person, other = at.new(), at.new()
     trial = person.first().handle
@@ -545,7 +545,7 @@ def test_practice_added_later_keeps_nobody_from_the_rest(serve: Serve) -> None:
     assert len(person.answer_all()) == 3
 
 
-def test_stimuli_of_one_item_are_told_apart(serve: Serve) -> None:
+def test_stimuli_of_one_item_are_distinguished(serve: Serve) -> None:
     stimuli = [Stimulus("a", ("b",)), Stimulus("a", ("c",)), Stimulus("a", (), {"class": "cat"}), Stimulus("a")]
     at = serve(stimuli=stimuli, answers_per_item=1, batch_size=9)
     shown = at.new().answer_all()
@@ -572,7 +572,7 @@ def test_two_studies_in_one_store_do_not_meet(serve: Serve, store: str) -> None:
     assert again.one("SELECT count(*) FROM items") == 6
 
 
-def test_a_person_forgotten_to_save_memory_is_read_anew(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_person_evicted_from_memory_is_loaded_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfumato.elicitation.study_state.MAX_PARTICIPANTS", 2)
     at = serve(stimuli=items_named(20), answers_per_item=3, batch_size=4)
     people = [at.new() for _ in range(6)]
@@ -640,7 +640,7 @@ def test_two_servers_on_one_postgresql_database(postgres: object) -> None:
         assert at.one("SELECT count(*) FROM refused") == 0
 
 
-def test_what_one_server_is_told_the_other_knows(postgres: object) -> None:
+def test_two_servers_share_one_state(postgres: object) -> None:
     with running_instance(postgres.new_database(), plain_study(people=ONE_EACH), items_named(2)) as at:
         other = at.second_instance()
         person = at.new()

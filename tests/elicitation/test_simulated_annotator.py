@@ -143,7 +143,7 @@ def test_a_crowd_is_drawn_by_its_seed_and_its_shares() -> None:
     assert not any(isinstance(person, FittedAnnotator) for person in again)
 
 
-def test_the_built_in_truth_is_fixed_peaks_where_told_and_knows_doubt() -> None:
+def test_the_built_in_truth_is_fixed_and_contains_uncertainty() -> None:
     truth = Truth.built_in(CLASSES, ITEMS)
     probs = np.array([truth.of(item.id) for item in ITEMS])
     np.testing.assert_allclose(probs.sum(axis=1), 1)

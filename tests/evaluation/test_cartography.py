@@ -228,7 +228,7 @@ def test_no_interval_where_there_is_nothing_to_see() -> None:
     assert rank_correlation(x[:3], np.array([1.0, 3, 2])).interval.kind == "none: only 3 rows"
 
 
-def test_doubt_beside_a_map(tmp_path: Path) -> None:
+def test_uncertainty_with_a_data_map(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     doubt = rng.random(50)
     values = {f"i{i}": np.clip(1 - doubt[i] + rng.normal(0, 0.1, 4), 0, 1).tolist() for i in range(50)}

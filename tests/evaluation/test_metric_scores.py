@@ -44,7 +44,7 @@ def test_values_by_hand() -> None:
     assert scores.rows()[1].covers == "none: every resample gives the same"
 
 
-def test_strata_stand_beside_all() -> None:
+def test_strata_are_listed_with_all_items() -> None:
     with pytest.warns(SfumatoWarning, match="people agree: found 2 items"):
         scores = score(
             predicted=PREDICTED, people=PEOPLE, metrics=[Brier()], strata=[stratification_from_name("agree")]

@@ -311,7 +311,7 @@ def test_a_prior_fitted_aside_is_taken_once_it_is_there() -> None:
     assert np.array_equal(one.worths, other.worths)
 
 
-def test_a_fit_that_fails_leaves_the_study_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_fit_does_not_stop_the_study(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_state: Allocation) -> Allocation:
         raise FloatingPointError("no such luck")
 
@@ -354,7 +354,7 @@ def test_kinds_that_do_not_speak_of_one_item_are_refused() -> None:
         rule_of(other)
 
 
-def test_the_doors_of_a_deeper_form_stand_open_beside_any_index() -> None:
+def test_deeper_forms_work_with_every_index() -> None:
     rule = Adaptive(index="entropy", lead=3)
     with pytest.raises(BadSetting, match="cannot decide when"):
         rule_of(adaptive_study(rule, deeper=Deeper(Question("tokens"), 1.0, 1.0)))

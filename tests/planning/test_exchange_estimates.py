@@ -61,7 +61,7 @@ def test_votes_are_worth_votes() -> None:
             assert rate.high >= rate.n_answers * 0.95, rate
 
 
-def test_whoever_knows_the_crowd_is_worth_more_than_all_votes() -> None:
+def test_an_annotator_who_knows_the_distribution_is_worth_more_than_all_votes() -> None:
     p = truths(300)
     found = rates(beliefs_on(p, 1, concentration=1e6), votes_on(p, 40), goals=[Goal.DISTRIBUTION])
     assert found.of_goal(Goal.DISTRIBUTION)[0].votes == np.inf

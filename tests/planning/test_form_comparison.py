@@ -103,7 +103,7 @@ def test_intervals_hold_the_figure_and_narrow_with_items() -> None:
     assert widths[0].high - widths[0].low > 2 * (widths[1].high - widths[1].low)
 
 
-def test_arms_of_one_kind_are_told_apart_by_name() -> None:
+def test_arms_of_one_kind_are_distinguished_by_name() -> None:
     rows = [("i", who, "tokens/1", tokens(cat), 1.0) for who, cat in (("a", 9), ("b", 9), ("c", 1), ("d", 1))]
     arms = {"a": "own view", "b": "own view", "c": "others' view", "d": "others' view"}
     found = compare_forms(table(rows), arms, rng=np.random.default_rng(0))

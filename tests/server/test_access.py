@@ -96,7 +96,7 @@ def methods_and_paths() -> set[tuple[str, str]]:
     return found
 
 
-def test_every_route_is_listed_with_who_may_use_it() -> None:
+def test_every_route_is_listed_with_its_permissions() -> None:
     assert methods_and_paths() == set(ACCESS)
 
 
@@ -245,7 +245,7 @@ def test_a_token_of_another_study_in_the_same_store_is_unknown(asked: AskedSite,
         assert own.submit(own.body({"class": "cat"}, trial=trial)).status == 404
 
 
-def test_a_link_is_one_person_however_it_is_written(asked: AskedSite) -> None:
+def test_all_spellings_of_a_link_are_one_person(asked: AskedSite) -> None:
     # Base64 has more than one way to write the same bytes; a link has one.
     tokens = new_links(asked.study, 200)
     token = next(each for each in tokens if "-" in each)

@@ -315,7 +315,7 @@ def test_leaving_gives_back_what_was_held(asked: AskedSite, person: Visit) -> No
     assert states[trial] == 2
 
 
-def test_an_answer_from_who_has_left_does_not_count(asked: AskedSite, person: Visit) -> None:
+def test_an_answer_after_withdrawal_does_not_count(asked: AskedSite, person: Visit) -> None:
     body = person.body(CAT)
     person.step("withdraw")
     n_answers = len(asked.stored())

@@ -247,7 +247,7 @@ def test_who_is_left_out_of_exports_is_left_out_here(crowd: Crowd, tmp_path: Pat
 # --- arms, adaptive, other kinds ---
 
 
-def test_arms_are_told_apart(tmp_path: Path) -> None:
+def test_arms_are_distinguished(tmp_path: Path) -> None:
     with asked_site(write_study(tmp_path / "study", question="", end=ARMS)) as asked:
         crowd = Crowd(asked, np.random.default_rng(2))
         crowd.comes(10)
@@ -403,7 +403,7 @@ def test_a_look_reads_only_what_is_new(crowd: Crowd, monkeypatch: pytest.MonkeyP
     assert read == [27, 0, 9]
 
 
-def test_figures_are_made_once_a_second_for_all_who_look(crowd: Crowd) -> None:
+def test_figures_are_computed_once_per_second_for_all_viewers(crowd: Crowd) -> None:
     books = DashboardCache(crowd.asked.site.place, crowd.asked.study, crowd.asked.site.number)
     first = books.figures()
     crowd.comes(1)

@@ -76,7 +76,7 @@ def test_checks_repeats_and_pace_of_each_person_and_of_the_study(store: str) -> 
     at.stop()
 
 
-def test_a_person_who_wavers_is_seen_to(store: str) -> None:
+def test_inconsistent_repeats_are_flagged(store: str) -> None:
     at = running_instance(store)
     person = at.new()
     n = 0

@@ -54,7 +54,7 @@ def test_somebody_from_prolific_is_sent_on_to_an_address_without_their_id(
     assert asked.client.get(place).status == 200
 
 
-def test_an_id_is_one_annotator_however_often_it_comes(asked: AskedSite, me: tuple[str, str]) -> None:
+def test_repeated_arrivals_with_one_id_are_one_annotator(asked: AskedSite, me: tuple[str, str]) -> None:
     first = comes(asked, prolific(*me)).header("location")
     assert [comes(asked, prolific(*me)).header("location") for _ in range(3)] == [first] * 3
     # Another visit, another browser, another window: the same person, who goes on where they were.
@@ -80,7 +80,7 @@ def test_two_browsers_at_once_are_one_annotator(asked: AskedSite, me: tuple[str,
     assert len(ids_of(asked, me[0])) == len(asked.stored("annotators")) - n_people == 1
 
 
-def test_somebody_who_comes_back_goes_on_where_they_were(asked: AskedSite, me: tuple[str, str]) -> None:
+def test_a_returning_person_continues_where_they_stopped(asked: AskedSite, me: tuple[str, str]) -> None:
     visit = through(arrives(asked, prolific(*me)), until=3)
     again = arrives(asked, prolific(me[0], "another9"))
     assert again.state()["answered"] == visit.state()["answered"] == 2  # one of the three was practice
@@ -116,7 +116,7 @@ def test_another_server_on_the_same_store_knows_them(tmp_path: Path) -> None:
     ],
     ids=lambda query: query[:30] or "nothing",
 )
-def test_whoever_was_not_filled_in_by_the_platform_is_not_let_in(asked: AskedSite, query: str) -> None:
+def test_arrivals_with_unfilled_placeholders_are_refused(asked: AskedSite, query: str) -> None:
     before = asked.rows()
     reply = comes(asked, query)
     assert reply.status == 404
@@ -196,7 +196,7 @@ def test_who_fails_the_questions_goes_back_with_the_code_for_that(asked: AskedSi
     assert CODES["completed"] not in json.dumps(state)
 
 
-def test_who_does_not_consent_is_told_the_way_back_from_the_start(asked: AskedSite, me: tuple[str, str]) -> None:
+def test_the_first_page_has_the_link_for_no_consent_and_no_other_code(asked: AskedSite, me: tuple[str, str]) -> None:
     page = asked.client.get(arrives(asked, prolific(*me)).base).text
     assert "complete?cc=NO-3" in page
     assert CODES["completed"] not in page

@@ -126,7 +126,7 @@ def test_a_body_in_chunks_beyond_the_limit_is_refused_and_others_are_served(serv
     assert b"Traceback" not in server.log.read_bytes()
 
 
-def test_a_second_server_on_the_store_is_told_who_holds_it(server: StudyServer) -> None:
+def test_a_second_server_is_refused_with_the_process_id_of_the_first(server: StudyServer) -> None:
     done = sfumato("serve", server.study, "--port", 0, code=2)
     assert done.stderr.startswith("error[store-in-use] ")
     assert f"process {server.pid}" in done.stderr
@@ -157,7 +157,7 @@ def test_an_address_that_is_none_is_said(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", "", "127.1", "2130706433"])
-def test_other_machines_are_let_in_only_when_told_so(study: Path, host: str) -> None:
+def test_other_machines_are_allowed_only_by_option(study: Path, host: str) -> None:
     from click.testing import CliRunner
 
     from sfumato.cli.serve import command
@@ -224,7 +224,7 @@ print(*[name for name in {HEAVY!r} if name in sys.modules])
     assert control == "numpy"
 
 
-def test_it_stops_when_told_and_says_that_all_is_stored(tmp_path: Path) -> None:
+def test_it_stops_on_a_signal_and_says_that_all_is_stored(tmp_path: Path) -> None:
     server = StudyServer(write_texts_study(tmp_path, 3))
     server.start()
     wait_until_it_answers(server)

@@ -90,7 +90,7 @@ def test_answers_follow_the_truth() -> None:
         assert sent["payload"].chosen == CLASSES[int(stub.stimuli[sent["trial"]].item.removeprefix("item-")) % 3]
 
 
-def test_the_same_seed_gives_the_same_answers_however_items_are_dealt() -> None:
+def test_the_same_seed_gives_the_same_answers_for_any_assignment() -> None:
     tokens = [f"person-{n}" for n in range(8)]
     people = drawn_annotators(8, 3, np.random.default_rng(1))
     given = []
@@ -104,7 +104,7 @@ def test_the_same_seed_gives_the_same_answers_however_items_are_dealt() -> None:
     assert list(given[0]) == list(given[2]) != list(given[1])
 
 
-def test_an_item_shown_again_is_answered_anew() -> None:
+def test_a_repeated_item_gets_a_new_answer() -> None:
     with StudyStub(lambda number: [Stimulus("item-1")] * 40) as stub:
         run(stub, study(), [SimulatedAnnotator(skill=0.1)])
     assert len({str(sent["answer"]) for sent in stub.stored.values()}) > 1
@@ -161,7 +161,7 @@ def test_a_trial_lost_to_somebody_else_is_let_go() -> None:
     assert (summary.refused, summary.ended, summary.n_acknowledged) == ({"already-answered": 1}, {"finished": 1}, 5)
 
 
-def test_waits_for_items_only_when_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waits_for_items_only_if_requested(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulated_visits, "POLL_SECONDS", 0)
     for wait_seconds, ended in ((0.0, {"empty": 1}), (20.0, {"finished": 1})):
         with stub_for(study()) as stub:
@@ -185,7 +185,7 @@ def test_pace_takes_the_time_people_take_and_says_they_are_there(monkeypatch: py
     assert sum(request.path.endswith("/pulse") for request in stub.requests) == slept.count(200)
 
 
-def test_progress_is_told_of_every_answer_and_every_person() -> None:
+def test_progress_is_reported_for_every_answer_and_person() -> None:
     told: list[tuple[int, int, int]] = []
     with stub_for(study()) as stub:
         run(stub, study(), 3, progress=lambda *now: told.append(now))

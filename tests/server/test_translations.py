@@ -219,7 +219,7 @@ def test_by_which_rule_there_is_more(rule: Any, tmp_path: Path) -> None:
     assert translations_for("en").bonus(study) is None
 
 
-def test_a_rule_that_no_catalogue_knows_is_told_in_its_own_words(
+def test_a_bonus_rule_without_translation_is_shown_in_its_own_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @dataclass(frozen=True)
@@ -402,7 +402,7 @@ def test_an_error_without_words_of_its_own_says_none_of_the_machines() -> None:
         (ZeroDivisionError("secret"), 500),
     ],
 )
-def test_a_fault_of_ours_is_told_in_the_language_of_who_meets_it(
+def test_server_errors_are_shown_in_the_participants_language(
     fault: Exception, status: int, asked: AskedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = asked.join().base

@@ -129,7 +129,7 @@ def test_a_refused_request_does_not_spoil_the_others(at: StudyInstance) -> None:
     assert at.one("SELECT count(*) FROM answers") == 2
 
 
-def test_an_unexpected_failure_is_of_its_request_alone_and_memory_is_made_anew(at: StudyInstance) -> None:
+def test_an_unexpected_error_fails_only_its_request_and_memory_is_reloaded(at: StudyInstance) -> None:
     people = [at.new() for _ in range(3)]
     answers = [sent(person.first().handle) for person in people]
 

@@ -104,7 +104,7 @@ def test_the_report_in_a_browser(first: Ran) -> None:
     assert found.violations_count == 0, found.generate_report()
 
 
-def test_who_does_not_look_is_set_aside_in_every_form(first: Ran) -> None:
+def test_careless_annotators_are_excluded_in_every_form(first: Ran) -> None:
     for form in ("", "choice", "top_two"):
         screening = pl.read_csv(first.folder / form / "screening.csv")
         (careless,) = screening.filter("set_aside")["annotator"].to_list()
@@ -169,7 +169,7 @@ def test_a_second_run_reuses_all_of_it_and_says_the_same(first: Ran) -> None:
     assert again.cpu_seconds < 10
 
 
-def test_a_damaged_file_is_made_anew_and_nothing_else(first: Ran) -> None:
+def test_only_a_damaged_file_is_made_again(first: Ran) -> None:
     beliefs = first.folder / "beliefs.parquet"
     whole = beliefs.read_bytes()
     beliefs.write_bytes(whole[:-20])

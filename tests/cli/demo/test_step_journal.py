@@ -51,7 +51,7 @@ def test_what_stands_is_not_made_again(folder: Path) -> None:
     ("name", "content"),
     [("b.txt", "damaged"), ("b.txt", None), ("runs/one/run.json", "{"), ("runs/one/run.json", None), ("a.txt", "new")],
 )
-def test_what_is_changed_or_damaged_is_made_anew(folder: Path, name: str, content: str | None) -> None:
+def test_changed_or_damaged_files_are_made_again(folder: Path, name: str, content: str | None) -> None:
     is_run_again(folder)
     if content is None:
         (folder / name).unlink()
@@ -71,7 +71,7 @@ def test_a_file_with_other_times_but_the_same_content_stands(folder: Path) -> No
     assert not is_run_again(folder)
 
 
-def test_another_command_or_program_makes_it_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_command_or_program_repeats_the_step(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     is_run_again(folder)
     other = Step(STEP.name, f"{STEP.command} --more", STEP.reads, STEP.makes)
     assert not Journal.read(folder).is_done(other)
