@@ -30,7 +30,7 @@ check: $(VENV)/.tested lint
 LONG := papers/tests $(addprefix tests/,badinput browser cli/demo faults golden test_docs.py \
   aggregation/test_ray_engine.py cli/test_train.py contracts/test_networks.py elicitation/test_state_machine.py \
   $(addprefix evaluation/test_,duplicates.py metrics.py) \
-  $(addprefix planning/test_,adaptive_value.py exchange_estimates.py form_comparison.py on_cluster.py) \
+  $(addprefix planning/test_,adaptive_gain.py exchange_estimates.py form_comparison.py on_cluster.py) \
   $(addprefix reporting/test_,in_browser.py model_sections.py report.py sections_pages.py) \
   $(addprefix security/test_,races.py schemathesis.py) server/test_dashboard_login.py \
   $(addprefix training/test_,ranks.py resumable_run.py robustness_runs.py worker_pool.py worker_pool_on_ray.py))

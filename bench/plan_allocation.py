@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from plan_figures import Figure
-from sfumato.planning.acquisition_index import INDICES, AcquisitionIndex, KLIndex, L2Index, UniformIndex
 from sfumato.planning.allocation import Allocation
+from sfumato.planning.answer_value import INDICES, AcquisitionIndex, KLIndex, L2Index, UniformIndex
 from sfumato.planning.item_prior import fit_prior
 from sfumato.planning.recorded_answers import ADD_CONSTANT, BAYES, RecordedAnswers, RecordedSplit
 from sfumato.planning.replay import Replay, curves_of_runs, replay, replay_policy, stop_at_lead

@@ -20,7 +20,7 @@ from sfumato.planning.informativeness.embedding import Embedder, Gnmds, Spectral
 from sfumato.planning.informativeness.label_types import SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import Cells, SimulationGrid
-from sfumato.planning.informativeness.triplets import RankedLists
+from sfumato.planning.informativeness.triplet_counts import RankedLists
 
 GOAL = {30: 80, 90: 100, 180: 500}
 DIMENSIONS = (5, 25)

@@ -15,10 +15,10 @@ from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
 from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, kinds_of_labels, measure_against
 from sfumato.evaluation.metrics import Accuracy, Brier, CrossEntropy, KLDivergence
 from sfumato.evaluation.mode_shift import mode_shift
-from sfumato.evaluation.run_measurements import RunMeasurements
+from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.evaluation.strata import AgreementStrata, EntropyStrata
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import ALL, Difference
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.attacks import Fgsm

@@ -22,7 +22,7 @@ from sfumato.labeling import LABELERS
 from sfumato.labeling.agreement import MEASURES
 from sfumato.labeling.screening_rules import RULE_SETS
 from sfumato.labeling.transforms import TRANSFORMS
-from sfumato.planning.acquisition_index import INDICES
+from sfumato.planning.answer_value import INDICES
 from sfumato.recruitment.bonus_rules import BONUS_RULES
 from sfumato.recruitment.reconciliation import MISMATCHES
 from sfumato.tables.payloads import PAYLOAD_KINDS

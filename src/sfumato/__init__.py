@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.doubt import Doubt
     from sfumato.tables.errors import SfumatoError, SfumatoWarning
-    from sfumato.tables.inputs import Inputs
+    from sfumato.tables.model_inputs import Inputs
     from sfumato.tables.scores import Scores
     from sfumato.tables.soft_labels import SoftLabels
     from sfumato.training.soft_label_dataset import SoftLabelDataset
@@ -31,7 +31,7 @@ _HOME = {
     "Annotations": "sfumato.tables.annotations",
     "Beliefs": "sfumato.tables.beliefs",
     "Doubt": "sfumato.tables.doubt",
-    "Inputs": "sfumato.tables.inputs",
+    "Inputs": "sfumato.tables.model_inputs",
     "Plan": "sfumato.planning.plan_file",
     "Report": "sfumato.reporting.report",
     "ReportInputs": "sfumato.reporting.report_inputs",

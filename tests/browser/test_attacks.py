@@ -22,8 +22,8 @@ from playwright.sync_api import Page, expect
 from browser import DRIVERS, Person, write_study
 from sfumato.server import request_guard
 from sfumato.server.rate_limit import ServerLimits, TokenBucket
+from sfumato.server.served_study import ServedStudy
 from sfumato.server.server import LOOPBACK, bind_socket, create_server, open_site
-from sfumato.server.site import Site
 from sfumato.store.schema import METADATA
 from sfumato.study import read_study
 
@@ -100,7 +100,7 @@ addEventListener('securitypolicyviolation', (e) => window.violations.push(`${e.v
 
 
 @contextlib.contextmanager
-def served_here(folder: Path, limits: ServerLimits | None = None) -> Iterator[tuple[Site, str]]:
+def served_here(folder: Path, limits: ServerLimits | None = None) -> Iterator[tuple[ServedStudy, str]]:
     """The study of a folder, served from a thread of this process; its site and its address."""
     with open_site(read_study(folder)) as site, contextlib.closing(bind_socket("127.0.0.1", 0)) as listener:
         server = create_server(site, LOOPBACK, limits)
@@ -113,7 +113,7 @@ def served_here(folder: Path, limits: ServerLimits | None = None) -> Iterator[tu
             thread.join()
 
 
-def rows(site: Site, *left_out: str) -> dict[str, list[Any]]:
+def rows(site: ServedStudy, *left_out: str) -> dict[str, list[Any]]:
     with site.reader.connect() as connection:
         return {
             table.name: [tuple(row) for row in connection.execute(sa.select(table).order_by(table.c.id))]
@@ -316,7 +316,7 @@ class _Silent(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def attacked(site: Site, url: str, port: int, page: Page, host: str) -> None:
+def attacked(site: ServedStudy, url: str, port: int, page: Page, host: str) -> None:
     """Come in as the researcher, then open the page of the other site, and wait until it has tried everything."""
     page.goto(url + site.dashboard.new_link())
     page.wait_for_url("**/studio")

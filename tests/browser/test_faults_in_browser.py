@@ -16,7 +16,7 @@ from sitting import ANSWERS, KINDS, SEEDS, Sits, sitting_factory
 from study_server import StudyServer
 
 from browser import Person
-from sfumato.elicitation.registration import new_links
+from sfumato.elicitation.study_registration import new_links
 from sfumato.study import read_study
 
 pytestmark = [pytest.mark.parametrize("seed", SEEDS)]

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from sfumato import Beliefs, SoftLabels
 from sfumato.cli import plan_replay
-from sfumato.planning.acquisition_index import INDICES
+from sfumato.planning.answer_value import INDICES
 from sfumato.tables.errors import SfumatoError
 
 CLASSES = ("cat", "dog", "owl")

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.acquisition_index import ENOUGH, INDICES, AcquisitionIndex, ItemPosteriors, index_named
+from sfumato.planning.answer_value import ENOUGH, INDICES, AcquisitionIndex, ItemPosteriors, index_named
 
 N_CLASSES = 4
 MADE = [member() for member in INDICES]

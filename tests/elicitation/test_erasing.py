@@ -12,8 +12,8 @@ from study_instance import StudyInstance, StudyPerson, plain_study, running_inst
 from sfumato.elicitation.researcher_actions import erase_participant
 from sfumato.recruitment import Prolific
 from sfumato.recruitment.arrival import admit, check_arrival, entry_key, store_check, unchecked_arrivals
+from sfumato.recruitment.participant_outcomes import outcomes_of
 from sfumato.recruitment.platform import Arrival
-from sfumato.recruitment.turnout import turnout_of
 from sfumato.store.export import export
 from sfumato.store.location import StoreLocation
 from sfumato.store.verification import verify
@@ -119,7 +119,7 @@ def test_answers_stay_in_exports_or_are_left_out(store: str, tmp_path: Path) -> 
         assert at.one("SELECT count(*) FROM answers") == 2
         assert erase(at, pseudonym=first, answers=True) == first  # a second time changes nothing
         assert at.one("SELECT count(*) FROM happenings WHERE what = 'erased'") == 2
-        (one, _) = turnout_of(StoreLocation.of(store), STUDY).people
+        (one, _) = outcomes_of(StoreLocation.of(store), STUDY).people
         assert (one.is_erased, one.is_left_out, one.arrival, one.n_answers) == (True, True, None, 1)
 
 
@@ -170,6 +170,6 @@ def test_a_word_about_an_earlier_visit_is_not_taken_for_the_last(store: str) -> 
         at.run(lambda running: store_check(running, second, check_arrival(OldWord(), second)))  # type: ignore[arg-type]
         at.run(lambda running: store_check(running, first, said))  # comes late
         at.run(lambda running: store_check(running, second, "known"))  # and a second word changes nothing
-        (one,) = turnout_of(StoreLocation.of(store), STUDY).people
+        (one,) = outcomes_of(StoreLocation.of(store), STUDY).people
         assert (one.checked, one.arrival.session, one.earlier) == ("unknown", "another9", (SESSION,))  # type: ignore[union-attr]
         assert at.run(lambda running: unchecked_arrivals(running, Prolific())) == []

@@ -16,8 +16,8 @@ import study_instance
 from loaded_python import loaded_sfumato
 from study_instance import DAY, LEASE, Serve, StudyPerson, items_named, plain_study, running_instance, sent
 
+from sfumato.elicitation.page_messages import ShownTrial
 from sfumato.elicitation.participant_link import new_token
-from sfumato.elicitation.participant_state import ShownTrial
 from sfumato.store.database import only_server
 from sfumato.store.location import StoreLocation
 from sfumato.study.stimulus import Stimulus

@@ -17,7 +17,7 @@ from sfumato.elicitation.simulated_annotator import (
     drawn_annotators,
 )
 from sfumato.labeling import ClassSimilarity
-from sfumato.labeling.simulated_top_two import SimulatedTopTwo
+from sfumato.labeling.simulated_soft_labels import SimulatedTopTwo
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import ItemSource, Question, Study, StudyClass
 from sfumato.tables.doubt import entropy

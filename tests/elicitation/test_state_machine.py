@@ -32,7 +32,7 @@ from study_instance import HandClock, plain_study, sent
 from sfumato.elicitation.answer_intake import AnswerIntake
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.lease import LeaseBook, LeaseTable
-from sfumato.elicitation.participant_state import ParticipantState, SubmitResult, SubmittedAnswer
+from sfumato.elicitation.page_messages import ParticipantState, SubmitResult, SubmittedAnswer
 from sfumato.elicitation.running_study import RunningStudy
 from sfumato.elicitation.session import ParticipantSessions, hash_of
 from sfumato.store import queries

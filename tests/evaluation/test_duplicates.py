@@ -12,7 +12,7 @@ from sfumato.evaluation import image_distance
 from sfumato.evaluation.duplicates import find_duplicates, normalized
 from sfumato.evaluation.image_distance import near_pairs
 from sfumato.tables.errors import BadSetting, BadTable
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 
 
 def pictures(n: int, colours: int = 3, size: int = 16, seed: int = 0) -> np.ndarray:

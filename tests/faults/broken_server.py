@@ -18,7 +18,7 @@ from sfumato.cli import main
 from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.lease import LeaseTable
 from sfumato.elicitation.participant import Participant, Trial
-from sfumato.server import http_protocol, pages, server
+from sfumato.server import pages, server, uvicorn_protocol
 from sfumato.store import database, writer
 from sfumato.tables.errors import SfumatoError
 
@@ -182,7 +182,7 @@ def pictures_in_writer() -> None:
 
 def no_timeouts() -> None:
     """Unfinished requests never time out."""
-    http_protocol.TIMEOUT_SECONDS = float("inf")
+    uvicorn_protocol.TIMEOUT_SECONDS = float("inf")
 
 
 FAULTS: dict[str, Callable[[], Any]] = {

@@ -12,7 +12,7 @@ from crowd import SentAnswer, new_answer, short_sleep, write_crowd_study
 from study_server import StudyServer
 
 from sfumato.server.browser_client import BrowserClient
-from sfumato.server.http_connection import Reply
+from sfumato.server.client_connection import Reply
 from sfumato.store.location import StoreLocation
 
 N_ANSWERS = 20

@@ -7,7 +7,7 @@ import pytest
 
 from sfumato import Annotations, SoftLabels
 from sfumato.labeling import ClassSimilarity, TopTwoClamp
-from sfumato.labeling.simulated_top_two import CLEAR, DOUBTFUL, AnswerStatistics, SimulatedTopTwo
+from sfumato.labeling.simulated_soft_labels import CLEAR, DOUBTFUL, AnswerStatistics, SimulatedTopTwo
 from sfumato.labeling.top_two_labelers import TopTwoArrays, read_top_two
 from sfumato.tables.doubt import entropy
 from sfumato.tables.payloads import decode, payload_kind

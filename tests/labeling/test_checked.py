@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 
 from sfumato import Annotations
-from sfumato.labeling.checks import check_results
+from sfumato.labeling.attention_checks import check_results
 from sfumato.study.study import Arm, Check, ItemSource, Question, Region, Study, StudyClass
 
 CLASSES = ("cat", "dog", "ship")

@@ -16,10 +16,10 @@ import sqlalchemy as sa
 from study_instance import LEASE, StudyInstance, StudyPerson, items_named, plain_study, sent
 
 from sfumato.elicitation.assignment import AnswerEvent, NextTrial
-from sfumato.elicitation.participant_state import SubmittedAnswer
-from sfumato.planning.acquisition_index import ItemPosteriors
+from sfumato.elicitation.page_messages import SubmittedAnswer
 from sfumato.planning.adaptive_assignment import AdaptiveSelector, rule_of
 from sfumato.planning.allocation import Allocation
+from sfumato.planning.answer_value import ItemPosteriors
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.study.study import Adaptive, Assignment, Deeper, People, PracticeItem, Question, Study, StudyClass
 from sfumato.tables.errors import BadSetting, UnknownName

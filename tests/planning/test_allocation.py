@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.acquisition_index import (
+from sfumato.planning.allocation import Allocation, AllocationChoice, Form, Stopping, worth_of_votes
+from sfumato.planning.answer_value import (
     INDICES,
     EntropyIndex,
     ItemPosteriors,
@@ -17,7 +18,6 @@ from sfumato.planning.acquisition_index import (
     UniformIndex,
     index_named,
 )
-from sfumato.planning.allocation import Allocation, AllocationChoice, Form, Stopping, worth_of_votes
 from sfumato.tables.errors import BadSetting, BadTable, NotNow, SfumatoError
 
 PRIOR = DirichletMixture(np.array([0.5, 0.3, 0.2]), np.array([[3.0, 0.1, 0.2], [0.2, 5.0, 1.0], [0.7, 0.7, 0.7]]))

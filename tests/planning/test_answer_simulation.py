@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sfumato.planning.adaptive_value import LEADS, adaptive_curve_by_lead
+from sfumato.planning.adaptive_gain import LEADS, adaptive_curve_by_lead
 from sfumato.planning.answers_per_item import plan_answers_per_item
 from sfumato.planning.item_prior import Population
 from sfumato.planning.pilot import dirichlet

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from sfumato import Plan, SoftLabels
-from sfumato.planning.adaptive_value import AdaptiveCurve
+from sfumato.planning.adaptive_gain import AdaptiveCurve
 from sfumato.planning.answers_per_item import ErrorThreshold
-from sfumato.planning.candidates import PlanTerms, best_within_budget, cheapest_within_threshold
+from sfumato.planning.candidate_plans import PlanTerms, best_within_budget, cheapest_within_threshold
 from sfumato.planning.costs import CostModel, KindTime
-from sfumato.planning.criterion import Criterion, ExpectedError, VoteCurve
 from sfumato.planning.decision import DeeperItems, decide
 from sfumato.planning.exchange_rates import vote_rate, vote_rates
+from sfumato.planning.goal_error import Criterion, ExpectedError, VoteCurve
 from sfumato.planning.goals import Goal
 from sfumato.planning.pilot import Pilot, dirichlet
 from sfumato.planning.plan_file import Budget, Fewest, PlanAdaptive

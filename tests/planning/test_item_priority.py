@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
-from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, KLIndex, L2Index, NotUnanimousIndex
 from sfumato.planning.allocation import Form
+from sfumato.planning.answer_value import AcquisitionIndex, ItemPosteriors, KLIndex, L2Index, NotUnanimousIndex
 from sfumato.planning.item_priority import rank_items, rank_items_by_map
 from sfumato.planning.pilot import dirichlet
 from sfumato.tables.errors import SfumatoError

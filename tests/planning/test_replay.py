@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.planning.acquisition_index import EntropyIndex, KLIndex, LeadIndex, UniformIndex
 from sfumato.planning.allocation import Stopping
+from sfumato.planning.answer_value import EntropyIndex, KLIndex, LeadIndex, UniformIndex
 from sfumato.planning.recorded_answers import (
     ADD_CONSTANT,
     BAYES,

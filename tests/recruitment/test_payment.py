@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from study_instance import plain_study
 
 from sfumato.recruitment.bonus_rules import BrierBonus, PeerAnswers
+from sfumato.recruitment.participant_outcomes import FINISHED, UNDER_WAY, ParticipantRecord
 from sfumato.recruitment.payment import ChangedPayment, Payments, bonus_for, money, payments, read_paid
 from sfumato.recruitment.platform import Arrival
 from sfumato.recruitment.reconciliation import reconcile_participants
-from sfumato.recruitment.turnout import FINISHED, UNDER_WAY, ParticipantRecord
 from sfumato.study.study import Bonus, Pay, People
 from sfumato.tables.errors import BadSetting, BadTable
 

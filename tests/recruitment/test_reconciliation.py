@@ -9,6 +9,16 @@ import pytest
 from study_instance import plain_study
 
 from sfumato.recruitment import MTurk, Prolific
+from sfumato.recruitment.participant_outcomes import (
+    FINISHED,
+    NO_CONSENT,
+    OUTCOMES,
+    SCREENED_OUT,
+    STOPPED,
+    UNDER_WAY,
+    WITHDRAWN,
+)
+from sfumato.recruitment.participant_outcomes import ParticipantRecord as Person
 from sfumato.recruitment.platform import STATUSES, Arrival, PlatformSubmission
 from sfumato.recruitment.reconciliation import (
     MISMATCHES,
@@ -17,8 +27,6 @@ from sfumato.recruitment.reconciliation import (
     Reconciliation,
     reconcile_participants,
 )
-from sfumato.recruitment.turnout import FINISHED, NO_CONSENT, OUTCOMES, SCREENED_OUT, STOPPED, UNDER_WAY, WITHDRAWN
-from sfumato.recruitment.turnout import ParticipantRecord as Person
 from sfumato.study.study import Pay, Recruiting
 
 STUDY = plain_study(recruiting=Recruiting("prolific", "DONE", "OUT", "NO"), pay=Pay(2.0, "GBP", 8.0))

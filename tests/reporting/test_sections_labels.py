@@ -23,7 +23,7 @@ from sfumato.reporting.sections.duplicates import MAX_COMPARED, duplicates_secti
 from sfumato.reporting.sections.label_changes import changed_majority, label_changes_section
 from sfumato.reporting.sections.labels import labels_section
 from sfumato.study.study import ItemSource
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 
 
 def words(section: Section | None) -> str:

@@ -23,11 +23,11 @@ from sfumato.labeling.top_two_labelers import has_bad_percents
 from sfumato.reporting import Page
 from sfumato.reporting.charts.point_map import sides_of
 from sfumato.reporting.gallery import Gallery
-from sfumato.reporting.label_plots import plot
+from sfumato.reporting.notebook_plots import plot
 from sfumato.reporting.report import PEOPLE_SECTIONS
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 
 EVIL = "</script><script>alert(1)</script>"
 NAMES = (EVIL, 'say "cat" & `dog`', "a.b[0]\\'", "x" * 300, "<img src=x onerror=alert(1)>", "\u202eright to left", "猫")

@@ -14,7 +14,7 @@ import uvicorn
 from picture_study import write_picture_study
 from site_client import AskedSite, asked_site
 
-from sfumato.server import http_protocol
+from sfumato.server import uvicorn_protocol
 from sfumato.server.server import LOOPBACK, bind_socket, create_server
 
 HOST = b"Host: localhost\r\n"
@@ -165,8 +165,8 @@ def test_a_head_in_many_pieces_has_the_same_limit(port: int) -> None:
     "begun", [b"", b"GET / HT", b"POST /s/x/api/state HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"]
 )
 def test_who_does_not_finish_is_hung_up_on(asked: AskedSite, monkeypatch: pytest.MonkeyPatch, begun: bytes) -> None:
-    monkeypatch.setattr(http_protocol, "TIMEOUT_SECONDS", 0.2)
-    monkeypatch.setattr(http_protocol, "CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(uvicorn_protocol, "TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(uvicorn_protocol, "CHECK_SECONDS", 0.05)
     with listened(asked) as port, socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(begun)
         # Ends instead of timing out.

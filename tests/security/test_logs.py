@@ -135,7 +135,7 @@ def test_a_fault_has_an_id_in_the_reply_and_in_the_log(
 
     person = asked.ready()
     body = person.body({"class": "cat"})
-    monkeypatch.setattr("sfumato.server.site.Site.state", broken)
+    monkeypatch.setattr("sfumato.server.served_study.ServedStudy.state", broken)
     for reply in (person.step("state"), person.submit(body)):
         assert reply.status == 500
         assert re.fullmatch(r"[0-9a-f]{8}", reply.json["id"])

@@ -15,8 +15,8 @@ from picture_study import write_picture_study
 from site_client import JSON, AskedSite, Reply, Visit, asked_site
 
 from sfumato.elicitation.answer_intake import AnswerIntake
-from sfumato.elicitation.registration import new_links
 from sfumato.elicitation.researcher_actions import extend
+from sfumato.elicitation.study_registration import new_links
 
 AT_ONCE = 50
 

@@ -16,8 +16,8 @@ from starlette.routing import Mount, Route
 from sfumato.elicitation.kinds import KINDS
 from sfumato.elicitation.new_study import begin_study
 from sfumato.elicitation.participant_link import is_signed, new_secret, new_token
-from sfumato.elicitation.registration import new_links
 from sfumato.elicitation.researcher_actions import set_password, set_paused
+from sfumato.elicitation.study_registration import new_links
 from sfumato.recruitment.arrival import entry_key
 from sfumato.server.app import routes
 from sfumato.server.dashboard import Dashboard

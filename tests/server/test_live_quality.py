@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from study_instance import StudyInstance, StudyPerson, items_named, plain_study, sent
 
 from sfumato.cli import group
-from sfumato.labeling.checks import RegionCheckJudge
+from sfumato.labeling.attention_checks import RegionCheckJudge
 from sfumato.labeling.screening_rules import IdenticalRuns, TooFast, rules_of
 from sfumato.server.dashboard_agreement import AgreementSummary, summarize_agreement
 from sfumato.store.location import StoreLocation

@@ -13,7 +13,7 @@ import pytest
 from site_client import AskedSite, asked_site
 
 from sfumato.elicitation.kinds import KINDS
-from sfumato.server.site import MARKDOWN
+from sfumato.server.served_study import MARKDOWN
 from sfumato.study.study import ComprehensionQuestion, ItemSource, Pay, PracticeItem, Question, Study, StudyClass
 
 EVIL = [

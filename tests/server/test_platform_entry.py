@@ -218,7 +218,7 @@ def test_outcomes_without_a_code_have_no_way_back(tmp_path: Path) -> None:
 def test_who_came_by_a_link_gets_a_code_of_their_own(asked: AskedSite) -> None:
     from site_client import Visit
 
-    from sfumato.elicitation.registration import new_links
+    from sfumato.elicitation.study_registration import new_links
 
     (token,) = new_links(asked.study, 1)
     asked.client.get(f"/s/{token}")

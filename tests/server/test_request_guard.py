@@ -10,7 +10,7 @@ from picture_study import write_picture_study
 from site_client import JSON, AskedSite, Reply, SiteClient, asked_site
 
 import sfumato
-from sfumato.server.site import Site
+from sfumato.server.served_study import ServedStudy
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -86,8 +86,8 @@ def every_reply(asked: AskedSite, monkeypatch: pytest.MonkeyPatch) -> Iterator[t
     yield "wrong host", client.get("/", {"host": "evil.example"}), True
     yield "other site", client.send("POST", "/join", headers={"sec-fetch-site": "cross-site"}), True
     with monkeypatch.context() as patched:
-        patched.setattr(Site, "state", failing)
-        patched.setattr(Site, "study_page", failing)
+        patched.setattr(ServedStudy, "state", failing)
+        patched.setattr(ServedStudy, "study_page", failing)
         yield "failure", person.step("state"), True
         yield "failed page", client.get(person.base, HTML), True
 
@@ -127,8 +127,8 @@ def test_failures_of_ours_show_nothing_of_the_machine(
 ) -> None:
     person = asked.ready()
     picture = person.trial()["pictures"][0]
-    monkeypatch.setattr(Site, "state", failing)
-    monkeypatch.setattr(Site, "study_page", failing)
+    monkeypatch.setattr(ServedStudy, "state", failing)
+    monkeypatch.setattr(ServedStudy, "study_page", failing)
     monkeypatch.setattr("sfumato.server.pages._trial_picture", failing)
     reply = {
         "state": lambda: person.step("state"),

@@ -202,7 +202,7 @@ def test_serving_loads_no_tables(study: Path, tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from sfumato.cli.serve import command
-from sfumato.elicitation.participant_state import SessionStart
+from sfumato.elicitation.page_messages import SessionStart
 from sfumato.elicitation.session import hash_of
 from sfumato.study import read_study
 from sfumato.server.server import LOOPBACK, open_site, create_server

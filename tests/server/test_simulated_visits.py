@@ -251,7 +251,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, stub: StudyStub, *arguments: object) 
     serving = SimpleNamespace(serve_study=serve_study)
     monkeypatch.setitem(sys.modules, "sfumato.server.server", serving)
     made = lambda study, number, store: [f"new-{n}" for n in range(number)]  # noqa: E731
-    monkeypatch.setattr("sfumato.elicitation.registration.new_links", made)
+    monkeypatch.setattr("sfumato.elicitation.study_registration.new_links", made)
     monkeypatch.setattr(simulated_visits, "stimuli_in", stimuli_in)
     done = CliRunner().invoke(command, list(map(str, arguments)), catch_exceptions=False)
     assert done.exit_code == 0, done.output

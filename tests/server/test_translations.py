@@ -441,7 +441,7 @@ from pathlib import Path
 read = []
 loads = tomllib.loads
 tomllib.loads = lambda text: read.append(text[:60]) or loads(text)
-from sfumato.elicitation.participant_state import SessionStart
+from sfumato.elicitation.page_messages import SessionStart
 from sfumato.study import read_study
 from sfumato.server.server import open_site
 study = read_study(Path({str(tmp_path)!r}))

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from study_instance import StudyInstance, StudyPerson, items_named, plain_study, sent
 
-from sfumato.cli.study_options import checked_study
-from sfumato.elicitation.participant_state import ShownTrial, SubmittedAnswer
+from sfumato.cli.checked_study import checked_study
+from sfumato.elicitation.page_messages import ShownTrial, SubmittedAnswer
 from sfumato.study import read_study
 from sfumato.study.study import Arm, Check, People, Question, Region
 from sfumato.tables.errors import BadStudy

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.cli.study_options import checked_study
+from sfumato.cli.checked_study import checked_study
 from sfumato.tables.errors import BadStudy, SfumatoError
 
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato.cli import group
-from sfumato.cli.study_options import checked_study
+from sfumato.cli.checked_study import checked_study
 from sfumato.recruitment import MTurk, Prolific, platform_of
 from sfumato.recruitment.bonus_rules import BrierBonus, rule_of
 from sfumato.study import read_study

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from sfumato_command import sfumato
 
-from sfumato.cli.study_options import checked_study
+from sfumato.cli.checked_study import checked_study
 from sfumato.elicitation.kinds import KINDS
 from sfumato.elicitation.new_study import begin_study
 from sfumato.study.study import ABOUT_ONE_ITEM

@@ -15,7 +15,7 @@ from power_cut import Disk, engine_on
 from power_cut_trial import CHECKPOINTS, copy_store, handles_of, in_memory, running_study, write_store
 from study_instance import sent
 
-from sfumato.elicitation.participant_state import SubmitResult, SubmittedAnswer
+from sfumato.elicitation.page_messages import SubmitResult, SubmittedAnswer
 from sfumato.elicitation.session import hash_of
 from sfumato.store import writer as writing
 from sfumato.store.writer import Writer

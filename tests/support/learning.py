@@ -13,7 +13,7 @@ import numpy as np
 from torch import nn
 
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.item_join import join_items
 from sfumato.training.networks import SimpleFfn

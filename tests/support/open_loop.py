@@ -12,7 +12,7 @@ import numpy as np
 from crowd import SentAnswer, new_answer
 
 from sfumato.server.browser_client import BrowserClient, State
-from sfumato.server.http_connection import Reply
+from sfumato.server.client_connection import Reply
 
 JOINING_AT_ONCE = 64
 

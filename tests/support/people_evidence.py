@@ -13,7 +13,7 @@ from sfumato import Annotations, Beliefs, SoftLabels
 from sfumato.labeling.screening import Screened
 from sfumato.reporting.report_inputs import Origin, ReportInputs
 from sfumato.study.study import Framing, ItemSource, Pay, People, Question, Study, StudyClass
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 
 CLASSES = ("cat", "dog", "emu", "fox")
 

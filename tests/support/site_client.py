@@ -19,8 +19,8 @@ import sqlalchemy as sa
 from migrated_store import create_tables
 
 from sfumato.server.app import application
+from sfumato.server.served_study import ServedStudy
 from sfumato.server.server import LOOPBACK, open_site
-from sfumato.server.site import Site
 from sfumato.store.location import StoreLocation
 from sfumato.store.schema import METADATA
 from sfumato.study import read_study
@@ -141,7 +141,7 @@ class SiteClient:
 class AskedSite:
     """An open study with a client."""
 
-    site: Site
+    site: ServedStudy
     client: SiteClient
     runner: asyncio.Runner = field(repr=False)
 

@@ -17,7 +17,7 @@ from migrated_store import create_tables
 from sfumato.elicitation.assignment import ItemSelector
 from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.elicitation.participant_state import ParticipantState, ShownTrial, SubmitResult, SubmittedAnswer
+from sfumato.elicitation.page_messages import ParticipantState, ShownTrial, SubmitResult, SubmittedAnswer
 from sfumato.elicitation.running_study import RunningStudy
 from sfumato.elicitation.session import hash_of
 from sfumato.store.database import writing_engine

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.tables.errors import BadTable, UnsafeFile
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 
 GREY = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from sfumato.tables.errors import BadSetting, SfumatoError, UnknownName
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.training.attacks import ATTACKS, Attack, Attacked, Fgsm, Pgd, attack_named, attacked
 from sfumato.training.networks import LeNet
 from sfumato.training.run_folder import PixelScale, Predictor

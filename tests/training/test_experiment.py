@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.training.experiment import GROUP, UNFINISHED, Experiment
 from sfumato.training.grid import Grid, RunGroupKey
 from sfumato.training.item_join import join_items

@@ -16,7 +16,7 @@ import torch
 
 from sfumato.evaluation.run_predictions import read_runs
 from sfumato.tables.errors import NotNow, SfumatoError
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.attacks import Fgsm, Pgd
 from sfumato.training.corruptions import CORRUPTIONS, Brightness, GaussianNoise, Saturate

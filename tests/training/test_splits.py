@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoError
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.training.splits import KFold, NamedSplit, NoSplit, RandomSplit
 from sfumato.training.training_set import TrainingSet
 

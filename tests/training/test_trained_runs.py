@@ -12,7 +12,7 @@ from torch import nn
 
 from sfumato.evaluation.representation import Features
 from sfumato.tables.errors import BadSetting, BadTable
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.training.networks import LeNet, ResNet, SimpleFfn, Small
 from sfumato.training.run_folder import PixelScale, Predictor
 from sfumato.training.trained_runs import features_of

@@ -15,7 +15,7 @@ from sfumato.importers import Cifar10HImporter, Cifar10SImporter, FashionMnistHI
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadFile
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.dataset_source import SOURCES, Source, source_named
 from sfumato_papers.download import Fetcher, SayLine, download

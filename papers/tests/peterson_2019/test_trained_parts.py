@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.evaluation.run_measurements import RunMeasurements
+from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.networks import Small
 from sfumato_papers.finding import Finding

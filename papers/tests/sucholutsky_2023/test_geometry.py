@@ -11,7 +11,7 @@ from scipy.stats import t
 
 from sfumato.planning.costs import CostModel
 from sfumato.planning.informativeness.simulation import Cells, SimulationGrid
-from sfumato.planning.label_comparison import value_map
+from sfumato.planning.label_type_comparison import value_map
 from sfumato.tables.errors import BadTable
 from sfumato_papers.sucholutsky_2023 import geometry_runs
 from sfumato_papers.sucholutsky_2023.geometry_figures import (

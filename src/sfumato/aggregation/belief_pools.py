@@ -13,7 +13,7 @@ from sfumato.aggregation.aggregation_inputs import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.passes import mean_of
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.settings import at_least, bad_setting, not_negative
+from sfumato.tables.setting_checks import at_least, bad_setting, not_negative
 from sfumato.tables.soft_labels import Estimand
 
 MOST_POWER = 20

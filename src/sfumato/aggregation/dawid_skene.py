@@ -19,7 +19,7 @@ from sfumato.aggregation.passes import BeliefPass, ConfusionPass, VirtualEvidenc
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable
 from sfumato.tables.growable_array import occurrences
-from sfumato.tables.settings import bad_setting, not_negative
+from sfumato.tables.setting_checks import bad_setting, not_negative
 from sfumato.tables.soft_labels import Estimand
 
 FLOOR = 1e-10

@@ -13,7 +13,7 @@ from sfumato.aggregation.aggregation import Fitted, PreviousAggregation
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.engine import Pass, Progress, Sums
 from sfumato.tables.errors import warn
-from sfumato.tables.settings import at_least, not_negative
+from sfumato.tables.setting_checks import at_least, not_negative
 
 Model = TypeVar("Model")
 

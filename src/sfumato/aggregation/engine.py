@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.tables.settings import bad_setting
+from sfumato.tables.setting_checks import bad_setting
 
 if TYPE_CHECKING:
     from sfumato.aggregation.answer_matrix import AnswerMatrix

@@ -11,9 +11,9 @@ from jaxtyping import Float
 from scipy.special import stdtrit
 
 from sfumato.aggregation.aggregation import Aggregation
-from sfumato.aggregation.bayes import BLOCK, Bayes
+from sfumato.aggregation.empirical_bayes import BLOCK, Bayes
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.settings import between_0_and_1
+from sfumato.tables.setting_checks import between_0_and_1
 from sfumato.tables.soft_labels import Estimand, SoftLabels
 from sfumato.tables.table import Table
 

@@ -14,7 +14,7 @@ from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.em import Iterations, check_iterations
 from sfumato.aggregation.passes import mean_of
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.settings import share
+from sfumato.tables.setting_checks import share
 from sfumato.tables.soft_labels import Estimand
 
 HALVE_EVERY = 20

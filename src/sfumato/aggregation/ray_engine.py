@@ -14,7 +14,7 @@ from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.engine import LocalEngine, Parts, Pass, Sums, quiet
 from sfumato.jobs import check_cpus, cluster, need_ray
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.settings import at_least
+from sfumato.tables.setting_checks import at_least
 
 MOST_RETRIES = 20
 """How often a worker may die in the same pass before the aggregation fails."""

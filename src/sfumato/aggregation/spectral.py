@@ -15,7 +15,7 @@ from sfumato.aggregation.em import Iterations, check_iterations
 from sfumato.aggregation.one_coin import coin_evidence
 from sfumato.aggregation.passes import OwnClassPass, posterior_of
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.settings import not_negative
+from sfumato.tables.setting_checks import not_negative
 from sfumato.tables.soft_labels import Estimand
 
 

@@ -11,7 +11,7 @@ from sfumato.cli.family_help import FamilyCommand, Member, family_members
 from sfumato.cli.options import PATH, check_outputs, given, output_option
 from sfumato.cli.output import progress_bar, write_table
 from sfumato.tables.errors import BadSetting, unknown
-from sfumato.tables.settings import between_0_and_1
+from sfumato.tables.setting_checks import between_0_and_1
 
 if TYPE_CHECKING:
     from sfumato.aggregation.aggregation import Aggregation

@@ -75,7 +75,7 @@ def command(
     **settings: Any,
 ) -> None:
 
-    from sfumato.tables.inputs import Inputs
+    from sfumato.tables.model_inputs import Inputs
     from sfumato.tables.soft_labels import SoftLabels
     from sfumato.training.item_join import read_original
 

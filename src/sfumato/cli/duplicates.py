@@ -39,7 +39,7 @@ def command(
     if shifted; texts that differ only in case, spaces and punctuation.
     """
     from sfumato.evaluation.duplicates import find_duplicates
-    from sfumato.tables.inputs import Inputs
+    from sfumato.tables.model_inputs import Inputs
 
     check_outputs(*inputs, output=output, groups=groups_path)
     splits = dict(zip(_names(inputs), (Inputs.read(path) for path in inputs), strict=True))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.options import check_not_negative, check_one_given, check_outputs
 from sfumato.tables.errors import BadSetting, show
-from sfumato.tables.settings import one_of
+from sfumato.tables.setting_checks import one_of
 from sfumato.tables.strategies import StrategyText, settings_for, split_choices
 
 if TYPE_CHECKING:

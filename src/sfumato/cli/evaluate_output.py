@@ -10,7 +10,7 @@ import click
 from sfumato.cli.output import WIDTH, counted, printable, say
 
 if TYPE_CHECKING:
-    from sfumato.evaluation.run_measurements import RunMeasurements, SeedValues
+    from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
     from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
 
 NAME_WIDTH = 19

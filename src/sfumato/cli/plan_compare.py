@@ -12,7 +12,7 @@ from sfumato.cli.output import counting, write_table
 from sfumato.cli.plan_options import pairs, read_answers
 from sfumato.planning.goals import goal_named, utility_named
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.settings import above_0
+from sfumato.tables.setting_checks import above_0
 
 if TYPE_CHECKING:
     from sfumato.planning.pilot_evidence import PilotEvidence
@@ -84,8 +84,8 @@ def command(
     from sfumato.cli.plan_compare_output import show_comparison, show_evidence, show_map
     from sfumato.planning.costs import CostModel
     from sfumato.planning.exchange_rates import ExchangeRates
-    from sfumato.planning.label_comparison import check_size, compare, value_map
     from sfumato.planning.label_quality import Similarities
+    from sfumato.planning.label_type_comparison import check_size, compare, value_map
     from sfumato.planning.learning_curve import exchange_from_runs
     from sfumato.planning.pilot_evidence import PilotEvidence, evidence_of
     from sfumato.tables.soft_labels import SoftLabels

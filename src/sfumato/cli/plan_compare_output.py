@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sfumato.planning.costs import CostModel
     from sfumato.planning.exchange_rates import ExchangeRates
     from sfumato.planning.goals import Goal
-    from sfumato.planning.label_comparison import Comparison, LabelTypeComparison, ValueMap
+    from sfumato.planning.label_type_comparison import Comparison, LabelTypeComparison, ValueMap
     from sfumato.planning.pilot_evidence import PilotEvidence
 
 CELL = 11

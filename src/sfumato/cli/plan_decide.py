@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sfumato.cli.checked_study import checked_study
 from sfumato.cli.options import seeded, typed_command
 from sfumato.cli.output import bar, counted, progress_bar, say, say_written, write_table
 from sfumato.cli.plan_options import budget_of, costs_of, deeper_items_of, pairs, read_source, threshold_of
-from sfumato.cli.study_options import checked_study
 from sfumato.planning.goals import goal_named
 from sfumato.tables.errors import BadSetting
 

@@ -48,7 +48,7 @@ def command(
     With --answers: by the expected error reduction per second of the next answer. With --runs: by how a model learned
     them, with the richer form for ambiguous and hard items. Use the table with sfumato plan --items-file.
     """
-    from sfumato.planning.acquisition_index import index_named
+    from sfumato.planning.answer_value import index_named
     from sfumato.planning.item_priority import rank_items, rank_items_by_map
     from sfumato.planning.pilot import Pilot
 

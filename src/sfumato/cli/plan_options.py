@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.options import refuse_empty, server_packages
 from sfumato.tables.errors import BadSetting, SfumatoError, listing
-from sfumato.tables.settings import above_0
+from sfumato.tables.setting_checks import above_0
 
 if TYPE_CHECKING:
     from sfumato.aggregation.dirichlet_mixture import DirichletMixture

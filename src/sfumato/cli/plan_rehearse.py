@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sfumato.cli.checked_study import checked_study, truth_of
 from sfumato.cli.options import PATH, check_not_negative, check_one_given, seeded
 from sfumato.cli.plan_options import pilot_of
-from sfumato.cli.study_options import checked_study, truth_of
 from sfumato.tables.errors import BadSetting, listing
 
 if TYPE_CHECKING:

@@ -52,7 +52,7 @@ def command(
     seed: int,
     output: Path,
 ) -> None:
-    from sfumato.planning.acquisition_index import AcquisitionIndex, LeadIndex, UniformIndex, index_named
+    from sfumato.planning.answer_value import AcquisitionIndex, LeadIndex, UniformIndex, index_named
     from sfumato.planning.recorded_answers import RecordedAnswers
     from sfumato.planning.replay import replay, stop_at_lead
 

@@ -10,7 +10,7 @@ import click
 
 from sfumato.cli.options import NameList, check_outputs, output_option
 from sfumato.cli.output import counting, write_table
-from sfumato.tables.settings import bad_setting
+from sfumato.tables.setting_checks import bad_setting
 
 if TYPE_CHECKING:
     from sfumato.planning.informativeness.simulation import Cells, GridCell

@@ -58,7 +58,7 @@ def command(
     resamples: int,
     **places: Path | None,
 ) -> None:
-    from sfumato.reporting.vega import check_report_installed
+    from sfumato.reporting.vega_export import check_report_installed
     from sfumato.tables.bootstrap import check_resampling
 
     check_report_installed()

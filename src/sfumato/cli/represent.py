@@ -63,7 +63,7 @@ def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Pa
     assert run is not None
     assert inputs is not None
     check_torch_installed("to take features out of a run")
-    from sfumato.tables.inputs import Inputs
+    from sfumato.tables.model_inputs import Inputs
     from sfumato.training.run_folder import Run
     from sfumato.training.trained_runs import features_of
 

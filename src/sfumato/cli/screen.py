@@ -39,7 +39,7 @@ def command(
     kind: str | None,
     output: Path,
 ) -> None:
-    from sfumato.labeling.checks import check_results
+    from sfumato.labeling.attention_checks import check_results
     from sfumato.labeling.screening import screen
     from sfumato.labeling.screening_rules import rules_of
     from sfumato.tables.annotations import Annotations

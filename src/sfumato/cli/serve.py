@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sfumato.cli.checked_study import asked_as_planned, checked_study
 from sfumato.cli.options import PATH, server_packages, store_option
 from sfumato.cli.output import printable
-from sfumato.cli.study_options import asked_as_planned, checked_study
 from sfumato.tables.errors import BadFile, BadSetting
 
 if TYPE_CHECKING:

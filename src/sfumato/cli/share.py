@@ -37,7 +37,7 @@ def command(
     from sfumato.reporting.share.release import Release, Splits
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
-    from sfumato.tables.inputs import Inputs
+    from sfumato.tables.model_inputs import Inputs
     from sfumato.tables.soft_labels import SoftLabels
 
     form = format_named(format_name)

@@ -12,7 +12,7 @@ from sfumato.cli.output import counted, counting, say_written
 from sfumato.tables.errors import BadSetting, show, unknown
 
 if TYPE_CHECKING:
-    from sfumato.tables.inputs import Inputs
+    from sfumato.tables.model_inputs import Inputs
 
 KIND_LINES = """\b
 Kinds of corruption:
@@ -57,7 +57,7 @@ def command(
     processes: int,
     output: Path,
 ) -> None:
-    from sfumato.tables.inputs import Inputs
+    from sfumato.tables.model_inputs import Inputs
 
     check_not_negative("processes", processes)
     check_folder(output)
@@ -100,7 +100,7 @@ def _severities(text: str) -> list[int]:
 
 def _extra(named: tuple[str, ...]) -> dict[str, Inputs]:
     """Other data sets by name."""
-    from sfumato.tables.inputs import Inputs
+    from sfumato.tables.model_inputs import Inputs
 
     found: dict[str, Inputs] = {}
     for text in named:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sfumato.cli.checked_study import asked_as_planned, checked_study, truth_of
 from sfumato.cli.options import PATH, check_not_negative, seeded
 from sfumato.cli.output import drawing, say_written
-from sfumato.cli.study_options import asked_as_planned, checked_study, truth_of
 from sfumato.study.study import Entry
 from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
     from sfumato.elicitation.simulated_annotator import Truth
-    from sfumato.labeling.simulated_top_two import SimulatedTopTwo
+    from sfumato.labeling.simulated_soft_labels import SimulatedTopTwo
     from sfumato.server.simulated_visits import Summary
     from sfumato.study.stimulus import Item
     from sfumato.study.study import Study
@@ -105,7 +105,7 @@ def _fitted(study: Study, truth: Truth, items: Sequence[Item]) -> SimulatedTopTw
     if any(question.kind != TopTwoKind.name for question in study.questions):
         return None
     from sfumato.labeling.class_similarity import ClassSimilarity
-    from sfumato.labeling.simulated_top_two import SimulatedTopTwo
+    from sfumato.labeling.simulated_soft_labels import SimulatedTopTwo
 
     alike = truth.alikeness(item.id for item in items[:ITEMS_LOOKED_AT])
     return SimulatedTopTwo(similarity=ClassSimilarity(study.class_names, alike))
@@ -126,7 +126,7 @@ def _new_tokens(study: Study, number: int, store: str) -> list[str]:
     """New links, if participants can enter the study only by link."""
     if study.people.entry is not Entry.LINKS:
         return []
-    from sfumato.elicitation.registration import new_links
+    from sfumato.elicitation.study_registration import new_links
 
     return new_links(study, number, store)
 

@@ -30,7 +30,7 @@ def command(
     Without --doubtful-in, an item is doubtful if its own label has at least --threshold nats.
     """
     from sfumato.labeling.class_similarity import ClassSimilarity
-    from sfumato.labeling.simulated_top_two import SimulatedTopTwo
+    from sfumato.labeling.simulated_soft_labels import SimulatedTopTwo
     from sfumato.tables.doubt import entropy
     from sfumato.tables.soft_labels import SoftLabels
 

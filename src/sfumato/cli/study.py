@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sfumato.cli.checked_study import asked_as_planned, checked_study
 from sfumato.cli.options import PATH, NameList, check_not_negative, server_packages, store_option
 from sfumato.cli.output import counted, printable, say_written
-from sfumato.cli.study_forms import compare, depth
-from sfumato.cli.study_options import asked_as_planned, checked_study
+from sfumato.cli.study_compare import compare, depth
 from sfumato.cli.study_recruitment import entry, forget, pay, reconcile
 from sfumato.elicitation.new_study import begin_study
 from sfumato.study.study import Assignment, Framing
@@ -123,7 +123,7 @@ def links(study: Path, number: int, address: str, store: str | None) -> None:
     """
     check_not_negative("number", number)
     with server_packages():
-        from sfumato.elicitation.registration import new_links
+        from sfumato.elicitation.study_registration import new_links
     for token in new_links(read_study(study), number, store):
         click.echo(f"{address.rstrip('/')}/s/{token}")
 

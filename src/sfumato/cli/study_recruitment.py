@@ -158,8 +158,8 @@ def _show_people(found: Reconciliation) -> None:
 
 
 def _by_outcome(found: Reconciliation) -> dict[str, list[ReconciledParticipant]]:
+    from sfumato.recruitment.participant_outcomes import OUTCOMES
     from sfumato.recruitment.reconciliation import NOT_HERE
-    from sfumato.recruitment.turnout import OUTCOMES
 
     by = {outcome: [case for case in found.cases if case.outcome == outcome] for outcome in (*OUTCOMES, NOT_HERE)}
     return {outcome: own for outcome, own in by.items() if own}

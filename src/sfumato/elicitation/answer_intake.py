@@ -12,8 +12,8 @@ import msgspec
 
 from sfumato.elicitation.assignment import AnswerEvent
 from sfumato.elicitation.kind import label_of
+from sfumato.elicitation.page_messages import SubmitResult, SubmittedAnswer
 from sfumato.elicitation.participant import AnswerReceipt, Participant, Trial
-from sfumato.elicitation.participant_state import SubmitResult, SubmittedAnswer
 from sfumato.store import queries
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.schema import LAPSED

@@ -18,10 +18,10 @@ from sfumato.elicitation.assignment import ItemSelector
 from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.kind import Kind
 from sfumato.elicitation.lease import LeaseBook
-from sfumato.elicitation.participant_state import Redirect
-from sfumato.elicitation.registration import register, stimulus_key
+from sfumato.elicitation.page_messages import Redirect
 from sfumato.elicitation.secure_random import SecureRandom
 from sfumato.elicitation.session import ParticipantSessions
+from sfumato.elicitation.study_registration import register, stimulus_key
 from sfumato.elicitation.study_state import CheckJudge, StudyState
 from sfumato.store import queries
 from sfumato.store.changes import PendingWrites, flush

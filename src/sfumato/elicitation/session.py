@@ -11,9 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfumato.elicitation.answer_intake import AnswerIntake
-from sfumato.elicitation.participant import Participant, Trial
-from sfumato.elicitation.participant_link import LinkEnded, is_signed, made_at, new_token, oldest_valid
-from sfumato.elicitation.participant_state import (
+from sfumato.elicitation.page_messages import (
     NewParticipant,
     ParticipantState,
     Redirect,
@@ -22,6 +20,8 @@ from sfumato.elicitation.participant_state import (
     SubmitResult,
     SubmittedAnswer,
 )
+from sfumato.elicitation.participant import Participant, Trial
+from sfumato.elicitation.participant_link import LinkEnded, is_signed, made_at, new_token, oldest_valid
 from sfumato.store import queries
 from sfumato.study.study import Entry
 from sfumato.tables.errors import InvalidAnswer, NotNow, NotThere

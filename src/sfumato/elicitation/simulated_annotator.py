@@ -16,11 +16,11 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.tables.errors import BadSetting, listing
-from sfumato.tables.settings import above_0, share
+from sfumato.tables.setting_checks import above_0, share
 
 if TYPE_CHECKING:
     from sfumato.elicitation.kind import Kind
-    from sfumato.labeling.simulated_top_two import SimulatedTopTwo
+    from sfumato.labeling.simulated_soft_labels import SimulatedTopTwo
     from sfumato.study.stimulus import Item, Stimulus
     from sfumato.study.study import Study
     from sfumato.tables.soft_labels import SoftLabels

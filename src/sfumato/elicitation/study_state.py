@@ -28,7 +28,7 @@ from sfumato.study.study import Region, Study
 
 
 class CheckJudge(Protocol):
-    """Decides whether an answer passes a check; implemented by `labeling/checks.py`, which knows what answers mean."""
+    """Decides whether an answer passes a check; implemented by `labeling.attention_checks`, which reads answers."""
 
     def passes(self, region: Region, question: int, payload: Any) -> bool:
         """Whether an answer (plain JSON values) to one of the study's questions is in the region."""

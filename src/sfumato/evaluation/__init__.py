@@ -13,7 +13,7 @@ from sfumato.evaluation.metric import Better, Estimate, Metric, mean_over_items
 from sfumato.evaluation.metric_scores import metric_from_name, score
 from sfumato.evaluation.metrics import METRICS
 from sfumato.evaluation.mode_shift import mode_shift
-from sfumato.evaluation.run_measurements import RunMeasurements
+from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.evaluation.run_predictions import RunPredictions, read_runs
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.evaluation.strata import STRATA, GivenStrata, Stratification, Stratum, stratification_from_name

@@ -18,11 +18,11 @@ from sfumato.evaluation.paired_tests import (
     t_interval,
     wilcoxon,
 )
-from sfumato.evaluation.run_measurements import RunMeasurements, SeedValues
+from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
 from sfumato.tables.bootstrap import Interval
 from sfumato.tables.errors import BadTable, listing, unknown, warn
 from sfumato.tables.scores import Difference, Differences, RunScore, RunScores
-from sfumato.tables.settings import one_of
+from sfumato.tables.setting_checks import one_of
 
 FAMILIES = ("metric", "table")
 """The comparisons that are corrected together: those of one metric, or all."""

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sfumato.evaluation.comparison import scores_over_seeds
 from sfumato.evaluation.metric import Metric
-from sfumato.evaluation.run_measurements import RunMeasurements
+from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.evaluation.run_predictions import RunPredictions
 from sfumato.evaluation.run_scores import Progress, measure_runs
 from sfumato.labeling.transforms import ClassMeans

@@ -18,7 +18,7 @@ from sfumato.evaluation.training_dynamics import TrainingDynamics
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadTable, unknown, warn
 from sfumato.tables.files.table_file import Rows, read_rows
-from sfumato.tables.settings import at_least, bad_setting, between_0_and_1, share
+from sfumato.tables.setting_checks import at_least, bad_setting, between_0_and_1, share
 from sfumato.tables.table import ColumnTable
 
 

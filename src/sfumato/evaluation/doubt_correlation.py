@@ -18,7 +18,7 @@ from sfumato.tables.doubt import Doubt, entropy
 from sfumato.tables.errors import BadTable, listing, missing_column, warn
 from sfumato.tables.files.table_file import Rows, check_columns, read_rows
 from sfumato.tables.scores import ALL, Score, Scores
-from sfumato.tables.settings import between_0_and_1
+from sfumato.tables.setting_checks import between_0_and_1
 from sfumato.tables.soft_labels import SoftLabels
 
 SIGNALS = ("total", "within", "between", "mean_doubt", "unsure_proportion")

@@ -19,8 +19,8 @@ from sfumato.evaluation.image_distance import near_pairs
 from sfumato.tables.errors import BadTable, wrong_shape
 from sfumato.tables.files.table_file import write_table
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.inputs import Inputs
-from sfumato.tables.settings import at_least, share
+from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.setting_checks import at_least, share
 from sfumato.tables.table import Table
 
 EXACT, NEAR, NORMALIZED = "exact", "near", "normalised"  # values are part of the file format

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.evaluation.comparison import difference_of
-from sfumato.evaluation.run_measurements import RunMeasurements, SeedValues
+from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
 from sfumato.tables.errors import BadTable, unknown
 from sfumato.tables.scores import Difference
 from sfumato.tables.table import RecordTable

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.special import gammaln, ndtri, stdtr, stdtrit
 
 from sfumato.tables.bootstrap import Interval
-from sfumato.tables.settings import one_of
+from sfumato.tables.setting_checks import one_of
 
 MOST_EXACT = 200
 """Up to this many seeds the distribution of Wilcoxon's statistic is exact."""

@@ -32,7 +32,7 @@ from sfumato.tables.bootstrap import Interval
 from sfumato.tables.errors import BadTable, listing, show, warn, wrong_shape
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.scores import ALL, Score, Scores
-from sfumato.tables.settings import between_0_and_1
+from sfumato.tables.setting_checks import between_0_and_1
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
 from sfumato.tables.errors import BadFile, BadTable, listing, one_line, show, warn
 from sfumato.tables.files.json import read_document
 from sfumato.tables.scores import ALL
-from sfumato.tables.settings import is_whole
+from sfumato.tables.setting_checks import is_whole
 from sfumato.tables.soft_labels import SoftLabels
 
 CLEAN = "clean"

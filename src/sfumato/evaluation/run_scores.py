@@ -12,7 +12,7 @@ from jaxtyping import Float
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import Estimate, Metric, clipped_estimate, missing_inputs, undefined
 from sfumato.evaluation.metrics import chosen_metrics
-from sfumato.evaluation.run_measurements import RunMeasurements, SeedValues
+from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
 from sfumato.evaluation.run_predictions import RunPredictions, check_some, match_runs
 from sfumato.evaluation.strata import Stratification, Stratum, strata_of
 from sfumato.tables.bootstrap import Bootstrap, check_resampling

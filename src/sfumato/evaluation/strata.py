@@ -15,7 +15,7 @@ from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadSetting, BadTable, listing, show, warn
 from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.scores import ALL
-from sfumato.tables.settings import at_least, one_of
+from sfumato.tables.setting_checks import at_least, one_of
 from sfumato.tables.strategies import strategy_from_name
 
 ROUNDING = 1e-9

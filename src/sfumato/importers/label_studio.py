@@ -16,7 +16,7 @@ from sfumato.importers.source_columns import annotations_of, purposes
 from sfumato.tables.columns import is_time
 from sfumato.tables.errors import BadTable, ErrorLocation, listing, show, unknown
 from sfumato.tables.files.json import read_document
-from sfumato.tables.settings import above_0
+from sfumato.tables.setting_checks import above_0
 
 READ = ("choices", "rating", "number")
 

@@ -24,7 +24,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import Doubt
 from sfumato.tables.errors import listing
 from sfumato.tables.payloads import MixturePayload, Plausible, Sliders, TokensPayload, TypicalityPayload
-from sfumato.tables.settings import bad_setting, share
+from sfumato.tables.setting_checks import bad_setting, share
 
 NONE_OF_THESE = "none of these"
 

@@ -15,8 +15,8 @@ from sfumato.labeling.screening import Rule, RuleResult, ScreeningData
 from sfumato.labeling.top_two_labelers import bad_percents
 from sfumato.tables.errors import unknown
 from sfumato.tables.payloads import TopTwoPayload
-from sfumato.tables.settings import at_least, not_negative
-from sfumato.tables.settings import share as check_share
+from sfumato.tables.setting_checks import at_least, not_negative
+from sfumato.tables.setting_checks import share as check_share
 from sfumato.tables.strategies import strategy_from_name
 
 

@@ -21,7 +21,7 @@ from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.payloads import TopTwoPayload
-from sfumato.tables.settings import share
+from sfumato.tables.setting_checks import share
 
 
 @dataclass(frozen=True)

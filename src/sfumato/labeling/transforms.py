@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from sfumato.tables.beliefs import Beliefs, HardVotes
 from sfumato.tables.errors import BadSetting, listing
-from sfumato.tables.settings import above_0, at_least, share
+from sfumato.tables.setting_checks import above_0, at_least, share
 from sfumato.tables.soft_labels import SoftLabels, check_same_estimand
 from sfumato.tables.strategies import strategy_from_name
 

@@ -17,8 +17,8 @@ import numpy as np
 from sfumato.elicitation.assignment import AnswerEvent, NextTrial
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.labeling.default_labeler import beliefs_of_payloads
-from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, LeadIndex, index_named
 from sfumato.planning.allocation import RISKS, Allocation, Form, Stopping
+from sfumato.planning.answer_value import AcquisitionIndex, ItemPosteriors, LeadIndex, index_named
 from sfumato.study.study import ABOUT_ONE_ITEM, Study
 from sfumato.tables.errors import BadSetting, NotNow, listing
 

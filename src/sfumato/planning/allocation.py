@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.acquisition_index import ENOUGH, AcquisitionIndex, ItemPosteriors, KLIndex, L2Index
+from sfumato.planning.answer_value import ENOUGH, AcquisitionIndex, ItemPosteriors, KLIndex, L2Index
 from sfumato.planning.item_prior import check_counts, fit_prior
 from sfumato.tables.errors import BadSetting, NotNow
-from sfumato.tables.settings import above_0, at_least, not_negative, share
+from sfumato.tables.setting_checks import above_0, at_least, not_negative, share
 
 RISKS = {L2Index.name: "l2_risk", KLIndex.name: "kl_risk"}
 """The error that an index reduces, as an attribute of `ItemPosteriors`; other indices have none."""

@@ -1,6 +1,6 @@
 """Answers needed per item: the error by number of answers, its uncertainty given the pilot, the number that reaches a
 threshold, and at a fixed budget the trade-off between many items and many answers per item. Called by `sfumato plan
-annotators` and by `criterion.py`."""
+annotators` and by `goal_error.py`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sfumato.planning.item_prior import Population
 from sfumato.planning.precision import ErrorMeasure, TotalVariationError
 from sfumato.tables.errors import BadSetting, warn
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.settings import above_0, at_least, between_0_and_1
+from sfumato.tables.setting_checks import above_0, at_least, between_0_and_1
 from sfumato.tables.table import Table
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from sfumato.tables.errors import BadSetting, unknown
-from sfumato.tables.settings import above_0, at_least, bad_setting, not_negative
+from sfumato.tables.setting_checks import above_0, at_least, bad_setting, not_negative
 
 LEARNED_AFTER = 2.5
 

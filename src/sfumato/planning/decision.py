@@ -14,10 +14,10 @@ import numpy as np
 import sfumato
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
-from sfumato.planning.adaptive_value import adaptive_curve_by_index, adaptive_curve_by_lead
-from sfumato.planning.alternatives import alternatives, would_change
+from sfumato.planning.adaptive_gain import adaptive_curve_by_index, adaptive_curve_by_lead
+from sfumato.planning.alternative_plans import alternatives, would_change
 from sfumato.planning.answers_per_item import ErrorThreshold
-from sfumato.planning.candidates import (
+from sfumato.planning.candidate_plans import (
     ANSWERS,
     AUDIT,
     FEWEST,
@@ -27,8 +27,8 @@ from sfumato.planning.candidates import (
     cheapest_within_threshold,
 )
 from sfumato.planning.costs import FEE, OVERHEAD, WAGE, CostModel
-from sfumato.planning.criterion import Criterion
 from sfumato.planning.exchange_rates import PLAIN, ExchangeRates, vote_rate, vote_rates
+from sfumato.planning.goal_error import Criterion
 from sfumato.planning.goals import Goal
 from sfumato.planning.item_prior import Population
 from sfumato.planning.plan_file import (
@@ -44,7 +44,7 @@ from sfumato.planning.plan_file import (
     Point,
 )
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.settings import at_least
+from sfumato.tables.setting_checks import at_least
 
 if TYPE_CHECKING:
     from sfumato.planning.pilot import Pilot

@@ -35,7 +35,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.errors import BadTable, listing
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.settings import at_least
+from sfumato.tables.setting_checks import at_least
 from sfumato.tables.soft_labels import SoftLabels
 
 SPLITS = 12

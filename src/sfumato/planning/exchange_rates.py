@@ -17,7 +17,7 @@ from sfumato.study.study import ABOUT_ONE_ITEM
 from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.payloads import PAYLOAD_KINDS
-from sfumato.tables.settings import above_0, not_negative, share
+from sfumato.tables.setting_checks import above_0, not_negative, share
 from sfumato.tables.table import RecordTable, rows_of
 
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from math import exp, log
 
 from sfumato.tables.errors import unknown
-from sfumato.tables.settings import above_0, not_negative
+from sfumato.tables.setting_checks import above_0, not_negative
 
 
 class Goal(StrEnum):

@@ -12,13 +12,13 @@ from jaxtyping import Float, Int
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
-from sfumato.evaluation.item_selection import ItemSelection, select
-from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, KLIndex
+from sfumato.evaluation.items_to_annotate import ItemSelection, select
 from sfumato.planning.allocation import RISKS, Form, worth_of_votes
+from sfumato.planning.answer_value import AcquisitionIndex, ItemPosteriors, KLIndex
 from sfumato.planning.item_prior import check_counts, fit_prior
 from sfumato.tables.errors import BadSetting, no_rows, wrong_shape
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.settings import at_least
+from sfumato.tables.setting_checks import at_least
 from sfumato.tables.table import Table
 
 AT_ONCE = 2**12
@@ -156,7 +156,7 @@ def rank_items_by_map(
     fill: bool = False,
     rng: np.random.Generator,
 ) -> MapPriority:
-    """Items by how a model learned them, with a quota per class and region: see `evaluation.item_selection.select`.
+    """Items by how a model learned them, with a quota per class and region: see `evaluation.items_to_annotate.select`.
 
     Ambiguous and hard items get the richer form, the others the plain one, as in soft-digits; higher variability first.
     For items without answers: with answers, prefer `rank_items`. Items that confuse a network need not divide people.

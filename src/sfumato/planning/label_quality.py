@@ -19,7 +19,7 @@ from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.payloads import payload_kind
-from sfumato.tables.settings import one_of
+from sfumato.tables.setting_checks import one_of
 
 CONSTANTS = np.concatenate([[1e-6], np.geomspace(0.003, 1, 9)])
 """Smoothing constants to choose from: a share of a vote added to every class."""

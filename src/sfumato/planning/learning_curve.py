@@ -18,7 +18,7 @@ from sfumato.tables.columns import numbers
 from sfumato.tables.errors import BadSetting, BadTable, listing, warn
 from sfumato.tables.files.table_file import Rows, check_columns, read_rows
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.settings import above_0, between_0_and_1
+from sfumato.tables.setting_checks import above_0, between_0_and_1
 
 EXPONENTS = np.geomspace(0.1, 3, 120)
 FAR, TOO_FAR = 3.0, 10.0

@@ -18,7 +18,7 @@ from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting, BadTable, no_rows, show, warn
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.settings import at_least
+from sfumato.tables.setting_checks import at_least
 from sfumato.tables.soft_labels import Estimand, SoftLabels
 
 MOST_COMPONENTS = 40

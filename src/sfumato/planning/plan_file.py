@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from sfumato.planning.acquisition_index import INDICES
+from sfumato.planning.answer_value import INDICES
 from sfumato.planning.goals import Goal
 from sfumato.tables.errors import BadFile, ErrorLocation, listing, show, unknown
 from sfumato.tables.files.atomic_write import atomic_write

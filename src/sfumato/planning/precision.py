@@ -19,7 +19,7 @@ from sfumato.planning.answer_simulation import SimulatedPosterior, simulate_answ
 from sfumato.planning.item_prior import Population
 from sfumato.tables.columns import check_probs
 from sfumato.tables.errors import unknown
-from sfumato.tables.settings import at_least, bad_setting
+from sfumato.tables.setting_checks import at_least, bad_setting
 
 NUMBERS_AT_ONCE = 2**20
 """Items are computed in blocks of this many numbers, so that intermediate results fit into memory."""

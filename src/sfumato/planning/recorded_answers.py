@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from scipy.special import xlogy
 
 from sfumato.labeling.kind_labelers import OneHot
-from sfumato.planning.acquisition_index import posterior_means
+from sfumato.planning.answer_value import posterior_means
 from sfumato.planning.item_prior import check_counts, fit_prior
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs

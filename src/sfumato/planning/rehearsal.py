@@ -14,16 +14,16 @@ from jaxtyping import Float, Int
 from sfumato.elicitation.kinds import kind_named
 from sfumato.elicitation.simulated_annotator import Annotator, PresentedQuestion, Truth
 from sfumato.labeling.default_labeler import beliefs_of_payloads
-from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, UniformIndex, index_named
 from sfumato.planning.allocation import Allocation, Stopping
 from sfumato.planning.answer_simulation import drawn_classes
+from sfumato.planning.answer_value import AcquisitionIndex, ItemPosteriors, UniformIndex, index_named
 from sfumato.planning.plan_file import Plan, PlanAdaptive
 from sfumato.planning.precision import divergence, wrong_class
 from sfumato.planning.recorded_answers import bayes
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Question, Study
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.settings import at_least
+from sfumato.tables.setting_checks import at_least
 
 JUDGES = 200
 """Simulated people outside the study whose answers are the crowd's distribution of an item."""

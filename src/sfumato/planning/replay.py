@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import t as student
 
-from sfumato.planning.acquisition_index import AcquisitionIndex, UniformIndex, lead_of
 from sfumato.planning.allocation import NEVER, Allocation, Stopping
+from sfumato.planning.answer_value import AcquisitionIndex, UniformIndex, lead_of
 from sfumato.planning.recorded_answers import (
     ADD_CONSTANT,
     BAYES,
@@ -23,7 +23,7 @@ from sfumato.planning.recorded_answers import (
     loss_of,
 )
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.settings import above_0, at_least
+from sfumato.tables.setting_checks import above_0, at_least
 from sfumato.tables.table import RecordTable
 
 LEVEL = 0.95

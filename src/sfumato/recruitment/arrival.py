@@ -16,11 +16,11 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
+from sfumato.elicitation.page_messages import Redirect
 from sfumato.elicitation.participant_link import token_of
-from sfumato.elicitation.participant_state import Redirect
-from sfumato.elicitation.registration import study_secret
 from sfumato.elicitation.running_study import RunningStudy
 from sfumato.elicitation.session import hash_of, no_such_link
+from sfumato.elicitation.study_registration import study_secret
 from sfumato.recruitment import platform_of
 from sfumato.recruitment.platform import Arrival, Platform
 from sfumato.recruitment.platform_api import PlatformClient, request_key

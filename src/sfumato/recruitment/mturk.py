@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from sfumato.elicitation.kind import check_flag
-from sfumato.elicitation.participant_state import Redirect
+from sfumato.elicitation.page_messages import Redirect
 from sfumato.recruitment.platform import (
     Arrival,
     PlatformSubmission,

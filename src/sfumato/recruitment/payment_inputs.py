@@ -18,11 +18,11 @@ from sfumato.labeling.default_labeler import kinds_in, label_by_default
 from sfumato.labeling.screening import read_excluded
 from sfumato.recruitment import platform_of
 from sfumato.recruitment.bonus_rules import PeerAnswers, rule_of
+from sfumato.recruitment.participant_outcomes import ParticipantOutcomes, outcomes_of
 from sfumato.recruitment.payment import Payments, payments
 from sfumato.recruitment.platform import Platform, PlatformSubmission, read_export
 from sfumato.recruitment.platform_api import PlatformClient, request_key
 from sfumato.recruitment.reconciliation import Reconciliation, reconcile_participants
-from sfumato.recruitment.turnout import Turnout, turnout_of
 from sfumato.store.export import read_answers
 from sfumato.store.location import StoreLocation
 from sfumato.study.study import ABOUT_ONE_ITEM, Study
@@ -101,7 +101,7 @@ class PaymentSources:
 
 @dataclass(frozen=True, eq=False)
 class _Inputs:
-    turnout: Turnout
+    outcomes: ParticipantOutcomes
     annotations: Annotations
     excluded: Mapping[str, str]
     reconciliation: Reconciliation
@@ -115,19 +115,19 @@ def reconcile(place: StoreLocation, study: Study, sources: PaymentSources, *, wi
 def pay(place: StoreLocation, study: Study, sources: PaymentSources, *, with_ids: bool = False) -> Payments:
     """What each participant of a study is owed; nothing is paid, and the store is only read."""
     known = _inputs(place, study, sources, with_ids=with_ids)
-    people = [person.annotator for person in known.turnout.people]
+    people = [person.annotator for person in known.outcomes.people]
     answers = peer_answers(known.annotations, study.class_names, people, known.excluded)
     cases = known.reconciliation.cases
-    return payments(cases, study, known.turnout.secret, rule_of(study), answers, with_ids=with_ids)
+    return payments(cases, study, known.outcomes.secret, rule_of(study), answers, with_ids=with_ids)
 
 
 def _inputs(place: StoreLocation, study: Study, sources: PaymentSources, *, with_ids: bool) -> _Inputs:
-    turnout = turnout_of(place, study)
+    outcomes = outcomes_of(place, study)
     annotations = read_answers(place, study.name)
-    submissions = _submissions(study, turnout, sources)
+    submissions = _submissions(study, outcomes, sources)
     excluded = _excluded(sources.screening) if sources.screening else {}
     found = reconcile_participants(
-        turnout.people,
+        outcomes.people,
         study,
         submissions=submissions,
         platform=platform_of(study),
@@ -135,7 +135,7 @@ def _inputs(place: StoreLocation, study: Study, sources: PaymentSources, *, with
         n_failed=failed_checks(annotations, study),
         with_ids=with_ids,
     )
-    return _Inputs(turnout, annotations, excluded, found)
+    return _Inputs(outcomes, annotations, excluded, found)
 
 
 def client_for(study: Study, environment: Mapping[str, str]) -> PlatformClient:
@@ -149,17 +149,19 @@ def client_for(study: Study, environment: Mapping[str, str]) -> PlatformClient:
     return client
 
 
-def _submissions(study: Study, turnout: Turnout, sources: PaymentSources) -> list[PlatformSubmission] | None:
+def _submissions(
+    study: Study, outcomes: ParticipantOutcomes, sources: PaymentSources
+) -> list[PlatformSubmission] | None:
     if sources.submissions is not None:
         return _needed_platform(study).submissions(read_export(sources.submissions))
     if sources.client is None:
         return None
-    arrivals = [person.arrival for person in turnout.people if person.arrival is not None]
+    arrivals = [person.arrival for person in outcomes.people if person.arrival is not None]
     ids = _needed_platform(study).study.split() or sorted({arrival.study for arrival in arrivals if arrival.study})
     return [
         submission
         for each in ids
-        for submission in sources.client.submissions(each, request_key(turnout.secret, "", f"submissions {each}"))
+        for submission in sources.client.submissions(each, request_key(outcomes.secret, "", f"submissions {each}"))
     ]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
-from sfumato.elicitation.participant_state import Redirect
+from sfumato.elicitation.page_messages import Redirect
 from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, NotThere, listing, nearest, show
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-from sfumato.elicitation.participant_state import Redirect
+from sfumato.elicitation.page_messages import Redirect
 from sfumato.recruitment.platform import (
     Arrival,
     PlatformSubmission,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields
 
 import pyarrow as pa
 
+from sfumato.recruitment.participant_outcomes import FINISHED, NO_CONSENT, SCREENED_OUT, STOPPED, ParticipantRecord
 from sfumato.recruitment.platform import STATUSES, Platform, PlatformSubmission
-from sfumato.recruitment.turnout import FINISHED, NO_CONSENT, SCREENED_OUT, STOPPED, ParticipantRecord
 from sfumato.study.study import Recruiting, Study
 from sfumato.tables.table import Table, columns_of
 

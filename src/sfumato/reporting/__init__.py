@@ -2,7 +2,7 @@
 
 from sfumato.reporting.blocks import Column, Commands, DataSource, Fact, Facts, Points, Prose, ReportTable
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.label_plots import plot
+from sfumato.reporting.notebook_plots import plot
 from sfumato.reporting.page import Page, Section
 
 __all__ = [

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, final
 
 from sfumato.reporting.blocks import Column, Columns, Data, DataSource, as_columns, n_rows
 from sfumato.reporting.colors import themed
-from sfumato.reporting.vega import CONFIG, WIDTH, png_of, svg_of
-from sfumato.tables.settings import bad_setting
+from sfumato.reporting.vega_export import CONFIG, WIDTH, png_of, svg_of
+from sfumato.tables.setting_checks import bad_setting
 
 ROWS = "rows"
 """The name of the data in a chart's specification."""

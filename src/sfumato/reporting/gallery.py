@@ -21,7 +21,7 @@ from sfumato.study.study import Study, Upscale
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.files.png import png_bytes
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from sfumato.evaluation.metrics.calibration_error import ECE, RMSCalibration
 from sfumato.evaluation.metrics.divergence import CrossEntropy, KLDivergence
 from sfumato.evaluation.metrics.entropy import EntropyPearson
 from sfumato.evaluation.metrics.selective import AURC
-from sfumato.evaluation.run_measurements import RunMeasurements
+from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.evaluation.run_predictions import CLEAN, RunPredictions, read_runs
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.evaluation.strata import AgreementStrata

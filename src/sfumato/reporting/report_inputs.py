@@ -1,4 +1,4 @@
-"""The inputs of a report, all optional. `ReportInputs.read` finds them in a folder; `report_files` reads them."""
+"""The inputs of a report, all optional. `ReportInputs.read` finds them in a folder; `report_input_files` reads them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sfumato.reporting.blocks import Columns, DataSource
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import Differences, RunScores, Scores
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -86,7 +86,7 @@ class ReportInputs:
 
         Raises if nothing is found or a file cannot be read.
         """
-        from sfumato.reporting.report_files import read_evidence
+        from sfumato.reporting.report_input_files import read_evidence
 
         named = {
             "study": study, "annotations": annotations, "screening": screening, "beliefs": beliefs, "labels": labels,

@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sfumato.elicitation.participant_state import ParticipantState, Submission, SubmittedAnswer
+from sfumato.elicitation.page_messages import ParticipantState, Submission, SubmittedAnswer
 from sfumato.elicitation.session import ParticipantSessions, hash_of
 from sfumato.server.responses import ENCODE, InternalError, Json, error_response
-from sfumato.server.site import Site
+from sfumato.server.served_study import ServedStudy
 from sfumato.tables.errors import InvalidAnswer, SfumatoError
 
 MAX_DEPTH = 20
@@ -57,7 +57,7 @@ def step(name: str) -> Callable[[Request], Awaitable[Response]]:
     run = STEPS[name]
 
     async def handler(request: Request) -> Response:
-        site: Site = request.app.state.site
+        site: ServedStudy = request.app.state.site
         token = request.path_params["token"]
         decode(NOTHING, await json_body(request))
         state = await site.writer.ask(lambda running: run(running.sessions, hash_of(token)))
@@ -67,7 +67,7 @@ def step(name: str) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def comprehension(request: Request) -> Response:
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     token = request.path_params["token"]
     choices = decode(CHOICES, await json_body(request))
     token_hash = hash_of(token)
@@ -87,7 +87,7 @@ class AnswerEndpoint:
     routing and request objects would cost as much as storing them.
     """
 
-    def __init__(self, site: Site, rest: ASGIApp) -> None:
+    def __init__(self, site: ServedStudy, rest: ASGIApp) -> None:
         self._site = site
         self._rest = rest
 

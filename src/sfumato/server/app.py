@@ -20,7 +20,7 @@ from sfumato.server.rate_limit import ServerLimits, SlidingWindow, TooMany
 from sfumato.server.request_guard import RequestGuard
 from sfumato.server.researcher_sessions import NotLoggedIn
 from sfumato.server.responses import InternalError, error_response, html
-from sfumato.server.site import Site
+from sfumato.server.served_study import ServedStudy
 from sfumato.tables.errors import NotThere, SfumatoError, StoreDown
 
 STATIC = Path(__file__).parent / "static"
@@ -72,7 +72,7 @@ def routes() -> list[Route | Mount]:
     ]
 
 
-def application(site: Site, hosts: Collection[str] = (), limits: ServerLimits | None = None) -> ASGIApp:
+def application(site: ServedStudy, hosts: Collection[str] = (), limits: ServerLimits | None = None) -> ASGIApp:
     """The ASGI application that serves `site` under the names `hosts` (empty: any name). Without `limits` there are no
     rate limits, as simulated annotators need."""
     app = Starlette(

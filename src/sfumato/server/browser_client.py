@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import msgspec
 
-from sfumato.server.http_connection import Connection, Reply
+from sfumato.server.client_connection import Connection, Reply
 from sfumato.tables.errors import BadSetting, NoReply, Refused, show
 
 FINAL_STATUS = frozenset((200, 201, 409, 422))

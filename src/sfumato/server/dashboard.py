@@ -22,7 +22,7 @@ from sfumato.store import researcher_queries
 from sfumato.tables.errors import NotNow, NotThere, StoreDown
 
 if TYPE_CHECKING:
-    from sfumato.server.site import Site
+    from sfumato.server.served_study import ServedStudy
 
 DOWNLOAD_SECONDS = 600
 """A file that nobody fetched is deleted after this time."""
@@ -44,7 +44,7 @@ class Download:
 class Downloads:
     """Snapshots of the answers as files, at most two per minute, in folders that only this user can read."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: ServedStudy) -> None:
         self._site = site
         self._ready: dict[str, Download] = {}
         self.rate = SlidingWindow("downloads", 2)
@@ -93,7 +93,7 @@ class Dashboard:
     On a `public` server cookies are sent over https only.
     """
 
-    def __init__(self, site: Site, *, public: bool, sessions: Sessions | None = None) -> None:
+    def __init__(self, site: ServedStudy, *, public: bool, sessions: Sessions | None = None) -> None:
         self._site = site
         file = site.place.file
         self.sessions = sessions or Sessions(file=file.with_name(f"{file.name}.sessions") if file else None)

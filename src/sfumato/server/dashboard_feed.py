@@ -18,7 +18,7 @@ from sfumato.store import queries
 from sfumato.tables.errors import SfumatoError
 
 if TYPE_CHECKING:
-    from sfumato.server.site import Site
+    from sfumato.server.served_study import ServedStudy
 
 FIRST_PAGE_SECONDS = 2.0
 KEEPALIVE_SECONDS = 15.0
@@ -28,7 +28,7 @@ SAVINGS_SECONDS = 3.0
 class Feed:
     """Feed of one site: `sections` are the current figures; `stream` sends changes until `is_open` returns false."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: ServedStudy) -> None:
         self._site = site
         self._thread = ThreadPoolExecutor(1, "dashboard")
         self._lock = threading.Lock()
@@ -115,7 +115,7 @@ class Feed:
         return self._with_texts[1]
 
 
-def savings(site: Site) -> dict[str, Any]:
+def savings(site: ServedStudy) -> dict[str, Any]:
     """The section "adaptive": answers that an adaptive study does not need. The selector runs in the writer thread."""
     selector = site.selector
     assert selector is not None

@@ -14,7 +14,7 @@ from sfumato.server.passwords import LONGEST, is_password
 from sfumato.server.rate_limit import TooMany
 from sfumato.server.researcher_sessions import LONGEST_SECONDS, NotLoggedIn
 from sfumato.server.responses import NO_STORE, Json, client_address, error_response, html
-from sfumato.server.site import Site
+from sfumato.server.served_study import ServedStudy
 from sfumato.store import researcher_queries
 from sfumato.tables.errors import NotThere
 
@@ -34,7 +34,7 @@ LOGIN = msgspec.json.Decoder(Login)
 async def enter(request: Request) -> Response:
     """Log in by the printed link. If it was opened from another site, ask for a click: browsers would not send the
     cookie, and programs that preview links would use it up."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     dashboard, key = site.dashboard, request.path_params["key"]
     origin = request.headers.get("sec-fetch-site", "none")
     if request.method == "HEAD" or origin not in ("none", "same-origin") or "sec-purpose" in request.headers:
@@ -56,7 +56,7 @@ async def enter(request: Request) -> Response:
 
 async def login(request: Request) -> Response:
     """Log in by password. Every failure gives the same reply and takes the same time."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     dashboard = site.dashboard
     sent = decode(LOGIN, await json_body(request))
     dashboard.address_attempts.count(client_address(request))
@@ -71,7 +71,7 @@ async def login(request: Request) -> Response:
 
 async def logout(request: Request) -> Response:
     """End the session on the server and delete the cookie."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     dashboard = site.dashboard
     decode(NOTHING, await json_body(request))
     session = dashboard.session_of(request)
@@ -82,25 +82,25 @@ async def logout(request: Request) -> Response:
     return reply
 
 
-async def login_page(site: Site) -> Response:
+async def login_page(site: ServedStudy) -> Response:
     """The page for visitors without a session."""
     has_password = await run_in_threadpool(lambda: _stored_password(site) is not None)
     return html(site.page("dashboard_login.html", "en", has_password=has_password), 401)
 
 
-def _stored_password(site: Site) -> str | None:
+def _stored_password(site: ServedStudy) -> str | None:
     with site.reader.connect() as connection:
         return researcher_queries.password_of(connection, site.number)
 
 
 async def _open_session(request: Request, reply: Response, by: str) -> None:
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     token = site.dashboard.sessions.open(by, replaces=request.cookies.get(site.dashboard.cookie))
     _set_cookie(site, reply, token, LONGEST_SECONDS)
     await site.dashboard.log_event(f"researcher, by {by}", "logged in", {"address": client_address(request)})
 
 
-def _set_cookie(site: Site, reply: Response, value: str, seconds: int) -> None:
+def _set_cookie(site: ServedStudy, reply: Response, value: str, seconds: int) -> None:
     reply.set_cookie(
         site.dashboard.cookie, value, max_age=seconds, path="/", secure=site.public, httponly=True, samesite="strict"
     )

@@ -19,7 +19,7 @@ from sfumato.server.answer_api import NOTHING, decode, json_body
 from sfumato.server.pages import picture_of_stimulus, picture_response
 from sfumato.server.researcher_sessions import NotLoggedIn
 from sfumato.server.responses import NO_STORE, Json, error_response, html
-from sfumato.server.site import Site
+from sfumato.server.served_study import ServedStudy
 from sfumato.store import researcher_queries
 from sfumato.study.study import Assignment
 from sfumato.tables.errors import StoreDown
@@ -47,7 +47,7 @@ WANTED = msgspec.json.Decoder(Wanted)
 
 async def page(request: Request) -> Response:
     """The dashboard with the current figures; without a session, the login page."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     try:
         site.dashboard.session_of(request)
     except NotLoggedIn:
@@ -61,7 +61,7 @@ async def page(request: Request) -> Response:
 
 async def state(request: Request) -> Response:
     """The current figures, for a page whose stream is interrupted."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     site.dashboard.session_of(request, is_activity=False)
     sections = await site.dashboard.feed.sections()
     return Json({name: msgspec.Raw(text) for name, text in sections.items()})
@@ -69,7 +69,7 @@ async def state(request: Request) -> Response:
 
 async def events(request: Request) -> Response:
     """The stream of changed figures, until the session ends."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     dashboard, token = site.dashboard, request.cookies.get(site.dashboard.cookie)
     dashboard.session_of(request, is_activity=False)
     if dashboard.feed.n_listeners >= MOST_STREAMS:
@@ -84,7 +84,7 @@ async def events(request: Request) -> Response:
 
 async def picture(request: Request) -> Response:
     """The picture of an item, by its number."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     site.dashboard.session_of(request, is_activity=False)
     text = request.path_params["number"]
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
@@ -101,7 +101,7 @@ def pause_handler(pause: bool) -> Callable[[Request], Awaitable[Response]]:
     """The handler that pauses or resumes the study."""
 
     async def handler(request: Request) -> Response:
-        site: Site = request.app.state.site
+        site: ServedStudy = request.app.state.site
         who = site.dashboard.session_of(request).who
         decode(NOTHING, await json_body(request))
         await site.writer.ask(lambda running: researcher_actions.set_paused(running, pause, who))
@@ -112,7 +112,7 @@ def pause_handler(pause: bool) -> Callable[[Request], Awaitable[Response]]:
 
 async def extend(request: Request) -> Response:
     """Increase the number of answers per item."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     who = site.dashboard.session_of(request).who
     wanted = decode(EXTENSION, await json_body(request))
     await site.writer.ask(lambda running: researcher_actions.extend(running, wanted.answers_per_item, who))
@@ -121,7 +121,7 @@ async def extend(request: Request) -> Response:
 
 async def make_download(request: Request) -> Response:
     """Make a file of the current answers; the reply holds its path."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     dashboard = site.dashboard
     who = dashboard.session_of(request).who
     wanted = decode(WANTED, await json_body(request))
@@ -134,7 +134,7 @@ async def make_download(request: Request) -> Response:
 
 async def download(request: Request) -> Response:
     """A file that was made; it is deleted after the reply."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     downloads = site.dashboard.downloads
     site.dashboard.session_of(request)
     made = downloads.ready(request.path_params["handle"])
@@ -143,7 +143,7 @@ async def download(request: Request) -> Response:
     return FileResponse(made.path, media_type=media_type, filename=made.name, headers=NO_STORE, background=delete)
 
 
-def _study(site: Site) -> dict[str, object]:
+def _study(site: ServedStudy) -> dict[str, object]:
     study = site.study
     return {
         "title": study.title,

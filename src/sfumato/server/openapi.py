@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from sfumato.elicitation.participant_state import Submission
+from sfumato.elicitation.page_messages import Submission
 from sfumato.server.answer_api import STEPS, Choices, Nothing
 from sfumato.server.dashboard_login import Login
 from sfumato.server.dashboard_routes import Extension, Wanted

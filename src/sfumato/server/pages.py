@@ -17,7 +17,7 @@ from sfumato.elicitation.participant_link import LinkEnded, oldest_valid
 from sfumato.elicitation.session import hash_of
 from sfumato.server.rate_limit import TooMany
 from sfumato.server.responses import NO_STORE, Json, error_response, html
-from sfumato.server.site import Site
+from sfumato.server.served_study import ServedStudy
 from sfumato.server.translations import preferred_language, translations_for
 from sfumato.store import queries
 from sfumato.study.stimulus import Stimulus
@@ -30,7 +30,7 @@ PICTURES_KEPT = 256
 
 
 async def landing(request: Request) -> Response:
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     language = language_of(request)
     texts = translations_for(language)
     pay, bonus = texts.pay(site.study), texts.bonus(site.study)
@@ -40,7 +40,7 @@ async def landing(request: Request) -> Response:
 
 async def join(request: Request) -> Response:
     """Register a new participant and redirect to their personal link."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     try:
         request.app.state.limits.count_arrival(request)
         link = await site.writer.ask(lambda running: running.sessions.join())
@@ -52,7 +52,7 @@ async def join(request: Request) -> Response:
 
 
 async def study(request: Request) -> Response:
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     token = request.path_params["token"]
     language = language_of(request)
     try:
@@ -66,7 +66,7 @@ async def study(request: Request) -> Response:
 
 async def picture(request: Request) -> Response:
     """The n-th picture of a trial, for the participant who has that trial."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     token, handle = request.path_params["token"], request.path_params["trial"]
     found = await run_in_threadpool(_trial_picture, site, hash_of(token), handle, _number(request.path_params["n"]))
     return picture_response(found, "private, max-age=86400, immutable")
@@ -74,7 +74,7 @@ async def picture(request: Request) -> Response:
 
 async def example(request: Request) -> Response:
     """The example picture of a class, for people who have a link."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     token_hash = hash_of(request.path_params["token"])
     await site.writer.ask(lambda running: running.sessions.seed(token_hash))
     index = _number(request.path_params["index"])
@@ -96,7 +96,7 @@ async def kind_file(request: Request) -> Response:
 
 async def health(request: Request) -> Response:
     """Whether the store can be read."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
 
     def read() -> None:
         with site.reader.connect() as connection:
@@ -108,7 +108,7 @@ async def health(request: Request) -> Response:
 
 def language_of(request: Request) -> str:
     """The language of the study that the browser prefers."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     return preferred_language(request.headers.get("accept-language", ""), site.study.languages)
 
 
@@ -132,14 +132,14 @@ def picture_response(picture: Picture, cache: str) -> Response:
     return Response(picture.data, media_type=picture.media_type, headers={"Cache-Control": cache})
 
 
-def _trial_picture(site: Site, token_hash: str, handle: str, n: int) -> Picture:
+def _trial_picture(site: ServedStudy, token_hash: str, handle: str, n: int) -> Picture:
     since = oldest_valid(site.study.limits.link_days, site.clock.steady())
     with site.reader.connect() as connection:
         stimulus = queries.trial_of_annotator(connection, site.number, token_hash, handle, since)
     return picture_of_stimulus(site, stimulus, n)
 
 
-def picture_of_stimulus(site: Site, stimulus: Stimulus | None, n: int) -> Picture:
+def picture_of_stimulus(site: ServedStudy, stimulus: Stimulus | None, n: int) -> Picture:
     """The n-th picture of a stimulus, mixed for the question type mixture; raises `NotThere` if there is none."""
     if stimulus is None or n >= len(stimulus.shown):
         raise _not_found()
@@ -148,7 +148,7 @@ def picture_of_stimulus(site: Site, stimulus: Stimulus | None, n: int) -> Pictur
 
 
 @lru_cache(PICTURES_KEPT)
-def _rendered(site: Site, item: str) -> Picture:
+def _rendered(site: ServedStudy, item: str) -> Picture:
     found = site.items.get(item)
     if found is None or found.text is not None:
         raise _not_found()
@@ -158,12 +158,12 @@ def _rendered(site: Site, item: str) -> Picture:
 
 
 @lru_cache(PICTURES_KEPT)
-def _mixed(site: Site, first: str, second: str, share: float) -> Picture:
+def _mixed(site: ServedStudy, first: str, second: str, share: float) -> Picture:
     return blended(_rendered(site, first), _rendered(site, second), share)
 
 
 @lru_cache(PICTURES_KEPT)
-def _example(path: Path, site: Site) -> Picture:
+def _example(path: Path, site: ServedStudy) -> Picture:
     return DECODER.rendered_file(path, site.study.items.upscale, site.study.items.size)
 
 

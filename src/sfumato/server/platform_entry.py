@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from sfumato.elicitation.participant_state import SessionStart
+from sfumato.elicitation.page_messages import SessionStart
 from sfumato.elicitation.session import no_such_link
 from sfumato.recruitment.arrival import admit, check_arrival, is_entry_key, store_check, unchecked_arrivals
 from sfumato.recruitment.platform import Platform
@@ -21,7 +21,7 @@ from sfumato.recruitment.platform_api import PlatformClient
 from sfumato.server.pages import language_of, too_many
 from sfumato.server.rate_limit import TooMany
 from sfumato.server.responses import NO_STORE, html
-from sfumato.server.site import Site
+from sfumato.server.served_study import ServedStudy
 from sfumato.tables.errors import NotThere, SfumatoError
 
 MOST_QUERY = 2000
@@ -30,7 +30,7 @@ MOST_QUERY = 2000
 
 async def arrive(request: Request) -> Response:
     """Redirect a participant from a platform to their own link; a preview shows the instructions and stores nothing."""
-    site: Site = request.app.state.site
+    site: ServedStudy = request.app.state.site
     language = language_of(request)
     try:
         platform, key = site.platform, request.path_params["key"]
@@ -61,7 +61,7 @@ def _query(request: Request) -> Mapping[str, str]:
     return {name: value for name, value in pairs if names.count(name) == 1}
 
 
-async def _check(site: Site, platform: Platform, client: PlatformClient, token: str) -> None:
+async def _check(site: ServedStudy, platform: Platform, client: PlatformClient, token: str) -> None:
     """Check a new participant with the platform; if it cannot be reached, reconciliation checks again."""
     for visit in await site.writer.ask(lambda running: unchecked_arrivals(running, platform, token)):
         try:

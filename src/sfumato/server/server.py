@@ -21,9 +21,9 @@ from sfumato.elicitation.running_study import RunningStudy
 from sfumato.elicitation.secure_random import SecureRandom
 from sfumato.recruitment.arrival import redirect_for
 from sfumato.server.app import application
-from sfumato.server.http_protocol import StrictHttpProtocol
 from sfumato.server.rate_limit import ServerLimits
-from sfumato.server.site import Site
+from sfumato.server.served_study import ServedStudy
+from sfumato.server.uvicorn_protocol import StrictHttpProtocol
 from sfumato.store.database import is_store, make_private, only_server, reading_engine, writing_engine
 from sfumato.store.location import StoreLocation, default_location
 from sfumato.store.writer import Writer
@@ -32,7 +32,7 @@ from sfumato.study.study import Assignment, Study
 from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
-    from sfumato.labeling.checks import RegionCheckJudge
+    from sfumato.labeling.attention_checks import RegionCheckJudge
     from sfumato.planning.adaptive_assignment import AdaptiveSelector
 
 GARBAGE_THRESHOLD = 20_000
@@ -49,7 +49,7 @@ def open_site(
     public: bool = False,
     rng: random.Random | None = None,
     secure_random: SecureRandom | None = None,
-) -> Iterator[Site]:
+) -> Iterator[ServedStudy]:
     """The study ready to be served, with its store open and its writer running; everything is closed at the end.
 
     `items` are those of the study, if they were read already. `public` means that other machines reach it, over https.
@@ -79,7 +79,7 @@ def open_site(
         reader = reading_engine(place)
         stack.callback(reader.dispose)
         known = {item.id: item for item in items}
-        site = Site(study, kinds, known, writer, reader, place, running.number, selector, public, running.clock)
+        site = ServedStudy(study, kinds, known, writer, reader, place, running.number, selector, public, running.clock)
         stack.callback(site.dashboard.close)
         yield site
 
@@ -96,7 +96,7 @@ def _selector(study: Study) -> AdaptiveSelector | None:
 def _judge(study: Study) -> RegionCheckJudge | None:
     if not study.checks and all(each.region is None for each in study.practice):
         return None
-    from sfumato.labeling.checks import RegionCheckJudge
+    from sfumato.labeling.attention_checks import RegionCheckJudge
 
     return RegionCheckJudge(study)
 
@@ -119,7 +119,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
 
 
 def create_server(
-    site: Site, hosts: Collection[str], limits: ServerLimits | None = None, proxies: Sequence[str] = ()
+    site: ServedStudy, hosts: Collection[str], limits: ServerLimits | None = None, proxies: Sequence[str] = ()
 ) -> uvicorn.Server:
     """The server, not yet running. Forwarded client addresses are accepted from `proxies` only."""
     config = uvicorn.Config(
@@ -141,7 +141,7 @@ def create_server(
 class _Server(uvicorn.Server):
     """Ends the dashboard's streams at shutdown instead of waiting for browsers to close them."""
 
-    def __init__(self, config: uvicorn.Config, site: Site) -> None:
+    def __init__(self, config: uvicorn.Config, site: ServedStudy) -> None:
         super().__init__(config)
         self._site = site
 
@@ -151,7 +151,7 @@ class _Server(uvicorn.Server):
 
 
 def serve(
-    site: Site,
+    site: ServedStudy,
     listener: socket.socket,
     hosts: Collection[str] = LOOPBACK,
     limits: ServerLimits | None = None,
@@ -174,7 +174,7 @@ def serve_study(study: Study, store: str | Path | None = None, items: Sequence[I
 
 
 @contextlib.contextmanager
-def serve_site(site: Site) -> Iterator[str]:
+def serve_site(site: ServedStudy) -> Iterator[str]:
     """Serve the site from a thread of this process, on a free port of the loopback interface; yields its address."""
     with contextlib.closing(bind_socket("127.0.0.1", 0)) as listener:
         server = create_server(site, LOOPBACK)

@@ -22,14 +22,14 @@ from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.simulated_annotator import Annotator, PresentedQuestion, Response, Truth, number_of
 from sfumato.planning.costs import DEFAULT_TIMES
 from sfumato.server.browser_client import BrowserClient, State
-from sfumato.server.http_connection import Reply
+from sfumato.server.client_connection import Reply
 from sfumato.store.database import reading_engine
 from sfumato.store.location import StoreLocation
 from sfumato.store.queries import stimulus_of_trial
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting, show
-from sfumato.tables.settings import not_negative, share
+from sfumato.tables.setting_checks import not_negative, share
 
 POLL_SECONDS = 0.25
 CONCURRENCY = 32

@@ -182,7 +182,7 @@ class People:
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Adaptive assignment: the next item is the one with the highest `index` (sfumato.planning.acquisition_index).
+    """Adaptive assignment: the next item is the one with the highest `index` (sfumato.planning.answer_value).
 
     An item is finished when the expected error measured by `index` is below `target`, or when a class is `lead` answers
     ahead, and never before `fewest` answers; the study is finished after `answers` in total. A share `audit` of the

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int, UInt16
 
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.settings import between_0_and_1
+from sfumato.tables.setting_checks import between_0_and_1
 
 MOST_BLOCKS = 10_000
 """More blocks would change little: the error of an interval's width is under 1% with 10,000 blocks, and about 3% with

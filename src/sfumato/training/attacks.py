@@ -15,8 +15,8 @@ from torch import Tensor
 
 from sfumato.tables.columns import check_probs
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.inputs import Images
-from sfumato.tables.settings import above_0, at_least, one_of
+from sfumato.tables.model_inputs import Images
+from sfumato.tables.setting_checks import above_0, at_least, one_of
 from sfumato.tables.strategies import strategy_from_name
 from sfumato.training.run_folder import normalized
 from sfumato.training.trained_runs import PixelModel

@@ -17,8 +17,8 @@ from jaxtyping import Float
 from scipy.ndimage import gaussian_filter1d
 
 from sfumato.tables.errors import BadTable, missing_extra, unknown
-from sfumato.tables.inputs import Images
-from sfumato.tables.settings import is_whole
+from sfumato.tables.model_inputs import Images
+from sfumato.tables.setting_checks import is_whole
 from sfumato.tables.strategies import strategy_from_name
 
 SEVERITIES = (1, 2, 3, 4, 5)

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from sfumato.tables.settings import at_least, between_0_and_1, not_negative
+from sfumato.tables.setting_checks import at_least, between_0_and_1, not_negative
 from sfumato.training.target_labels import Accesses, Chances, Distributions, MeanLabels, PooledLabels
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 

@@ -16,7 +16,7 @@ from sfumato.study.text_file import read_text
 from sfumato.study.toml_mistakes import lines_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation, show, unknown
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, described, settings_for, strategy_from_name
 from sfumato.training.item_join import first_choices, join_items, read_original

@@ -17,7 +17,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, doubled_item, listing, no_rows, show, unknown
 from sfumato.tables.files.table_file import read_rows
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 

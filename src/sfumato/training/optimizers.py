@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.settings import above_0, at_least, bad_setting, between_0_and_1, not_negative
+from sfumato.tables.setting_checks import above_0, at_least, bad_setting, between_0_and_1, not_negative
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.settings import above_0, at_least, bad_setting, one_of
+from sfumato.tables.setting_checks import above_0, at_least, bad_setting, one_of
 from sfumato.training.mixing.mixup import Mixing, Plain
 from sfumato.training.optimizers import Adam, Constant, Schedule, Sgd
 

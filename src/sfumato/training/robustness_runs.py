@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from sfumato.jobs import ProgressCallback, run_jobs
 from sfumato.tables.errors import BadSetting, BadTable, listing, show, unknown
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import described
 from sfumato.training.attacks import ATTACKED_AT_ONCE, Attack, attacked

@@ -29,7 +29,7 @@ from sfumato.tables.errors import BadFile, BadTable
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.json import read_document
 from sfumato.tables.files.table_file import classes_metadata, read_rows, write_table
-from sfumato.tables.inputs import Images, Inputs
+from sfumato.tables.model_inputs import Images, Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.table import columns_of
 from sfumato.training.group_optimizer import SeparateNetworks

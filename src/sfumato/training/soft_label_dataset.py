@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 
 from sfumato.tables.errors import BadFile, BadTable, listing, show
 from sfumato.tables.files.json import read_document
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 
 TENSORS, WORDS = "data.safetensors", "data.json"

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from sfumato.tables.errors import BadSetting
-from sfumato.training.convolution import conv2d
+from sfumato.training.fast_convolution import conv2d
 
 
 class StackedLinear(nn.Module):

@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting, unknown
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, strategy_from_name
 from sfumato.training.item_join import join_items, original_classes

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing, show
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.json import read_document
-from sfumato.tables.inputs import Images, Inputs
+from sfumato.tables.model_inputs import Images, Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import path_name
 from sfumato.training.networks.network import Network

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from sfumato.tables.columns import check_classes, check_probs
 from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, ErrorLocation, show, wrong_shape
-from sfumato.tables.inputs import Images
+from sfumato.tables.model_inputs import Images
 
 
 @dataclass(frozen=True, eq=False)

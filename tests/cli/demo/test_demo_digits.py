@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sfumato import SoftLabels
 from sfumato.cli.demo.demo_digits import CLASSES, Digits, chosen_digits
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from sfumato.planning.informativeness.embedding import (
 )
 from sfumato.planning.informativeness.label_types import SoftLabelType, SparseLabels, TopClassLabels
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.triplets import RankedLists, channel_capacity, flip_rate, true_triplets
+from sfumato.planning.informativeness.triplet_counts import RankedLists, channel_capacity, flip_rate, true_triplets
 from sfumato.tables.errors import BadSetting
 
 

@@ -18,7 +18,7 @@ from sfumato.planning.informativeness.label_types import (
     TopClassLabels,
     TripletLabels,
 )
-from sfumato.planning.informativeness.triplets import RankedLists, information_ratio, possible_triplets
+from sfumato.planning.informativeness.triplet_counts import RankedLists, information_ratio, possible_triplets
 from sfumato.tables.errors import BadSetting, BadTable
 
 NAN = float("nan")

@@ -18,7 +18,7 @@ from sfumato.planning.informativeness.label_types import (
     questions,
 )
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.triplets import RankedLists, flip_rate
+from sfumato.planning.informativeness.triplet_counts import RankedLists, flip_rate
 from sfumato.tables.errors import BadSetting
 
 KINDS = (HardLabels(), SoftLabelType(), SparseLabels(2), TopClassLabels(3), SimilarityLabels(), TripletLabels(60))

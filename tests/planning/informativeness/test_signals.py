@@ -17,8 +17,8 @@ from sfumato.planning.informativeness.question_signals import (
     simulated_rates,
     simulated_rho,
 )
-from sfumato.planning.informativeness.triplets import RankedLists, possible_triplets
-from sfumato.planning.label_comparison import value_map
+from sfumato.planning.informativeness.triplet_counts import RankedLists, possible_triplets
+from sfumato.planning.label_type_comparison import value_map
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.payloads import PAYLOAD_KINDS
 

@@ -16,7 +16,7 @@ from sfumato.planning.informativeness.label_types import (
     TripletLabels,
 )
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.triplets import RankedLists
+from sfumato.planning.informativeness.triplet_counts import RankedLists
 from sfumato.tables.errors import BadTable
 
 

@@ -10,7 +10,7 @@ import pytest
 from sfumato.reporting.share import Release, Splits
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import Estimand, SoftLabels
 
 ITEMS = (

@@ -10,7 +10,7 @@ import pytest
 from sfumato.reporting.share import NumpyArchive, Release
 from sfumato.reporting.share import numpy_release as module
 from sfumato.tables.errors import BadFile, BadTable
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 
 
 def test_numpy_reads_the_same_values(grey, tmp_path):

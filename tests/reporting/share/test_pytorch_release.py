@@ -14,7 +14,7 @@ import sfumato
 from sfumato import SoftLabelDataset
 from sfumato.reporting.share import PyTorch
 from sfumato.tables.errors import BadFile, BadTable, MissingExtra
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 
 
 def test_the_files_hold_the_same_values(grey, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from sfumato.reporting.share import FORMATS, Release, Splits, format_named
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable, UnknownName
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 
 

@@ -17,7 +17,7 @@ from sfumato.labeling import (
     TopTwoClamp,
     TopTwoUniform,
 )
-from sfumato.labeling.simulated_top_two import AnswerStatistics, SimulatedTopTwo
+from sfumato.labeling.simulated_soft_labels import AnswerStatistics, SimulatedTopTwo
 from sfumato.labeling.top_two_labelers import clamp, read_top_two
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars, heat_map

@@ -9,9 +9,9 @@ from jaxtyping import Int
 
 from sfumato.aggregation import Mean
 from sfumato.labeling import ClassSimilarity, TopTwoClamp
-from sfumato.labeling.simulated_top_two import SimulatedTopTwo
+from sfumato.labeling.simulated_soft_labels import SimulatedTopTwo
 from sfumato.tables.doubt import entropy
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items

@@ -17,7 +17,7 @@ from sfumato.evaluation.metrics import (
     SecondBestAccuracy,
 )
 from sfumato.reporting.charts import Field, dots
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.training.attacks import attack_named
 from sfumato.training.corruptions import GaussianNoise
 from sfumato.training.grid import Grid

@@ -14,10 +14,10 @@ import numpy as np
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
-from sfumato.evaluation.run_measurements import RunMeasurements
+from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.evaluation.run_predictions import RunPredictions
 from sfumato.evaluation.run_scores import measure_runs
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.attacks import Attack

@@ -10,7 +10,7 @@ from sfumato.evaluation import measure_runs, read_runs
 from sfumato.evaluation.duplicates import find_duplicates
 from sfumato.evaluation.metrics import Accuracy
 from sfumato.reporting.charts import Field, curve
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import Grid

@@ -26,7 +26,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import Doubt
 from sfumato.tables.errors import BadTable, ErrorLocation, wrong_shape
 from sfumato.tables.files import NUMPY, kind_of, read_arrays, read_rows
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.paper import Rerun, Scale, once
 

@@ -16,7 +16,7 @@ import numpy as np
 from sfumato.evaluation import RunPredictions, read_runs
 from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items

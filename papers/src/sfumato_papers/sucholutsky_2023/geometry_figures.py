@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.planning.goals import UTILITIES, subjective_loss
-from sfumato.planning.label_comparison import BETA, MapCell
+from sfumato.planning.label_type_comparison import BETA, MapCell
 from sfumato.reporting.blocks import Columns, DataSource, Prose, n_rows
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, heat_map, scatter

@@ -15,7 +15,7 @@ from sfumato.planning.informativeness.embedding import component_rho, label_rho
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
-from sfumato.planning.label_comparison import ValueMap, value_map
+from sfumato.planning.label_type_comparison import ValueMap, value_map
 from sfumato.reporting.blocks import Columns, as_columns
 from sfumato.tables.errors import BadTable
 from sfumato.tables.files import read_rows

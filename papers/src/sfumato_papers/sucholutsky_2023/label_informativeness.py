@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from sfumato.labeling.transforms import Temper
 from sfumato.planning.informativeness.embedding import Gnmds, recovery
-from sfumato.planning.informativeness.triplets import RankedLists, flip_rate
+from sfumato.planning.informativeness.triplet_counts import RankedLists, flip_rate
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, dots, scatter
 from sfumato.tables.doubt import entropy

@@ -22,7 +22,7 @@ def command(n_items: int, n_classes: int, cells: Path | None, seed: int, output:
     What soft and hard labels recover of the geometry of items, over items, classes and dimensions; what noise and fewer
     classes lose; and when soft labels are worth their price, for the same items and for the same money.
     """
-    from sfumato.planning.label_comparison import check_size
+    from sfumato.planning.label_type_comparison import check_size
     from sfumato.tables.errors import BadSetting
     from sfumato.tables.files import check_place
     from sfumato_papers.sucholutsky_2023.geometry_figures import geometry_page

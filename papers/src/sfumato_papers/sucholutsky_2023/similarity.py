@@ -14,7 +14,7 @@ from sfumato.evaluation.rank_correlation import RankCorrelation, rank_correlatio
 from sfumato.evaluation.representation import FeatureSimilarity, alike
 from sfumato.evaluation.similarity_judgments import Ratings, leave_one_out
 from sfumato.reporting.charts import Field, dots
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items
 from sfumato.training.networks import NAMED

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from sfumato.planning.informativeness.embedding import Gnmds, recovery
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.triplets import (
+from sfumato.planning.informativeness.triplet_counts import (
     NoiseModel,
     RankedLists,
     channel_capacity,

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int, UInt8
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import missing_extra
 from sfumato.tables.files.atomic_write import atomic_write
-from sfumato.tables.settings import at_least
+from sfumato.tables.setting_checks import at_least
 from sfumato.tables.soft_labels import SoftLabels
 
 CLASSES = tuple("0123456789")

@@ -25,7 +25,7 @@ from sfumato.elicitation.secure_random import SecureRandom
 from sfumato.elicitation.simulated_annotator import PresentedQuestion, Response, Truth
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.files.npz import read_arrays
-from sfumato.tables.settings import at_least
+from sfumato.tables.setting_checks import at_least
 
 if TYPE_CHECKING:
     from sfumato.server.simulated_visits import Summary

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import SHARE, Better, Estimate, mean_over_items
 from sfumato.tables.bootstrap import Bootstrap
-from sfumato.tables.settings import one_of
+from sfumato.tables.setting_checks import one_of
 
 
 @dataclass(frozen=True)

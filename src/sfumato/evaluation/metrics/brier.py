@@ -11,7 +11,7 @@ from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate, floor_of_votes, from_influence, mean_over_items
 from sfumato.evaluation.metrics.calibration_bins import equal_width
 from sfumato.tables.bootstrap import Bootstrap
-from sfumato.tables.settings import at_least
+from sfumato.tables.setting_checks import at_least
 
 BOUNDS = (0.0, 2.0)
 

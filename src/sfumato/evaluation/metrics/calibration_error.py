@@ -19,7 +19,7 @@ from sfumato.evaluation.metrics.calibration_bins import (
     noise_of,
 )
 from sfumato.tables.bootstrap import Bootstrap, Interval
-from sfumato.tables.settings import at_least, one_of
+from sfumato.tables.setting_checks import at_least, one_of
 
 POINTS = 2**10 + 1
 """Number of grid points on which gaps are smoothed for the interval."""

@@ -13,10 +13,10 @@ from scipy.stats import rankdata
 
 from sfumato.planning.informativeness.label_types import LabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.triplets import RankedLists
+from sfumato.planning.informativeness.triplet_counts import RankedLists
 from sfumato.tables.errors import BadTable
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.settings import at_least, not_negative
+from sfumato.tables.setting_checks import at_least, not_negative
 
 DIGITS = 9
 """Similarities that differ by less than this share of the largest are tied."""

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.settings import at_least, not_negative
+from sfumato.tables.setting_checks import at_least, not_negative
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,9 +24,9 @@ from sfumato.planning.informativeness.label_types import (
     TripletLabels,
 )
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.triplets import RankedLists, check_labels, information_ratio
+from sfumato.planning.informativeness.triplet_counts import RankedLists, check_labels, information_ratio
 from sfumato.tables.errors import unknown
-from sfumato.tables.settings import at_least, bad_setting
+from sfumato.tables.setting_checks import at_least, bad_setting
 
 TOKENS_ON = 3
 MOST_SIMULATED = 200

@@ -1,7 +1,7 @@
 """Chart functions. Each takes a table or columns by name, with a `Field` per drawn column, and returns a `Chart`."""
 
 # ruff: noqa: E402
-from sfumato.reporting.vega import check_report_installed
+from sfumato.reporting.vega_export import check_report_installed
 
 # Before the modules below import Altair, whose error would not name the extra to install.
 check_report_installed()

@@ -20,7 +20,7 @@ from sfumato.reporting.charts.field import (
     series_color,
     tooltips,
 )
-from sfumato.tables.settings import at_least
+from sfumato.tables.setting_checks import at_least
 
 BINS = 30
 

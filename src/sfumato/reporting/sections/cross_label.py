@@ -10,7 +10,7 @@ from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, CrossScore, cross_l
 from sfumato.evaluation.metrics.accuracy import Accuracy
 from sfumato.evaluation.metrics.divergence import CrossEntropy
 from sfumato.evaluation.mode_shift import Shift, mode_shift
-from sfumato.evaluation.run_measurements import RunMeasurements
+from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.reporting.blocks import Block, Column, DataSource, Prose, ReportTable, attributes
 from sfumato.reporting.charts import heat_map
 from sfumato.reporting.charts.field import Field

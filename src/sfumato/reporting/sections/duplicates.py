@@ -16,7 +16,7 @@ from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import counted, share_of, shorten
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import SfumatoError
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 
 TITLE = "Duplicates"
 ALL = "inputs"

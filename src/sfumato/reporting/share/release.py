@@ -17,7 +17,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadTable, bad_classes, doubled_item, listing, no_rows, show
 from sfumato.tables.files.table_file import Rows, read_rows
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, SfumatoError, listing, show
-from sfumato.tables.files.text_bytes import CheckedBytes, line_where, not_utf8, raw_bytes
+from sfumato.tables.files.text_stream import CheckedBytes, line_where, not_utf8, raw_bytes
 
 MAX_COLUMNS = 4096
 BLOCK_BYTES = 4 * 2**20

@@ -10,7 +10,7 @@ import msgspec
 
 from sfumato.tables.errors import BadFile, ErrorLocation, decompression_bomb
 from sfumato.tables.files.file_type import JSON, check_content
-from sfumato.tables.files.text_bytes import CheckedBytes, not_utf8
+from sfumato.tables.files.text_stream import CheckedBytes, not_utf8
 from sfumato.tables.payloads import DoubledKey, unique_keys
 
 MAX_FREE_VALUES = 1_000_000

@@ -17,7 +17,7 @@ from scipy.special import expit
 from torch import Tensor
 
 from sfumato.tables.errors import BadTable
-from sfumato.tables.settings import above_0, at_least, bad_setting, not_negative, one_of, share
+from sfumato.tables.setting_checks import above_0, at_least, bad_setting, not_negative, one_of, share
 from sfumato.training.mixing.mixture_judgments import Judgments
 from sfumato.training.mixing.mixup import (
     ENDPOINTS,

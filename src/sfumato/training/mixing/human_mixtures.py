@@ -11,7 +11,7 @@ from jaxtyping import Float, Int, Shaped
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable, listing, wrong_shape
-from sfumato.tables.settings import between_0_and_1
+from sfumato.tables.setting_checks import between_0_and_1
 from sfumato.training.mixing.mixture_judgments import Blend, Judgments, blends_of
 from sfumato.training.target_labels import FixedLabels, PooledLabels
 from sfumato.training.training_set import one_hot

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from sfumato.tables.settings import above_0, not_negative, one_of, share
+from sfumato.tables.setting_checks import above_0, not_negative, one_of, share
 
 Pictures = Float[Tensor, "batch channels height width"]
 Labels = Float[Tensor, "runs batch classes"]

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from sfumato.tables.settings import at_least
+from sfumato.tables.setting_checks import at_least
 from sfumato.training.networks.layers import JoinedChannels, conv, he_normal, mean_head, named, relu
 from sfumato.training.networks.network import Shape, blocks_per_stage, check_shape
 

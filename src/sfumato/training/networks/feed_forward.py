@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from torch import nn
 
-from sfumato.tables.settings import at_least, one_of
+from sfumato.tables.setting_checks import at_least, one_of
 from sfumato.training.networks.layers import conv, he_normal, named, relu
 from sfumato.training.networks.network import Shape, check_shape
 

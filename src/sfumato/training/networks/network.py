@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 from torch import nn
 
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.settings import bad_setting, is_whole
+from sfumato.tables.setting_checks import bad_setting, is_whole
 
 Shape = tuple[int, int, int]
 """Channels, height, width."""

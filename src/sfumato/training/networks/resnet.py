@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from torch import nn
 
-from sfumato.tables.settings import at_least, bad_setting, one_of
+from sfumato.tables.setting_checks import at_least, bad_setting, one_of
 from sfumato.training.networks.layers import (
     PaddedChannels,
     Residual,

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.tables.settings import one_of
+from sfumato.tables.setting_checks import one_of
 from sfumato.training.target_labels import FixedLabels
 from sfumato.training.targets.hard import WAYS, classes_by
 from sfumato.training.training_set import TrainingSet, one_hot

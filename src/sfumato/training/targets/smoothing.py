@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.tables.doubt import entropy
-from sfumato.tables.settings import above_0, one_of, share
+from sfumato.tables.setting_checks import above_0, one_of, share
 from sfumato.training.target_labels import FixedLabels
 from sfumato.training.targets.hard import WAYS, classes_by
 from sfumato.training.targets.soft import tempered

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.tables.settings import above_0, at_least
+from sfumato.tables.setting_checks import above_0, at_least
 from sfumato.training.target_labels import FixedLabels, PooledLabels, SampledLabels
 from sfumato.training.training_set import TrainingSet
 

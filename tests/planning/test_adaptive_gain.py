@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.planning.acquisition_index import AcquisitionIndex, KLIndex, UniformIndex
-from sfumato.planning.adaptive_value import AdaptiveCurve, adaptive_curve_by_index
-from sfumato.planning.criterion import Criterion
+from sfumato.planning.adaptive_gain import AdaptiveCurve, adaptive_curve_by_index
+from sfumato.planning.answer_value import AcquisitionIndex, KLIndex, UniformIndex
+from sfumato.planning.goal_error import Criterion
 from sfumato.planning.goals import Goal
 from sfumato.planning.item_prior import Population
 from sfumato.planning.pilot import Pilot, dirichlet

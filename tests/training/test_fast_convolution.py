@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812
 
-from sfumato.training import convolution
-from sfumato.training.convolution import conv2d
+from sfumato.training import fast_convolution
+from sfumato.training.fast_convolution import conv2d
 
 SETTINGS = [
     {"stride": (1, 1), "padding": (2, 2), "dilation": (1, 1)},
@@ -51,7 +51,7 @@ def test_equals_torch(channels: int, groups: int, has_bias: bool, settings: dict
 def test_our_ways_are_taken_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[str] = []
     for name in ("_OneChannel", "_GroupedInputGradient"):
-        monkeypatch.setattr(getattr(convolution, name), "apply", lambda *_, name=name: taken.append(name))
+        monkeypatch.setattr(getattr(fast_convolution, name), "apply", lambda *_, name=name: taken.append(name))
     settings = SETTINGS[0]
     conv2d(torch.ones(1, 1, 9, 9), torch.ones(2, 1, 3, 3, requires_grad=True), None, **settings)
     between = torch.ones(1, 12, 9, 9, requires_grad=True)

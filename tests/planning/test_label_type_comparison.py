@@ -13,7 +13,7 @@ from sfumato.planning.costs import CostModel, KindTime
 from sfumato.planning.exchange_rates import ExchangeRate, ExchangeRates
 from sfumato.planning.goals import Goal
 from sfumato.planning.informativeness.question_signals import ratio_of
-from sfumato.planning.label_comparison import Comparison, compare
+from sfumato.planning.label_type_comparison import Comparison, compare
 from sfumato.planning.pilot_evidence import evidence_of
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import SfumatoError

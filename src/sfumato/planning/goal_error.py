@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
-from sfumato.planning.acquisition_index import AcquisitionIndex, KLIndex, posterior_means
+from sfumato.planning.answer_value import AcquisitionIndex, KLIndex, posterior_means
 from sfumato.planning.answers_per_item import ErrorThreshold, plan_answers_per_item
 from sfumato.planning.goals import Goal
 from sfumato.planning.item_prior import Population, fit_prior

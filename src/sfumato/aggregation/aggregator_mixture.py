@@ -18,7 +18,7 @@ from sfumato.aggregation.dawid_skene import Confusions, DawidSkene
 from sfumato.aggregation.em import check_iterations
 from sfumato.aggregation.passes import mean_of, tempered
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.settings import not_negative, share
+from sfumato.tables.setting_checks import not_negative, share
 from sfumato.tables.soft_labels import Estimand
 
 SMOOTHED = 1e-3

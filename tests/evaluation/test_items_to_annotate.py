@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
-from sfumato.evaluation.item_selection import assign_splits, select
+from sfumato.evaluation.items_to_annotate import assign_splits, select
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning
 
 N = 300

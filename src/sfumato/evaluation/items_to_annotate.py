@@ -16,7 +16,7 @@ from jaxtyping import Int
 
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
 from sfumato.tables.errors import BadSetting, BadTable, listing, warn
-from sfumato.tables.settings import at_least
+from sfumato.tables.setting_checks import at_least
 from sfumato.tables.table import ColumnTable
 
 

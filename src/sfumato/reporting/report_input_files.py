@@ -17,7 +17,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadFile, BadTable, show
 from sfumato.tables.files.atomic_write import sha256_of
 from sfumato.tables.files.table_file import check_columns, read_rows
-from sfumato.tables.inputs import Inputs
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
 from sfumato.tables.soft_labels import Estimand, SoftLabels
 from sfumato.tables.table import rows_of

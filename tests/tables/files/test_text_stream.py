@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from sfumato.tables.errors import BadFile, UnsafeFile
-from sfumato.tables.files.text_bytes import CheckedBytes, not_utf8, raw_bytes
+from sfumato.tables.files.text_stream import CheckedBytes, not_utf8, raw_bytes
 
 
 def read_all(path, size: int = 64) -> bytes:
@@ -76,7 +76,7 @@ def test_quotes_are_no_matter_outside_a_csv(written):
 
 
 def test_a_bomb_is_refused_while_it_grows(written, monkeypatch):
-    monkeypatch.setattr("sfumato.tables.files.text_bytes.FREE_EXPANSION_BYTES", 100_000)
+    monkeypatch.setattr("sfumato.tables.files.text_stream.FREE_EXPANSION_BYTES", 100_000)
     # Two members: the size named in the last four bytes is that of the second alone.
     path = written("a.csv.gz", gzip.compress(b"a" * 10_000_000) + gzip.compress(b"a"))
     with pytest.raises(UnsafeFile, match=r"found more than [0-9],[0-9]{3},[0-9]{3} bytes") as caught:
@@ -85,14 +85,14 @@ def test_a_bomb_is_refused_while_it_grows(written, monkeypatch):
 
 
 def test_a_bomb_that_names_its_size_is_refused_unread(written, monkeypatch):
-    monkeypatch.setattr("sfumato.tables.files.text_bytes.FREE_EXPANSION_BYTES", 100_000)
+    monkeypatch.setattr("sfumato.tables.files.text_stream.FREE_EXPANSION_BYTES", 100_000)
     path = written("a.csv.gz", gzip.compress(b"a" * 10_000_000))
     with pytest.raises(UnsafeFile, match="found more than 10,000,000 bytes"):
         CheckedBytes(path)
 
 
 def test_an_honest_gzip_is_read_to_the_end(written, monkeypatch):
-    monkeypatch.setattr("sfumato.tables.files.text_bytes.FREE_EXPANSION_BYTES", 1_000)
+    monkeypatch.setattr("sfumato.tables.files.text_stream.FREE_EXPANSION_BYTES", 1_000)
     data = b"".join(b"item-%d,annotator-%d\n" % (i, i * 7919 % 1013) for i in range(5_000))
     assert read_all(written("a.csv.gz", gzip.compress(data)), 4_096) == data
 

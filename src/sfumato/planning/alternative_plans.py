@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sfumato.planning.answers_per_item import ErrorThreshold
-from sfumato.planning.candidates import Candidate, PlanTerms, Selected
+from sfumato.planning.candidate_plans import Candidate, PlanTerms, Selected
 from sfumato.planning.exchange_rates import PLAIN, ExchangeRates, vote_rates
 from sfumato.planning.goals import Goal
 from sfumato.planning.plan_file import Alternative, Budget, PlanAdaptive

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.planning.acquisition_index import AcquisitionIndex, lead_of, posterior_means
 from sfumato.planning.allocation import Allocation
 from sfumato.planning.answer_simulation import drawn_classes, simulate_answers
+from sfumato.planning.answer_value import AcquisitionIndex, lead_of, posterior_means
 from sfumato.planning.item_prior import Population, fit_prior
 from sfumato.planning.precision import wrong_class
 from sfumato.tables.growable_array import freeze

@@ -43,21 +43,21 @@ class ParticipantRecord:
 
 
 @dataclass(frozen=True)
-class Turnout:
+class ParticipantOutcomes:
     """All participants of a study, and the secret for request keys."""
 
     people: tuple[ParticipantRecord, ...]
     secret: str = field(repr=False)
 
 
-def turnout_of(place: StoreLocation, study: Study) -> Turnout:
+def outcomes_of(place: StoreLocation, study: Study) -> ParticipantOutcomes:
     """The participants of a study, from a snapshot of its store; a server may be running."""
     with reading(place) as connection:
         row = queries.study_row(connection, study.name)
         if row is None:
             raise unknown_study(place, study.name, queries.study_names(connection))
         rows = researcher_queries.participants(connection, row["id"])
-        return Turnout(tuple(_participant(each, study) for each in rows), row["secret"])
+        return ParticipantOutcomes(tuple(_participant(each, study) for each in rows), row["secret"])
 
 
 def _participant(row: Row, study: Study) -> ParticipantRecord:

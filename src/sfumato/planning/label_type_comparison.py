@@ -22,7 +22,7 @@ from sfumato.planning.informativeness.question_signals import (
     simulated_rho,
 )
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.settings import above_0, at_least, bad_setting, not_negative
+from sfumato.tables.setting_checks import above_0, at_least, bad_setting, not_negative
 from sfumato.tables.table import RecordTable
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from sfumato.labeling.class_similarity import ClassSimilarity
 from sfumato.labeling.top_two_labelers import TopTwoArrays, clamp
 from sfumato.tables.beliefs import Beliefs, HardVotes
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.settings import bad_setting, share
+from sfumato.tables.setting_checks import bad_setting, share
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
 

@@ -68,7 +68,7 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
 
 
 def _draw(found: FormScores, path: Path) -> None:
-    from sfumato.reporting.label_plots import form_curves
+    from sfumato.reporting.notebook_plots import form_curves
 
     drawn = form_curves(found)
     try:

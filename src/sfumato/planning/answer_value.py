@@ -13,7 +13,7 @@ from jaxtyping import Float
 from scipy.special import xlogy
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture, Posteriors
-from sfumato.tables.settings import at_least
+from sfumato.tables.setting_checks import at_least
 from sfumato.tables.strategies import strategy_from_name
 
 

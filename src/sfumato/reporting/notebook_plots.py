@@ -32,8 +32,8 @@ from sfumato.reporting.sections.uncertainty import doubt_by_class, doubt_scatter
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.inputs import Inputs
-from sfumato.tables.settings import at_least
+from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.setting_checks import at_least
 from sfumato.tables.soft_labels import SoftLabels
 
 

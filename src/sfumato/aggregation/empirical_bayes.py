@@ -14,7 +14,7 @@ from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.dirichlet_mixture import first_guess, fit_mixture
 from sfumato.aggregation.em import check_iterations, warn_unless_converged
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.settings import at_least
+from sfumato.tables.setting_checks import at_least
 from sfumato.tables.soft_labels import Estimand
 
 MOST_FITTED = 20_000

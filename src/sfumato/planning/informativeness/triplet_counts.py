@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.tables.errors import BadTable, ErrorLocation
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.settings import at_least, share
+from sfumato.tables.setting_checks import at_least, share
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.kind import Kind, folder_of
-from sfumato.elicitation.participant_state import ParticipantState, Redirect, SessionStart, ShownTrial
+from sfumato.elicitation.page_messages import ParticipantState, Redirect, SessionStart, ShownTrial
 from sfumato.elicitation.running_study import RunningStudy
 from sfumato.recruitment import platform_of
 from sfumato.server.dashboard import Dashboard
@@ -40,7 +40,7 @@ CUT = Markup("\0")
 
 
 @dataclass(eq=False)
-class Site:
+class ServedStudy:
     """A study with the writer that stores its answers and the engine that reads its store."""
 
     study: Study
