@@ -38,7 +38,7 @@ NAMES = {
 NAMED_IN = {
     "colour": (".css", ".js", ".html", "corruptions.py", "robustness_runs.py"),
     "told": (
-        ".css", ".js", ".html", "extending.md", "platforms.md", "reconciliation.py", "site.py",
+        ".css", ".js", ".html", "extending.md", "platforms.md", "reconciliation.py", "served_study.py",
         "v0001_first_tables.py", "queries.py", "schema.py", "big_store.py", "browser.py",
     ),
 }  # fmt: skip
