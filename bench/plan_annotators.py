@@ -20,7 +20,7 @@ from sfumato import SoftLabels
 from sfumato.importers import Cifar10HImporter
 from sfumato.planning.answer_simulation import simulate_answers
 from sfumato.planning.item_prior import Population
-from sfumato.planning.pilot import Pilot
+from sfumato.planning.pilot_answers import Pilot
 from sfumato.planning.precision import MEASURES, expected_kl, expected_l2, expected_tv
 
 DRAWS = 100_000

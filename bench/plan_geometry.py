@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from plan_figures import Figure
+from sfumato.planning.informativeness.answered_triplets import RankedLists
 from sfumato.planning.informativeness.embedding import Embedder, Gnmds, SpectralUnfolding, loss_and_gradient, recovery
 from sfumato.planning.informativeness.label_types import SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import Cells, SimulationGrid
-from sfumato.planning.informativeness.triplet_counts import RankedLists
 
 GOAL = {30: 80, 90: 100, 180: 500}
 DIMENSIONS = (5, 25)

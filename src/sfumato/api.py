@@ -141,7 +141,7 @@ def plan(
     from sfumato.planning.costs import CostModel
     from sfumato.planning.decision import decide
     from sfumato.planning.goals import goal_named
-    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.pilot_answers import Pilot
     from sfumato.planning.plan_file import Budget
 
     source, terms = Pilot.of(pilot), costs or CostModel()

@@ -21,7 +21,7 @@ from sfumato.aggregation import (
     aggregator_from_name,
     intervals,
 )
-from sfumato.aggregation.aggregation_inputs import read_weights
+from sfumato.aggregation.aggregation_options import read_weights
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, UnknownName
 
 CLASSES = ("cat", "dog", "fox")

@@ -19,7 +19,7 @@ import pytest
 from sfumato import Beliefs, SoftLabels
 from sfumato.aggregation import Aggregation, AggregationInputs, AnswerMatrix, DawidSkene, Mace
 from sfumato.aggregation import ray_engine as module
-from sfumato.aggregation.engine import Sums, quiet
+from sfumato.aggregation.pass_engine import Sums, quiet
 from sfumato.aggregation.passes import VotePass
 from sfumato.aggregation.ray_engine import RayEngine, RayParts
 from sfumato.jobs import connection, local_cluster

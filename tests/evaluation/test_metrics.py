@@ -26,7 +26,7 @@ from sfumato.evaluation.metrics import (
     SecondBestAccuracy,
     Wasserstein,
 )
-from sfumato.evaluation.metrics.calibration_bins import on_grid, smoothed, trapezoid
+from sfumato.evaluation.metrics.confidence_bins import on_grid, smoothed, trapezoid
 from sfumato.evaluation.metrics.smooth_ece import FINE
 from sfumato.evaluation.rank_correlation import Ranked
 from sfumato.tables.bootstrap import Bootstrap

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato import Annotations
 from sfumato.labeling.default_labeler import as_votes, label_by_default
-from sfumato.planning.pilot import Pilot
+from sfumato.planning.pilot_answers import Pilot
 from sfumato.tables.errors import BadTable
 
 CLASSES = ("cat", "dog", "fox")

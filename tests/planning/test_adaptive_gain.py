@@ -10,7 +10,7 @@ from sfumato.planning.answer_value import AcquisitionIndex, KLIndex, UniformInde
 from sfumato.planning.goal_error import Criterion
 from sfumato.planning.goals import Goal
 from sfumato.planning.item_prior import Population
-from sfumato.planning.pilot import Pilot, dirichlet
+from sfumato.planning.pilot_answers import Pilot, dirichlet
 from sfumato.tables.soft_labels import SoftLabels
 
 ERROR = Criterion(Goal.DISTRIBUTION).of_labels

@@ -10,7 +10,7 @@ import pytest
 from sfumato.planning.adaptive_gain import LEADS, adaptive_curve_by_lead
 from sfumato.planning.answers_per_item import plan_answers_per_item
 from sfumato.planning.item_prior import Population
-from sfumato.planning.pilot import dirichlet
+from sfumato.planning.pilot_answers import dirichlet
 from sfumato.planning.precision import WrongClass, wrong_class
 
 

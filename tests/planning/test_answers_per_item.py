@@ -13,7 +13,7 @@ from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.answers_per_item import AnnotatorPlan, ErrorThreshold, plan_answers_per_item, trade_off
 from sfumato.planning.costs import CostModel
 from sfumato.planning.item_prior import Population
-from sfumato.planning.pilot import Pilot, dirichlet
+from sfumato.planning.pilot_answers import Pilot, dirichlet
 from sfumato.planning.precision import MEASURES, DivergenceError, SquaredError, TotalVariationError
 from sfumato.tables.errors import SfumatoError, SfumatoWarning
 

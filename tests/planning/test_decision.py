@@ -14,7 +14,7 @@ from sfumato.planning.decision import DeeperItems, decide
 from sfumato.planning.exchange_rates import vote_rate, vote_rates
 from sfumato.planning.goal_error import Criterion, ExpectedError, VoteCurve
 from sfumato.planning.goals import Goal
-from sfumato.planning.pilot import Pilot, dirichlet
+from sfumato.planning.pilot_answers import Pilot, dirichlet
 from sfumato.planning.plan_file import Budget, Fewest, PlanAdaptive
 from sfumato.planning.recorded_answers import bayes
 from sfumato.tables.errors import BadSetting, SfumatoError

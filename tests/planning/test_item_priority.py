@@ -10,7 +10,7 @@ from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
 from sfumato.planning.allocation import Form
 from sfumato.planning.answer_value import AcquisitionIndex, ItemPosteriors, KLIndex, L2Index, NotUnanimousIndex
 from sfumato.planning.item_priority import rank_items, rank_items_by_map
-from sfumato.planning.pilot import dirichlet
+from sfumato.planning.pilot_answers import dirichlet
 from sfumato.tables.errors import SfumatoError
 
 COUNTS = np.array([[3.0, 1.0, 0.0], [8.0, 0.0, 0.0], [0.0, 0.0, 0.0], [5.0, 4.0, 3.0]])

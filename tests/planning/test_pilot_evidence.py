@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.planning.exchange_estimates import MatchedAnswers
-from sfumato.planning.informativeness.triplet_counts import RankedLists, channel_capacity
+from sfumato.planning.informativeness.answered_triplets import RankedLists, channel_capacity
 from sfumato.planning.label_quality import Similarities
 from sfumato.planning.pilot_evidence import triplet_errors
 from sfumato.tables.annotations import Annotations

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato.planning.informativeness.answered_triplets import RankedLists
 from sfumato.planning.informativeness.embedding import Embedding, SpectralUnfolding
-from sfumato.planning.informativeness.triplet_counts import RankedLists
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.aggregation.aggregation import Aggregation, Aggregator, AnnotatorQuality, update
-from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.aggregator_mixture import MixturePool
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.belief_pools import LogPool, Mean, ReliabilityPool
 from sfumato.aggregation.dawid_skene import DawidSkene
 from sfumato.aggregation.empirical_bayes import Bayes
-from sfumato.aggregation.engine import Engine, LocalEngine
 from sfumato.aggregation.glad import Glad
 from sfumato.aggregation.label_intervals import Intervals, intervals
 from sfumato.aggregation.mace import Mace
 from sfumato.aggregation.majority import Majority, Wawa, ZeroBasedSkill
 from sfumato.aggregation.one_coin import OneCoin
+from sfumato.aggregation.pass_engine import Engine, LocalEngine
 from sfumato.aggregation.posterior_calibration import calibrate
 from sfumato.aggregation.spectral import Spectral
 from sfumato.tables.soft_labels import Estimand

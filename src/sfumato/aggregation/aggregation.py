@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
-from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix, warn_of_repeats
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, refuse_gold
-from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.belief_pools import ReliabilityPool, others_of
 from sfumato.aggregation.dawid_skene import Confusions, DawidSkene

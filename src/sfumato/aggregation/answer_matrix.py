@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import scipy.sparse
 from jaxtyping import Bool, Float, Int
 
-from sfumato.aggregation.aggregation_inputs import AggregationInputs, gold_classes, without_weightless
-from sfumato.aggregation.engine import Engine, Progress
+from sfumato.aggregation.aggregation_options import AggregationInputs, gold_classes, without_weightless
+from sfumato.aggregation.pass_engine import Engine, Progress
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable, listing, no_rows, warn
 from sfumato.tables.growable_array import freeze, is_sorted, occurrences

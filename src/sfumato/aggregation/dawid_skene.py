@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.aggregation.aggregation import Aggregation, PreviousAggregation
-from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.em import check_iterations, keep_known, run_em
-from sfumato.aggregation.engine import Sums
+from sfumato.aggregation.pass_engine import Sums
 from sfumato.aggregation.passes import BeliefPass, ConfusionPass, VirtualEvidencePass, VotePass
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable

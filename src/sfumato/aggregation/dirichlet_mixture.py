@@ -9,7 +9,7 @@ import scipy.sparse
 from jaxtyping import Float
 from scipy.special import betainc, digamma, gammaln, logsumexp
 
-from sfumato.aggregation.engine import Progress, quiet
+from sfumato.aggregation.pass_engine import Progress, quiet
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from sfumato.aggregation.aggregation import Fitted, PreviousAggregation
 from sfumato.aggregation.answer_matrix import AnswerMatrix
-from sfumato.aggregation.engine import Pass, Progress, Sums
+from sfumato.aggregation.pass_engine import Pass, Progress, Sums
 from sfumato.tables.errors import warn
 from sfumato.tables.setting_checks import at_least, not_negative
 

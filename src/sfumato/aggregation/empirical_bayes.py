@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, distances, refuse_gold
-from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.dirichlet_mixture import first_guess, fit_mixture
 from sfumato.aggregation.em import check_iterations, warn_unless_converged

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.special import expit
 
 from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation
-from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.em import Iterations, check_iterations, keep_known
 from sfumato.aggregation.passes import normalize

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.aggregation.answer_matrix import AnswerMatrix
-from sfumato.aggregation.engine import Pass, Sums
+from sfumato.aggregation.pass_engine import Pass, Sums
 
 NOTHING = np.empty(0)
 NO_GOLD = np.empty(0, np.int32)

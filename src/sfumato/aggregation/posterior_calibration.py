@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
 from sfumato.aggregation.aggregation import Aggregation
-from sfumato.aggregation.aggregation_inputs import gold_classes
+from sfumato.aggregation.aggregation_options import gold_classes
 from sfumato.aggregation.dawid_skene import Confusions, DawidSkene
 from sfumato.aggregation.passes import tempered
 from sfumato.tables.errors import BadSetting, BadTable

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.aggregation.answer_matrix import AnswerMatrix
-from sfumato.aggregation.engine import LocalEngine, Parts, Pass, Sums, quiet
+from sfumato.aggregation.pass_engine import LocalEngine, Parts, Pass, Sums, quiet
 from sfumato.jobs import check_cpus, cluster, need_ray
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.setting_checks import at_least

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation
-from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.em import Iterations, check_iterations
 from sfumato.aggregation.one_coin import coin_evidence

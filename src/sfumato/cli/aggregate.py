@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.family_help import FamilyCommand, Member, family_members
 from sfumato.cli.options import PATH, check_outputs, given, output_option
 from sfumato.cli.output import progress_bar, write_table
+from sfumato.cli.strategy_lists import FamilyCommand, Member, family_members
 from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.setting_checks import between_0_and_1
 
 if TYPE_CHECKING:
     from sfumato.aggregation.aggregation import Aggregation
-    from sfumato.aggregation.engine import Engine
+    from sfumato.aggregation.pass_engine import Engine
 
 ENGINES = ("local", "ray")
 ON_A_CLUSTER = ("mean", "majority", "dawid-skene", "one-coin", "mace")
@@ -87,7 +87,7 @@ def command(
     **settings: Any,
 ) -> None:
     from sfumato.aggregation import aggregator_from_name
-    from sfumato.aggregation.aggregation_inputs import AggregationInputs, read_weights
+    from sfumato.aggregation.aggregation_options import AggregationInputs, read_weights
     from sfumato.aggregation.answer_matrix import AnswerMatrix
     from sfumato.aggregation.label_intervals import intervals
     from sfumato.aggregation.posterior_calibration import calibrate as calibrated
@@ -127,7 +127,7 @@ def command(
 
 def _engine(name: str, workers: int | None, aggregator: str) -> Engine:
     if name == "local":
-        from sfumato.aggregation.engine import LocalEngine
+        from sfumato.aggregation.pass_engine import LocalEngine
 
         return LocalEngine(workers or 0)
     if name == "ray":

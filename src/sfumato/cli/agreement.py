@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.family_help import FamilyCommand, family_members
 from sfumato.cli.options import PATH, check_outputs, refuse_empty, seeded
 from sfumato.cli.output import number, write_table
+from sfumato.cli.strategy_lists import FamilyCommand, family_members
 
 if TYPE_CHECKING:
     from sfumato.labeling.agreement.measure import AgreementTable

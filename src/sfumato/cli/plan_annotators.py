@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sfumato.aggregation.dirichlet_mixture import DirichletMixture
     from sfumato.planning.answers_per_item import AnnotatorPlan, TradeOff
     from sfumato.planning.costs import CostModel
-    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.pilot_answers import Pilot
 
 SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 BAR = 20
@@ -63,7 +63,7 @@ def command(
     With --budget also compare many items with many answers per item for the same money.
     """
     from sfumato.planning.answers_per_item import plan_answers_per_item, trade_off
-    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.pilot_answers import Pilot
     from sfumato.planning.precision import measure_from_name
 
     rng = seeded(seed)
@@ -105,7 +105,7 @@ def _costs(seconds: float | None, wage: float | None) -> CostModel | None:
 
 def _source(pilot: Path | None, prior: str | None, n_classes: int) -> Pilot | DirichletMixture:
     """What the plan is based on; the columns of a file determine which table it is."""
-    from sfumato.planning.pilot import Pilot, dirichlet
+    from sfumato.planning.pilot_answers import Pilot, dirichlet
 
     check_one_given("give a pilot if you have one", pilot=pilot, prior=prior)
     if pilot is not None:

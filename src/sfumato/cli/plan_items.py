@@ -50,7 +50,7 @@ def command(
     """
     from sfumato.planning.answer_value import index_named
     from sfumato.planning.item_priority import rank_items, rank_items_by_map
-    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.pilot_answers import Pilot
 
     rng = seeded(seed)
     check_one_given(answers=answers, runs=runs)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sfumato.planning.answers_per_item import ErrorThreshold
     from sfumato.planning.costs import CostModel
     from sfumato.planning.decision import DeeperItems
-    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.pilot_answers import Pilot
     from sfumato.planning.plan_file import Budget, PilotFile
     from sfumato.tables.annotations import Annotations
 
@@ -194,7 +194,7 @@ def _of_table(table: Any) -> PlanSource:
 
     from sfumato.labeling.default_labeler import as_votes
     from sfumato.planning.item_prior import check_counts
-    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.pilot_answers import Pilot
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.soft_labels import SoftLabels
 
@@ -223,7 +223,7 @@ def _answers_so_far(checked: StudyCheckResult, store: str | None) -> Annotations
 
 
 def _assumed(prior: str, classes: Sequence[str] | None, of_study: tuple[str, ...]) -> PlanSource:
-    from sfumato.planning.pilot import dirichlet
+    from sfumato.planning.pilot_answers import dirichlet
 
     alpha = parse_prior(prior)
     names = of_study or _class_names(classes, len(alpha))

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sfumato.elicitation.assignment import ItemSelector, NextTrial, QuotaTable
-from sfumato.elicitation.deeper_form import NOT_ASKED, PRACTICE, UNSURE, WORTH, DeeperDraw
+from sfumato.elicitation.deeper_form_rule import NOT_ASKED, PRACTICE, UNSURE, WORTH, DeeperDraw
 from sfumato.elicitation.participant import TRIAL_COLUMNS, Participant, Trial
 from sfumato.store.schema import ANSWERED, LAPSED, OPEN
 

@@ -35,7 +35,7 @@ class Trial:
     probability: float | None = None
     audit: int = 0
     deeper: str | None = None
-    """Why the deeper form opens in it (`deeper_form.py`); None where it does not."""
+    """Why the deeper form opens in it (`deeper_form_rule.py`); None where it does not."""
     deeper_probability: float | None = None
 
 

@@ -14,7 +14,7 @@ import msgspec
 import sqlalchemy as sa
 
 from sfumato.elicitation.assignment import AnswerEvent, ItemSelector
-from sfumato.elicitation.deeper_form import DeeperFormRule
+from sfumato.elicitation.deeper_form_rule import DeeperFormRule
 from sfumato.elicitation.kind import label_of
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.lease import LeaseTable

@@ -13,7 +13,7 @@ import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.aggregation.engine import Progress, quiet
+from sfumato.aggregation.pass_engine import Progress, quiet
 from sfumato.planning.answer_simulation import SimulatedPosterior, simulate_answers, simulated_values
 from sfumato.planning.costs import CostModel
 from sfumato.planning.item_prior import Population
@@ -24,11 +24,11 @@ from sfumato.tables.setting_checks import above_0, at_least, between_0_and_1
 from sfumato.tables.table import Table
 
 if TYPE_CHECKING:
-    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.pilot_answers import Pilot
 
 
 if TYPE_CHECKING:
-    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.pilot_answers import Pilot
 
 DRAWS = 10_000
 DRAWS_REFITTED = 500

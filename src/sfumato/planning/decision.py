@@ -13,7 +13,7 @@ import numpy as np
 
 import sfumato
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.aggregation.engine import Progress, quiet
+from sfumato.aggregation.pass_engine import Progress, quiet
 from sfumato.planning.adaptive_gain import adaptive_curve_by_index, adaptive_curve_by_lead
 from sfumato.planning.alternative_plans import alternatives, would_change
 from sfumato.planning.answers_per_item import ErrorThreshold
@@ -47,7 +47,7 @@ from sfumato.tables.errors import BadSetting
 from sfumato.tables.setting_checks import at_least
 
 if TYPE_CHECKING:
-    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.pilot_answers import Pilot
 
 POINTS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
 RESTS_ON = {

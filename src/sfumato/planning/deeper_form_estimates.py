@@ -1,8 +1,8 @@
 """Estimates of what the deeper form would have said for every answer, from the answers for which it opened.
 
 The form opens when a participant is unsure or people disagree, so its plain mean describes uncertain answers. Every
-answer has a known probability of opening (`sfumato.elicitation.deeper_form`); weighting by its inverse removes that
-bias. It is assumed that the choice before it does not change the answers in the form. Called by `sfumato study depth`.
+answer has a known probability of opening (`sfumato.elicitation.deeper_form_rule`); weighting by its inverse removes
+this bias. The choice before it is assumed not to change the answers in the form. Called by `sfumato study depth`.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from sfumato.planning.label_quality import (
     Similarities,
     evenly_spread,
 )
-from sfumato.planning.pilot import Pilot
+from sfumato.planning.pilot_answers import Pilot
 from sfumato.planning.recorded_answers import places_in_order
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.special import ndtri
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.aggregation.engine import Progress, quiet
+from sfumato.aggregation.pass_engine import Progress, quiet
 from sfumato.planning.answer_value import AcquisitionIndex, KLIndex, posterior_means
 from sfumato.planning.answers_per_item import ErrorThreshold, plan_answers_per_item
 from sfumato.planning.goals import Goal
@@ -20,7 +20,7 @@ from sfumato.tables.errors import BadSetting
 from sfumato.tables.growable_array import freeze
 
 if TYPE_CHECKING:
-    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.pilot_answers import Pilot
 
 LEVEL = 0.95
 LEAST = 1e-9

@@ -13,7 +13,7 @@ from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess,
 from sfumato.tables.errors import BadTable, wrong_shape
 
 if TYPE_CHECKING:
-    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.pilot_answers import Pilot
 
 
 QUICK_COMPONENTS = 60

@@ -16,7 +16,12 @@ from sfumato.labeling.default_labeler import DEFAULT_LABELERS, kinds_in, label_b
 from sfumato.planning.costs import DEFAULT_TIMES, LEARNED_AFTER, KindTime
 from sfumato.planning.exchange_estimates import MatchedAnswers, exchange_rates
 from sfumato.planning.exchange_rates import ExchangeRates
-from sfumato.planning.informativeness.triplet_counts import RankedLists, channel_capacity, flip_rate, information_ratio
+from sfumato.planning.informativeness.answered_triplets import (
+    RankedLists,
+    channel_capacity,
+    flip_rate,
+    information_ratio,
+)
 from sfumato.planning.label_quality import Similarities, evenly_spread
 from sfumato.planning.recorded_answers import places_in_order
 from sfumato.tables.annotations import Annotations

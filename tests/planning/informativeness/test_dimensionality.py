@@ -7,6 +7,7 @@ from math import log2
 import numpy as np
 import pytest
 
+from sfumato.planning.informativeness.answered_triplets import RankedLists, channel_capacity, flip_rate, true_triplets
 from sfumato.planning.informativeness.embedding import (
     component_rho,
     effective_dimensionality,
@@ -16,7 +17,6 @@ from sfumato.planning.informativeness.embedding import (
 )
 from sfumato.planning.informativeness.label_types import SoftLabelType, SparseLabels, TopClassLabels
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.triplet_counts import RankedLists, channel_capacity, flip_rate, true_triplets
 from sfumato.tables.errors import BadSetting
 
 

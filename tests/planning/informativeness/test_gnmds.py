@@ -7,6 +7,7 @@ from time import process_time
 import numpy as np
 import pytest
 
+from sfumato.planning.informativeness.answered_triplets import RankedLists
 from sfumato.planning.informativeness.embedding import Gnmds, loss_and_gradient, recovery
 from sfumato.planning.informativeness.gnmds_kernels import SHORT
 from sfumato.planning.informativeness.label_types import (
@@ -19,7 +20,6 @@ from sfumato.planning.informativeness.label_types import (
     TripletLabels,
 )
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.triplet_counts import RankedLists
 from sfumato.tables.errors import BadSetting, BadTable
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from sfumato.planning.informativeness.answered_triplets import RankedLists, information_ratio, possible_triplets
 from sfumato.planning.informativeness.label_types import (
     HardLabels,
     SimilarityLabels,
@@ -18,7 +19,6 @@ from sfumato.planning.informativeness.label_types import (
     TopClassLabels,
     TripletLabels,
 )
-from sfumato.planning.informativeness.triplet_counts import RankedLists, information_ratio, possible_triplets
 from sfumato.tables.errors import BadSetting, BadTable
 
 NAN = float("nan")

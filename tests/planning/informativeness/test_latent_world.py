@@ -7,6 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from sfumato.planning.informativeness.answered_triplets import RankedLists, flip_rate
 from sfumato.planning.informativeness.label_types import (
     HardLabels,
     LabelType,
@@ -18,7 +19,6 @@ from sfumato.planning.informativeness.label_types import (
     questions,
 )
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.triplet_counts import RankedLists, flip_rate
 from sfumato.tables.errors import BadSetting
 
 KINDS = (HardLabels(), SoftLabelType(), SparseLabels(2), TopClassLabels(3), SimilarityLabels(), TripletLabels(60))

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from sfumato.planning.costs import CostModel, KindTime
+from sfumato.planning.informativeness.answered_triplets import RankedLists, possible_triplets
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.question_signals import (
@@ -17,7 +18,6 @@ from sfumato.planning.informativeness.question_signals import (
     simulated_rates,
     simulated_rho,
 )
-from sfumato.planning.informativeness.triplet_counts import RankedLists, possible_triplets
 from sfumato.planning.label_type_comparison import value_map
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.payloads import PAYLOAD_KINDS

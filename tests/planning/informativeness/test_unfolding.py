@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
+from sfumato.planning.informativeness.answered_triplets import RankedLists
 from sfumato.planning.informativeness.embedding import SpectralUnfolding, centered, mean_ranks, recovery
 from sfumato.planning.informativeness.label_types import (
     HardLabels,
@@ -16,7 +17,6 @@ from sfumato.planning.informativeness.label_types import (
     TripletLabels,
 )
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.triplet_counts import RankedLists
 from sfumato.tables.errors import BadTable
 
 

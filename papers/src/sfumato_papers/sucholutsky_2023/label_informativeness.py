@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.transforms import Temper
+from sfumato.planning.informativeness.answered_triplets import RankedLists, flip_rate
 from sfumato.planning.informativeness.embedding import Gnmds, recovery
-from sfumato.planning.informativeness.triplet_counts import RankedLists, flip_rate
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, dots, scatter
 from sfumato.tables.doubt import entropy

@@ -9,10 +9,10 @@ from jaxtyping import Float
 
 from sfumato.jobs import run_jobs
 from sfumato.planning.goals import UTILITIES, subjective_loss
+from sfumato.planning.informativeness.answered_triplets import RankedLists
 from sfumato.planning.informativeness.embedding import Gnmds, component_rho, recovery
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.triplet_counts import RankedLists
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
 from sfumato_papers.chart_data import chart_columns

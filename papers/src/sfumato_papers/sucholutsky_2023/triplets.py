@@ -9,10 +9,7 @@ import numpy as np
 from jaxtyping import Int
 from scipy.spatial.distance import cdist
 
-from sfumato.planning.informativeness.embedding import Gnmds, recovery
-from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType
-from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.triplet_counts import (
+from sfumato.planning.informativeness.answered_triplets import (
     NoiseModel,
     RankedLists,
     channel_capacity,
@@ -20,6 +17,9 @@ from sfumato.planning.informativeness.triplet_counts import (
     possible_triplets,
     true_triplets,
 )
+from sfumato.planning.informativeness.embedding import Gnmds, recovery
+from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType
+from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, heat_map
 from sfumato_papers.chart_data import chart_columns

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate, floor_of_votes, from_influence, mean_over_items
-from sfumato.evaluation.metrics.calibration_bins import equal_width
+from sfumato.evaluation.metrics.confidence_bins import equal_width
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.setting_checks import at_least
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import SHARE, Better, Estimate, undefined
-from sfumato.evaluation.metrics.calibration_bins import (
+from sfumato.evaluation.metrics.confidence_bins import (
     EqualCount,
     Gaps,
     equal_width,

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import SHARE, Better, Estimate
-from sfumato.evaluation.metrics.calibration_bins import (
+from sfumato.evaluation.metrics.confidence_bins import (
     Gaps,
     cosines,
     from_cosines,

@@ -11,9 +11,9 @@ from jaxtyping import Float
 from scipy.linalg import eigh, svd
 from scipy.stats import rankdata
 
+from sfumato.planning.informativeness.answered_triplets import RankedLists
 from sfumato.planning.informativeness.label_types import LabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.triplet_counts import RankedLists
 from sfumato.tables.errors import BadTable
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.setting_checks import at_least, not_negative

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial.distance import pdist, squareform
 
+from sfumato.planning.informativeness.answered_triplets import RankedLists, check_labels, possible_triplets
 from sfumato.planning.informativeness.latent_world import LatentWorld, with_noise
-from sfumato.planning.informativeness.triplet_counts import RankedLists, check_labels, possible_triplets
 from sfumato.tables.errors import unknown
 from sfumato.tables.setting_checks import at_least, bad_setting
 

@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from sfumato.planning.exchange_rates import STEPS, ExchangeRate, ExchangeRates, votes_worth
 from sfumato.planning.goals import Goal
+from sfumato.planning.informativeness.answered_triplets import RankedLists, check_labels, information_ratio
 from sfumato.planning.informativeness.embedding import SpectralUnfolding, recovery
 from sfumato.planning.informativeness.label_types import (
     HardLabels,
@@ -24,7 +25,6 @@ from sfumato.planning.informativeness.label_types import (
     TripletLabels,
 )
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.triplet_counts import RankedLists, check_labels, information_ratio
 from sfumato.tables.errors import unknown
 from sfumato.tables.setting_checks import at_least, bad_setting
 

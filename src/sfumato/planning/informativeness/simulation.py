@@ -11,10 +11,10 @@ from time import perf_counter
 import numpy as np
 
 from sfumato.jobs import run_jobs
+from sfumato.planning.informativeness.answered_triplets import information_ratio
 from sfumato.planning.informativeness.embedding import Embedder, SpectralUnfolding, effective_dimensionality, recovery
 from sfumato.planning.informativeness.label_types import HardLabels, LabelType, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld, check_world
-from sfumato.planning.informativeness.triplet_counts import information_ratio
 from sfumato.tables.errors import unknown
 from sfumato.tables.setting_checks import at_least, bad_setting, not_negative
 from sfumato.tables.table import RecordTable

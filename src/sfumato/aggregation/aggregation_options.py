@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Int
 
-from sfumato.aggregation.engine import Engine, LocalEngine, Progress, quiet
+from sfumato.aggregation.pass_engine import Engine, LocalEngine, Progress, quiet
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadSetting, BadTable, listing, show, warn

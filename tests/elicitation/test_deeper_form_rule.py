@@ -16,7 +16,7 @@ import pytest
 from study_instance import StudyInstance, StudyPerson, items_named, plain_study
 
 from sfumato.cli.checked_study import checked_study
-from sfumato.elicitation.deeper_form import DeeperFormRule
+from sfumato.elicitation.deeper_form_rule import DeeperFormRule
 from sfumato.elicitation.page_messages import ShownTrial, SubmitResult, SubmittedAnswer
 from sfumato.store.export import export
 from sfumato.store.interaction_record import InteractionRecord

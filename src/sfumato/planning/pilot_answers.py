@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation_inputs import AggregationInputs
+from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
 from sfumato.labeling.default_labeler import as_votes
