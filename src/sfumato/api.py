@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sfumato.aggregation.aggregation import Aggregator
     from sfumato.evaluation.metric import Metric
-    from sfumato.labeling.agreement.measure import AgreementMeasure, AgreementTable
+    from sfumato.labeling.agreement.measure_protocol import AgreementMeasure, AgreementTable
     from sfumato.planning.costs import CostModel
     from sfumato.planning.plan_file import Plan
     from sfumato.reporting.report import Report

@@ -104,7 +104,7 @@ def test_what_cannot_be_is_refused(arguments: tuple[object, ...], kind: type, wo
 
 
 def test_without_the_extra_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.reporting.vega_export.find_spec", lambda name: None)
+    monkeypatch.setattr("sfumato.reporting.chart_renderer.find_spec", lambda name: None)
     error = refused(".", "-o", "r.html")
     assert isinstance(error, MissingExtra)
     assert "sfumato[report]" in str(error)

@@ -15,8 +15,8 @@ from scipy.stats import spearmanr
 from sfumato import SoftLabels
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion, Shares, Thresholds, data_map
 from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
+from sfumato.evaluation.epoch_predictions import TrainingDynamics, epoch_shifts, find_runs, runs_of_model
 from sfumato.evaluation.rank_correlation import pulls, rank_correlation, spearman
-from sfumato.evaluation.training_dynamics import TrainingDynamics, epoch_shifts, find_runs, runs_of_model
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.tables.files import Rows
 

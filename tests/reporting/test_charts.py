@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import ValidationError
 
-from sfumato.reporting import Chart, vega_export
+from sfumato.reporting import Chart, chart_renderer
 from sfumato.reporting.charts import Field, curve, heat_map, histogram
 from sfumato.reporting.charts.heat_map import steps
 from sfumato.reporting.charts.scatter import correlation
@@ -181,10 +181,10 @@ def test_static_pictures(charts: Charts) -> None:
     assert charts["dots"].svg() != charts["dots"].svg(dark=True)
 
 
-@pytest.mark.parametrize("draw", [lambda c: c.svg(), lambda c: c.png(), lambda c: vega_export.script_with("fresh")])
+@pytest.mark.parametrize("draw", [lambda c: c.svg(), lambda c: c.png(), lambda c: chart_renderer.script_with("fresh")])
 def test_without_the_extra_the_remedy_is_named(
     draw: Callable[[Chart], object], charts: Charts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vega_export, "find_spec", lambda name: None if name == "vl_convert" else object())
+    monkeypatch.setattr(chart_renderer, "find_spec", lambda name: None if name == "vl_convert" else object())
     with pytest.raises(MissingExtra, match=r'vl-convert-python.*pip install "sfumato\[report\]"'):
         draw(charts["dots"])

@@ -162,7 +162,7 @@ def test_progress_rises_to_the_end(tmp_path: Path) -> None:
 
 def test_it_is_a_public_name_that_asks_for_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sfumato.Report is Report
-    monkeypatch.setattr("sfumato.reporting.vega_export.find_spec", lambda name: None)
+    monkeypatch.setattr("sfumato.reporting.chart_renderer.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="sfumato\\[report\\]"):
         Page("T", "L", ()).html()
 

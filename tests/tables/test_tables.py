@@ -197,7 +197,7 @@ def test_any_names_survive_arrow(items: list[str], classes: list[str], seed: int
 
 
 def test_without_pandas_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.tables.table.find_spec", lambda name: None)
+    monkeypatch.setattr("sfumato.tables.base_table.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="pip install pandas"):
         LABELS.to_pandas()
 

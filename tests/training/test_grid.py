@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from sfumato.tables.base_table import columns_of
 from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, UnknownName
 from sfumato.tables.files.table_file import write_table
 from sfumato.tables.strategies import StrategyText, described, split_choices
-from sfumato.tables.table import columns_of
 from sfumato.training.experiment_file import ExperimentFile
 from sfumato.training.grid import Grid, RunGroupKey, RunKey, RunRow
 from sfumato.training.mixing import Mixup

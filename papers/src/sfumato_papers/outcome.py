@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from sfumato.tables.base_table import Table, columns_of, rows_of
 from sfumato.tables.files import read_rows
-from sfumato.tables.table import Table, columns_of, rows_of
 from sfumato_papers.finding import Statement
 from sfumato_papers.paper import Part
 from sfumato_papers.verdict import Verdict

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.evaluation.run_predictions import RUN
-from sfumato.reporting.vega_export import check_report_installed
+from sfumato.reporting.chart_renderer import check_report_installed
 from sfumato.tables.files import read_document
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato_papers import paper_named

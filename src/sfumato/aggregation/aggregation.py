@@ -14,11 +14,11 @@ from jaxtyping import Bool, Float, Int
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix, warn_of_repeats
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.soft_labels import Estimand, SoftLabels
-from sfumato.tables.table import Table
 
 MOST_CONFUSION_COLUMNS = 400
 """Confusion matrices are written to the table of annotators up to this many columns (twenty classes)."""

@@ -9,7 +9,7 @@ import click
 
 from sfumato.cli.options import PATH, check_outputs, given, output_option
 from sfumato.cli.output import progress_bar, write_table
-from sfumato.cli.strategy_lists import FamilyCommand, Member, family_members
+from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
 from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.setting_checks import between_0_and_1
 

@@ -9,10 +9,10 @@ import click
 
 from sfumato.cli.options import PATH, check_outputs, refuse_empty, seeded
 from sfumato.cli.output import number, write_table
-from sfumato.cli.strategy_lists import FamilyCommand, family_members
+from sfumato.cli.strategy_help import FamilyCommand, family_members
 
 if TYPE_CHECKING:
-    from sfumato.labeling.agreement.measure import AgreementTable
+    from sfumato.labeling.agreement.measure_protocol import AgreementTable
 
 
 @click.command(

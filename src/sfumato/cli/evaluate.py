@@ -20,7 +20,7 @@ from sfumato.cli.evaluate_options import (
 from sfumato.cli.evaluate_output import show_curves, show_runs, show_scores
 from sfumato.cli.options import PATH, output_option, seeded
 from sfumato.cli.output import counting, printable, say_written, write_table
-from sfumato.cli.strategy_lists import FamilyCommand, Member, family_members
+from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
 from sfumato.tables.errors import unknown
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import click
 
 from sfumato.cli.options import PATH, NameList, check_outputs, given, output_option
 from sfumato.cli.output import write_table
-from sfumato.cli.strategy_lists import FamilyCommand, Member, family_members
+from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
 
 
 def _labelers() -> dict[str, list[Member]]:

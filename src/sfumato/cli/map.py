@@ -13,7 +13,7 @@ from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
     from sfumato.evaluation.data_map import DataMap, Regions
-    from sfumato.evaluation.training_dynamics import EpochShifts
+    from sfumato.evaluation.epoch_predictions import EpochShifts
     from sfumato.tables.scores import Scores
 
 SHADES = " .:-=+*#%@"
@@ -51,7 +51,7 @@ def command(
     """
     from sfumato.evaluation.data_map import data_map
     from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
-    from sfumato.evaluation.training_dynamics import (
+    from sfumato.evaluation.epoch_predictions import (
         AGREEMENT,
         BY_EPOCH,
         GOLD,

@@ -78,6 +78,6 @@ def command(context: click.Context, /, **settings: Any) -> None:
     if not given:
         click.echo(context.get_help())
     else:
-        from sfumato.cli.plan_decide import run
+        from sfumato.cli.plan_decision import run
 
         run(context, **settings)

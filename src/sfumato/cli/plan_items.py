@@ -90,7 +90,7 @@ def _forms(
 
 def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple[Any, dict[str, str]]:
     from sfumato.evaluation.data_map import data_map
-    from sfumato.evaluation.training_dynamics import TrainingDynamics, find_runs, runs_of_model
+    from sfumato.evaluation.epoch_predictions import TrainingDynamics, find_runs, runs_of_model
     from sfumato.tables.soft_labels import SoftLabels
 
     if labels is None:

@@ -58,7 +58,7 @@ def command(
     resamples: int,
     **places: Path | None,
 ) -> None:
-    from sfumato.reporting.vega_export import check_report_installed
+    from sfumato.reporting.chart_renderer import check_report_installed
     from sfumato.tables.bootstrap import check_resampling
 
     check_report_installed()

@@ -9,7 +9,7 @@ import click
 
 from sfumato.cli.options import PATH, check_outputs, given, output_option
 from sfumato.cli.output import write_table
-from sfumato.cli.strategy_lists import FamilyCommand, family_members
+from sfumato.cli.strategy_help import FamilyCommand, family_members
 
 
 @click.command(

@@ -12,7 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from sfumato.study.study_file import FILE_NAME, draft_of
-from sfumato.study.study_tables import WITHOUT_CLASSES
+from sfumato.study.study_file_tables import WITHOUT_CLASSES
 from sfumato.study.template import INSTRUCTIONS, template
 from sfumato.tables.errors import BadSetting, CannotWrite
 

@@ -13,8 +13,8 @@ from jaxtyping import Float, Int
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metrics.confidence_bins import equal_width, on_grid, smoothed
 from sfumato.evaluation.metrics.selective import SelectivePrediction
+from sfumato.tables.base_table import ColumnTable
 from sfumato.tables.setting_checks import above_0, at_least
-from sfumato.tables.table import ColumnTable
 
 POINTS = 2**10 + 1
 

@@ -15,10 +15,10 @@ from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.evaluation.run_predictions import RunPredictions
 from sfumato.evaluation.run_scores import Progress, measure_runs
 from sfumato.labeling.transforms import ClassMeans
+from sfumato.tables.base_table import RecordTable
 from sfumato.tables.errors import unknown
 from sfumato.tables.scores import RunScore
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.table import RecordTable
 
 PEOPLE, ORIGINAL, MAJORITY, CLASS_LEVEL = "people", "original", "majority", "class-level"
 KINDS = (ORIGINAL, MAJORITY, PEOPLE, CLASS_LEVEL)

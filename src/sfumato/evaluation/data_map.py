@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
-from sfumato.evaluation.training_dynamics import TrainingDynamics
+from sfumato.evaluation.epoch_predictions import TrainingDynamics
+from sfumato.tables.base_table import ColumnTable
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadTable, unknown, warn
 from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.setting_checks import at_least, bad_setting, between_0_and_1, share
-from sfumato.tables.table import ColumnTable
 
 
 class MapRegion(StrEnum):

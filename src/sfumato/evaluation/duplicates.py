@@ -16,12 +16,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from sfumato.evaluation.image_distance import near_pairs
+from sfumato.tables.base_table import Table
 from sfumato.tables.errors import BadTable, wrong_shape
 from sfumato.tables.files.table_file import write_table
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.setting_checks import at_least, share
-from sfumato.tables.table import Table
 
 EXACT, NEAR, NORMALIZED = "exact", "near", "normalised"  # values are part of the file format
 GRAY_DISTANCE, COLOR_DISTANCE = 0.01, 0.05

@@ -15,9 +15,9 @@ import numpy as np
 from jaxtyping import Int
 
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
+from sfumato.tables.base_table import ColumnTable
 from sfumato.tables.errors import BadSetting, BadTable, listing, warn
 from sfumato.tables.setting_checks import at_least
-from sfumato.tables.table import ColumnTable
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,9 +17,9 @@ import numpy as np
 
 from sfumato.evaluation.comparison import difference_of
 from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
+from sfumato.tables.base_table import RecordTable
 from sfumato.tables.errors import BadTable, unknown
 from sfumato.tables.scores import Difference
-from sfumato.tables.table import RecordTable
 
 PARTS = ("other classes", "doubt", "both")
 

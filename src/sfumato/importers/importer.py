@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.base_table import Table
 from sfumato.tables.doubt import Doubt
 from sfumato.tables.errors import BadFile, SfumatoError
 from sfumato.tables.files.file_type import check_readable
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.table import Table
 
 PUBLISHED = "is this the published file?"
 CIFAR_10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")

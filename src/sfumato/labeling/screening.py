@@ -18,11 +18,11 @@ import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.base_table import ColumnTable
 from sfumato.tables.errors import BadSetting, BadTable, show, unknown
 from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.payloads import ChoicePayload, MixturePayload, TokensPayload, TopTwoPayload, payload_kind
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.table import ColumnTable
 from sfumato.tables.text_columns import TextReader
 
 

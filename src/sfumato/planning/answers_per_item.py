@@ -18,10 +18,10 @@ from sfumato.planning.answer_simulation import SimulatedPosterior, simulate_answ
 from sfumato.planning.costs import CostModel
 from sfumato.planning.item_prior import Population
 from sfumato.planning.precision import ErrorMeasure, TotalVariationError
+from sfumato.tables.base_table import Table
 from sfumato.tables.errors import BadSetting, warn
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.setting_checks import above_0, at_least, between_0_and_1
-from sfumato.tables.table import Table
 
 if TYPE_CHECKING:
     from sfumato.planning.pilot_answers import Pilot

@@ -18,10 +18,10 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.labeling.default_labeler import label_by_default
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.base_table import RecordTable
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.table import RecordTable
 
 
 def horvitz_thompson(

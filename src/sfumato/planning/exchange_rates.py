@@ -14,11 +14,11 @@ from jaxtyping import Float, Int
 from sfumato.planning.costs import CostModel
 from sfumato.planning.goals import Goal
 from sfumato.study.study import ABOUT_ONE_ITEM
+from sfumato.tables.base_table import RecordTable, rows_of
 from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.payloads import PAYLOAD_KINDS
 from sfumato.tables.setting_checks import above_0, not_negative, share
-from sfumato.tables.table import RecordTable, rows_of
 
 
 @dataclass(frozen=True)

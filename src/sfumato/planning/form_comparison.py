@@ -16,8 +16,8 @@ from jaxtyping import Float, Int
 
 from sfumato.labeling.default_labeler import label_by_default
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.base_table import RecordTable
 from sfumato.tables.errors import BadTable, listing
-from sfumato.tables.table import RecordTable
 
 TOTAL_VARIATION, KL = "total variation", "KL divergence"
 FLOOR = 0.001

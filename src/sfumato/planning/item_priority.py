@@ -16,10 +16,10 @@ from sfumato.evaluation.items_to_annotate import ItemSelection, select
 from sfumato.planning.allocation import RISKS, Form, worth_of_votes
 from sfumato.planning.answer_value import AcquisitionIndex, ItemPosteriors, KLIndex
 from sfumato.planning.item_prior import check_counts, fit_prior
+from sfumato.tables.base_table import Table
 from sfumato.tables.errors import BadSetting, no_rows, wrong_shape
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.setting_checks import at_least
-from sfumato.tables.table import Table
 
 AT_ONCE = 2**12
 UNCERTAIN = (MapRegion.AMBIGUOUS, MapRegion.HARD)

@@ -21,9 +21,9 @@ from sfumato.planning.informativeness.question_signals import (
     signal_of,
     simulated_rho,
 )
+from sfumato.tables.base_table import RecordTable
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.setting_checks import above_0, at_least, bad_setting, not_negative
-from sfumato.tables.table import RecordTable
 
 if TYPE_CHECKING:
     from sfumato.planning.pilot_evidence import TripletError

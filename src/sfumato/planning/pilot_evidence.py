@@ -25,11 +25,11 @@ from sfumato.planning.informativeness.answered_triplets import (
 from sfumato.planning.label_quality import Similarities, evenly_spread
 from sfumato.planning.recorded_answers import places_in_order
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.base_table import RecordTable
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoError, listing, no_rows
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.table import RecordTable
 
 MOST_LABELED, MOST_RATED = 100, 40
 """The largest number of items whose triplets are listed."""

@@ -22,9 +22,9 @@ from sfumato.planning.recorded_answers import (
     bayes,
     loss_of,
 )
+from sfumato.tables.base_table import RecordTable
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.setting_checks import above_0, at_least
-from sfumato.tables.table import RecordTable
 
 LEVEL = 0.95
 

@@ -18,9 +18,9 @@ from sfumato.recruitment.bonus_rules import BonusRule, PeerAnswers
 from sfumato.recruitment.platform_api import request_key
 from sfumato.recruitment.reconciliation import IDS, ReconciledParticipant
 from sfumato.study.study import Bonus, Study
+from sfumato.tables.base_table import Table, columns_of, rows_of
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.files.table_file import read_rows
-from sfumato.tables.table import Table, columns_of, rows_of
 
 BASE, PART, BONUS = "base", "part", "bonus"
 

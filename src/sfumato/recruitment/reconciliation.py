@@ -14,7 +14,7 @@ import pyarrow as pa
 from sfumato.recruitment.participant_outcomes import FINISHED, NO_CONSENT, SCREENED_OUT, STOPPED, ParticipantRecord
 from sfumato.recruitment.platform import STATUSES, Platform, PlatformSubmission
 from sfumato.study.study import Recruiting, Study
-from sfumato.tables.table import Table, columns_of
+from sfumato.tables.base_table import Table, columns_of
 
 IDS = ("person", "session")
 """Columns with platform ids: written only on request."""

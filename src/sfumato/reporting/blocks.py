@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Protocol, final
 
 import numpy as np
 
+from sfumato.tables.base_table import Table
 from sfumato.tables.errors import BadTable, listing
-from sfumato.tables.table import Table
 
 
 class Block(Protocol):

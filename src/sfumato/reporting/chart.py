@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from sfumato.reporting.blocks import Column, Columns, Data, DataSource, as_columns, n_rows
+from sfumato.reporting.chart_renderer import CONFIG, WIDTH, png_of, svg_of
 from sfumato.reporting.colors import themed
-from sfumato.reporting.vega_export import CONFIG, WIDTH, png_of, svg_of
 from sfumato.tables.setting_checks import bad_setting
 
 ROWS = "rows"

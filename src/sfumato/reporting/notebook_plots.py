@@ -18,7 +18,7 @@ from sfumato.planning.form_comparison import TOTAL_VARIATION, FormScores
 from sfumato.reporting.blocks import Block, attributes
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import curve
-from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.gallery import Gallery
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import capitalized

@@ -20,8 +20,8 @@ from urllib.parse import quote
 
 from sfumato.reporting.blocks import Block, Columns, ReportTable, csv_text, rows_of
 from sfumato.reporting.chart import ROWS, Chart
+from sfumato.reporting.chart_renderer import check_report_installed, script_with
 from sfumato.reporting.colors import css, series_of, with_series
-from sfumato.reporting.vega_export import check_report_installed, script_with
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.files.atomic_write import atomic_write
 

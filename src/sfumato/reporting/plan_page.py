@@ -12,7 +12,7 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import curve
 from sfumato.reporting.charts.comparison import dots
 from sfumato.reporting.charts.curve import Marked
-from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.page import Page, Section
 from sfumato.reporting.phrases import capitalized, counted
 from sfumato.reporting.report_inputs import ReportInputs

@@ -13,6 +13,7 @@ from sfumato.reporting.blocks import Columns
 from sfumato.reporting.report_inputs import Origin, ReportInputs
 from sfumato.study.study_file import read_study, study_path
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.base_table import rows_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadFile, BadTable, show
 from sfumato.tables.files.atomic_write import sha256_of
@@ -20,7 +21,6 @@ from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
 from sfumato.tables.soft_labels import Estimand, SoftLabels
-from sfumato.tables.table import rows_of
 from sfumato.training.item_join import read_original
 
 TABLE = (".parquet", ".csv")

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sfumato.elicitation.page_messages import ParticipantState, Submission, SubmittedAnswer
 from sfumato.elicitation.session import ParticipantSessions, hash_of
-from sfumato.server.responses import ENCODE, InternalError, Json, error_response
+from sfumato.server.http_responses import ENCODE, InternalError, Json, error_response
 from sfumato.server.served_study import ServedStudy
 from sfumato.tables.errors import InvalidAnswer, SfumatoError
 

@@ -16,10 +16,10 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
 from sfumato.server import answer_api, dashboard_login, dashboard_routes, pages, platform_entry
+from sfumato.server.http_responses import InternalError, error_response, html
 from sfumato.server.rate_limit import ServerLimits, SlidingWindow, TooMany
 from sfumato.server.request_guard import RequestGuard
 from sfumato.server.researcher_sessions import NotLoggedIn
-from sfumato.server.responses import InternalError, error_response, html
 from sfumato.server.served_study import ServedStudy
 from sfumato.tables.errors import NotThere, SfumatoError, StoreDown
 

@@ -24,7 +24,7 @@ import sqlalchemy as sa
 
 from sfumato.server import dashboard_counts
 from sfumato.server.dashboard_counts import AnswerCounts
-from sfumato.server.responses import ENCODE
+from sfumato.server.http_responses import ENCODE
 from sfumato.store import researcher_queries
 from sfumato.store.database import reading_engine
 from sfumato.store.location import StoreLocation

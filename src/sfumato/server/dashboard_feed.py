@@ -13,7 +13,7 @@ import msgspec
 import sqlalchemy as sa
 
 from sfumato.server.dashboard_cache import UPDATE_SECONDS, CacheProcess, DashboardCache, Sections
-from sfumato.server.responses import ENCODE
+from sfumato.server.http_responses import ENCODE
 from sfumato.store import queries
 from sfumato.tables.errors import SfumatoError
 

@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sfumato.server.answer_api import NOTHING, decode, json_body
+from sfumato.server.http_responses import NO_STORE, Json, client_address, error_response, html
 from sfumato.server.passwords import LONGEST, is_password
 from sfumato.server.rate_limit import TooMany
 from sfumato.server.researcher_sessions import LONGEST_SECONDS, NotLoggedIn
-from sfumato.server.responses import NO_STORE, Json, client_address, error_response, html
 from sfumato.server.served_study import ServedStudy
 from sfumato.store import researcher_queries
 from sfumato.tables.errors import NotThere

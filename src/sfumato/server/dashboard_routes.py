@@ -16,9 +16,9 @@ from sfumato.elicitation import researcher_actions
 from sfumato.elicitation.item_images import Picture
 from sfumato.server import dashboard_login
 from sfumato.server.answer_api import NOTHING, decode, json_body
+from sfumato.server.http_responses import NO_STORE, Json, error_response, html
 from sfumato.server.pages import picture_of_stimulus, picture_response
 from sfumato.server.researcher_sessions import NotLoggedIn
-from sfumato.server.responses import NO_STORE, Json, error_response, html
 from sfumato.server.served_study import ServedStudy
 from sfumato.store import researcher_queries
 from sfumato.study.study import Assignment

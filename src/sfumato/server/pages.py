@@ -15,8 +15,8 @@ from sfumato.elicitation.kind import folder_of
 from sfumato.elicitation.kinds import KINDS
 from sfumato.elicitation.participant_link import LinkEnded, oldest_valid
 from sfumato.elicitation.session import hash_of
+from sfumato.server.http_responses import NO_STORE, Json, error_response, html
 from sfumato.server.rate_limit import TooMany
-from sfumato.server.responses import NO_STORE, Json, error_response, html
 from sfumato.server.served_study import ServedStudy
 from sfumato.server.translations import preferred_language, translations_for
 from sfumato.store import queries

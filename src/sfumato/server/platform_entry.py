@@ -18,9 +18,9 @@ from sfumato.elicitation.session import no_such_link
 from sfumato.recruitment.arrival import admit, check_arrival, is_entry_key, store_check, unchecked_arrivals
 from sfumato.recruitment.platform import Platform
 from sfumato.recruitment.platform_api import PlatformClient
+from sfumato.server.http_responses import NO_STORE, html
 from sfumato.server.pages import language_of, too_many
 from sfumato.server.rate_limit import TooMany
-from sfumato.server.responses import NO_STORE, html
 from sfumato.server.served_study import ServedStudy
 from sfumato.tables.errors import NotThere, SfumatoError
 

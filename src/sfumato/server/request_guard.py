@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sfumato.server.http_responses import BodyTooLarge, Json, error_response
 from sfumato.server.rate_limit import ServerLimits
-from sfumato.server.responses import BodyTooLarge, Json, error_response
 from sfumato.tables.errors import NotNow
 
 MAX_BODY = 64 * 1024

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.study.study import Assignment, Limits, Question, Study
-from sfumato.study.study_tables import (
+from sfumato.study.study_file_tables import (
     read_adaptive,
     read_arms,
     read_checks,

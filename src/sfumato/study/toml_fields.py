@@ -1,6 +1,6 @@
 """Reads the keys of single tables of a study file. A wrong value is recorded as a mistake and replaced by its default.
 
-Used by `study_file` and `study_tables`; the limits are those of the fields in `study`.
+Used by `study_file` and `study_file_tables`; the limits are those of the fields in `study`.
 """
 
 from __future__ import annotations

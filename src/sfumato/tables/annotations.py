@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
+from sfumato.tables.base_table import Table
 from sfumato.tables.columns import check_classes, numbers, times, whole_numbers
 from sfumato.tables.errors import BadTable, ErrorLocation, InvalidAnswer, listing, show, unknown, warn
 from sfumato.tables.files.table_file import Rows, check_columns, class_names, read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.payloads import PAYLOAD_KINDS, PayloadFault, PayloadKind, check_objects, decode
-from sfumato.tables.table import Table
 from sfumato.tables.text_columns import CodedText, TextEncoder, TextReader
 
 PURPOSES = ("label", "check", "repeat")

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int, Shaped
 
+from sfumato.tables.base_table import Table
 from sfumato.tables.columns import WIDE_PREFIX, check_classes, check_probs, classes_of, probs_array, probs_of
 from sfumato.tables.doubt import Doubt, doubt_of
 from sfumato.tables.errors import unknown, wrong_shape
 from sfumato.tables.files.table_file import Rows, check_columns, class_names, read_rows
 from sfumato.tables.growable_array import GrowableArray, freeze
-from sfumato.tables.table import Table
 from sfumato.tables.text_columns import CodedText, TextEncoder
 
 LONG = 2**18

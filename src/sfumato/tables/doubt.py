@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from sfumato.tables.table import Table
+from sfumato.tables.base_table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)

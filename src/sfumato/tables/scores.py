@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
+from sfumato.tables.base_table import ColumnTable, RecordTable
 from sfumato.tables.columns import numbers
 from sfumato.tables.errors import BadTable
 from sfumato.tables.files.table_file import Rows, check_columns, read_rows
-from sfumato.tables.table import ColumnTable, RecordTable
 
 ALL = "all"
 """The condition of a score over all items."""

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
+from sfumato.tables.base_table import Table
 from sfumato.tables.columns import WIDE_PREFIX, check_classes, check_probs, classes_of, numbers, probs_array, probs_of
 from sfumato.tables.errors import BadTable, doubled_item, show, unknown, wrong_shape
 from sfumato.tables.files.table_file import Rows, check_columns, class_names, classes_metadata, read_rows
 from sfumato.tables.growable_array import GrowableArray, freeze
-from sfumato.tables.table import Table
 from sfumato.tables.text_columns import TextReader
 
 ESTIMAND_KEY = b"sfumato.target"

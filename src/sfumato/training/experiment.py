@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from sfumato.tables.base_table import columns_of
 from sfumato.tables.errors import BadSetting, show, warn, wrong_shape
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.table_file import write_table
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.table import columns_of
 from sfumato.training.checkpoint import delete_checkpoints
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.grid import PRETRAINED, Grid, RunGroupKey, RunKey, RunRow

@@ -24,6 +24,7 @@ from safetensors.torch import save as safetensors_of
 from torch import Tensor, nn
 
 import sfumato
+from sfumato.tables.base_table import columns_of
 from sfumato.tables.columns import probs_array
 from sfumato.tables.errors import BadFile, BadTable
 from sfumato.tables.files.atomic_write import atomic_write
@@ -31,7 +32,6 @@ from sfumato.tables.files.json import read_document
 from sfumato.tables.files.table_file import classes_metadata, read_rows, write_table
 from sfumato.tables.model_inputs import Images, Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.table import columns_of
 from sfumato.training.group_optimizer import SeparateNetworks
 from sfumato.training.networks import network_named
 from sfumato.training.networks.network import Network

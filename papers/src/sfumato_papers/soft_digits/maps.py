@@ -13,7 +13,7 @@ import pyarrow as pa
 from jaxtyping import Bool, Float
 
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion, data_map
-from sfumato.evaluation.training_dynamics import BY_EPOCH, TrainingDynamics, find_runs, jensen_shannon
+from sfumato.evaluation.epoch_predictions import BY_EPOCH, TrainingDynamics, find_runs, jensen_shannon
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, shaded_scatter
 from sfumato.tables.columns import classes_of, probs_of

@@ -17,9 +17,9 @@ from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
 from sfumato.planning.label_type_comparison import ValueMap, value_map
 from sfumato.reporting.blocks import Columns, as_columns
+from sfumato.tables.base_table import rows_of
 from sfumato.tables.errors import BadTable
 from sfumato.tables.files import read_rows
-from sfumato.tables.table import rows_of
 
 SIZES = (3, 8, 20, 40, 65, 90)
 DIMENSIONS = (5, 25, 125)

@@ -20,8 +20,8 @@ from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelTy
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, heat_map
+from sfumato.tables.base_table import rows_of
 from sfumato.tables.files import read_rows
-from sfumato.tables.table import rows_of
 from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun, Scale, once

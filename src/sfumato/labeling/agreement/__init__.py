@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.labeling.agreement.krippendorff_alpha import AlphaDistributions, AlphaNominal, AlphaOrdinal
-from sfumato.labeling.agreement.measure import AgreementMeasure, AgreementTable, figure_of
+from sfumato.labeling.agreement.measure_protocol import AgreementMeasure, AgreementTable, figure_of
 from sfumato.labeling.agreement.pairwise_distance import TotalVariationAgreement
 from sfumato.labeling.agreement.test_retest import RetestSameClass, RetestTotalVariation
 from sfumato.tables.beliefs import Beliefs

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
-from sfumato.labeling.agreement.measure import Blocks, Sums, Totals, Values, block_sums
+from sfumato.labeling.agreement.measure_protocol import Blocks, Sums, Totals, Values, block_sums
 from sfumato.tables.errors import BadSetting
 
 ALL_ALIKE = "every answer is the same, so no disagreement is expected by chance"

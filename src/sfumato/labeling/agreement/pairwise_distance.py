@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
-from sfumato.labeling.agreement.measure import (
+from sfumato.labeling.agreement.measure_protocol import (
     NOBODY_TO_COMPARE,
     Blocks,
     Sums,

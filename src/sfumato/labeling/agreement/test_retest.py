@@ -9,9 +9,17 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from sfumato.labeling.agreement.item_answers import ItemAnswers, Repeats, leading
-from sfumato.labeling.agreement.measure import NOBODY_TWICE, Blocks, Sums, Totals, Values, mean, sums_and_counts
+from sfumato.labeling.agreement.measure_protocol import (
+    NOBODY_TWICE,
+    Blocks,
+    Sums,
+    Totals,
+    Values,
+    mean,
+    sums_and_counts,
+)
+from sfumato.tables.base_table import RecordTable
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.table import RecordTable
 
 
 @dataclass(frozen=True)

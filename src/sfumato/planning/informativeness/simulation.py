@@ -15,9 +15,9 @@ from sfumato.planning.informativeness.answered_triplets import information_ratio
 from sfumato.planning.informativeness.embedding import Embedder, SpectralUnfolding, effective_dimensionality, recovery
 from sfumato.planning.informativeness.label_types import HardLabels, LabelType, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld, check_world
+from sfumato.tables.base_table import RecordTable
 from sfumato.tables.errors import unknown
 from sfumato.tables.setting_checks import at_least, bad_setting, not_negative
-from sfumato.tables.table import RecordTable
 
 Size = tuple[int, int, int, int]
 """`n`, `k`, `d` and number of a world."""

@@ -1,7 +1,7 @@
 """Chart functions. Each takes a table or columns by name, with a `Field` per drawn column, and returns a `Chart`."""
 
 # ruff: noqa: E402
-from sfumato.reporting.vega_export import check_report_installed
+from sfumato.reporting.chart_renderer import check_report_installed
 
 # Before the modules below import Altair, whose error would not name the extra to install.
 check_report_installed()
@@ -9,7 +9,7 @@ check_report_installed()
 from sfumato.reporting.charts.comparison import bars, dots, intervals
 from sfumato.reporting.charts.curve import Marked, curve, reliability
 from sfumato.reporting.charts.distribution import histogram, stacked_bars
-from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.charts.heat_map import confusion, heat_map
 from sfumato.reporting.charts.point_map import point_map
 from sfumato.reporting.charts.scatter import scatter, shaded_scatter

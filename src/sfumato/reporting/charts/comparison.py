@@ -9,7 +9,7 @@ import altair as alt
 
 from sfumato.reporting.blocks import Data, DataSource
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts.field import (
+from sfumato.reporting.charts.encoding_field import (
     ACCENT,
     HALO,
     NUMBER,

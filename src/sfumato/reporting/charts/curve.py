@@ -10,7 +10,7 @@ import altair as alt
 
 from sfumato.reporting.blocks import Columns, Data, DataSource, n_rows
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts.field import (
+from sfumato.reporting.charts.encoding_field import (
     HALO,
     HEIGHT,
     Field,

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.reporting.blocks import Columns, Data, DataSource, as_columns
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts.field import (
+from sfumato.reporting.charts.encoding_field import (
     HEIGHT,
     TEXT,
     Field,

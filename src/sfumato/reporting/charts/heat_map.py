@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 
 from sfumato.reporting.blocks import Columns, Data, DataSource, as_columns
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts.field import (
+from sfumato.reporting.charts.encoding_field import (
     NUMBER,
     Field,
     distinct,

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from sfumato.reporting.blocks import Data, DataSource, as_columns
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts.field import HALO, TEXT, Field, drawn_columns, escaped, finished, tooltips
+from sfumato.reporting.charts.encoding_field import HALO, TEXT, Field, drawn_columns, escaped, finished, tooltips
 from sfumato.reporting.phrases import short_names
 
 WIDE = 316

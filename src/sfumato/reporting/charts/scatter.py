@@ -10,7 +10,7 @@ from jaxtyping import Int
 
 from sfumato.reporting.blocks import Data, DataSource, as_columns, n_rows
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts.field import Field, drawn_columns, finished, series_color, tooltips
+from sfumato.reporting.charts.encoding_field import Field, drawn_columns, finished, series_color, tooltips
 from sfumato.reporting.charts.heat_map import steps_of
 
 

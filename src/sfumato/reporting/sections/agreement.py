@@ -7,10 +7,10 @@ from jaxtyping import Float
 
 from sfumato.labeling.agreement import agreement as measure_agreement
 from sfumato.labeling.agreement.item_answers import ItemAnswers
-from sfumato.labeling.agreement.measure import AgreementTable
+from sfumato.labeling.agreement.measure_protocol import AgreementTable
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.charts.comparison import dots
-from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import mean_of, short_names, shorten
 from sfumato.reporting.report_inputs import ReportInputs

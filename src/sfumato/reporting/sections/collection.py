@@ -10,7 +10,7 @@ from sfumato.reporting.blocks import Block, Column, DataSource, Fact, Facts, Pro
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import curve
 from sfumato.reporting.charts.distribution import histogram
-from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import DisplayedEstimate, mean_of, median_of, short_names
 from sfumato.reporting.report_inputs import ReportInputs

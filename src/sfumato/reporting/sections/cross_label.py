@@ -13,7 +13,7 @@ from sfumato.evaluation.mode_shift import Shift, mode_shift
 from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.reporting.blocks import Block, Column, DataSource, Prose, ReportTable, attributes
 from sfumato.reporting.charts import heat_map
-from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import capitalized, interval_text, metric_title, number_text

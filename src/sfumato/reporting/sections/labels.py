@@ -10,7 +10,7 @@ from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTa
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.comparison import bars
 from sfumato.reporting.charts.distribution import histogram
-from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.gallery import Gallery, card_columns, item_cards, vote_counts
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import mean_of, median_of, share_of

@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.charts.scatter import sample_of, scatter
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Section

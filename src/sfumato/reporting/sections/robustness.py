@@ -12,7 +12,7 @@ from sfumato.evaluation.run_predictions import CLEAN, order_of
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable, attributes
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import curve
-from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import capitalized, interval_text, metric_title, number_text

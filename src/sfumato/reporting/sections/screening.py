@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.labeling.agreement.item_answers import ItemAnswers
-from sfumato.labeling.agreement.measure import AgreementTable
+from sfumato.labeling.agreement.measure_protocol import AgreementTable
 from sfumato.labeling.screening import Screened
 from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.gallery import first_choices

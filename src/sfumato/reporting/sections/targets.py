@@ -8,7 +8,7 @@ from typing import Any
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable, attributes
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.comparison import intervals
-from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.model_scores import AGREE, DISAGREE, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import (

@@ -9,12 +9,12 @@ from jaxtyping import Float
 
 from sfumato.evaluation.data_map import REGIONS, DataMap, data_map
 from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
+from sfumato.evaluation.epoch_predictions import BY_EPOCH, DYNAMICS, TrainingDynamics, epoch_shifts
 from sfumato.evaluation.paired_tests import t_interval
-from sfumato.evaluation.training_dynamics import BY_EPOCH, DYNAMICS, TrainingDynamics, epoch_shifts
 from sfumato.reporting.blocks import Block, Column, DataSource, Points, Prose, ReportTable
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import curve
-from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.charts.scatter import sample_of, shaded_scatter
 from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section

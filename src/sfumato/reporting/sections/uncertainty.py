@@ -7,7 +7,7 @@ import numpy as np
 from sfumato.reporting.blocks import Block, Fact, Facts, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.distribution import stacked_bars
-from sfumato.reporting.charts.field import Field
+from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.charts.scatter import sample_of, scatter
 from sfumato.reporting.gallery import first_choices
 from sfumato.reporting.page import Section

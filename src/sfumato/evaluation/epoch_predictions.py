@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
+from sfumato.tables.base_table import ColumnTable
 from sfumato.tables.columns import classes_of, numbers, probs_of
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadFile, BadTable, listing, no_rows, show
 from sfumato.tables.files.json import read_document
 from sfumato.tables.files.table_file import Rows, check_columns, read_rows
-from sfumato.tables.table import ColumnTable
 from sfumato.tables.text_columns import CodedText, TextEncoder
 
 RUN, DYNAMICS, BY_EPOCH, UNFINISHED = "run.json", "dynamics.parquet", "predictions-by-epoch.parquet", "unfinished"

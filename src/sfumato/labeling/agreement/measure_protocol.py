@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import ItemAnswers
+from sfumato.tables.base_table import ColumnTable
 from sfumato.tables.bootstrap import Bootstrap, Interval
 from sfumato.tables.errors import warn
-from sfumato.tables.table import ColumnTable
 
 NOBODY_TO_COMPARE = "no item was answered by two different people"
 NOBODY_TWICE = "nobody answered about the same item twice"

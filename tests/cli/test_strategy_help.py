@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sfumato.aggregation import AGGREGATORS
-from sfumato.cli.strategy_lists import family_members
+from sfumato.cli.strategy_help import family_members
 from sfumato.evaluation import METRICS
 from sfumato.evaluation.strata import STRATA
 from sfumato.labeling import LABELERS
