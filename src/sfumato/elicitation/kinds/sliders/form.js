@@ -3,7 +3,7 @@
  * slider, a digit then sets the tens and one key sets 100 %; one key sets every remaining slider to 0.
  */
 
-import { ClassRows } from '/static/kinds/plausible/form.js';
+import { Form } from '/static/form.js';
 import { sayer } from '/static/texts.js';
 
 const say = sayer('kinds.sliders');
@@ -13,16 +13,16 @@ const SLACK_PX = 8;
 /** Distance from the end of the track to the center of the thumb at 0 and at 100 %. */
 const MARGIN_PX = 14;
 
-class Sliders extends ClassRows {
-  texts = 'kinds.sliders';
-  restText = 'zero';
-  doneText = 'all_set';
+class Sliders extends Form {
   /** Percent per class, for sliders that are set. @type {Map<string, number>} */
   #values = new Map();
+  /** Classes that the last "rest" set, for undo. @type {string[]} */
+  #rest = [];
   /** The class whose slider the keys set. */
   #current = '';
   /** Whether a class key was just pressed, so that a digit is a value and not a class key. */
   #waits = false;
+  #last = '';
   /** @type {{name: string, x: number, moving: boolean}|null} */
   #drag = null;
 
@@ -42,42 +42,46 @@ class Sliders extends ClassRows {
       row.addEventListener('focusin', () => this.#go(name, this.#waits && this.#current === name));
       this.#showRow(row);
     }
-    super.connectedCallback();
+    this.one('.rest').addEventListener('click', () => this.#giveRest());
+    this.one('.rest kbd').textContent = this.restKey.toUpperCase();
+    this.#showRest();
   }
 
   get #step() {
     return this.shown.settings.step ?? 5;
   }
 
+  /** The key of "the rest are 0", which is not a class key. */
+  get restKey() {
+    return this.#free(['n', '.', '-']);
+  }
+
   /** The key for 100 %. */
   get fullKey() {
-    return this.freeKey(['f', '+', '*']);
+    return this.#free(['f', '+', '*']);
   }
 
   answer() {
-    if (this.open().length) return null;
-    return Object.fromEntries(this.names().map((name) => [name, this.#values.get(name) / 100]));
+    if (this.#open().length) return null;
+    return Object.fromEntries(this.#names().map((name) => [name, this.#values.get(name) / 100]));
   }
 
-  isSet(name) {
-    return this.#values.has(name);
+  missing() {
+    const open = this.#open();
+    if (!open.length) return '';
+    const named = open.slice(0, 3).join(', ');
+    return open.length > 3 ? say('missing_more', { names: named, n: open.length - 3 }) : say('missing', { names: named });
   }
 
-  firstControl(name) {
-    return this.#track(name);
+  firstMissing() {
+    const [name] = this.#open();
+    return name === undefined ? null : this.#track(name);
   }
 
-  setRest(name) {
-    this.#values.set(name, 0);
-  }
-
-  clearRest(name) {
-    this.#values.delete(name);
-  }
-
-  showRest() {
-    super.showRest();
-    this.#go(this.#current, false);
+  status() {
+    const left = this.#open().length;
+    const rest = left ? say('left', { n: left, all: this.#names().length }) : say('all_set');
+    return this.#last ? `${this.#last}; ${rest}.` : `${rest}.`;
   }
 
   press(key) {
@@ -90,12 +94,12 @@ class Sliders extends ClassRows {
     if (pressed) {
       this.#go(pressed.name, true);
       this.#track(pressed.name).focus();
-      this.last = say('now', { name: pressed.name, value: this.#inWords(pressed.name), key: this.fullKey });
+      this.#last = say('now', { name: pressed.name, value: this.#inWords(pressed.name), key: this.fullKey });
       this.changed();
       return true;
     }
     if (key !== this.restKey) return false;
-    this.giveRest();
+    this.#giveRest();
     return true;
   }
 
@@ -111,8 +115,25 @@ class Sliders extends ClassRows {
     ];
   }
 
+  #free(keys) {
+    const taken = new Set(this.shown.classes.map((each) => each.key));
+    return keys.find((key) => !taken.has(key));
+  }
+
+  #names() {
+    return this.shown.classes.map((each) => each.name);
+  }
+
+  #open() {
+    return this.#names().filter((name) => !this.#values.has(name));
+  }
+
+  #row(name) {
+    return this.all('.row').find((row) => row.dataset.class === name);
+  }
+
   #track(name) {
-    return this.row(name).querySelector('.track');
+    return this.#row(name).querySelector('.track');
   }
 
   #inWords(name) {
@@ -130,13 +151,13 @@ class Sliders extends ClassRows {
     const steps = Math.round(Math.min(Math.max(percent, 0), 100) / this.#step);
     const before = this.#values.get(name);
     this.#values.set(name, steps * this.#step);
-    this.rest = this.rest.filter((each) => each !== name);
-    this.last = say('said', { name, value: this.#inWords(name) });
-    this.#current = name;
-    this.showRest();
+    this.#rest = this.#rest.filter((each) => each !== name);
+    this.#last = say('said', { name, value: this.#inWords(name) });
+    this.#go(name, false);
+    this.#showRest();
     if (before === this.#values.get(name)) return;
     // Fire an input event like a native slider, so that the recorder stores the positions.
-    const position = this.row(name).querySelector('.position');
+    const position = this.#row(name).querySelector('.position');
     position.value = String(this.#values.get(name));
     position.dispatchEvent(new Event('input', { bubbles: true }));
     this.changed();
@@ -144,10 +165,10 @@ class Sliders extends ClassRows {
 
   #clear(name) {
     this.#values.delete(name);
-    this.rest = this.rest.filter((each) => each !== name);
-    this.last = say('said', { name, value: say('not_set') });
-    this.#current = name;
-    this.showRest();
+    this.#rest = this.#rest.filter((each) => each !== name);
+    this.#last = say('said', { name, value: say('not_set') });
+    this.#go(name, false);
+    this.#showRest();
     this.changed();
   }
 
@@ -155,6 +176,22 @@ class Sliders extends ClassRows {
     this.#set(name, (this.#values.get(name) ?? 0) + by);
   }
 
+  /** 0 for every class not set yet; a second press undoes it. */
+  #giveRest() {
+    const open = this.#open();
+    if (open.length) {
+      for (const name of open) this.#values.set(name, 0);
+      this.#rest = open;
+      this.#last = open.length === 1 ? say('zero', { name: open[0] }) : say('zero_n', { n: open.length });
+    } else if (this.#rest.length) {
+      for (const name of this.#rest) this.#values.delete(name);
+      this.#last = this.#rest.length === 1 ? say('taken_back', { name: this.#rest[0] }) : say('taken_back_n', { n: this.#rest.length });
+      this.#rest = [];
+    }
+    this.#go(this.#current, false);
+    this.#showRest();
+    this.changed();
+  }
 
   #keyOnTrack(name, event) {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
@@ -200,6 +237,17 @@ class Sliders extends ClassRows {
     track.setAttribute('aria-valuenow', String(percent ?? 0));
     track.setAttribute('aria-valuetext', percent === undefined ? say('not_set') : `${percent} %`);
     row.querySelector('.value').textContent = waits ? `0–9, ${this.fullKey.toUpperCase()}` : percent === undefined ? '' : `${percent} %`;
+  }
+
+  #showRest() {
+    const open = this.#open().length;
+    const button = this.one('.rest');
+    const spent = !open && !this.#rest.length;
+    button.classList.toggle('spent', spent);
+    button.setAttribute('aria-disabled', String(spent));
+    this.one('.rest .text').textContent = open === this.#names().length ? say('rest_all')
+      : open ? say('rest_other', { n: open })
+        : this.#rest.length ? say('rest_back', { n: this.#rest.length }) : say('rest_done');
   }
 }
 
