@@ -13,8 +13,8 @@ from published_runs import TARGETS, Published, published_runs
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
 from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, kinds_of_labels, measure_against
+from sfumato.evaluation.gain_decomposition import mode_shift
 from sfumato.evaluation.metrics import Accuracy, Brier, CrossEntropy, KLDivergence
-from sfumato.evaluation.mode_shift import mode_shift
 from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.evaluation.strata import AgreementStrata, EntropyStrata

@@ -22,15 +22,15 @@ from sfumato.evaluation import RunPredictions, match_labels
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting import Chart, Points, Prose, ReportTable, Section
 from sfumato.reporting.blocks import rows_of
-from sfumato.reporting.model_evaluation import score_models
+from sfumato.reporting.missing_scores import score_models
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.phrases import metric_title
 from sfumato.reporting.plan_page import plan_section
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.calibration import calibration_section, risk_at
 from sfumato.reporting.sections.cross_label import cross_label_section
+from sfumato.reporting.sections.model_robustness import robustness_section
 from sfumato.reporting.sections.model_uncertainty import model_uncertainty_section
-from sfumato.reporting.sections.robustness import robustness_section
 from sfumato.reporting.sections.targets import single_scores_section, targets_section
 from sfumato.reporting.sections.training_dynamics import stability, training_dynamics_section
 from sfumato.tables.scores import Differences, RunScores, Score, Scores
@@ -327,7 +327,7 @@ def test_score_tables_are_used_instead_of_scoring_the_runs_again(
     scores = {"scores": RunScores(tuple(replace(each, n_items=39) for each in models.scores))}
     evidence = replace(ReportInputs.read(folder), shifted=None, attacked=None)
     with monkeypatch.context() as patched:
-        patched.setattr("sfumato.reporting.model_evaluation.measure_runs", None)
+        patched.setattr("sfumato.reporting.missing_scores.measure_runs", None)
         read = score_models(replace(evidence, scores=scores, comparison=differences))
     assert read is not None
     assert {each.n_items for each in read.scores} == {39}

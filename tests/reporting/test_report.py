@@ -19,7 +19,7 @@ import sfumato
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting import Page, Points, ReportTable
 from sfumato.reporting.findings import findings
-from sfumato.reporting.model_evaluation import score_models
+from sfumato.reporting.missing_scores import score_models
 from sfumato.reporting.report import SUMMARY, Report, digest_of
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import BadFile, MissingExtra

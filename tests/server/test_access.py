@@ -20,7 +20,7 @@ from sfumato.elicitation.researcher_actions import set_password, set_paused
 from sfumato.elicitation.study_registration import new_links
 from sfumato.recruitment.arrival import entry_key
 from sfumato.server.app import routes
-from sfumato.server.dashboard import Dashboard
+from sfumato.server.dashboard_access import Dashboard
 from sfumato.server.passwords import hash_password
 from sfumato.server.rate_limit import SlidingWindow
 from sfumato.server.researcher_sessions import Session

@@ -115,7 +115,7 @@ def _evaluate_runs(
     folder: Path, inputs: EvaluateInputs, output: Path, kinds: Sequence[tuple[str, Path]], options: EvaluateOptions
 ) -> None:
     from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
-    from sfumato.evaluation.mode_shift import check_targets
+    from sfumato.evaluation.gain_decomposition import check_targets
     from sfumato.evaluation.publication_tables import table_of_scores
     from sfumato.evaluation.run_predictions import read_runs
     from sfumato.evaluation.run_scores import measure_runs

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
 from sfumato.evaluation.cross_label import cross_label, kinds_of_labels, measure_against
+from sfumato.evaluation.gain_decomposition import mode_shift
 from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
 from sfumato.evaluation.metric import Better, Estimate, Metric, mean_over_items
 from sfumato.evaluation.metric_scores import metric_from_name, score
 from sfumato.evaluation.metrics import METRICS
-from sfumato.evaluation.mode_shift import mode_shift
 from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.evaluation.run_predictions import RunPredictions, read_runs
 from sfumato.evaluation.run_scores import measure_runs

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.evaluation.cross_label import CrossLabel
+from sfumato.evaluation.gain_decomposition import ModeShift
 from sfumato.evaluation.metric import Better, Metric
-from sfumato.evaluation.mode_shift import ModeShift
 from sfumato.tables.errors import one_line, wrong_ending
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.csv import guard_formula

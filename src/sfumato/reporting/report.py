@@ -16,7 +16,7 @@ from sfumato import __version__
 from sfumato.evaluation.run_predictions import PREDICTIONS, RUN, UNFINISHED
 from sfumato.reporting.blocks import Block, Column, Commands, Fact, Facts, Points, Prose, ReportTable
 from sfumato.reporting.findings import findings
-from sfumato.reporting.model_evaluation import ProgressCallback, no_progress, score_models
+from sfumato.reporting.missing_scores import ProgressCallback, no_progress, score_models
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Page, Section
 from sfumato.reporting.phrases import counted
@@ -30,8 +30,8 @@ from sfumato.reporting.sections.cross_label import cross_label_section
 from sfumato.reporting.sections.duplicates import duplicates_section
 from sfumato.reporting.sections.label_changes import label_changes_section
 from sfumato.reporting.sections.labels import labels_section
+from sfumato.reporting.sections.model_robustness import robustness_section
 from sfumato.reporting.sections.model_uncertainty import model_uncertainty_section
-from sfumato.reporting.sections.robustness import robustness_section
 from sfumato.reporting.sections.screening import screening_section
 from sfumato.reporting.sections.targets import single_scores_section, targets_section
 from sfumato.reporting.sections.training_dynamics import training_dynamics_section

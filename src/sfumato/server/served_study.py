@@ -19,7 +19,7 @@ from sfumato.elicitation.kind import Kind, folder_of
 from sfumato.elicitation.page_messages import ParticipantState, Redirect, SessionStart, ShownTrial
 from sfumato.elicitation.running_study import RunningStudy
 from sfumato.recruitment import platform_of
-from sfumato.server.dashboard import Dashboard
+from sfumato.server.dashboard_access import Dashboard
 from sfumato.server.translations import Translations, translations_for
 from sfumato.store.location import StoreLocation
 from sfumato.store.writer import Writer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.evaluation.mode_shift import PARTS, Shift, mode_shift
+from sfumato.evaluation.gain_decomposition import PARTS, Shift, mode_shift
 from sfumato.reporting.charts import Field, dots
 from sfumato_papers.chart_data import interval_chart
 from sfumato_papers.finding import Estimate, Finding, Statement

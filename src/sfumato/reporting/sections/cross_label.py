@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, CrossScore, cross_label, kinds_of_labels, measure_against
+from sfumato.evaluation.gain_decomposition import Shift, mode_shift
 from sfumato.evaluation.metrics.accuracy import Accuracy
 from sfumato.evaluation.metrics.divergence import CrossEntropy
-from sfumato.evaluation.mode_shift import Shift, mode_shift
 from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.reporting.blocks import Block, Column, DataSource, Prose, ReportTable, attributes
 from sfumato.reporting.charts import heat_map

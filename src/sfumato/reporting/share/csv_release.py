@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.reporting.share.markdown import code, meanings, plain, table
+from sfumato.reporting.share.markdown_escape import code, meanings, plain, table
 from sfumato.reporting.share.release import Release, Shared
 from sfumato.reporting.share.release_columns import (
     ANSWER_MEANINGS,

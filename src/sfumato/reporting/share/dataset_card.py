@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.reporting.share.markdown import code, meanings, plain, table
+from sfumato.reporting.share.markdown_escape import code, meanings, plain, table
 from sfumato.reporting.share.release import Release
 from sfumato.reporting.share.release_columns import ANSWER_MEANINGS, BELIEF_MEANINGS, MEANINGS, class_rows, summary
 

@@ -20,7 +20,7 @@ from sfumato.reporting.share.datasheet.datasheet_sources import (
     interval,
     spread,
 )
-from sfumato.reporting.share.markdown import code
+from sfumato.reporting.share.markdown_escape import code
 from sfumato.study.study import Framing
 from sfumato.tables.text_columns import CodedText
 

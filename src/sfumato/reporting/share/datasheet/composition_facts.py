@@ -13,7 +13,7 @@ from sfumato.reporting.share.datasheet.datasheet_sources import (
     interval,
     spread,
 )
-from sfumato.reporting.share.markdown import code
+from sfumato.reporting.share.markdown_escape import code
 from sfumato.reporting.share.release_columns import UNKNOWN_ESTIMAND, class_rows
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import entropy
