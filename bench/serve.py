@@ -89,6 +89,9 @@ async def closed_loop(url: str, n_clients: int, n_answers: int | None = None, se
 
     async def answer(visitor: BrowserClient, state: dict) -> None:
         while time.perf_counter() - begun < seconds and (n_answers is None or len(latencies) < n_answers):
+            if not state.get("trials"):  # the batch is finished
+                visitor.close()
+                visitor, state = await new_participant(url)
             pressed = time.perf_counter()
             reply = await visitor.submit(state["trials"][0]["trial"], ANSWER, RECORD)
             assert reply.status == 201, reply.body
