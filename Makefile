@@ -27,13 +27,15 @@ check: $(VENV)/.tested lint
 	@$(foreach path,$(LONG),$(if $(wildcard $(path)),,$(error LONG in the Makefile names $(path), which does not exist)))
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" -k "not postgresql" $(LONG:%=--ignore=%)
 
-LONG := papers/tests $(addprefix tests/,badinput browser cli/demo faults golden test_docs.py \
-  aggregation/test_ray_engine.py cli/test_train.py contracts/test_networks.py elicitation/test_state_machine.py \
+LONG := papers/tests $(addprefix tests/,badinput browser cli/demo faults golden test_docs.py test_extending.py \
+  aggregation/test_ray_engine.py cli/test_evaluate.py cli/test_train.py contracts/test_networks.py elicitation/test_state_machine.py \
   $(addprefix evaluation/test_,duplicates.py metrics.py) \
-  $(addprefix planning/test_,adaptive_gain.py exchange_estimates.py form_comparison.py on_cluster.py) \
-  $(addprefix reporting/test_,in_browser.py model_sections.py report.py sections_pages.py) \
-  $(addprefix security/test_,races.py schemathesis.py) server/test_dashboard_login.py \
-  $(addprefix training/test_,ranks.py resumable_run.py robustness_runs.py worker_pool.py worker_pool_on_ray.py))
+  $(addprefix planning/test_,adaptive_assignment.py replay.py adaptive_gain.py exchange_estimates.py form_comparison.py \
+    on_cluster.py) \
+  $(addprefix reporting/test_,charts.py in_browser.py model_sections.py report.py sections_pages.py) \
+  $(addprefix security/test_,races.py schemathesis.py) server/test_dashboard.py server/test_dashboard_login.py \
+  store/test_queries.py tables/files/test_table_file.py \
+  $(addprefix training/test_,networks.py ranks.py resumable_run.py robustness_runs.py worker_pool.py worker_pool_on_ray.py))
 
 lint: $(VENV)/.tested
 	@$(BIN)/ruff check src papers tests bench examples docs/*.py conftest.py
