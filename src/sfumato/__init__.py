@@ -1,8 +1,8 @@
 """sfumato collects and uses soft labels: labels that keep how sure people were and how much they disagreed.
 
-`import sfumato as sf` gives the tables (`Annotations`, `Beliefs`, `SoftLabels`, `Doubt`, `Scores`, `Plan`) and one
-function per step (`read`, `doubt`, `agreement`, `aggregate`, `train`, `evaluate`, `compare`, `plan`, `report`). Names
-load when first used, so that `import sfumato` costs nothing.
+`import sfumato as sf` gives the tables (`Annotations`, `Beliefs`, `Counts`, `SoftLabels`, `Doubt`, `Scores`, `Plan`)
+and one function per step (`read`, `doubt`, `agreement`, `aggregate`, `train`, `evaluate`, `compare`, `plan`, `report`).
+Names load when first used, so that `import sfumato` costs nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sfumato.reporting.report_inputs import ReportInputs
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
+    from sfumato.tables.counts import Counts
     from sfumato.tables.doubt import Doubt
     from sfumato.tables.errors import SfumatoError, SfumatoWarning
     from sfumato.tables.model_inputs import Inputs
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Annotations": "sfumato.tables.annotations",
     "Beliefs": "sfumato.tables.beliefs",
+    "Counts": "sfumato.tables.counts",
     "Doubt": "sfumato.tables.doubt",
     "Inputs": "sfumato.tables.model_inputs",
     "Plan": "sfumato.planning.plan_file",
@@ -54,6 +56,7 @@ _HOME = {
 __all__ = [
     "Annotations",
     "Beliefs",
+    "Counts",
     "Doubt",
     "Inputs",
     "Plan",

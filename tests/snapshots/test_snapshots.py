@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sfumato
-from sfumato import Annotations, Beliefs, SoftLabels
+from sfumato import Annotations, Beliefs, Counts, SoftLabels
 from sfumato.cli import group
 from sfumato.server.openapi import document
 from sfumato.study.study_file import draft_of
@@ -101,6 +101,7 @@ def test_table_files(tmp_path: Path) -> None:
     tables = {
         "annotations": annotations,
         "beliefs": beliefs,
+        "counts": Counts.of(beliefs),
         "soft_labels": SoftLabels.from_numpy(["1"], [[0.5, 0.5]], ["cat", "dog"]),
         "doubt": beliefs.doubt(),
     }

@@ -72,6 +72,16 @@ def doubt_of(
         sums = [np.bincount(item, weights=soft[:, k], minlength=n_items) for k in range(n_classes)]
         mean = np.stack(sums, axis=1) / n_answers[:, None]
         within = np.bincount(item, weights=entropy(soft), minlength=n_items) / n_answers
+    return doubt_of_means(items, n_answers, mean, within)
+
+
+def doubt_of_means(
+    items: pa.StringArray,
+    n_answers: Int[np.ndarray, "items"],
+    mean: Float[np.ndarray, "items classes"],
+    within: Float[np.ndarray, "items"] | float = 0.0,
+) -> Doubt:
+    """The decomposition of the entropy of mean beliefs, given the mean entropy `within` beliefs (0 for votes)."""
     total = entropy(mean)
     return Doubt(items, n_answers, total, np.minimum(within, total), np.maximum(total - within, 0.0))
 

@@ -4,7 +4,8 @@
     ├── BadFile                  a file that cannot be read
     │   └── UnsafeFile           a file that is not opened: decompression bombs, pickles
     ├── BadTable                 wrong columns, types, ids or keys
-    │   └── BadProbabilities     rows that are not distributions
+    │   ├── BadProbabilities     rows that are not distributions
+    │   └── BadRows              several faults, each an error of its own
     ├── InvalidAnswer            a payload that its question type does not allow
     ├── UnknownName              an unknown class, strategy or format; suggests the nearest known name
     ├── BadSetting               an option out of range, or not allowed here
@@ -134,21 +135,23 @@ class BadSetting(SfumatoError):
     default_code = "bad-setting"
 
 
-class BadStudy(SfumatoError):
-    """A study file with mistakes: `mistakes` holds all of them with their lines. As text: one per line."""
+class SeveralMistakes(SfumatoError):
+    """A file with several mistakes: `mistakes` holds them with their places. As text: one per line."""
+
+    what: ClassVar[str] = "file"
+    again: ClassVar[str] = ""
 
     def __init__(self, mistakes: Sequence[SfumatoError], *, file: str | None = None) -> None:
         self.mistakes = tuple(mistakes)
         super().__init__(
             f"{len(self.mistakes)} mistake{'s' * (len(self.mistakes) != 1)}",
-            "a study file without mistakes",
-            "correct each of them; sfumato study check lists them again",
-            code="bad-study",
+            f"a {self.what} without mistakes",
+            f"correct each of them{self.again}",
             where=file,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuilt_study, (self.mistakes, self.where.file)
+        return _rebuilt_mistakes, (type(self), self.mistakes, self.where.file)
 
     def __str__(self) -> str:
         return "\n".join(str(mistake) for mistake in self.mistakes)
@@ -158,8 +161,44 @@ class BadStudy(SfumatoError):
         return {**super().as_dict(), "mistakes": [mistake.as_dict() for mistake in self.mistakes]}
 
 
-def _rebuilt_study(mistakes: tuple[SfumatoError, ...], file: str | None) -> BadStudy:
-    return BadStudy(mistakes, file=file)
+def _rebuilt_mistakes(
+    kind: type[SeveralMistakes], mistakes: tuple[SfumatoError, ...], file: str | None
+) -> SeveralMistakes:
+    return kind(mistakes, file=file)
+
+
+class BadStudy(SeveralMistakes):
+    """A study file with mistakes."""
+
+    default_code = "bad-study"
+    what = "study file"
+    again = "; sfumato study check lists them again"
+
+
+class BadRows(SeveralMistakes, BadTable):
+    """A table with several faults, of which `mistakes` holds the first ten."""
+
+    default_code = "bad-rows"
+    what = "table"
+
+
+MOST_FAULTS = 10
+"""How many faults of one table are reported together."""
+
+
+def raise_together(faults: Sequence[SfumatoError], n_faults: int = 0) -> None:
+    """Raise the faults of one table together, the first ten of `n_faults`; does nothing if there are none."""
+    if not faults:
+        return
+    n_more = max(n_faults, len(faults)) - MOST_FAULTS
+    if len(faults) == 1 and n_more < 0:
+        raise faults[0]
+    shown = list(faults[:MOST_FAULTS])
+    file = shown[0].where.file
+    if n_more > 0:
+        fix = "correct these first"
+        shown.append(BadTable(f"{n_more:,} more such faults", "none", fix, "more-faults", file))
+    raise BadRows(shown, file=file)
 
 
 class NotThere(SfumatoError):

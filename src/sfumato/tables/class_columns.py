@@ -1,0 +1,223 @@
+"""Finds and reads the columns of numbers per class in a wide table: `n:cat`, `p:cat`, or plain class names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Float
+
+from sfumato.tables.columns import NUMBER, check_classes
+from sfumato.tables.errors import MOST_FAULTS, BadTable, SfumatoError, bad_classes, bad_number, listing, show
+from sfumato.tables.files.table_file import Rows, check_columns
+from sfumato.tables.growable_array import GrowableArray
+
+ID_NAMES = (
+    "item", "item_id", "task", "task_id", "id", "uid", "example_id", "image_id", "image", "image_name", "filename",
+    "file", "index", "idx",
+)  # fmt: skip
+"""Names of id columns, the most certain first; compared without regard to case, spaces and underscores."""
+TOTAL_NAMES = frozenset({"total", "sum", "n", "votes", "nvotes", "numvotes", "count", "all", "nannotators", "answers"})
+
+
+def _plain(name: str) -> str:
+    return "".join(c for c in name.casefold() if c.isalnum())
+
+
+def id_column(names: Sequence[str]) -> str | None:
+    """The column of item ids among `names`, by its name; None if there is none."""
+    by_name = {_plain(name): name for name in reversed(names)}
+    return next((by_name[_plain(known)] for known in ID_NAMES if _plain(known) in by_name), None)
+
+
+@dataclass
+class NumberColumn:
+    """A column as numbers, NaN where a cell is none; the first such cells are kept with their row."""
+
+    name: str
+    values: GrowableArray = field(default_factory=lambda: GrowableArray(np.float64))
+    bad: list[tuple[int, Any]] = field(default_factory=list)
+    n_bad: int = 0
+
+    def append(self, column: pa.ChunkedArray) -> None:
+        """Add the next cells."""
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        plain = column.cast(kind)
+        if pa.types.is_boolean(kind) or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            text = plain.cast(pa.string()) if _can_be_text(kind) else pa.chunked_array([pa.nulls(len(plain))])
+            is_number = pc.fill_null(pc.match_substring_regex(text.cast(pa.string()), NUMBER), False)
+            figures = pc.if_else(is_number, text.cast(pa.string()), pa.scalar(None, pa.string())).cast(pa.float64())
+        else:
+            figures = plain.cast(pa.float64())
+        numbers = figures.to_numpy(zero_copy_only=False).astype(np.float64)
+        wrong = np.flatnonzero(~np.isfinite(numbers))
+        start = len(self.values)
+        for row in wrong[: MOST_FAULTS - len(self.bad)].tolist():
+            self.bad.append((start + row, plain[row].as_py()))
+        self.n_bad += len(wrong)
+        self.values.append(numbers)
+
+
+def _can_be_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+@dataclass(frozen=True)
+class ClassColumns:
+    """The ids and the numbers per class of a wide table, and the faults of single cells."""
+
+    items: list[str]
+    classes: tuple[str, ...]
+    columns: tuple[str, ...]
+    numbers: Float[np.ndarray, "items classes"]
+    key: str | None
+    unread: tuple[str, ...]
+    faults: tuple[SfumatoError, ...]
+    n_faults: int
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """Which columns of a wide table are read.
+
+    `item` names the column of ids (default: a known name, else row numbers are the ids). `classes` chooses and orders
+    the class columns; `leave_out` names columns that are not classes.
+    """
+
+    item: str | None = None
+    classes: tuple[str, ...] = ()
+    leave_out: tuple[str, ...] = ()
+
+
+def read_class_columns(
+    rows: Rows, prefix: str, what: str, choice: ColumnChoice | None = None, *, skip_text: bool = False
+) -> ClassColumns:
+    """The numbers per class of `rows`; `what` they are ("votes") is for messages.
+
+    Columns that begin with `prefix` are the classes. Without any, every column is a class, and columns that cannot be
+    one (text, ids, totals) are an error that names all of them, unless `skip_text` leaves text columns unread.
+    """
+    choice = choice or ColumnChoice()
+    names = rows.schema.names
+    check_columns(rows, (*([choice.item] if choice.item else []), *choice.leave_out))
+    key = choice.item or id_column([name for name in names if not name.startswith(prefix)])
+    marked = [name for name in names if name.startswith(prefix)]
+    if choice.classes:
+        wanted = [prefix + name if prefix + name in marked else name for name in choice.classes]
+        check_columns(rows, tuple(wanted))
+    else:
+        wanted = marked or [name for name in names if name not in (key, *choice.leave_out)]
+    figures = {name: NumberColumn(name) for name in wanted}
+    ids: list[str] = []
+    n_rows = 0
+    faults: list[SfumatoError] = []
+    for chunk in rows.chunks:
+        for name, column in figures.items():
+            column.append(chunk.column(name))
+        if key is not None:
+            ids += _ids(rows, key, chunk.column(key), n_rows, faults)
+        n_rows += len(chunk)
+    items = ids if key is not None else [str(i) for i in range(n_rows)]
+    read = {name: column.values.finish() for name, column in figures.items()}
+    if not marked and not choice.classes:
+        texts = [name for name in wanted if 2 * figures[name].n_bad > n_rows]
+        if skip_text:
+            wanted = [name for name in wanted if name not in texts]
+        else:
+            _check_are_classes(rows, what, wanted, read, texts, key)
+    for name in wanted:
+        for row, value in figures[name].bad:
+            fix = "fill in the number or remove the row" if value in (None, "") else "write numbers with ASCII digits"
+            faults.append(bad_number(value, f"a number of {what}", fix, rows.where(row, name)))
+    classes = check_classes(tuple(name.removeprefix(prefix) for name in wanted), rows.where())
+    numbers = np.stack([read[name] for name in wanted], axis=1)
+    unread = tuple(name for name in names if name != key and name not in wanted)
+    n_faults = len(faults) + sum(figures[name].n_bad - len(figures[name].bad) for name in wanted)
+    return ClassColumns(items, classes, tuple(wanted), numbers, key, unread, tuple(faults), n_faults)
+
+
+def read_lists(rows: Rows, name: str, choice: ColumnChoice | None = None) -> ClassColumns:
+    """The same from a list column `name` with one number per class; the classes are in the metadata or in `choice`."""
+    choice = choice or ColumnChoice()
+    key = choice.item or "item"
+    check_columns(rows, (key, name))
+    classes = rows.classes() or choice.classes
+    if not classes:
+        expected = "the classes as a JSON array under the schema metadata key sfumato.classes"
+        fix = "name them with --classes (in Python the argument classes)"
+        raise BadTable(f"a column {name!r} but no class names", expected, fix, "missing-classes", rows.where())
+    if choice.classes and set(choice.classes) != set(classes):
+        raise bad_classes(f"the classes {listing(classes)} in the table itself", choice.classes, where=rows.where())
+    ids: list[str] = []
+    faults: list[SfumatoError] = []
+    parts = [np.empty((0, len(classes)))]
+    for chunk in rows.chunks:
+        start = len(ids)
+        ids += _ids(rows, key, chunk.column(key), start, faults)
+        lists = chunk.column(name).combine_chunks()
+        lengths = pc.fill_null(pc.list_value_length(lists), -1).to_numpy(zero_copy_only=False)
+        if (lengths != len(classes)).any() or lists.flatten().null_count:
+            wrong = lengths != len(classes)
+            row = int(np.argmax(wrong)) if wrong.any() else int(np.argmax(lists.flatten().is_null())) // len(classes)
+            expected = f"{len(classes)} numbers, one per class, none missing"
+            fix, where = "write one number per class, in the order of sfumato.classes", rows.where(start + row, name)
+            raise BadTable(show(lists[row].as_py()), expected, fix, "wrong-length", where)
+        parts.append(lists.flatten().to_numpy(zero_copy_only=False).reshape(-1, len(classes)))
+    order = [classes.index(each) for each in choice.classes or classes]
+    columns = tuple([name] * len(classes))
+    unread = tuple(each for each in rows.schema.names if each not in (key, name))
+    named = tuple(classes[k] for k in order)
+    return ClassColumns(ids, named, columns, np.concatenate(parts)[:, order], key, unread, tuple(faults), len(faults))
+
+
+def _ids(rows: Rows, key: str, column: pa.ChunkedArray, start: int, faults: list[SfumatoError]) -> list[str]:
+    """The ids of a chunk as text; blank ones are faults."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (_can_be_text(kind) or pa.types.is_integer(kind)):
+        fix = "convert the column to text"
+        raise BadTable(f"ids of type {kind}", "text or whole numbers", fix, "wrong-type", rows.where(None, key))
+    texts = ["" if value is None else str(value) for value in column.to_pylist()]
+    for row in [row for row, text in enumerate(texts) if not text.strip() or "\0" in text][:MOST_FAULTS]:
+        fix = "fill in or remove the row"
+        where = rows.where(start + row, key)
+        faults.append(BadTable(show(texts[row]), "text that is not blank", fix, "empty-text", where))
+    return texts
+
+
+def _check_are_classes(
+    rows: Rows,
+    what: str,
+    wanted: list[str],
+    read: dict[str, np.ndarray],
+    texts: list[str],
+    key: str | None,
+) -> None:
+    """Raise if some columns cannot be classes: one message names them all, and how to leave them out."""
+    numeric = [name for name in wanted if name not in texts]
+    ids = [name for name in numeric if _plain(name) in {_plain(known) for known in ID_NAMES}]
+    totals = _totals([name for name in numeric if name not in ids], read)
+    if not (texts or ids or totals):
+        return
+    groups = [f"{listing(texts)} (text)"] * bool(texts) + [f"{listing(ids)} (ids)"] * bool(ids)
+    groups += [f"{listing(totals)} (the sum of the other columns)"] * bool(totals)
+    left = [name for name in wanted if name in (*texts, *ids, *totals)]
+    named = ",".join(name.replace(",", "\\,") for name in left)
+    quoted = f'"{named}"' if any(c.isspace() for c in named) else named
+    fix = f"leave them out with --leave-out {quoted} (in Python leave_out={left!r}), or name the classes with --classes"
+    if key is None and texts:
+        fix += "; if one of them holds the ids, name it with --item"
+    found = f"columns that are not classes: {', '.join(groups)}"
+    raise BadTable(found, f"one column of {what} per class", fix, "not-classes", rows.where())
+
+
+def _totals(names: list[str], read: dict[str, np.ndarray]) -> list[str]:
+    """The columns that are the sum of all others in every row; another name than `total` needs many rows as proof."""
+    if len(names) < 3:
+        return []
+    sums = np.sum([read[name] for name in names], axis=0)
+    least = {name: 1 if _plain(name) in TOTAL_NAMES else 20 for name in names}
+    return [name for name in names if len(sums) >= least[name] and np.array_equal(2 * read[name], sums)]

@@ -1,0 +1,207 @@
+"""Counts: votes per item and class, where it is not known who voted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Int
+
+from sfumato.tables.base_table import Table
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.class_columns import ColumnChoice, read_class_columns, read_lists
+from sfumato.tables.columns import check_classes
+from sfumato.tables.doubt import Doubt, doubt_of_means
+from sfumato.tables.errors import (
+    MOST_FAULTS,
+    BadTable,
+    ErrorLocation,
+    SfumatoError,
+    doubled_item,
+    no_rows,
+    raise_together,
+    show,
+    wrong_shape,
+)
+from sfumato.tables.files.table_file import Rows, class_names, read_rows
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.text_columns import CodedText
+
+COUNT_PREFIX = "n:"
+
+Place = Callable[[int | None, str | None], ErrorLocation]
+"""Gives the location of a row and a column of the source."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counts(Table):
+    """Votes per item and class: whole numbers >= 0, at least one vote per item, each item once.
+
+    The form in which most votes are published. It has no annotators: what needs to know who voted (Dawid-Skene,
+    test-retest agreement) needs `Beliefs`, one row per vote.
+    """
+
+    items: pa.StringArray
+    classes: tuple[str, ...]
+    counts: Int[np.ndarray, "items classes"]
+    path: Path | None = None
+
+    def __post_init__(self) -> None:
+        check_counts(self.items.to_pylist(), self.counts, self.classes)
+        if self.counts.dtype != np.int32:
+            object.__setattr__(self, "counts", self.counts.astype(np.int32))
+        freeze(self, "counts")
+
+    @classmethod
+    def from_numpy(
+        cls, items: Sequence[Any], counts: Any, classes: Sequence[Any], *, place: Place | None = None
+    ) -> Counts:
+        """Counts from an items x classes array; `classes` are the names of its columns."""
+        named = tuple(str(name) for name in class_names(classes))
+        ids, matrix = [str(item) for item in items], _matrix(counts)
+        check_counts(ids, matrix, named, place)
+        return cls(pa.array(ids, pa.string()), named, matrix.astype(np.int32))
+
+    @classmethod
+    def of(cls, beliefs: Beliefs) -> Counts:
+        """The votes of `beliefs` per item and class; beliefs that are not single votes are an error."""
+        if beliefs.hard is None:
+            fix = "aggregate them with mean, or give the votes themselves"
+            raise BadTable("beliefs that divide their probability", "one class per answer", fix, "not-votes")
+        n_items, n_classes = len(beliefs.item.names), len(beliefs.classes)
+        cell = beliefs.item.codes.astype(np.int64) * n_classes + beliefs.hard
+        counts = np.bincount(cell, minlength=n_items * n_classes).reshape(n_items, n_classes)
+        return cls(beliefs.item.names, beliefs.classes, counts)
+
+    @classmethod
+    def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> Counts:
+        """Counts from any Arrow-compatible table, with `counts` or one column per class (`n:cat`, or `cat`)."""
+        return cls.from_rows(Rows.of(frame), ColumnChoice(classes=class_names(classes)))
+
+    @classmethod
+    def read(cls, path: str | Path, classes: Sequence[str] = ()) -> Counts:
+        """Counts from a Parquet or CSV file."""
+        return cls.from_rows(read_rows(path), ColumnChoice(classes=class_names(classes)))
+
+    @classmethod
+    def from_rows(cls, rows: Rows, choice: ColumnChoice | None = None) -> Counts:
+        """Counts from rows with a list column `counts`, or with one column per class; all faults are reported."""
+        is_list = "counts" in rows.schema.names and pa.types.is_nested(rows.schema.field("counts").type)
+        found = (
+            read_lists(rows, "counts", choice) if is_list else read_class_columns(rows, COUNT_PREFIX, "votes", choice)
+        )
+
+        def place(row: int | None, column: str | None) -> ErrorLocation:
+            if column in found.classes:
+                column = found.columns[found.classes.index(column)]
+            return rows.where(row, found.key if column == "item" else column)
+
+        check_counts(found.items, found.numbers, found.classes, place, found.faults, found.n_faults)
+        return cls(pa.array(found.items, pa.string()), found.classes, found.numbers.astype(np.int32), rows.path)
+
+    @property
+    def n_votes(self) -> Int[np.ndarray, "items"]:
+        """The number of votes per item."""
+        return np.asarray(self.counts.sum(axis=1, dtype=np.int64))
+
+    def votes(self) -> Beliefs:
+        """One row per vote, each by an annotator of its own: who voted on two items is not known."""
+        n_items, n_classes = self.counts.shape
+        repeats = self.counts.reshape(-1)
+        cell = np.repeat(np.arange(n_items * n_classes), repeats)
+        item = CodedText((cell // n_classes).astype(np.int32), self.items)
+        names = pa.array(np.arange(1, len(cell) + 1)).cast(pa.string())
+        annotator = CodedText(np.arange(len(cell), dtype=np.int32), names)
+        return Beliefs(item, annotator, self.classes, hard=(cell % n_classes).astype(np.int16))
+
+    def labels(self) -> SoftLabels:
+        """The shares of the votes, with the number of votes as `n_annotators`."""
+        total = self.n_votes
+        return SoftLabels(self.items, self.classes, self.counts / total[:, None], total.astype(np.int32), self.path)
+
+    def doubt(self) -> Doubt:
+        """The uncertainty per item: all of it is disagreement, as votes do not say how sure an annotator was."""
+        labels = self.labels()
+        return doubt_of_means(self.items, self.n_votes, labels.probs)
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
+        part = np.ascontiguousarray(self.counts[start:stop])
+        columns: dict[str, Any] = {"item": self.items.slice(start, stop - start)}
+        if wide:
+            columns |= {COUNT_PREFIX + name: pa.array(part[:, k]) for k, name in enumerate(self.classes)}
+        else:
+            columns["counts"] = pa.FixedSizeListArray.from_arrays(pa.array(part.reshape(-1)), len(self.classes))
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def check_counts(
+    items: Sequence[str],
+    counts: np.ndarray,
+    classes: Sequence[str],
+    place: Place | None = None,
+    faults: Sequence[SfumatoError] = (),
+    n_faults: int = 0,
+) -> None:
+    """Raise all faults together: cells that are not whole numbers >= 0, items without a vote, items given twice.
+
+    `faults` are some of the `n_faults` found before, in cells that are NaN and in blank ids.
+    """
+    where = place or (lambda row, column: ErrorLocation(row=row, column=column))
+    check_classes(tuple(classes), where(None, None))
+    if counts.dtype.kind not in "iufb":
+        raise _bad_count(f"values of type {counts.dtype}", "numbers of votes", "wrong-type", where(None, "counts"))
+    if counts.ndim != 2 or counts.shape != (len(items), len(classes)):
+        expected = f"{len(items)} items x {len(classes)} classes"
+        raise wrong_shape(f"counts of shape {counts.shape}", expected, FIX, where(None, None))
+    if not len(counts):
+        raise no_rows("at least one item", FIX, where(None, None))
+    bad = ~(np.isfinite(counts) & (counts >= 0) & (counts == np.floor(counts)) & (counts < 2**31))
+    if faults:
+        bad &= ~np.isnan(counts)
+    empty = (counts == 0).all(axis=1)
+    doubled = _doubled(items)
+    found = list(faults)
+    for row, column in np.argwhere(bad)[:MOST_FAULTS].tolist():
+        what = f"{counts[row, column]:g} votes"
+        found.append(_bad_count(what, "whole numbers >= 0", "bad-count", where(row, str(classes[column]))))
+    for row in np.flatnonzero(empty)[:MOST_FAULTS].tolist():
+        what = f"no vote for item {show(items[row])}"
+        found.append(_bad_count(what, "at least one vote", "all-zero", where(row, None)))
+    found += [doubled_item(items[row], where(row, "item")) for row in doubled[:MOST_FAULTS]]
+    found.sort(key=lambda fault: fault.where.line or fault.where.row or 0)
+    raise_together(found, n_faults + int(bad.sum()) + int(empty.sum()) + len(doubled))
+
+
+FIX = "give one row per item, one column per class, and a number of votes in each cell"
+
+
+def _bad_count(found: str, expected: str, code: str, where: ErrorLocation) -> BadTable:
+    return BadTable(found, expected, FIX, code, where)
+
+
+def _doubled(items: Sequence[str]) -> list[int]:
+    """The rows whose item has an earlier row."""
+    if len(set(items)) == len(items):
+        return []
+    seen: set[str] = set()
+    later = []
+    for row, name in enumerate(items):
+        if name in seen and name.strip():
+            later.append(row)
+        seen.add(name)
+    return later
+
+
+def _matrix(counts: Any) -> np.ndarray:
+    try:
+        return np.asarray(counts)
+    except ValueError:
+        raise wrong_shape("rows of different lengths", "an items x classes array", FIX) from None
