@@ -1,4 +1,4 @@
-"""Counts: votes per item and class, where it is not known who voted."""
+"""Counts: votes per item and class, where the annotators are not known."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ Place = Callable[[int | None, str | None], ErrorLocation]
 class Counts(Table):
     """Votes per item and class: whole numbers >= 0, at least one vote per item, each item once.
 
-    The form in which most votes are published. It has no annotators: what needs to know who voted (Dawid-Skene,
-    test-retest agreement) needs `Beliefs`, one row per vote.
+    The form in which most votes are published. It has no annotators: methods that need them (Dawid-Skene,
+    test-retest agreement) take `Beliefs`, one row per vote.
     """
 
     items: pa.StringArray
@@ -110,7 +110,7 @@ class Counts(Table):
         return np.asarray(self.counts.sum(axis=1, dtype=np.int64))
 
     def votes(self) -> Beliefs:
-        """One row per vote, each by an annotator of its own: who voted on two items is not known."""
+        """One row per vote, each by an annotator of its own."""
         n_items, n_classes = self.counts.shape
         repeats = self.counts.reshape(-1)
         cell = np.repeat(np.arange(n_items * n_classes), repeats)
