@@ -27,7 +27,7 @@ from sfumato.tables.errors import BadSetting, BadTable
 
 CLASSES = ("cat", "dog", "fox")
 OF_TRUTH = [each for each in AGGREGATORS if each.estimand is Estimand.TRUTH]
-OF_PEOPLE = [each for each in AGGREGATORS if each.estimand is Estimand.PEOPLE]
+OF_PEOPLE = [each for each in AGGREGATORS if each.estimand is Estimand.JUDGMENT]
 by_name = {"ids": lambda each: each.name}
 
 
@@ -76,7 +76,7 @@ def test_gold_for_how_people_judge_is_refused(aggregator: Any) -> None:
     truth, beliefs = misled()
     with pytest.raises(BadSetting) as caught:
         aggregator().aggregate(beliefs, AggregationInputs(gold=gold_of(truth, 5)))
-    assert caught.value.code == "mixed-targets"
+    assert caught.value.code == "wrong-estimand"
 
 
 @pytest.mark.parametrize("aggregator", AGGREGATORS, **by_name)
@@ -96,7 +96,7 @@ def test_doubt_is_not_to_be_calibrated_away(aggregator: Any) -> None:
     aggregation = aggregator().aggregate(misled()[1])
     with pytest.raises(BadSetting) as caught:
         calibrate(aggregation)
-    assert caught.value.code == "mixed-targets"
+    assert caught.value.code == "wrong-estimand"
 
 
 def test_calibration_needs_something_to_go_by() -> None:
@@ -121,9 +121,9 @@ def test_labels_of_two_sorts_do_not_fill_each_other_in() -> None:
     for table, filling in ((people, true), (true, people)):
         with pytest.raises(BadTable) as caught:
             Infill(filling=filling).apply(table)
-        assert caught.value.code == "mixed-targets"
+        assert caught.value.code == "wrong-estimand"
     filled = Infill(filling=Mean().aggregate(beliefs).labels).apply(people)
-    assert (len(filled), filled.estimand) == (200, Estimand.PEOPLE)
+    assert (len(filled), filled.estimand) == (200, Estimand.JUDGMENT)
 
 
 @pytest.mark.parametrize("aggregator", [Mean, DawidSkene], **by_name)
@@ -132,11 +132,11 @@ def test_a_file_says_what_its_labels_are(aggregator: Any, tmp_path: Path) -> Non
     labels.write(tmp_path / "l.parquet")
     assert SoftLabels.read(tmp_path / "l.parquet").estimand is aggregator.estimand
     table = pq.read_table(tmp_path / "l.parquet")
-    table = table.replace_schema_metadata({**table.schema.metadata, b"sfumato.target": b"what the boss thinks"})
+    table = table.replace_schema_metadata({**table.schema.metadata, b"sfumato.estimand": b"what the boss thinks"})
     pq.write_table(table, tmp_path / "m.parquet")
     with pytest.raises(BadTable, match="what the boss thinks") as caught:
         SoftLabels.read(tmp_path / "m.parquet")
-    assert caught.value.code == "bad-target"
+    assert caught.value.code == "bad-estimand"
 
 
 def test_labels_nobody_spoke_about_have_no_target(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_the_mean_is_the_default(beliefs: Beliefs, tmp_path: Path) -> None:
     assert "SoftLabels of 60 items: how people judge" in shown
     assert "by mean, from 240 answers of 8 annotators" in shown
     labels = SoftLabels.read(tmp_path / "l.parquet")
-    assert labels.estimand is Estimand.PEOPLE
+    assert labels.estimand is Estimand.JUDGMENT
     assert np.array_equal(labels.probs, Mean().aggregate(beliefs).labels.probs)
     assert labels.n_annotators is not None
     assert labels.n_annotators.tolist() == [4] * 60

@@ -457,7 +457,7 @@ class _Wrong:
     tolerance: float = 0.0
 
     name: ClassVar[str] = "wrong"
-    estimand: ClassVar[Estimand] = Estimand.PEOPLE
+    estimand: ClassVar[Estimand] = Estimand.JUDGMENT
 
     def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))

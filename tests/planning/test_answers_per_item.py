@@ -126,9 +126,9 @@ def test_tables_that_are_no_pilot() -> None:
     beliefs = Beliefs.from_votes(item=list("aab"), annotator=list("xyx"), label=list("cdd"))
     for table, code in [
         (SoftLabels.from_numpy(*two), "no-counts"),
-        (SoftLabels.from_numpy(*two, 0), "no-rows"),
+        (SoftLabels.from_numpy(*two, 0), "wrong-estimand"),
         (SoftLabels.from_numpy([], np.empty((0, 2)), ["c", "d"], 0), "no-rows"),
-        (Majority().aggregate(beliefs).labels, "mixed-targets"),
+        (Majority().aggregate(beliefs).labels, "wrong-estimand"),
     ]:
         with pytest.raises(SfumatoError) as caught:
             Pilot.of(table)

@@ -23,7 +23,7 @@ from sfumato.aggregation.one_coin import OneCoin
 from sfumato.aggregation.pass_engine import Engine, LocalEngine
 from sfumato.aggregation.posterior_calibration import calibrate
 from sfumato.aggregation.spectral import Spectral
-from sfumato.tables.soft_labels import Estimand
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.strategies import strategy_from_name
 
 AGGREGATORS: tuple[Any, ...] = (

@@ -17,8 +17,9 @@ from sfumato.tables.annotations import Annotations
 from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.soft_labels import Estimand, SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 
 MOST_CONFUSION_COLUMNS = 400
 """Confusion matrices are written to the table of annotators up to this many columns (twenty classes)."""
@@ -90,7 +91,7 @@ class Aggregation:
     @classmethod
     def of(cls, by: Aggregator, answers: AnswerMatrix, fitted: Fitted, **measures: np.ndarray) -> Aggregation:
         """The result `fitted` of the method `by`, with named measures of annotator quality."""
-        labels = labels_of(answers, fitted.probs, by.estimand)
+        labels = labels_of(answers, fitted.probs, by.estimand, by.name)
         quality = AnnotatorQuality.of(answers, **measures)
         return cls(by, labels, quality, answers, fitted.model, fitted.converged, fitted.objective)
 
@@ -160,18 +161,20 @@ def _column(values: np.ndarray) -> pa.Array:
     return pa.array(values, mask=np.isnan(values))
 
 
-def labels_of(answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"], estimand: Estimand) -> SoftLabels:
+def labels_of(
+    answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"], estimand: Estimand, made_by: str | None = None
+) -> SoftLabels:
     """The items' distributions as a table with its estimand."""
-    return SoftLabels(answers.items, answers.classes, probs, answers.n_annotators_of, estimand=estimand)
+    return SoftLabels(answers.items, answers.classes, probs, answers.n_annotators_of, None, estimand, made_by)
 
 
 def refuse_gold(answers: AnswerMatrix, name: str) -> None:
     """Raise if gold labels are given to a method that estimates how people judge."""
     if answers.gold is not None:
-        found = f"gold labels for {name}, which estimates {Estimand.PEOPLE.value}"
-        expected = f"gold labels only for methods that estimate {Estimand.TRUTH.value}"
+        found = f"gold labels for {name}, which estimates {Estimand.JUDGMENT.meaning}"
+        expected = f"gold labels only for methods that estimate {Estimand.TRUTH.meaning}"
         fix = "omit the gold labels, or choose such a method, for example dawid-skene"
-        raise BadSetting(found, expected, fix, "mixed-targets")
+        raise BadSetting(found, expected, fix, "wrong-estimand")
 
 
 def distances(answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "annotators"]:

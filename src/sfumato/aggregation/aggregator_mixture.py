@@ -18,8 +18,8 @@ from sfumato.aggregation.dawid_skene import Confusions, DawidSkene
 from sfumato.aggregation.em import check_iterations
 from sfumato.aggregation.passes import mean_of, tempered
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.setting_checks import not_negative, share
-from sfumato.tables.soft_labels import Estimand
 
 SMOOTHED = 1e-3
 """Predictions are scored with this share of the uniform distribution, so that no single vote decides."""
@@ -56,7 +56,7 @@ class MixturePool:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "mixture-pool"
-    estimand: ClassVar[Estimand] = Estimand.PEOPLE
+    estimand: ClassVar[Estimand] = Estimand.JUDGMENT
 
     def __post_init__(self) -> None:
         if self.weight is not None:

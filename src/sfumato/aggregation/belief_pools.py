@@ -13,8 +13,8 @@ from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.passes import mean_of
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.setting_checks import at_least, bad_setting, not_negative
-from sfumato.tables.soft_labels import Estimand
 
 MOST_POWER = 20
 
@@ -28,7 +28,7 @@ class Mean:
     """
 
     name: ClassVar[str] = "mean"
-    estimand: ClassVar[Estimand] = Estimand.PEOPLE
+    estimand: ClassVar[Estimand] = Estimand.JUDGMENT
 
     def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
@@ -53,7 +53,7 @@ class LogPool:
     floor: float = 0.03
 
     name: ClassVar[str] = "log-pool"
-    estimand: ClassVar[Estimand] = Estimand.PEOPLE
+    estimand: ClassVar[Estimand] = Estimand.JUDGMENT
 
     def __post_init__(self) -> None:
         not_negative("extremise", self.extremise)
@@ -101,7 +101,7 @@ class ReliabilityPool:
     rounds: int = 3
 
     name: ClassVar[str] = "reliability-pool"
-    estimand: ClassVar[Estimand] = Estimand.PEOPLE
+    estimand: ClassVar[Estimand] = Estimand.JUDGMENT
 
     def __post_init__(self) -> None:
         not_negative("shrink", self.shrink)

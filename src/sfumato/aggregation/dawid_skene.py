@@ -18,9 +18,9 @@ from sfumato.aggregation.pass_engine import Sums
 from sfumato.aggregation.passes import BeliefPass, ConfusionPass, VirtualEvidencePass, VotePass
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.growable_array import occurrences
 from sfumato.tables.setting_checks import bad_setting, not_negative
-from sfumato.tables.soft_labels import Estimand
 
 FLOOR = 1e-10
 """The smallest probability in a confusion matrix, so that one answer never makes a class impossible."""

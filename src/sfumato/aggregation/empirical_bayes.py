@@ -14,8 +14,8 @@ from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.dirichlet_mixture import first_guess, fit_mixture
 from sfumato.aggregation.em import check_iterations, warn_unless_converged
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.setting_checks import at_least
-from sfumato.tables.soft_labels import Estimand
 
 MOST_FITTED = 20_000
 """The prior is fitted on an even sample of at most this many items; more do not change it."""
@@ -41,7 +41,7 @@ class Bayes:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "bayes"
-    estimand: ClassVar[Estimand] = Estimand.PEOPLE
+    estimand: ClassVar[Estimand] = Estimand.JUDGMENT
 
     def __post_init__(self) -> None:
         at_least("components", self.components, 1)

@@ -15,7 +15,7 @@ from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.em import Iterations, check_iterations, keep_known
 from sfumato.aggregation.passes import normalize
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.soft_labels import Estimand
+from sfumato.tables.estimand import Estimand
 
 SWEEPS = 2
 """The number of updates of all abilities and all items per M-step."""

@@ -13,9 +13,10 @@ from scipy.special import stdtrit
 from sfumato.aggregation.aggregation import Aggregation
 from sfumato.aggregation.empirical_bayes import BLOCK, Bayes
 from sfumato.tables.base_table import Table
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.setting_checks import between_0_and_1
-from sfumato.tables.soft_labels import Estimand, SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 
 CREDIBLE = "credible interval, exact under the fitted prior"
 SAMPLED = "confidence interval over other annotators"

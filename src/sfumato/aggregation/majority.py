@@ -14,8 +14,8 @@ from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.em import Iterations, check_iterations
 from sfumato.aggregation.passes import mean_of
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.setting_checks import share
-from sfumato.tables.soft_labels import Estimand
 
 HALVE_EVERY = 20
 """The rate of zero-based skill halves after this many rounds."""

@@ -16,8 +16,8 @@ from sfumato.aggregation.em import check_iterations, keep_known, run_em
 from sfumato.aggregation.pass_engine import Sums
 from sfumato.aggregation.passes import OwnClassPass, VotePass
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.setting_checks import not_negative
-from sfumato.tables.soft_labels import Estimand
 
 FLOOR = 1e-10
 

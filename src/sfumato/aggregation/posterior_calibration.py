@@ -13,7 +13,8 @@ from sfumato.aggregation.aggregation_options import gold_classes
 from sfumato.aggregation.dawid_skene import Confusions, DawidSkene
 from sfumato.aggregation.passes import tempered
 from sfumato.tables.errors import BadSetting, BadTable
-from sfumato.tables.soft_labels import Estimand, SoftLabels
+from sfumato.tables.estimand import Estimand
+from sfumato.tables.soft_labels import SoftLabels
 
 LEAST, MOST = np.log(0.05), np.log(50.0)
 
@@ -28,16 +29,16 @@ def calibrate(aggregation: Aggregation, gold: SoftLabels | None = None) -> Aggre
     annotators share errors with the others, and predicting answers is not being right, so they never lower T below 1.
     """
     if aggregation.estimand is not Estimand.TRUTH:
-        found = f"an aggregation by {aggregation.by.name}, which estimates {aggregation.estimand.value}"
+        found = f"an aggregation by {aggregation.by.name}, which estimates {aggregation.estimand.meaning}"
         fix = "calibrate dawid-skene or one of its kind; doubt that people have is not to be tempered away"
-        raise BadSetting(found, f"one that estimates {Estimand.TRUTH.value}", fix, "mixed-targets")
+        raise BadSetting(found, f"one that estimates {Estimand.TRUTH.meaning}", fix, "wrong-estimand")
     log_p = np.log(np.maximum(aggregation.labels.probs, 1e-300))
     temperature = _on_gold(aggregation, gold, log_p) if gold is not None else _on_held_out(aggregation)
     probs = tempered(log_p, temperature)
     where = "gold items" if gold is not None else "held-out annotators"
     return replace(
         aggregation,
-        labels=replace(aggregation.labels, probs=probs),
+        labels=replace(aggregation.labels, probs=probs, made_by=f"{aggregation.by.name}, calibrated"),
         temperature=temperature,
         notes=(*aggregation.notes, f"calibrated on {where}: temperature {temperature:.2f}"),
     )

@@ -15,8 +15,8 @@ from sfumato.aggregation.em import Iterations, check_iterations
 from sfumato.aggregation.one_coin import coin_evidence
 from sfumato.aggregation.passes import OwnClassPass, posterior_of
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.setting_checks import not_negative
-from sfumato.tables.soft_labels import Estimand
 
 
 @dataclass(frozen=True)

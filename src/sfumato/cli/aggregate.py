@@ -26,7 +26,7 @@ def _aggregators() -> dict[str, list[Member]]:
     """All aggregators, by what they estimate."""
     members = family_members("aggregation/__init__.py", "AGGREGATORS")
     headings = {
-        "Aggregators: how people judge (keep uncertainty; for soft-label training)": "Estimand.PEOPLE",
+        "Aggregators: how people judge (keep uncertainty; for soft-label training)": "Estimand.JUDGMENT",
         "Aggregators: how probable each class is to be true": "Estimand.TRUTH",
     }
     return {
@@ -116,7 +116,7 @@ def command(
     if calibrate or calibrate_on:
         result = calibrated(result, SoftLabels.read(calibrate_on) if calibrate_on else None)
     labels, quality = result.labels, result.annotators
-    write_table(labels, output, f"SoftLabels of {len(labels):,} items: {result.estimand}", _notes(result))
+    write_table(labels, output, f"SoftLabels of {len(labels):,} items: {result.estimand.meaning}", _notes(result))
     if annotators and annotations:
         quality = quality.with_seconds(Annotations.read(annotations))
     write_table(quality, annotators, f"quality of {len(quality):,} annotators")

@@ -6,7 +6,7 @@ Each takes Beliefs or SoftLabels and returns the same kind of table; the numbers
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -16,8 +16,9 @@ from jaxtyping import Float
 
 from sfumato.tables.beliefs import Beliefs, HardVotes
 from sfumato.tables.errors import BadSetting, listing
+from sfumato.tables.estimand import check_same_estimand
 from sfumato.tables.setting_checks import above_0, at_least, share
-from sfumato.tables.soft_labels import SoftLabels, check_same_estimand
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import strategy_from_name
 
 Distributions = TypeVar("Distributions", Beliefs, SoftLabels)
@@ -34,13 +35,18 @@ class Transform(Protocol):
         """A table of the same kind with changed distributions."""
 
 
-def with_probs(table: Distributions, probs: Float[np.ndarray, "rows classes"]) -> Distributions:
-    """`table` with its distributions replaced."""
+def with_probs(table: Distributions, probs: Float[np.ndarray, "rows classes"], name: str) -> Distributions:
+    """`table` with its distributions replaced by the transform `name`."""
     if isinstance(table, SoftLabels):
-        return SoftLabels(table.items, table.classes, probs, table.n_annotators, estimand=table.estimand)
+        return replace(table, probs=probs, path=None, made_by=_then(table.made_by, name))
     votes = HardVotes(len(table.classes))
     votes.append(probs)
     return votes.beliefs(table.item, table.annotator, table.classes)
+
+
+def _then(made_by: str | None, name: str) -> str:
+    """How transformed labels were made."""
+    return name if made_by is None else f"{made_by}, {name}"
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class ClassMeans:
         sums = np.zeros((len(table.classes), len(table.classes)))
         np.add.at(sums, group, probs)
         means = sums / np.maximum(n_rows, 1)[:, None]
-        return with_probs(table, means[group])
+        return with_probs(table, means[group], self.name)
 
     def _classes_of(self, table: Distributions) -> np.ndarray:
         if self.original is None:
@@ -109,6 +115,7 @@ class Infill:
             np.concatenate([table.probs, self.filling.probs[missing]]),
             counts,
             estimand=table.estimand,
+            made_by=_then(table.made_by, self.name),
         )
 
 
@@ -128,7 +135,7 @@ class Smooth:
         share("rate", self.rate)
 
     def apply(self, table: Distributions) -> Distributions:
-        return with_probs(table, (1 - self.rate) * table.probs + self.rate / len(table.classes))
+        return with_probs(table, (1 - self.rate) * table.probs + self.rate / len(table.classes), self.name)
 
 
 @dataclass(frozen=True)
@@ -150,7 +157,7 @@ class Sparsify:
         probs = table.probs
         rank = np.argsort(np.argsort(-probs, axis=1, kind="stable"), axis=1, kind="stable")
         kept = np.where(rank < self.k, probs, 0.0)
-        return with_probs(table, kept / kept.sum(axis=1, keepdims=True))
+        return with_probs(table, kept / kept.sum(axis=1, keepdims=True), self.name)
 
 
 @dataclass(frozen=True)
@@ -171,7 +178,7 @@ class Temper:
         probs = table.probs
         # Dividing by the largest first prevents underflow at very low temperatures.
         powered = (probs / probs.max(axis=1, keepdims=True)) ** (1 / self.temperature)
-        return with_probs(table, powered / powered.sum(axis=1, keepdims=True))
+        return with_probs(table, powered / powered.sum(axis=1, keepdims=True), self.name)
 
 
 TRANSFORMS: tuple[Any, ...] = (Smooth, ClassMeans, Sparsify, Temper, Infill)

@@ -17,9 +17,10 @@ from sfumato.labeling.default_labeler import as_votes
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting, BadTable, no_rows, show, warn
+from sfumato.tables.estimand import Estimand, check_estimand
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.setting_checks import at_least
-from sfumato.tables.soft_labels import Estimand, SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 
 MOST_COMPONENTS = 40
 ITEMS_A_COMPONENT = 5
@@ -113,13 +114,8 @@ def _counts_of_labels(labels: SoftLabels) -> Float[np.ndarray, "items classes"]:
             "give the beliefs of the labels, or a column n_annotators",
             "no-counts",
         )
-    if labels.estimand is Estimand.TRUTH:
-        raise BadTable(
-            f"labels that say {labels.estimand.value}",
-            f"labels that say {Estimand.PEOPLE.value}",
-            "give the beliefs themselves, or labels by `mean`",
-            "mixed-targets",
-        )
+    fix = "give the beliefs themselves, or labels by `mean`"
+    check_estimand(labels, (Estimand.JUDGMENT,), "labels of a pilot", fix)
     asked = labels.n_annotators > 0
     if not asked.any():
         raise no_rows(*NO_ANSWERS, found="0 annotators behind every label")

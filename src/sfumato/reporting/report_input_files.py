@@ -16,11 +16,12 @@ from sfumato.tables.annotations import Annotations
 from sfumato.tables.base_table import rows_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadFile, BadTable, show
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.files.atomic_write import sha256_of
 from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
-from sfumato.tables.soft_labels import Estimand, SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.item_join import read_original
 
 TABLE = (".parquet", ".csv")

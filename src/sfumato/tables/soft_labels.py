@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +15,27 @@ from jaxtyping import Float, Int
 from sfumato.tables.base_table import Table
 from sfumato.tables.columns import WIDE_PREFIX, check_classes, check_probs, classes_of, numbers, probs_array, probs_of
 from sfumato.tables.errors import BadTable, doubled_item, show, unknown, wrong_shape
+from sfumato.tables.estimand import (
+    ESTIMAND_COLUMN,
+    Estimand,
+    column_estimand,
+    estimand_metadata,
+    estimand_named,
+    recorded_estimand,
+    recorded_made_by,
+)
 from sfumato.tables.files.table_file import Rows, check_columns, class_names, classes_metadata, read_rows
 from sfumato.tables.growable_array import GrowableArray, freeze
 from sfumato.tables.text_columns import TextReader
-
-ESTIMAND_KEY = b"sfumato.target"
-
-
-class Estimand(StrEnum):
-    """What an aggregated distribution estimates."""
-
-    PEOPLE = "how people judge"
-    """The share of people who would choose each class: stays soft with any number of answers."""
-    TRUTH = "how probable each class is to be true"
-    """Converges to one class with more answers."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SoftLabels(Table):
     """One distribution per item: finite, >= 0, rows sum to 1, each item once.
 
-    `n_annotators` is the number of annotators per item: 0 for a prediction, None if unknown. `estimand` is what an
-    aggregation estimated, None if unknown.
+    `n_annotators` is the number of annotators per item: 0 for a prediction, None if unknown. `estimand` is what the
+    distributions estimate, None if unknown; labels of 0 annotators are predictions unless it says otherwise. `made_by`
+    is how they were made: the name of an aggregator, or a model.
     """
 
     items: pa.StringArray
@@ -46,6 +44,7 @@ class SoftLabels(Table):
     n_annotators: Int[np.ndarray, "items"] | None
     path: Path | None = None
     estimand: Estimand | None = None
+    made_by: str | None = None
 
     def __post_init__(self) -> None:
         check_classes(self.classes)
@@ -57,10 +56,21 @@ class SoftLabels(Table):
             raise wrong_shape(found, expected, "give one number per item, or None")
         check_probs(self.probs)
         freeze(self, "probs", "n_annotators")
+        estimand = estimand_named(self.estimand, self.path)
+        if estimand is None and self.n_annotators is not None and len(self.items) and not self.n_annotators.any():
+            estimand = Estimand.PREDICTION
+        object.__setattr__(self, "estimand", estimand)
 
     @classmethod
     def from_numpy(
-        cls, items: Sequence[str], probs: Any, classes: Sequence[str], n_annotators: Any = None
+        cls,
+        items: Sequence[str],
+        probs: Any,
+        classes: Sequence[str],
+        n_annotators: Any = None,
+        *,
+        estimand: Estimand | str | None = None,
+        made_by: str | None = None,
     ) -> SoftLabels:
         """Labels from an items x classes array; `classes` are the names of its columns."""
         classes = class_names(classes)
@@ -71,7 +81,8 @@ class SoftLabels(Table):
         columns["probs"] = probs_array(matrix)
         if n_annotators is not None:
             columns["n_annotators"] = pa.array(np.broadcast_to(np.asarray(n_annotators, np.int64), len(items)))
-        return cls.from_arrow(pa.table(columns).replace_schema_metadata(classes_metadata(classes)))
+        labels = cls.from_arrow(pa.table(columns).replace_schema_metadata(classes_metadata(classes)))
+        return replace(labels, estimand=estimand_named(estimand) or labels.estimand, made_by=made_by)
 
     @classmethod
     def one_hot(
@@ -106,6 +117,7 @@ class SoftLabels(Table):
         hashes = GrowableArray(np.uint64)
         probs = GrowableArray(np.float64, len(classes))
         counts = GrowableArray(np.float64)
+        estimand = recorded_estimand(rows)
         for chunk in rows.chunks:
             start = len(probs)
             for coded in reader.read(chunk.column("item")):
@@ -114,14 +126,15 @@ class SoftLabels(Table):
             probs.append(probs_of(rows, chunk, classes, start))
             if "n_annotators" in chunk.column_names:
                 counts.append(numbers(rows, "n_annotators", chunk.column("n_annotators"), start, optional=True))
+            if ESTIMAND_COLUMN in chunk.column_names:
+                estimand = column_estimand(rows, chunk.column(ESTIMAND_COLUMN), estimand, start)
         named = pa.concat_arrays([pa.array([], pa.string()), *items])
         _check_distinct(rows, named, hashes.finish())
         counted = _whole_counts(rows, counts.finish())
-        return cls(named, classes, probs.finish(), counted, rows.path, _estimand_of(rows))
+        return cls(named, classes, probs.finish(), counted, rows.path, estimand, recorded_made_by(rows))
 
     def metadata(self) -> dict[bytes, bytes]:
-        own = {} if self.estimand is None else {ESTIMAND_KEY: self.estimand.encode()}
-        return super().metadata() | own
+        return super().metadata() | estimand_metadata(self)
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         part = self.probs[start:stop]
@@ -132,6 +145,8 @@ class SoftLabels(Table):
             columns["probs"] = probs_array(part)
         counts = None if self.n_annotators is None else self.n_annotators[start:stop]
         columns["n_annotators"] = pa.nulls(stop - start, pa.int32()) if counts is None else pa.array(counts, pa.int32())
+        if wide and self.estimand is not None:
+            columns[ESTIMAND_COLUMN] = pa.array([self.estimand.value] * (stop - start), pa.string())
         return pa.table(columns)
 
     def __len__(self) -> int:
@@ -147,27 +162,6 @@ class SoftLabels(Table):
             fix = "label the missing items, or remove them from both tables"
             raise BadTable(text, "a label for every item", fix, "missing-item", self.path)
         return found.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
-
-
-def check_same_estimand(one: SoftLabels, other: SoftLabels, doing: str) -> None:
-    """Raise if the two tables have different estimands."""
-    if one.estimand is not None and other.estimand is not None and one.estimand is not other.estimand:
-        found = f"labels of {one.estimand!r} and of {other.estimand!r}"
-        fix = "aggregate both with methods of the same estimand: see docs/aggregate.md"
-        raise BadTable(found, f"the same estimand for {doing}", fix, "mixed-targets")
-
-
-def _estimand_of(rows: Rows) -> Estimand | None:
-    text = (rows.schema.metadata or {}).get(ESTIMAND_KEY)
-    if text is None:
-        return None
-    known = next((estimand for estimand in Estimand if estimand.encode() == text), None)
-    if known is None:
-        expected = " or ".join(repr(estimand.value) for estimand in Estimand)
-        found = f"{show(text)} under the metadata key sfumato.target"
-        fix = "write the file again with sfumato aggregate"
-        raise BadTable(found, expected, fix, "bad-target", rows.where())
-    return known
 
 
 def _hashes(items: pa.StringArray) -> np.ndarray:

@@ -101,7 +101,9 @@ class Experiment:
         if len(complete) < len(runs):
             return None
         items = [item for table in complete for item in table.items.to_pylist()]
-        return SoftLabels.from_numpy(items, np.concatenate([table.probs for table in complete]), self.data.classes, 0)
+        probs = np.concatenate([table.probs for table in complete])
+        made_by = RunKey(target, network, seed, None).name
+        return SoftLabels.from_numpy(items, probs, self.data.classes, 0, made_by=made_by)
 
     def write_table(self) -> list[RunRow]:
         """The status of every run; also written to `runs.csv`."""

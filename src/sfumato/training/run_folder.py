@@ -175,7 +175,7 @@ class Predictor:
                 network(self.scale.applied(images[start : start + EVALUATED_AT_ONCE]))[0].float().softmax(-1).numpy()
                 for start in range(0, len(images), EVALUATED_AT_ONCE)
             ]
-        return SoftLabels.from_numpy(inputs.items, normalized(np.concatenate(probs)), self.classes, 0)
+        return SoftLabels.from_numpy(inputs.items, normalized(np.concatenate(probs)), self.classes, 0, made_by="train")
 
 
 def shape_of(images: np.ndarray) -> tuple[int, int, int]:
@@ -224,7 +224,8 @@ def write_run(
     predictions = [probs for probs in run.predictions if np.isfinite(probs).all()]
     if predictions and test_items:
         classes = group.training_set.classes
-        SoftLabels.from_numpy(test_items, normalized(predictions[-1]), classes, 0).write(folder / PREDICTIONS)
+        last = normalized(predictions[-1])
+        SoftLabels.from_numpy(test_items, last, classes, 0, made_by=run.name).write(folder / PREDICTIONS)
         if group.recipe.predictions_each_epoch:
             _write_by_epoch(folder / BY_EPOCH, predictions, test_items, classes)
     ending = {"ended": run.ended, "epochs": len(run.rows), "environment": environment()}

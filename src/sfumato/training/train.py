@@ -59,7 +59,7 @@ class TrainedModels:
             raise BadSetting(found, expected, "train with a smaller learning rate", "no-predictions")
         first = tables[0]
         probs = np.mean([table.probs for table in tables], axis=0)
-        return SoftLabels.from_numpy(first.items.to_pylist(), probs, first.classes, 0)
+        return SoftLabels.from_numpy(first.items.to_pylist(), probs, first.classes, 0, made_by=f"train: {target}")
 
 
 def train(

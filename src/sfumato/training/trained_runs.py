@@ -198,7 +198,7 @@ def write(
     """Write the predictions of a run under a condition; several processes may write at the same time."""
     folder = output / condition.folder_of(run)
     folder.mkdir(parents=True, exist_ok=True)
-    SoftLabels.from_numpy(items, probs, run.classes, 0).write(folder / PREDICTIONS)
+    SoftLabels.from_numpy(items, probs, run.classes, 0, made_by=run.folder.name).write(folder / PREDICTIONS)
     write_metadata(folder, {**_metadata(run, condition), "environment": environment()})
 
 

@@ -74,13 +74,16 @@ NAMES = (
     refused("aggregate-floor-0", FEW, _by("log-pool", "--floor", "0"), "bad-setting", "floor"),
     refused("aggregate-components-0", FEW, _by("bayes", "--components", "0"), "bad-setting", "components"),
     refused("aggregate-rate-nan", FEW, _by("zero-based-skill", "--rate", "nan"), "bad-setting", "rate"),
-    refused("aggregate-calibrate-mean", FEW, _by("mean", "--calibrate"), "mixed-targets", "how people judge"),
+    refused("aggregate-calibrate-mean", FEW, _by("mean", "--calibrate"), "wrong-estimand", "how people judge"),
     refused("aggregate-calibrate-majority", FEW, _by("majority", "--calibrate"), "missing-gold", "majority"),
 )
 
 BESIDE = (
     refused(
-        "aggregate-gold-for-mean", FEW | {"gold.csv": b"item,p:cat,p:dog\nx,1,0\n"}, _by("mean", *GOLD), "mixed-targets"
+        "aggregate-gold-for-mean",
+        FEW | {"gold.csv": b"item,p:cat,p:dog\nx,1,0\n"},
+        _by("mean", *GOLD),
+        "wrong-estimand",
     ),
     refused(
         "aggregate-gold-of-other-classes",

@@ -10,8 +10,9 @@ import pytest
 from sfumato.reporting.share import Release, Splits
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.model_inputs import Inputs
-from sfumato.tables.soft_labels import Estimand, SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 
 ITEMS = (
     "007", "7", "1e5", "9007199254740993", "Ünïcode 漢字 🦢", "=1+1", "'=quoted", "a,b", 'say "x"', " spaces ", "-3",
@@ -27,7 +28,7 @@ def odd_labels() -> SoftLabels:
     probs[3, :3] = 1 / 3  # three classes that tie
     probs[4, :3] = [0, 1, 0]
     labels = SoftLabels.from_numpy(ITEMS, probs, CLASSES, np.arange(len(ITEMS)) % 4)
-    return replace(labels, estimand=Estimand.PEOPLE)
+    return replace(labels, estimand=Estimand.JUDGMENT)
 
 
 def odd_beliefs() -> Beliefs:

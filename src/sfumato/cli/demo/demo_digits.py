@@ -53,7 +53,7 @@ class Digits:
     @property
     def truth(self) -> SoftLabels:
         """The mean view, which infinitely many simulated annotators would give."""
-        return SoftLabels.from_numpy(list(self.items), self.views.mean(axis=0), CLASSES, 0)
+        return SoftLabels.from_numpy(list(self.items), self.views.mean(axis=0), CLASSES, 0, estimand="judgment")
 
     def write(self, folder: Path) -> None:
         """Write `inputs.npz`, the digits (`original.csv`, and as SoftLabels `gold.csv`), `views.npz`, and the mean view

@@ -57,7 +57,7 @@ def _facts(labels: SoftLabels, values: np.ndarray) -> tuple[Fact, ...]:
 
 
 def _words(evidence: ReportInputs, labels: SoftLabels) -> list[str]:
-    estimand = f" The labels estimate {labels.estimand}." if labels.estimand is not None else ""
+    estimand = f" The labels estimate {labels.estimand.meaning}." if labels.estimand is not None else ""
     name, *others = (f"`{evidence.title_of(each)}`" for each in evidence.labels)
     text = f"A soft label is a distribution over the {len(labels.classes)} classes. This section describes {name}."
     compared = [f"Other labels, compared below: {', '.join(others)}."] if others else []

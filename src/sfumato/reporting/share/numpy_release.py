@@ -46,7 +46,7 @@ class NumpyArchive:
             _write_texts(archive, "classes", labels.classes)
             _write_array(archive, "probs", labels.probs)
             _write_array(archive, "n_annotators", counts)
-            _write_texts(archive, "target", ["" if labels.estimand is None else labels.estimand.value])
+            _write_texts(archive, "target", ["" if labels.estimand is None else labels.estimand.meaning])
             if release.split is not None:
                 _write_texts(archive, "split", release.split.text().to_pylist())
             if inputs is not None and inputs.images is not None:

@@ -39,7 +39,7 @@ class PyTorch:
         words: dict[str, Any] = {
             "title": release.title,
             "licence": release.licence,
-            "target": labels.estimand,
+            "target": "" if labels.estimand is None else labels.estimand.meaning,
             "classes": labels.classes,
             "items": labels.items.to_pylist(),
         }

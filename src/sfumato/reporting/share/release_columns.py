@@ -12,7 +12,8 @@ from jaxtyping import Int
 from sfumato.reporting.share.release import Release
 from sfumato.tables.columns import WIDE_PREFIX
 from sfumato.tables.doubt import entropy
-from sfumato.tables.soft_labels import Estimand, SoftLabels
+from sfumato.tables.estimand import Estimand
+from sfumato.tables.soft_labels import SoftLabels
 
 MEANINGS: Mapping[str, str] = {
     "item": "the id of the item, as text: `007` and `7` are two items",
@@ -75,9 +76,9 @@ def summary(release: Release) -> list[str]:
     labels = release.labels
     sentences = [
         f"{len(labels):,} items, {len(labels.classes):,} classes.",
-        UNKNOWN_ESTIMAND if labels.estimand is None else f"The labels estimate {labels.estimand.value}.",
+        UNKNOWN_ESTIMAND if labels.estimand is None else f"The labels estimate {labels.estimand.meaning}.",
     ]
-    if labels.estimand is Estimand.PEOPLE:
+    if labels.estimand is Estimand.JUDGMENT:
         sentences.append("They keep people's uncertainty: more annotators make them more precise, not more certain.")
     if labels.n_annotators is not None:
         counts = labels.n_annotators

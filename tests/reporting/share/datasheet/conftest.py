@@ -12,8 +12,9 @@ import pytest
 from sfumato.reporting.share.datasheet import DatasheetSources
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.scores import Score, Scores
-from sfumato.tables.soft_labels import Estimand, SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 
 CLASSES = ("cat", "dog|wolf", "<never>")
 STUDY = """
@@ -77,7 +78,7 @@ def folder(tmp_path: Path) -> Folder:
     )
     beliefs.write(files.beliefs)
     labels = SoftLabels.from_numpy(["1", "2"], [[2 / 3, 1 / 3, 0], [1, 0, 0]], CLASSES, [3, 2])
-    replace(labels, estimand=Estimand.PEOPLE).write(files.labels)
+    replace(labels, estimand=Estimand.JUDGMENT).write(files.labels)
     asked = [*votes, ("2", "zed", "dog|wolf")]
     day = 86_400_000
     answers = pa.table(

@@ -17,8 +17,9 @@ from sfumato.reporting.share.markdown_escape import code
 from sfumato.reporting.share.release_columns import UNKNOWN_ESTIMAND, class_rows
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import entropy
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.scores import ALL
-from sfumato.tables.soft_labels import Estimand, SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 
 SAME = 1e-6
 """The largest difference at which labels count as the mean belief (files may round)."""
@@ -62,8 +63,8 @@ def classes(sources: DatasheetSources) -> KnownFacts:
 def meaning(sources: DatasheetSources) -> KnownFacts:
     """The estimand of the labels, and whether they are the mean of the beliefs."""
     estimand = sources.labels.estimand
-    points = [UNKNOWN_ESTIMAND if estimand is None else f"Labels estimate {estimand.value}."]
-    if estimand is Estimand.PEOPLE:
+    points = [UNKNOWN_ESTIMAND if estimand is None else f"Labels estimate {estimand.meaning}."]
+    if estimand is Estimand.JUDGMENT:
         points.append("They keep uncertainty: with more annotators a label gets more precise, not more certain.")
     if estimand is Estimand.TRUTH:
         points.append("They converge to one class with more answers: the uncertainty is about the true class.")
@@ -185,8 +186,9 @@ def used(sources: DatasheetSources) -> KnownFacts:
 def unsuited(sources: DatasheetSources) -> KnownFacts:
     """The limits that follow from the estimand."""
     sentence = {
-        Estimand.PEOPLE: "A label is how people judge, not what is true: it contains their shared errors.",
+        Estimand.JUDGMENT: "A label is how people judge, not what is true: it contains their shared errors.",
         Estimand.TRUTH: "A label estimates what is true: its uncertainty is not the share of people who disagree.",
+        Estimand.PREDICTION: "A label is what a model predicts: it is not evidence of how people judge.",
     }
     estimand = sources.labels.estimand
     return KnownFacts() if estimand is None else KnownFacts((sentence[estimand],), files=("labels",))
