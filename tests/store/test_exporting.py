@@ -15,6 +15,7 @@ from sfumato import Annotations
 from sfumato.elicitation.codebook import codebook
 from sfumato.elicitation.kind import Kind
 from sfumato.elicitation.kinds import KINDS
+from sfumato.store import queries
 from sfumato.store.export import RECORDS, ExportResult, export
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.location import StoreLocation
@@ -159,7 +160,7 @@ def test_an_export_is_of_one_moment_while_people_go_on(
     store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Few rows at a time, so that answers come in between one part of an export and the next.
-    monkeypatch.setattr("sfumato.store.queries.ROWS_PER_FETCH", 7)
+    monkeypatch.setitem(queries.STREAMED, "yield_per", 7)
     acknowledged: list[str] = []
     ending = threading.Event()
     with running_instance(store, plain_study(people=People(answers_per_item=40, batch_size=40)), items_named(50)) as at:

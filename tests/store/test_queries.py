@@ -15,6 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from study_instance import StudyInstance, items_named, plain_study, running_instance, sent
 
+from sfumato.store import backup, researcher_queries
 from sfumato.store import queries as statements
 from sfumato.store.database import LATEST, only_server, reading_engine, writing_engine
 from sfumato.store.location import StoreLocation
@@ -116,6 +117,25 @@ def test_the_database_itself_refuses_a_second_answer(answered: StudyInstance) ->
 @pytest.fixture
 def place(tmp_path: Path) -> StoreLocation:
     return StoreLocation.of(tmp_path / "store" / "answers.sqlite")
+
+
+def test_no_query_changes_its_connection(place: StoreLocation) -> None:
+    """An option set on the connection would hold for every later statement of the transaction."""
+    streamed = (
+        lambda connection: statements.answer_rows(connection, 1),
+        lambda connection: statements.first_chosen(connection, 1),
+        lambda connection: statements.exported(connection, 1, ["label"]),
+        lambda connection: statements.chained(connection, 1),
+        lambda connection: researcher_queries.answers_since(connection, 1, 0),
+        lambda connection: backup._parts(connection, METADATA.tables["answers"]),
+    )
+    engine = writing_engine(place)
+    for query in streamed:
+        with engine.begin() as connection:
+            before = connection.get_execution_options()
+            assert list(query(connection)) == []
+            assert connection.get_execution_options() == before
+    engine.dispose()
 
 
 def test_tables_are_strict(place: StoreLocation) -> None:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from sfumato.store import database
 from sfumato.store.location import StoreLocation
-from sfumato.store.queries import ROWS_PER_FETCH
+from sfumato.store.queries import STREAMED
 from sfumato.store.schema import METADATA
 from sfumato.store.verification import Verified, verify
 from sfumato.tables.errors import BadFile, BadSetting
@@ -97,7 +97,7 @@ def _copy_rows(source: StoreLocation, target: StoreLocation) -> None:
 def _parts(connection: sa.Connection, table: sa.Table) -> Iterator[list[dict[str, object]]]:
     """The rows of a table, some thousand at a time."""
     found = sa.select(table).order_by(table.c.id)
-    result = connection.execution_options(stream_results=True, yield_per=ROWS_PER_FETCH).execute(found)
+    result = connection.execute(found, execution_options=STREAMED)
     for part in result.partitions():
         yield [dict(row._mapping) for row in part]
 

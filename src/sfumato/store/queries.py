@@ -18,8 +18,9 @@ from sfumato.study.stimulus import Stimulus
 IDS_PER_STUDY = 2**40
 ADVISORY_LOCK = 0x5F0A70
 """The number of our advisory lock in a PostgreSQL database."""
-ROWS_PER_FETCH = 5_000
-"""Rows fetched at once by an export."""
+STREAMED = {"stream_results": True, "yield_per": 5_000}
+"""Options of a statement whose rows are fetched some thousand at a time. They are passed with the statement:
+`connection.execution_options` would change the connection, and PostgreSQL would then refuse its later writes."""
 
 
 # --- the study ---
@@ -115,7 +116,7 @@ def answer_rows(connection: sa.Connection, study: int) -> Iterator[Row]:
         .where(answers.c.study == study, answers.c.purpose == "label")
         .group_by(*same)
     )
-    result = connection.execution_options(yield_per=ROWS_PER_FETCH).execute(rows)
+    result = connection.execute(rows, execution_options=STREAMED)
     yield from (dict(row._mapping) for row in result)
 
 
@@ -129,7 +130,7 @@ def first_chosen(connection: sa.Connection, study: int) -> Iterator[tuple[int, s
         .join(trials, trials.c.id == answers.c.trial)
         .where(answers.c.study == study, answers.c.purpose == "label", sa.not_(sa.and_(is_deeper, is_direct)))
     )
-    for item, deeper, value in connection.execution_options(yield_per=ROWS_PER_FETCH).execute(rows):
+    for item, deeper, value in connection.execute(rows, execution_options=STREAMED):
         first = json.loads(value)["first"] if deeper else json.loads(value)
         yield item, None if first is None else first["class"]
 
@@ -260,7 +261,7 @@ def exported(connection: sa.Connection, study: int, purposes: Sequence[str]) -> 
         .where(answers.c.study == study, answers.c.purpose.in_(purposes), annotators.c.left_out_at.is_(None))
         .order_by(answers.c.id)
     )
-    result = connection.execution_options(stream_results=True, yield_per=ROWS_PER_FETCH).execute(rows)
+    result = connection.execute(rows, execution_options=STREAMED)
     yield from (list(part) for part in result.partitions())
 
 
@@ -273,7 +274,7 @@ def chained(connection: sa.Connection, study: int) -> Iterator[Row]:
         .where(answers.c.study == study)
         .order_by(answers.c.id)
     )
-    result = connection.execution_options(stream_results=True, yield_per=ROWS_PER_FETCH).execute(rows)
+    result = connection.execute(rows, execution_options=STREAMED)
     yield from (dict(row._mapping) for row in result)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sfumato.store.queries import ROWS_PER_FETCH, next_id, one_row, stimulus_in
+from sfumato.store.queries import STREAMED, next_id, one_row, stimulus_in
 from sfumato.store.schema import Row, annotators, answers, events, items, studies, trials
 from sfumato.store.schema import platform_ids as ids
 from sfumato.study.stimulus import Stimulus
@@ -85,7 +85,7 @@ def answers_since(connection: sa.Connection, study: int, after: int) -> Iterator
     """
     columns = [answers.c[name] for name in ("id", "item", "annotator", "purpose", "seconds", "received_at")]
     found = sa.select(*columns).where(answers.c.study == study, answers.c.id > after).order_by(answers.c.id)
-    yield from connection.execution_options(stream_results=True, yield_per=ROWS_PER_FETCH).execute(found)
+    yield from connection.execute(found, execution_options=STREAMED)
 
 
 def people(connection: sa.Connection, study: int) -> list[sa.Row[Any]]:
