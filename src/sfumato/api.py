@@ -100,11 +100,18 @@ def evaluate(
     original: SoftLabels | None = None,
     metrics: Sequence[str | Metric] = (),
     rng: np.random.Generator | None = None,
+    any_estimand: bool = False,
 ) -> Scores:
-    """Score predictions against people's labels; without `metrics`, all that apply."""
+    """Score predictions against people's labels; without `metrics`, all that apply.
+
+    Labels that record another estimand than how people judge are an error, unless `any_estimand`.
+    """
     from sfumato.evaluation.metric_scores import score
 
-    return score(predicted=predicted, people=people, original=original, metrics=_metrics(metrics), rng=rng)
+    return score(
+        predicted=predicted, people=people, original=original, metrics=_metrics(metrics), rng=rng,
+        any_estimand=any_estimand,
+    )  # fmt: skip
 
 
 def compare(
@@ -115,6 +122,7 @@ def compare(
     metrics: Sequence[str | Metric] = (),
     baseline: str | None = None,
     rng: np.random.Generator | None = None,
+    any_estimand: bool = False,
 ) -> Differences:
     """Paired differences between models on the same items: each against `baseline`, by default the first."""
     from sfumato.evaluation.comparison import compare_runs
@@ -122,7 +130,9 @@ def compare(
     from sfumato.evaluation.run_scores import measure_runs
 
     runs = [RunPredictions(name, "model", 0, table) for name, table in predicted.items()]
-    measured = measure_runs(runs, people=people, original=original, metrics=_metrics(metrics), rng=rng)
+    measured = measure_runs(
+        runs, people=people, original=original, metrics=_metrics(metrics), rng=rng, any_estimand=any_estimand
+    )
     return compare_runs(measured, baseline=baseline or next(iter(predicted)), rng=rng)
 
 

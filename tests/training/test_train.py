@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import learning
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.tables.errors import UnknownName
+from sfumato.tables.errors import BadTable, UnknownName
+from sfumato.tables.estimand import Estimand
 from sfumato.training.networks import SimpleFfn
 from sfumato.training.recipe import Recipe
 from sfumato.training.run_folder import Run
@@ -57,3 +59,14 @@ def test_sources_by_name_and_objects_in_a_temporary_folder() -> None:
 def test_an_unknown_source_is_named() -> None:
     with pytest.raises(UnknownName, match="did you mean 'people'"):
         sf.train(learning.inputs(), {"peopel": learning.people()})
+
+
+def test_soft_targets_need_labels_of_how_people_judge() -> None:
+    truth = replace(learning.people(), estimand=Estimand.TRUTH, made_by="dawid-skene")
+    for target in ("soft", "sampled", "tempered:temperature=2", "class-level:by=majority", "shuffled:by=majority"):
+        with pytest.raises(BadTable, match="made by dawid-skene") as caught:
+            sf.train(learning.inputs(), truth, targets=[target], model="simple-ffn", recipe=SMALL)
+        assert caught.value.code == "wrong-estimand"
+        assert "any_estimand=True" in caught.value.fix
+    sf.train(learning.inputs(), truth, targets=["majority"], model="simple-ffn", recipe=SMALL)
+    sf.train(learning.inputs(), truth, targets=["soft"], model="simple-ffn", recipe=SMALL, any_estimand=True)

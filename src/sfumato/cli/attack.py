@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import click
 
-from sfumato.cli.options import PATH, check_folder, check_not_negative, check_torch_installed, given
+from sfumato.cli.options import (
+    PATH,
+    any_estimand_option,
+    check_folder,
+    check_not_negative,
+    check_torch_installed,
+    given,
+)
 from sfumato.cli.output import counted, counting, say_written
 from sfumato.tables.errors import BadSetting, show
 
@@ -59,6 +67,7 @@ class Number(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 @click.option("--device", metavar="NAME", default="cpu", show_default=True, help="Device to compute on.")
 @click.option("--batch-size", type=click.IntRange(1), help="Images attacked at a time.  [default: 64]")
 @click.option("--processes", type=int, default=0, help="Number of parallel processes.  [default: one per core]")
+@any_estimand_option
 @click.option("-o", "--output", type=PATH, required=True, help="The folder for the conditions, with one folder each.")
 def command(
     runs: Path,
@@ -71,6 +80,7 @@ def command(
     device: str,
     batch_size: int | None,
     processes: int,
+    any_estimand: bool,
     output: Path,
     **settings: Any,
 ) -> None:
@@ -83,6 +93,8 @@ def command(
     check_folder(output)
     images = Inputs.read(inputs)
     people = SoftLabels.read(labels) if labels else None
+    if people is not None and any_estimand:
+        people = replace(people, estimand=None, n_annotators=None)
     original_labels = read_original(original) if original else None
     check_torch_installed()
     from sfumato.training.attacks import ATTACKED_AT_ONCE, attack_named

@@ -18,7 +18,7 @@ from sfumato.cli.evaluate_options import (
     strata_from_text,
 )
 from sfumato.cli.evaluate_output import show_curves, show_runs, show_scores
-from sfumato.cli.options import PATH, output_option, seeded
+from sfumato.cli.options import PATH, any_estimand_option, output_option, seeded
 from sfumato.cli.output import counting, printable, say_written, write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
 from sfumato.tables.errors import unknown
@@ -56,6 +56,7 @@ def _strata() -> dict[str, list[Member]]:
 @output_option("Output file for the Scores: .csv or .parquet.")
 @click.option("--metrics", metavar="NAMES", help="Metrics, separated by commas.  [default: all]")
 @click.option("--strata", metavar="NAMES", help="Strata, separated by commas: agree,entropy:quantiles=4,FILE.")
+@any_estimand_option
 @click.option("--common", is_flag=True, help="Skip predicted items that people did not judge.")
 @click.option("--level", default=0.95, show_default=True, help="Confidence level; p < 1 - level is significant.")
 @click.option("--resamples", default=1000, show_default=True, help="Number of bootstrap resamples.")
@@ -104,7 +105,7 @@ def _evaluate_one(predicted: SoftLabels, inputs: EvaluateInputs, output: Path, o
     scores = score(
         predicted=predicted, people=inputs.people, original=inputs.original, metrics=inputs.metrics,
         strata=inputs.strata, common=options.common, level=options.level, resamples=options.resamples,
-        rng=seeded(options.seed),
+        rng=seeded(options.seed), any_estimand=options.any_estimand,
     )  # fmt: skip
     scores.write(output)
     show_scores(scores, options.level)
@@ -133,7 +134,7 @@ def _evaluate_runs(
         measured = measure_runs(
             found, people=inputs.people, original=inputs.original, metrics=inputs.metrics, strata=inputs.strata,
             common=options.common, level=options.level, resamples=options.resamples, rng=seeded(options.seed),
-            thorough=options.thorough, on_progress=on_progress,
+            thorough=options.thorough, on_progress=on_progress, any_estimand=options.any_estimand,
         )  # fmt: skip
     scores = scores_over_seeds(measured)
     differences = None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 class EvaluateOptions:
     """The options that are settings."""
 
+    any_estimand: bool
     common: bool
     level: float
     resamples: int

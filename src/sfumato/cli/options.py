@@ -42,6 +42,12 @@ def output_option(help_text: str) -> Callable[[Function], Function]:
     return click.option("-o", "--output", type=PATH, required=True, help=help_text)
 
 
+def any_estimand_option(command: Function) -> Function:
+    """`--any-estimand`, for commands that need labels of how people judge."""
+    text = "Use labels whatever they estimate, also those that do not estimate how people judge."
+    return click.option("--any-estimand", is_flag=True, help=text)(command)
+
+
 def store_option(command: Function) -> Function:
     """`--store`, for commands that use the store of a study."""
     default = "default: store/answers.sqlite next to the study"

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, check_folder, check_not_negative, check_torch_installed, given
+from sfumato.cli.options import (
+    PATH,
+    any_estimand_option,
+    check_folder,
+    check_not_negative,
+    check_torch_installed,
+    given,
+)
 from sfumato.cli.output import drawing, printable, say_written
 from sfumato.tables.errors import BadSetting, listing, warnings_off
 from sfumato.tables.strategies import StrategyText, split_choices
@@ -91,6 +98,7 @@ Splits:     share:test=0.3  k-fold:k=10  given:train=a.npy:test=b.npy  none"""
 @click.option("--device", metavar="NAME", help="Device to train on.  [default: cpu]")
 @click.option("--processes", type=int, default=0, help="Number of parallel processes.  [default: one per core]")
 @click.option("--engine", default="local", show_default=True, metavar="NAME", help="local, or ray for a cluster.")
+@any_estimand_option
 @click.option("--allow-drift", is_flag=True, help="Keep runs made with other settings, data or versions.")
 @click.option("-o", "--output", type=PATH, required=True, help="The folder for the runs, with one folder per run.")
 def command(
@@ -130,7 +138,7 @@ def _document(settings: dict[str, Any]) -> dict[str, Any]:
         return {name: settings[name] for name in names if name in settings}
 
     document: dict[str, Any] = {
-        "data": part("inputs", "labels", "beliefs", "original"),
+        "data": part("inputs", "labels", "beliefs", "original", "any_estimand"),
         "grid": part("seeds", "device"),
         "recipe": part(*RECIPE),
         **part("optimiser", "schedule", "mixing"),

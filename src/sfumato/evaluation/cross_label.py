@@ -82,7 +82,7 @@ def measure_against(
 
         measured[against] = measure_runs(
             runs, people=table, original=original, metrics=metrics, common=common, level=level, resamples=resamples,
-            rng=np.random.default_rng(seed), thorough=thorough, on_progress=progress,
+            rng=np.random.default_rng(seed), thorough=thorough, on_progress=progress, any_estimand=True,
         )  # fmt: skip
     return measured
 

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadTable, listing, show
+from sfumato.tables.estimand import check_roles
 from sfumato.tables.soft_labels import SoftLabels
 
 ROWS_AT_ONCE = 2**16
@@ -170,13 +171,20 @@ def _seconds(
 
 
 def match_labels(
-    *, predicted: SoftLabels, people: SoftLabels, original: SoftLabels | None = None, common: bool = False
+    *,
+    predicted: SoftLabels,
+    people: SoftLabels,
+    original: SoftLabels | None = None,
+    common: bool = False,
+    any_estimand: bool = False,
 ) -> MatchedLabels:
     """Match predictions with people's labels by item and class name.
 
     People may have judged more items than were predicted. A prediction for an item that nobody judged is an error,
-    unless `common` restricts both to the common items. `original` holds the original labels as one-hot rows.
+    unless `common` restricts both to the common items. `original` holds the original labels as one-hot rows. Labels
+    that are not people's, as far as they record it, are an error unless `any_estimand`.
     """
+    check_roles(predicted, people, any_estimand=any_estimand)
     columns = _columns_of(predicted, people)
     found = pc.index_in(predicted.items, value_set=people.items)
     if not len(predicted):

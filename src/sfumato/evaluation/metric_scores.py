@@ -27,13 +27,17 @@ def score(
     level: float = 0.95,
     resamples: int = 1000,
     rng: np.random.Generator | None = None,
+    any_estimand: bool = False,
 ) -> Scores:
     """Scores of `predicted` against `people`: one row per metric and condition, each with its interval.
 
     Without `metrics`, all metrics whose inputs are there. Without `rng`, the same draws every time. Intervals cover the
-    choice of items, not the variation between trainings (see `measure_runs`).
+    choice of items, not the variation between trainings (see `measure_runs`). `any_estimand` allows labels that are not
+    people's.
     """
-    matched = match_labels(predicted=predicted, people=people, original=original, common=common)
+    matched = match_labels(
+        predicted=predicted, people=people, original=original, common=common, any_estimand=any_estimand
+    )
     return score_matched(
         matched, metrics=metrics, strata=strata, level=level, resamples=resamples,
         rng=np.random.default_rng(0) if rng is None else rng,

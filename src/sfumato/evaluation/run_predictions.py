@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
 from sfumato.tables.errors import BadFile, BadTable, listing, one_line, show, warn
+from sfumato.tables.estimand import check_roles
 from sfumato.tables.files.json import read_document
 from sfumato.tables.scores import ALL
 from sfumato.tables.setting_checks import is_whole
@@ -219,10 +220,17 @@ def _tables(folder: Path) -> list[RunPredictions]:
 
 
 def match_runs(
-    runs: Sequence[RunPredictions], *, people: SoftLabels, original: SoftLabels | None = None, common: bool = False
+    runs: Sequence[RunPredictions],
+    *,
+    people: SoftLabels,
+    original: SoftLabels | None = None,
+    common: bool = False,
+    any_estimand: bool = False,
 ) -> list[MatchedLabels]:
     """Match every run with people's labels: the same items and classes for all runs, in the same order."""
     check_some(runs)
+    for run in runs:
+        check_roles(run.predictions, people, any_estimand=any_estimand)
     kept = runs[0].predictions.items
     n_most = max(len(run.predictions) for run in runs)
     for run in runs[1:]:
@@ -236,10 +244,12 @@ def match_runs(
         )
     if len(kept) < n_most:
         warn(f"the runs predict different items: only the {len(kept):,} that all of them predict are scored")
-    first = match_labels(predicted=_only(runs[0], kept), people=people, original=original, common=common)
+    first = match_labels(
+        predicted=_only(runs[0], kept), people=people, original=original, common=common, any_estimand=True
+    )
     matched = [first]
     for run in runs[1:]:
-        own = match_labels(predicted=run.predictions, people=people, common=True)
+        own = match_labels(predicted=run.predictions, people=people, common=True, any_estimand=True)
         rows = pc.index_in(first.items, value_set=own.items).to_numpy().astype(np.int64)
         columns = [own.classes.index(name) for name in first.classes]
         matched.append(replace(first, predicted=np.ascontiguousarray(own.predicted[rows][:, columns])))

@@ -38,6 +38,7 @@ def measure_runs(
     rng: np.random.Generator | None = None,
     thorough: bool = False,
     on_progress: Progress | None = None,
+    any_estimand: bool = False,
 ) -> RunMeasurements:
     """Every metric of every run, under each condition of the runs, over all items and per stratum.
 
@@ -45,7 +46,7 @@ def measure_runs(
     seed. If runs predict different items, only the common ones are scored, with a warning.
 
     A metric with its own kind of interval has no draws to pair. `thorough` computes some by leaving out groups of
-    items in turn, which takes about fifty times as long.
+    items in turn, which takes about fifty times as long. `any_estimand` allows labels that are not people's.
     """
     check_resampling(level, resamples)
     check_some(runs)
@@ -56,7 +57,7 @@ def measure_runs(
     n_before = 0
     for shift in dict.fromkeys(run.condition for run in runs):
         own = [run for run in runs if run.condition == shift]
-        matched = match_runs(own, people=people, original=original, common=common)
+        matched = match_runs(own, people=people, original=original, common=common, any_estimand=any_estimand)
 
         def progress(done: int, of: int, before: int = n_before, n_own: int = len(own)) -> None:
             if on_progress:

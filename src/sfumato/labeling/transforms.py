@@ -86,10 +86,12 @@ class Infill:
     """Labels for the items that have none, from another table.
 
     Existing labels do not change. With original labels as filling this is CIFAR-10S + hard, with `Sparsify(2)` of dense
-    ones CIFAR-10S + dense (Sucholutsky et al. 2023, appendix D.2).
+    ones CIFAR-10S + dense (Sucholutsky et al. 2023, appendix D.2). Both tables must have the same estimand, unless
+    `any_estimand`.
     """
 
     filling: SoftLabels = field(kw_only=True)
+    any_estimand: bool = False
 
     name: ClassVar[str] = "infill"
 
@@ -107,7 +109,7 @@ class Infill:
                 else self.filling.n_annotators[missing]
             )
             counts = np.concatenate([table.n_annotators, filled]).astype(np.int32)
-        check_same_estimand(table, self.filling, "in-filling")
+        check_same_estimand(table, self.filling, "in-filling", any_estimand=self.any_estimand)
         items = pa.concat_arrays([table.items, self.filling.items.filter(pa.array(missing))])
         return SoftLabels(
             items,

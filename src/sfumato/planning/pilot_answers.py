@@ -115,7 +115,7 @@ def _counts_of_labels(labels: SoftLabels) -> Float[np.ndarray, "items classes"]:
             "no-counts",
         )
     fix = "give the beliefs themselves, or labels by `mean`"
-    check_estimand(labels, (Estimand.JUDGMENT,), "labels of a pilot", fix)
+    check_estimand(labels, (Estimand.JUDGMENT,), "labels of a pilot", fix, any_estimand=None, where=labels.path)
     asked = labels.n_annotators > 0
     if not asked.any():
         raise no_rows(*NO_ANSWERS, found="0 annotators behind every label")

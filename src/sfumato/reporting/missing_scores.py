@@ -164,7 +164,7 @@ class _Scoring:
         return measure_runs(
             runs, people=self.people, original=original, metrics=metrics,
             strata=(AgreementStrata(),) if by_stratum else (), common=True, level=self.level,
-            resamples=resamples, rng=np.random.default_rng(0),
+            resamples=resamples, rng=np.random.default_rng(0), any_estimand=True,
             on_progress=lambda done, of: self.on_progress(start + (end - start) * done / of, step),
         )  # fmt: skip
 

@@ -121,7 +121,7 @@ class ModelScores:
             return {}
         # Scoring has already warned about runs with different items.
         with warnings_off():
-            found = match_runs(own, people=people, common=True)
+            found = match_runs(own, people=people, common=True, any_estimand=True)
         by_target: dict[str, list[MatchedLabels]] = {name: [] for name in self.shown_targets()}
         for run, labels in zip(own, found, strict=True):
             by_target[run.target].append(labels)

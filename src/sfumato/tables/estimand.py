@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -71,17 +73,56 @@ def check_estimand(
     what: str,
     fix: str,
     *,
-    any_estimand: bool = False,
+    any_estimand: bool | None = False,
     where: Where = None,
 ) -> None:
-    """Raise if `labels`, used as `what`, have an estimand that is not `wanted`; an unknown estimand passes."""
+    """Raise if `labels`, used as `what`, have an estimand that is not `wanted`; an unknown estimand passes.
+
+    `any_estimand` allows every estimand; None: the step has no such option.
+    """
     estimand = labels.estimand
     if any_estimand or estimand is None or estimand in (wanted := tuple(wanted)):
         return
     made_by = "" if labels.made_by is None else f", made by {labels.made_by}"
     found = f"{what} that estimate {estimand.meaning} (estimand {estimand.value}{made_by})"
     expected = " or ".join(f"the estimand {each.value}: {each.meaning}" for each in wanted)
-    raise BadTable(found, expected, f"{fix}; {ANY_ESTIMAND}", "wrong-estimand", where)
+    option = "" if any_estimand is None else f"; {ANY_ESTIMAND}"
+    raise BadTable(found, expected, fix + option, "wrong-estimand", where)
+
+
+class EvaluatedLabels(HasEstimand, Protocol):
+    """Soft labels that are scored, or that others are scored against."""
+
+    @property
+    def n_annotators(self) -> np.ndarray | None: ...
+
+    @property
+    def path(self) -> Path | None: ...
+
+
+def check_roles(predicted: EvaluatedLabels, people: EvaluatedLabels, *, any_estimand: bool = False) -> None:
+    """Raise if `people` are not people's labels, or if the two tables are swapped, as far as they show it.
+
+    People's labels may be scored against other people's labels, so `predicted` may be any labels if `people` are known
+    to be people's.
+    """
+    if any_estimand:
+        return
+    if _is_from_people(predicted) and not _is_from_people(people) and people.estimand is not Estimand.TRUTH:
+        theirs = "predictions" if people.estimand is Estimand.PREDICTION else "labels of unknown origin"
+        found = f"people's labels as the predictions, and {theirs} as people's labels"
+        expected = "a model's predictions as predicted, and people's labels as people"
+        fix = f"swap predicted and people (--predicted, --people); {ANY_ESTIMAND}"
+        raise BadTable(found, expected, fix, "swapped-labels", predicted.path)
+    fix = "give labels made by mean or bayes, or the original votes"
+    what = "labels of people, to score predictions against,"
+    check_estimand(people, (Estimand.JUDGMENT,), what, fix, any_estimand=any_estimand, where=people.path)
+
+
+def _is_from_people(labels: EvaluatedLabels) -> bool:
+    if labels.estimand is None:
+        return labels.n_annotators is not None and bool((labels.n_annotators > 0).any())
+    return labels.estimand is Estimand.JUDGMENT
 
 
 def check_same_estimand(one: HasEstimand, other: HasEstimand, doing: str, *, any_estimand: bool = False) -> None:

@@ -32,7 +32,8 @@ MAX_BYTES = 1_000_000
 FAMILIES = ("optimiser", "schedule", "mixing", "augmentation")
 """Parts of a recipe; each has its own section."""
 SECTIONS = ("data", "grid", "split", "recipe", *FAMILIES, "pretraining")
-DATA = ("inputs", "labels", "original", "beliefs", "teachers")
+DATA = ("inputs", "labels", "original", "beliefs", "teachers", "any_estimand")
+DATA_FILES = DATA[:4]
 GRID = ("targets", "networks", "seeds", "device")
 DEFAULTS = {"optimiser": "adam", "schedule": "constant", "mixing": "plain", "augmentation": "crop-and-flip"}
 """The strategy of a section that has settings and no name."""
@@ -98,7 +99,15 @@ class ExperimentFile:
             original=read_original(paths["original"]) if "original" in paths else None,
             beliefs=Beliefs.read(paths["beliefs"]) if "beliefs" in paths else None,
             teachers=[SoftLabels.read(self._path(("data", "teachers"), each)) for each in teachers],
+            any_estimand=self._any_estimand,
         )
+
+    @property
+    def _any_estimand(self) -> bool:
+        said = self.document["data"].get("any_estimand", False)
+        if not isinstance(said, bool):
+            raise self._bad(("data", "any_estimand"), said, "true or false")
+        return said
 
     @cached_property
     def folds(self) -> tuple[Fold, ...]:
@@ -137,7 +146,7 @@ class ExperimentFile:
             found = f"found no inputs in [{name}]" if self.where("x").file else "found no inputs"
             fix = "give --inputs X.npz, or inputs in the experiment file"
             raise BadSetting(found, "an npz with the images", fix, "missing-source", self.where(name))
-        return {key: self._path((name, key), section[key]) for key in DATA[:-1] if key in section}
+        return {key: self._path((name, key), section[key]) for key in DATA_FILES if key in section}
 
     @cached_property
     def _split(self) -> Split | dict[str, Path]:

@@ -34,13 +34,15 @@ def join_items(
     beliefs: Beliefs | None = None,
     teachers: Sequence[SoftLabels] = (),
     classes: Sequence[str] = (),
+    any_estimand: bool = False,
 ) -> TrainingSet:
     """The items that have an input and a label, with every label source given.
 
     The labels that decide which items are used are people's, else the original ones, else beliefs. A label without an
     input is an error; an input without a label is left out, with a note. Original classes and teachers must cover every
     remaining item and may cover more; an item without a belief is kept, and targets that need beliefs refuse it.
-    Columns are matched by class name; their order is that of `classes`, else of the first table.
+    Columns are matched by class name; their order is that of `classes`, else of the first table. `any_estimand` allows
+    soft targets of labels that do not estimate how people judge.
     """
     if inputs.images is None:
         fix = "give an npz with images, or train on texts in Python with EstimatorModel"
@@ -76,6 +78,8 @@ def join_items(
         np.asarray(np.mean(predicted, axis=0)) if teachers else None,
         inputs.images[kept],
         tuple(notes),
+        None if people is None or any_estimand else people.estimand,
+        None if people is None else people.made_by,
     )
 
 

@@ -74,6 +74,7 @@ def train(
     recipe: Recipe | None = None,
     output: str | Path | None = None,
     processes: int = 1,
+    any_estimand: bool = False,
 ) -> TrainedModels:
     """Train `model` on every target and seed, and predict the test items of `split`.
 
@@ -81,7 +82,8 @@ def train(
     source: `people`, `original` (one-hot), `beliefs`, `teacher`. Targets, model and split are names with settings
     (`smoothing:share=0.2`) or objects. `recipe` replaces `epochs`. Runs are written to `output`, by default to a
     temporary folder; finished runs in it are not trained again. With `processes` above 1, call this from a script that
-    has an `if __name__ == "__main__"` block.
+    has an `if __name__ == "__main__"` block. Targets with people's uncertainty need labels of how people judge;
+    `any_estimand` allows others.
     """
     from sfumato.training.experiment import Experiment
     from sfumato.training.grid import Grid
@@ -103,6 +105,7 @@ def train(
         original=original_classes(sources["original"]) if "original" in sources else None,
         beliefs=sources.get("beliefs"),
         teachers=[sources["teacher"]] if "teacher" in sources else [],
+        any_estimand=any_estimand,
     )
     grid = Grid(
         dict(_named(each, target_named) for each in targets),

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 from sfumato.tables.columns import check_classes, check_probs
 from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, ErrorLocation, show, wrong_shape
+from sfumato.tables.estimand import Estimand, check_estimand
 from sfumato.tables.model_inputs import Images
 
 
@@ -74,6 +75,10 @@ class TrainingSet:
     """What models see; empty in a set that only has labels."""
     notes: tuple[str, ...] = ()
     """Which items were left out, for people to read."""
+    estimand: Estimand | None = None
+    """The estimand of people's labels; None if it is unknown or does not matter."""
+    made_by: str | None = None
+    """How people's labels were made."""
 
     def __post_init__(self) -> None:
         check_classes(self.classes)
@@ -122,6 +127,8 @@ class TrainingSet:
             None if self.predicted is None else self.predicted[index],
             self.images[index] if len(self.images) else self.images,
             self.notes,
+            self.estimand,
+            self.made_by,
         )
 
     def hashes(self) -> dict[str, str]:
@@ -136,7 +143,11 @@ class TrainingSet:
     def need_original(self, target: str) -> Int[np.ndarray, "items"]:
         return _needed(self.original, target, "the original label for every item", "--original")
 
-    def need_people(self, target: str) -> Float[np.ndarray, "items classes"]:
+    def need_people(self, target: str, *, hard: bool = False) -> Float[np.ndarray, "items classes"]:
+        """People's labels: how people judge, or any estimand if only the most probable class is used (`hard`)."""
+        if not hard:
+            fix = "give labels made by mean or bayes, or train on majority"
+            check_estimand(self, (Estimand.JUDGMENT,), f"labels for the target {target}", fix)
         return _needed(self.people, target, "people's label for every item", "--labels")
 
     def need_beliefs(self, target: str) -> AnnotatorBeliefs:

@@ -37,7 +37,7 @@ def classes_by(training_set: TrainingSet, by: str, target: str, rng: np.random.G
 
 def majority_of(training_set: TrainingSet, target: str, rng: np.random.Generator) -> Int[np.ndarray, "items"]:
     """The most probable class of people's label; ties go to the original class if it is tied, else are random."""
-    people = training_set.need_people(target)
+    people = training_set.need_people(target, hard=True)
     tied = people >= people.max(axis=1, keepdims=True) - TIE
     n_tied = tied.sum(axis=1)
     drawn = (rng.random(training_set.n_items) * n_tied).astype(np.int64)
