@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sfumato.elicitation.item_images import Picture, blended, check_picture, picture_format, rendered
+from sfumato.elicitation.item_images import Picture, blended, check_picture, rendered
 from sfumato.study.stimulus import Item
 from sfumato.study.study import ItemSource, Upscale
 from sfumato.tables.errors import BadFile, UnsafeFile
+from sfumato.tables.picture_file import picture_format
 
 AS_IS = ItemSource(upscale=Upscale.NONE)
 

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from sfumato.elicitation.items import ids_of, natural, read_items
+from sfumato.elicitation.items import read_items
 from sfumato.study.study import ItemSource
 from sfumato.tables.errors import SfumatoError
+from sfumato.tables.picture_folder import ids_of, natural
 
 CLASSES = ("cat", "dog")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,9 +16,13 @@ from sfumato.cli.options import (
     check_not_negative,
     check_torch_installed,
     given,
+    input_options,
 )
 from sfumato.cli.output import counted, counting, say_written
 from sfumato.tables.errors import BadSetting, show
+
+if TYPE_CHECKING:
+    from sfumato.tables.model_inputs import InputOptions
 
 ATTACK_LINES = """\b
 Attacks:
@@ -54,7 +58,7 @@ class Number(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     f"are not computed again.\n\n{ATTACK_LINES}",
 )
 @click.argument("runs", type=PATH)
-@click.option("--inputs", type=PATH, required=True, help="The npz the models were trained on.")
+@click.option("--inputs", type=PATH, required=True, help="The images the models were trained on.")
 @click.option("--labels", type=PATH, help="People's soft labels (SoftLabels).")
 @click.option("--original", type=PATH, help="The original class of each item: a table with item and label.")
 @click.option("--by", "name", default="fgsm", show_default=True, metavar="NAME", help="The attack: fgsm or pgd.")
@@ -69,6 +73,7 @@ class Number(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 @click.option("--processes", type=int, default=0, help="Number of parallel processes.  [default: one per core]")
 @any_estimand_option
 @click.option("-o", "--output", type=PATH, required=True, help="The folder for the conditions, with one folder each.")
+@input_options
 def command(
     runs: Path,
     inputs: Path,
@@ -82,16 +87,15 @@ def command(
     processes: int,
     any_estimand: bool,
     output: Path,
+    reading: InputOptions,
     **settings: Any,
 ) -> None:
-
-    from sfumato.tables.model_inputs import Inputs
     from sfumato.tables.soft_labels import SoftLabels
     from sfumato.training.item_join import read_original
 
     check_not_negative("processes", processes)
     check_folder(output)
-    images = Inputs.read(inputs)
+    images = reading.read(inputs)
     people = SoftLabels.read(labels) if labels else None
     if people is not None and any_estimand:
         people = replace(people, estimand=None, n_annotators=None)

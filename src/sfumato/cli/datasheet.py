@@ -18,7 +18,7 @@ from sfumato.tables.errors import BadFile
 @click.option("--annotations", type=PATH, help="The answers: annotators, question types, dates, times.")
 @click.option("--study", type=PATH, help="The study (study.toml, or its folder): prompt, instructions, consent, pay.")
 @click.option("--beliefs", type=PATH, help="Beliefs: agreement, uncertainty within and between annotators.")
-@click.option("--inputs", type=PATH, help="The items, an npz: their size, and duplicates.")
+@click.option("--inputs", type=PATH, help="The items (images, texts or features): their size, and duplicates.")
 @click.option("--screening", type=PATH, help="Excluded annotators: output of sfumato screen.")
 @click.option("--scores", type=PATH, help="Scores of predictions: output of sfumato evaluate.")
 @click.option("--title", help="The name of the data set.  [default: the name of the labels file]")

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, check_outputs, output_option
+from sfumato.cli.options import PATH, check_outputs, input_options, output_option
 from sfumato.cli.output import printable, say_written, write_table
 from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
     from sfumato.evaluation.duplicates import Duplicates
+    from sfumato.tables.model_inputs import InputOptions
 
 SHOWN = 5
 
@@ -29,20 +30,28 @@ SHOWN = 5
     help="Images at most this far apart are near.  [default: 0.01 for gray ones, 0.05 for color]",
 )
 @click.option("--shift", type=int, default=1, show_default=True, help="Largest shift of a near image, in pixels.")
-@click.option("--exact", is_flag=True, help="Only items with identical pixels or characters.")
+@click.option("--exact", is_flag=True, help="Only items with identical pixels, characters or numbers.")
+@input_options
 def command(
-    inputs: tuple[Path, ...], output: Path, groups_path: Path | None, distance: float | None, shift: int, exact: bool
+    inputs: tuple[Path, ...],
+    output: Path,
+    groups_path: Path | None,
+    distance: float | None,
+    shift: int,
+    exact: bool,
+    reading: InputOptions,
 ) -> None:
-    """Find duplicates within and across INPUTS, one npz with images or texts per split, most important split first.
+    """Find duplicates within and across INPUTS, one per split, most important split first.
 
-    Exact: the same pixels or characters. Near: images whose pixels have a correlation of at least 1 - distance, also
-    if shifted; texts that differ only in case, spaces and punctuation.
+    Each is a folder of images, an npz with images, texts or features, or a table (CSV, Parquet) with texts.
+
+    Exact: the same pixels, characters or numbers. Near: images whose pixels have a correlation of at least
+    1 - distance, also if shifted; texts that differ only in case, spaces and punctuation.
     """
     from sfumato.evaluation.duplicates import find_duplicates
-    from sfumato.tables.model_inputs import Inputs
 
     check_outputs(*inputs, output=output, groups=groups_path)
-    splits = dict(zip(_names(inputs), (Inputs.read(path) for path in inputs), strict=True))
+    splits = dict(zip(_names(inputs), (reading.read(path) for path in inputs), strict=True))
     found = find_duplicates(splits, distance=distance, shift=shift, near=not exact)
     write_table(found, output, f"Duplicates, {len(found):,} pairs among {len(found.items):,} items")
     if groups_path:

@@ -21,7 +21,8 @@ FORMAT_LINES = """\b
   label-studio     JSON export: Choices, Rating, Number
   wide             one row per item, one column per annotator
   counts           one row per item, one column per class
-  annotations      a sfumato Annotations file, checked and written again"""
+  annotations      a sfumato Annotations file, checked and written again
+  images           a folder of images as one npz; folders are classes; --size resizes"""
 
 
 @click.command(
@@ -31,7 +32,7 @@ FORMAT_LINES = """\b
 )
 @click.argument("format_name", metavar="FORMAT")
 @click.argument("source", type=PATH)
-@output_option("The table to write: .parquet or .csv.")
+@output_option("The table to write: .parquet or .csv; for images .npz.")
 @click.option("--item", help="The column (crowd, wide, counts) or data field (label-studio) of item ids.")
 @click.option("--annotator", help="The column of annotator ids (crowd).")
 @click.option("--label", help="The column of labels (crowd), or the Choices control to read (label-studio).")
@@ -45,6 +46,7 @@ FORMAT_LINES = """\b
 @click.option("--split", help="Only this split (soft-digits).")
 @click.option("--source-set", "set_name", help="Only this source, mnist or mukhoti (soft-digits).")
 @click.option("--scale", type=float, help="The largest value of a Rating or Number (label-studio).")
+@click.option("--size", metavar="PIXELS", help="Size of all images: 32, or 32x48, height x width (images).")
 @click.option("--original", type=PATH, help="Also write the original labels here, as one-hot SoftLabels.")
 @click.option("--doubt", type=PATH, help="Also write published uncertainty measures here (soft-digits).")
 def command(
@@ -58,8 +60,9 @@ def command(
 ) -> None:
     from sfumato.importers import format_named
 
-    check_outputs(source, output=output, original=original, doubt=doubt)
-    imported = format_named(format_name, given({**settings, "source": set_name})).read(source)
+    importer = format_named(format_name, given({**settings, "source": set_name}))
+    check_outputs(source, kinds=getattr(importer, "output_kinds", ()), output=output, original=original, doubt=doubt)
+    imported = importer.read(source)
     extras = (("--original", original, imported.original), ("--doubt", doubt, imported.doubt))
     for option, path, table in extras:
         if path is not None and table is None:

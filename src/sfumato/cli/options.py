@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +16,8 @@ from sfumato.tables.errors import BadSetting, CannotWrite, MissingExtra, missing
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from sfumato.tables.files.file_type import FileKind
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -46,6 +49,30 @@ def any_estimand_option(command: Function) -> Function:
     """`--any-estimand`, for commands that need labels of how people judge."""
     text = "Use labels whatever they estimate, also those that do not estimate how people judge."
     return click.option("--any-estimand", is_flag=True, help=text)(command)
+
+
+def input_options(command: Function) -> Function:
+    """`--text`, `--items` and `--size`, which say how inputs are read; the command gets them as `reading`."""
+
+    @wraps(command)
+    def with_reading(*, text: tuple[str, ...], items: str | None, size: str | None, **others: Any) -> Any:
+        from sfumato.tables.model_inputs import InputOptions
+
+        return command(reading=InputOptions(text, items, size), **others)
+
+    return plain_input_options(with_reading)  # type: ignore[return-value]
+
+
+def plain_input_options(command: Function) -> Function:
+    """The same options, which the command gets by their names."""
+    options = (
+        click.option("--text", type=NameList(), default=(), help="The column of a table that holds the text."),
+        click.option("--items", metavar="FILE", help="Item ids, one per line; or the column of a table that has them."),
+        click.option("--size", metavar="PIXELS", help="Resize the images of a folder: 32, or 32x48 (height x width)."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def store_option(command: Function) -> Function:
@@ -86,8 +113,11 @@ def typed_command(context: click.Context, name: str) -> str:
     return shlex.join(words)
 
 
-def check_outputs(*sources: Path | None, **outputs: Path | None) -> None:
-    """Raise unless every output can be written, to a file that is neither a source nor another output."""
+def check_outputs(*sources: Path | None, kinds: Sequence[FileKind] = (), **outputs: Path | None) -> None:
+    """Raise unless every output can be written, to a file that is neither a source nor another output.
+
+    `kinds` are the file types of `output` if it is no table.
+    """
     seen = {source.absolute(): "" for source in sources if source}
     for option, path in outputs.items():
         if path is None:
@@ -95,7 +125,7 @@ def check_outputs(*sources: Path | None, **outputs: Path | None) -> None:
         from sfumato.tables.files.atomic_write import check_place
         from sfumato.tables.files.file_type import TABLE_KINDS, kind_of
 
-        kind_of(path, TABLE_KINDS)
+        kind_of(path, tuple(kinds) if kinds and option == "output" else TABLE_KINDS)
         place = check_place(path).absolute()
         if place in seen:
             other = f"--{seen[place]}" if seen[place] else "the source"

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, output_option, typed_command
+from sfumato.cli.options import PATH, input_options, output_option, typed_command
 from sfumato.cli.output import drawing, say_written
 from sfumato.tables.errors import BadSetting, show
+
+if TYPE_CHECKING:
+    from sfumato.tables.model_inputs import InputOptions
 
 NAMES_LINES = """\b
 Files used in FOLDER, all optional:
   study.toml          questions             annotations.parquet  answers
   screening.csv       excluded annotators   beliefs.parquet      one distribution per annotator
   labels.parquet      people's soft labels  labels/              labels made in other ways
-  original.csv        published labels      inputs.npz           images or texts
+  original.csv        published labels      inputs.npz           images, texts, features
   runs/               trained models        shifted/ attacked/   the same on changed images
   scores.csv          scores of runs        differences.csv      comparisons of targets
   plan.json           the plan"""
@@ -38,7 +41,8 @@ Files used in FOLDER, all optional:
 @click.option("--screening", type=PATH, help="Excluded annotators: output of sfumato screen.")
 @click.option("--beliefs", type=PATH, help="Beliefs: one distribution per annotator and item.")
 @click.option("--original", type=PATH, help="Published labels: a table with item and label, or SoftLabels.")
-@click.option("--inputs", type=PATH, help="An npz with images or texts of the items.")
+@click.option("--inputs", type=PATH, help="The items: a folder of images, an npz, or a table with texts.")
+@input_options
 @click.option("--runs", type=PATH, help="Runs: output of sfumato train.")
 @click.option("--shifted", type=PATH, help="Output of sfumato shift.")
 @click.option("--attacked", type=PATH, help="Output of sfumato attack.")
@@ -56,6 +60,7 @@ def command(
     title: str,
     level: float,
     resamples: int,
+    reading: InputOptions,
     **places: Path | None,
 ) -> None:
     from sfumato.reporting.chart_renderer import check_report_installed
@@ -74,7 +79,7 @@ def command(
 
     with drawing() as draw:
         draw(0.0, "reading")
-        evidence = ReportInputs.read(folder, **named)
+        evidence = ReportInputs.read(folder, reading=reading, **named)
         command_line = typed_command(click.get_current_context(), "sfumato report")
         report = Report(evidence, title, level, resamples, command=command_line)
         page = report.write(output, on_progress=draw)

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, check_outputs, check_torch_installed, output_option, seeded
+from sfumato.cli.options import PATH, check_outputs, check_torch_installed, input_options, output_option, seeded
 from sfumato.cli.output import number, write_table
 from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
     from sfumato.evaluation.representation import Features
+    from sfumato.tables.model_inputs import InputOptions
     from sfumato.tables.scores import Scores
 
 
 @click.command("represent")
-@click.option("--features", "features_path", type=PATH, help="An npz with features (items x dims) and items.")
+@click.option("--features", "features_path", type=PATH, help="Features (items x dims): npz, npy or scipy.sparse.")
 @click.option("--run", "run_path", type=PATH, help="A run of sfumato train to compute features with, needs --inputs.")
-@click.option("--inputs", "inputs_path", type=PATH, help="The inputs of the run: an npz with images.")
+@click.option("--inputs", "inputs_path", type=PATH, help="The inputs of the run: a folder of images, or an npz.")
 @click.option("--save-features", type=PATH, help="Output file for the features of --run: .npz.")
 @click.option("--judgments", type=PATH, required=True, help="Annotations of the kinds similarity and triplet.")
 @output_option("Output file for the Scores: .csv or .parquet.")
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
               help="What intervals generalize to.")  # fmt: skip
 @click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the split halves.")
+@input_options
 def command(
     features_path: Path | None, run_path: Path | None, inputs_path: Path | None, save_features: Path | None,
-    judgments: Path, output: Path, by: str, over: str, level: float, seed: int,
+    judgments: Path, output: Path, by: str, over: str, level: float, seed: int, reading: InputOptions,
 ) -> None:  # fmt: skip
     """Compare features with human similarity judgments.
 
@@ -43,7 +45,7 @@ def command(
 
     rng = seeded(seed)
     check_outputs(judgments, output=output)
-    features = _features(features_path, run_path, inputs_path, save_features)
+    features = _features(features_path, run_path, inputs_path, save_features, reading)
     answers = Annotations.read(judgments)
     scores = represent(features, answers, by=FeatureSimilarity(by), over=SamplingUnit(over), level=level, rng=rng)
     what = f"Scores, {len(scores)} figures by {by} similarity of {features.values.shape[1]:,} features"
@@ -51,7 +53,9 @@ def command(
     _show(scores)
 
 
-def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Path | None) -> Features:
+def _features(
+    path: Path | None, run: Path | None, inputs: Path | None, save: Path | None, reading: InputOptions
+) -> Features:
     """The features of a file, or computed with a run."""
     from sfumato.evaluation.representation import Features
 
@@ -59,15 +63,14 @@ def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Pa
         found, fix = "neither, both, or an incomplete combination", "see sfumato represent --help"
         raise BadSetting(found, "--features, or --run with --inputs", fix, "usage")
     if path is not None:
-        return Features.read(path)
+        return Features.of(reading.read(path))
     assert run is not None
     assert inputs is not None
     check_torch_installed("to take features out of a run")
-    from sfumato.tables.model_inputs import Inputs
     from sfumato.training.run_folder import Run
     from sfumato.training.trained_runs import features_of
 
-    table = features_of(Run.read(run).predictor(), Inputs.read(inputs))
+    table = features_of(Run.read(run).predictor(), reading.read(inputs))
     write_table(table, save, f"features, {len(table.items):,} items x {table.features.shape[1]:,}")
     return Features(table.items, table.features.astype("float64"))
 

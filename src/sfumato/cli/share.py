@@ -24,7 +24,7 @@ SHOWN = 6
 @click.argument("labels", type=PATH)
 @click.option("--as", "format_name", required=True, metavar="FORMAT", help="The format.")
 @click.option("-o", "--output", type=PATH, required=True, help="The output: a new folder, or a .npz.")
-@click.option("--inputs", type=PATH, help="The items: an npz with images or texts.")
+@click.option("--inputs", type=PATH, help="The items: a folder of images, an npz, or a table with texts.")
 @click.option("--beliefs", type=PATH, help="Also export the beliefs (huggingface, csv).")
 @click.option("--annotations", type=PATH, help="Also export the answers (huggingface, csv).")
 @click.option("--splits", type=PATH, help="The split of every item: a table with item and split.")

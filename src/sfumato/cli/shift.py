@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, NameList, check_folder, check_not_negative, check_torch_installed
+from sfumato.cli.options import PATH, NameList, check_folder, check_not_negative, check_torch_installed, input_options
 from sfumato.cli.output import counted, counting, say_written
 from sfumato.tables.errors import BadSetting, show, unknown
 
 if TYPE_CHECKING:
-    from sfumato.tables.model_inputs import Inputs
+    from sfumato.tables.model_inputs import InputOptions, Inputs
 
 KIND_LINES = """\b
 Kinds of corruption:
@@ -36,16 +36,17 @@ Kinds of corruption:
     f"Predictions that exist are not computed again.\n\n{KIND_LINES}",
 )
 @click.argument("runs", type=PATH)
-@click.option("--inputs", type=PATH, help="The npz the models were trained on; only their test items are used.")
+@click.option("--inputs", type=PATH, help="The images the models were trained on; only their test items are used.")
 @click.option("--kinds", type=NameList(), help="Kinds of corruption, separated by commas.  [default: all]")
 @click.option("--severities", default="1,2,3,4,5", show_default=True, help="From 1 to 5, separated by commas.")
 @click.option(
-    "--extra", multiple=True, metavar="NAME=FILE", help="Another npz; all its items become a condition of this name."
+    "--extra", multiple=True, metavar="NAME=FILE", help="Other images; all of them become a condition of this name."
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the noise.")
 @click.option("--device", metavar="NAME", default="cpu", show_default=True, help="Device to predict on.")
 @click.option("--processes", type=int, default=0, help="Number of parallel processes.  [default: one per core]")
 @click.option("-o", "--output", type=PATH, required=True, help="The folder for the conditions, with one folder each.")
+@input_options
 def command(
     runs: Path,
     inputs: Path | None,
@@ -56,16 +57,15 @@ def command(
     device: str,
     processes: int,
     output: Path,
+    reading: InputOptions,
 ) -> None:
-    from sfumato.tables.model_inputs import Inputs
-
     check_not_negative("processes", processes)
     check_folder(output)
     if inputs is None and (kinds is not None or not extra):
         expected, fix = "images to corrupt, or other images to predict", "give --inputs X.npz, or --extra NAME=FILE"
         raise BadSetting("no --inputs", expected, fix, "missing-source")
-    images = Inputs.read(inputs) if inputs else None
-    others = _extra(extra)
+    images = reading.read(inputs) if inputs else None
+    others = _extra(extra, reading)
     check_torch_installed()
     from sfumato.training.corruptions import CORRUPTIONS, corruption_named
     from sfumato.training.grid import check_device
@@ -98,10 +98,8 @@ def _severities(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
 
 
-def _extra(named: tuple[str, ...]) -> dict[str, Inputs]:
+def _extra(named: tuple[str, ...], reading: InputOptions) -> dict[str, Inputs]:
     """Other data sets by name."""
-    from sfumato.tables.model_inputs import Inputs
-
     found: dict[str, Inputs] = {}
     for text in named:
         name, equals, path = text.partition("=")
@@ -109,5 +107,5 @@ def _extra(named: tuple[str, ...]) -> dict[str, Inputs]:
             used = " with a name that was already used" if name.strip() in found else ""
             fix = "write for example --extra cinic=cinic.npz"
             raise BadSetting(f"--extra {show(text)}{used}", "a name and a file, each name once", fix)
-        found[name.strip()] = Inputs.read(path)
+        found[name.strip()] = reading.read(path)
     return found

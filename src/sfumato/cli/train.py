@@ -17,6 +17,7 @@ from sfumato.cli.options import (
     check_not_negative,
     check_torch_installed,
     given,
+    plain_input_options,
 )
 from sfumato.cli.output import drawing, printable, say_written
 from sfumato.tables.errors import BadSetting, listing, warnings_off
@@ -66,7 +67,8 @@ Splits:     share:test=0.3  k-fold:k=10  given:train=a.npy:test=b.npy  none"""
     f"Targets:\n\n{TARGET_LINES}\n\n{CHOICE_LINES}",
 )
 @click.option("--grid", "grid_path", type=PATH, help="All settings as a TOML file (examples/grid.toml).")
-@click.option("--inputs", type=PATH, help="An npz with images, and optionally items and labels.")
+@click.option("--inputs", type=PATH, help="A folder of images, or an npz with images, items and labels.")
+@plain_input_options
 @click.option("--labels", type=PATH, help="People's soft labels (SoftLabels).")
 @click.option("--beliefs", type=PATH, help="The belief of each annotator (Beliefs).")
 @click.option("--original", type=PATH, help="The original class of each item: a table with item and label.")
@@ -138,7 +140,7 @@ def _document(settings: dict[str, Any]) -> dict[str, Any]:
         return {name: settings[name] for name in names if name in settings}
 
     document: dict[str, Any] = {
-        "data": part("inputs", "labels", "beliefs", "original", "any_estimand"),
+        "data": part("inputs", "text", "items", "size", "labels", "beliefs", "original", "any_estimand"),
         "grid": part("seeds", "device"),
         "recipe": part(*RECIPE),
         **part("optimiser", "schedule", "mixing"),

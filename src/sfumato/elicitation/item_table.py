@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from sfumato.elicitation.item_images import picture_format
 from sfumato.study.stimulus import Item
-from sfumato.study.text_file import is_file, read_text
 from sfumato.tables.errors import BadTable, ErrorLocation, listing, nearest, show
+from sfumato.tables.picture_file import picture_format
+from sfumato.tables.text_file import is_file, read_text
 
 MAX_BYTES = 200_000_000
 MAX_TEXT = 100_000

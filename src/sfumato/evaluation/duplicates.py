@@ -136,7 +136,10 @@ def find_duplicates(
     if all(each.labels is not None for each in inputs):
         labels = tuple(label for each in inputs for label in each.labels or ())
     n_flat, kinds, found = 0, [], []
-    if inputs[0].texts is None:
+    if inputs[0].features is not None:
+        exact = _same([key for each in inputs for key in _row_keys(each)])
+        found.append((exact, np.zeros(len(exact)), EXACT))
+    elif inputs[0].texts is None:
         pictures = np.concatenate([_with_colors(each.images) for each in inputs if each.images is not None])
         exact = _same([_digest(picture) for picture in pictures])
         found.append((exact, np.zeros(len(exact)), EXACT))
@@ -184,6 +187,21 @@ def _same(keys: Sequence[bytes]) -> Int[np.ndarray, "pairs 2"]:
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
+def _row_keys(inputs: Inputs) -> list[bytes]:
+    """One key per row of the features: equal numbers give equal keys."""
+    features = inputs.features
+    if isinstance(features, np.ndarray):
+        # Adding 0 turns -0.0 into 0.0.
+        return [row.tobytes() for row in features.astype(np.float64) + 0.0]
+    assert features is not None
+    plain = features.astype(np.float64)
+    plain.sum_duplicates()
+    plain.eliminate_zeros()
+    ends, columns = plain.indptr, plain.indices.astype(np.int64)
+    spans = zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+    return [columns[a:b].tobytes() + plain.data[a:b].tobytes() for a, b in spans]
+
+
 def _with_colors(images: np.ndarray) -> np.ndarray:
     return images if images.ndim == 4 else images[..., None]
 
@@ -200,6 +218,6 @@ def _check_alike(splits: Mapping[str, Inputs]) -> None:
 
 def _what(inputs: Inputs) -> str:
     if inputs.images is None:
-        return "texts"
+        return inputs.described()
     height, width, colors = _with_colors(inputs.images).shape[1:]
     return f"images of {height} x {width} pixels in {colors} color{'s' * (colors != 1)}"

@@ -30,7 +30,7 @@ from sfumato.evaluation.similarity_judgments import (
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.bootstrap import Interval
 from sfumato.tables.errors import BadTable, listing, show, warn, wrong_shape
-from sfumato.tables.files.npz import read_arrays
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import ALL, Score, Scores
 from sfumato.tables.setting_checks import between_0_and_1
 
@@ -58,20 +58,19 @@ class Features:
             raise BadTable(found, "finite numbers", fix, "bad-number", self.path)
 
     @classmethod
+    def of(cls, inputs: Inputs) -> Features:
+        """The features of `inputs`, dense; images and texts are an error."""
+        values = inputs.features
+        if values is None:
+            fix = "save features as an npz, or compute them with a run: --run RUN --inputs IMAGES"
+            raise BadTable(inputs.described(), "features: numbers, items x dims", fix, "bad-features", inputs.path)
+        dense = values if isinstance(values, np.ndarray) else values.toarray()
+        return cls(inputs.items, dense.astype(np.float64), inputs.path)
+
+    @classmethod
     def read(cls, path: str | Path) -> Features:
-        """Features from an npz with `features` and optionally `items`; by default the ids are row numbers."""
-        path = Path(path)
-        arrays = read_arrays(path)
-        values, items = arrays.get("features"), arrays.get("items")
-        if values is None or values.ndim != 2 or values.dtype.kind not in "fiu":
-            found = "no array features" if values is None else f"features of type {values.dtype}, shape {values.shape}"
-            expected = "numbers, items x dims, under the name features"
-            raise BadTable(found, expected, "save them again", "bad-features", path)
-        if items is not None and (items.ndim != 1 or items.dtype.kind not in "Uiu"):
-            found = f"items of type {items.dtype} and shape {items.shape}"
-            raise BadTable(found, "one text or whole number per row", "save them again", "bad-items", path)
-        names = map(str, range(len(values)) if items is None else items.tolist())
-        return cls(tuple(names), values.astype(np.float64), path)
+        """Features from an npz with `features` and optionally `items`, or a matrix of `scipy.sparse.save_npz`."""
+        return cls.of(Inputs.read(path))
 
     def rows_of(self, items: Sequence[str]) -> Int[np.ndarray, "asked"]:
         """The row of each of `items`; -1 if missing."""

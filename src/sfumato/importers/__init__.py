@@ -16,6 +16,7 @@ from sfumato.importers.counts import CountsImporter
 from sfumato.importers.crowd import CrowdImporter
 from sfumato.importers.fashion_mnist_h import FashionMnistHImporter
 from sfumato.importers.hmix import HMixImporter
+from sfumato.importers.images import ImagesImporter
 from sfumato.importers.importer import Importer, ImportResult
 from sfumato.importers.label_studio import LabelStudioImporter
 from sfumato.importers.soft_digits import SoftDigitsImporter
@@ -33,6 +34,7 @@ FORMATS: tuple[Any, ...] = (
     WideImporter,
     CountsImporter,
     AnnotationsImporter,
+    ImagesImporter,
 )
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "CrowdImporter",
     "FashionMnistHImporter",
     "HMixImporter",
+    "ImagesImporter",
     "ImportResult",
     "Importer",
     "LabelStudioImporter",

@@ -13,6 +13,7 @@ from sfumato.tables.base_table import Table
 from sfumato.tables.doubt import Doubt
 from sfumato.tables.errors import BadFile, SfumatoError
 from sfumato.tables.files.file_type import check_readable
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 
 PUBLISHED = "is this the published file?"
@@ -26,7 +27,7 @@ class ImportResult:
     `original` are the data set's original labels as one-hot rows; `doubt` are published uncertainty measures.
     """
 
-    table: Table
+    table: Table | Inputs
     notes: tuple[str, ...]
     original: SoftLabels | None = None
     doubt: Doubt | None = None

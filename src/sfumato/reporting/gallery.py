@@ -64,7 +64,8 @@ def thumbnails(items: Sequence[str], inputs: Inputs | None, study: Study | None 
 def _of_inputs(inputs: Inputs, row: int) -> ItemThumbnail:
     if inputs.texts is not None:
         return ItemThumbnail(text=shorten(inputs.texts[row], LONGEST_TEXT))
-    assert inputs.images is not None
+    if inputs.images is None:
+        return NOTHING
     picture = smaller(inputs.images[row])
     return ItemThumbnail(_uri(png_bytes(picture), "image/png"), crisp=max(picture.shape[:2]) <= CRISP)
 

@@ -19,7 +19,7 @@ from sfumato.tables.errors import BadFile, BadTable, show
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.files.atomic_write import sha256_of
 from sfumato.tables.files.table_file import check_columns, read_rows
-from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.model_inputs import InputOptions, Inputs
 from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.item_join import read_original
@@ -32,7 +32,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "beliefs": tuple(f"beliefs{end}" for end in TABLE),
     "labels": tuple(f"labels{end}" for end in TABLE),
     "original": tuple(f"original{end}" for end in TABLE),
-    "inputs": ("inputs.npz",),
+    "inputs": ("inputs.npz", *(f"inputs{end}" for end in TABLE)),
     "splits": ("splits.csv", "splits.parquet"),
     "runs": ("runs",),
     "shifted": ("shifted",),
@@ -57,7 +57,10 @@ Places = Mapping[str, Path]
 
 
 def read_evidence(
-    folder: Place | None, named: Mapping[str, Place | Mapping[str, Place]], titles: Mapping[str, str]
+    folder: Place | None,
+    named: Mapping[str, Place | Mapping[str, Place]],
+    titles: Mapping[str, str],
+    reading: InputOptions,
 ) -> ReportInputs:
     """Read the inputs in `folder` and those `named`."""
     root = None if folder is None else Path(folder)
@@ -70,7 +73,7 @@ def read_evidence(
         usual = [*(names[0] for names in NAMES.values()), *(f"{name}/" for name in FOLDERS)]
         fix = "give the folder that the commands wrote to, or single files"
         raise BadFile("nothing to report on", f"at least one of: {', '.join(usual)}", fix, "no-evidence", root)
-    return _read(found, root, titles)
+    return _read(found, root, titles, reading)
 
 
 def _found(root: Path) -> dict[str, Path]:
@@ -81,8 +84,10 @@ def _found(root: Path) -> dict[str, Path]:
         if here and here[0].is_dir() == (part in RUN_FOLDERS):
             found[part] = here[0]
         if part in FOLDERS and (root / part).is_dir():
-            ends = (".npz",) if part == "inputs" else TABLE
-            found |= {f"{part}/{path.stem}": path for path in sorted((root / part).iterdir()) if path.suffix in ends}
+            ends = (".npz", *TABLE) if part == "inputs" else TABLE
+            each = {f"{part}/{path.stem}": path for path in sorted((root / part).iterdir()) if path.suffix in ends}
+            # A folder `inputs` without such files is a folder of images.
+            found |= each or ({part: root / part} if part == "inputs" and part not in found else {})
     return found
 
 
@@ -97,13 +102,13 @@ def _named(named: Mapping[str, Place | Mapping[str, Place]]) -> dict[str, Path]:
     return places
 
 
-def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> ReportInputs:
+def _read(places: Places, root: Path | None, titles: Mapping[str, str], reading: InputOptions) -> ReportInputs:
     readers: dict[str, Callable[[Path], Any]] = {
         "study": read_study,
         "annotations": Annotations.read,
         "screening": Screened.read,
         "beliefs": Beliefs.read,
-        "inputs": Inputs.read,
+        "inputs": reading.read,
         "comparison": lambda path: Differences(rows_of(read_rows(path), Difference)),
         "plan": Plan.read,
     }
@@ -119,7 +124,7 @@ def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> Repor
     parts["scores"] = {name: _scores(path) for name, path in _several(places, "scores").items()}
     parts["columns"] = {name: columns_in(places[name]) for name in PLAIN_TABLES if name in places}
     apart = {name: path for name, path in _several(places, "inputs").items() if name != "inputs"}
-    splits = {name: Inputs.read(path) for name, path in apart.items()}
+    splits = {name: reading.read(path) for name, path in apart.items()}
     if "splits" in places:
         splits |= _split(places["splits"], parts.get("inputs"))
     elif len(splits) == 1 and "inputs" not in parts:

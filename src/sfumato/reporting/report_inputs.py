@@ -18,7 +18,7 @@ from sfumato.reporting.blocks import Columns, DataSource
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.model_inputs import InputOptions, Inputs
 from sfumato.tables.scores import Differences, RunScores, Scores
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -81,10 +81,11 @@ class ReportInputs:
         comparison: str | Path | None = None,
         plan: str | Path | None = None,
         titles: Mapping[str, str] | None = None,
+        reading: InputOptions | None = None,
     ) -> ReportInputs:
         """Read the files in `folder` with the usual names, and the files given, which take precedence.
 
-        Raises if nothing is found or a file cannot be read.
+        `reading` says how inputs are read. Raises if nothing is found or a file cannot be read.
         """
         from sfumato.reporting.report_input_files import read_evidence
 
@@ -93,7 +94,8 @@ class ReportInputs:
             "original": original, "inputs": inputs, "splits": splits, "runs": runs, "shifted": shifted,
             "attacked": attacked, "scores": scores, "comparison": comparison, "plan": plan,
         }  # fmt: skip
-        return read_evidence(folder, {part: place for part, place in named.items() if place is not None}, titles or {})
+        given = {part: place for part, place in named.items() if place is not None}
+        return read_evidence(folder, given, titles or {}, reading or InputOptions())
 
     @property
     def main_labels(self) -> SoftLabels | None:

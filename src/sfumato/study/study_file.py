@@ -28,10 +28,10 @@ from sfumato.study.study_file_tables import (
     read_quality,
     read_recruiting,
 )
-from sfumato.study.text_file import is_folder, read_text
 from sfumato.study.toml_fields import Fields
 from sfumato.study.toml_mistakes import Mistakes, lines_of
 from sfumato.tables.errors import BadFile, BadStudy, ErrorLocation, SfumatoError, show
+from sfumato.tables.text_file import is_folder, read_text
 
 FILE_NAME = "study.toml"
 MAX_BYTES = 1_000_000

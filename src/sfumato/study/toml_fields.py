@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from sfumato.study.study import MAX_TEXT, Length, Range
-from sfumato.study.text_file import is_file, is_folder
 from sfumato.study.toml_mistakes import KeyPath, Mistakes, written
 from sfumato.tables.errors import listing, nearest
 from sfumato.tables.errors import show as show_any
+from sfumato.tables.text_file import is_file, is_folder
 
 Choice = TypeVar("Choice", bound=StrEnum)
 Part = TypeVar("Part")

@@ -1,23 +1,44 @@
-"""Inputs of models: one image or text per item."""
+"""Inputs of models: one image, text or feature vector per item."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 import numpy as np
 from jaxtyping import Int, UInt8
 
-from sfumato.tables.errors import BadTable, ErrorLocation, show
-from sfumato.tables.files.npz import read_arrays
+from sfumato.tables.errors import BadTable, ErrorLocation, show, wrong_ending
+from sfumato.tables.files.atomic_write import atomic_write
+from sfumato.tables.files.npz import write_array, write_texts
+from sfumato.tables.input_files import read_input_parts
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+KINDS = ("images", "texts", "features")
 Images = UInt8[np.ndarray, "items height width *channels"]
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """How inputs are read, as in the options of commands: see `Inputs.read`."""
+
+    text: tuple[str, ...] = ()
+    items: str | Path | None = None
+    size: str | None = None
+
+    def read(self, path: str | Path) -> Inputs:
+        """The inputs in `path`."""
+        return Inputs.read(path, text=self.text, items=self.items, size=self.size)
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """One image or text per item, and optionally the original class of each item.
+    """One image, text or feature vector per item, and optionally the original class of each item.
 
     Images are uint8, items x height x width, or x 3 for color. `labels` are class names: if the file has class numbers,
     `class_names` names them; without it the number as text is the name.
@@ -31,14 +52,20 @@ class Inputs:
     classes: tuple[str, ...] | None = None
     """The classes in the order of the file."""
     path: Path | None = None
+    features: np.ndarray | csr_array | None = None
+    """Numbers, items x dimensions: dense, or sparse as in `scipy.sparse`."""
 
     def __post_init__(self) -> None:
-        if (self.images is None) == (self.texts is None):
-            found = "neither images nor texts" if self.images is None else "images and texts"
-            raise self._bad(None, found, "one of images and texts", "no-images", "save one of them (np.savez)")
+        given = [name for name in KINDS if getattr(self, name) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) or "neither images, texts nor features"
+            raise self._bad(None, found, f"one of {', '.join(KINDS)}", "no-images", "save one of them (np.savez)")
         if self.images is not None:
             self._check_images(self.images)
-        n_items = len(self.images) if self.images is not None else len(self.texts or ())
+        if self.features is not None:
+            object.__setattr__(self, "features", self._checked_features(self.features))
+        content: Any = getattr(self, given[0])
+        n_items = content.shape[0] if self.features is not None else len(content)
         if not n_items:
             raise self._bad(None, "no items", "at least one", "no-items", "check how the file was made")
         if len(self.items) != n_items:
@@ -50,24 +77,63 @@ class Inputs:
             raise self._bad("labels", found, "one label per input", "wrong-shape", "give one label per input, or none")
 
     @classmethod
-    def read(cls, path: str | Path) -> Inputs:
-        """Inputs from an npz with `images` or `texts`, and optionally `items`, `labels` and `class_names`.
+    def read(
+        cls,
+        path: str | Path,
+        *,
+        text: str | Sequence[str] = (),
+        items: str | Path | None = None,
+        size: int | str | None = None,
+    ) -> Inputs:
+        """Inputs from a folder of images, a table with texts, or a NumPy file.
 
-        Without `items`, ids are row numbers as text.
+        A folder (PNG, JPEG, BMP, GIF, WebP): ids are paths without endings; the first folders are the original classes
+        if every image is in one; `size` (`32`, or `"32x48"` for height x width) resizes the images. A CSV or Parquet
+        table: `text` names the column of the texts (default: `text`), or several columns to join. An npz has `images`,
+        `texts` or `features`, or is a matrix of `scipy.sparse.save_npz`; and optionally `items`, `labels` and
+        `class_names`. `items` is a file that lists the ids, or the column of ids in a table; without any ids, they are
+        row numbers as text.
         """
         path = Path(path)
-        arrays = read_arrays(path)
-        images, texts = arrays.get("images"), arrays.get("texts")
-        names = _names(path, arrays.get("items"), "items")
-        if names is None:
-            content = images if images is not None else texts
-            n_items = 0 if content is None or not content.ndim else len(content)
-            names = tuple(map(str, range(n_items)))
-        classes = _names(path, arrays.get("class_names"), "class_names")
-        labels = _names(path, arrays.get("labels"), "labels")
-        if labels is not None and classes is not None and arrays["labels"].dtype.kind in "iu":
-            labels = _named(path, arrays["labels"], classes)
-        return cls(names, images, _names(path, texts, "texts", text_only=True), labels, classes, path)
+        columns = (text,) if isinstance(text, str) else tuple(text)
+        parts = read_input_parts(path, text=columns, items=items, size=None if size is None else str(size))
+        assert parts.items is not None
+        return cls(parts.items, parts.images, parts.texts, parts.labels, parts.classes, path, parts.features)
+
+    def write(self, path: str | Path) -> None:
+        """Write an npz that `read` reads; sparse features as `scipy.sparse.save_npz` writes them."""
+        path = Path(path)
+        if not path.name.lower().endswith(".npz"):
+            raise wrong_ending(path, [".npz"])
+        arrays: dict[str, Any] = {"images": self.images}
+        if isinstance(self.features, np.ndarray):
+            arrays["features"] = self.features
+        elif self.features is not None:
+            names = ("data", "indices", "indptr", "shape")
+            arrays |= {name: np.asarray(getattr(self.features, name)) for name in names} | {"format": np.array(b"csr")}
+        texts = {"items": self.items, "texts": self.texts, "labels": self.labels, "class_names": self.classes}
+        with atomic_write(path) as part, ZipFile(part, "w") as archive:
+            for name, values in arrays.items():
+                if values is not None:
+                    write_array(archive, name, values)
+            for name, words in texts.items():
+                if words is not None:
+                    write_texts(archive, name, words)
+
+    @property
+    def kind(self) -> str:
+        """`images`, `texts` or `features`."""
+        return "images" if self.images is not None else "texts" if self.texts is not None else "features"
+
+    def described(self) -> str:
+        """What the inputs are: `images of 32 x 32 pixels, in color`, `texts`, `sparse features of 64 dimensions`."""
+        if self.images is not None:
+            height, width, *channels = self.images.shape[1:]
+            return f"images of {height} x {width} pixels, {'in color' if channels == [3] else 'gray'}"
+        if self.features is None:
+            return "texts"
+        sparse = "" if isinstance(self.features, np.ndarray) else "sparse "
+        return f"{sparse}features of {self.features.shape[1]:,} dimensions"
 
     def __len__(self) -> int:
         return len(self.items)
@@ -82,6 +148,7 @@ class Inputs:
             None if self.labels is None else tuple(self.labels[i] for i in index),
             self.classes,
             self.path,
+            None if self.features is None else self.features[index],
         )
 
     def rows_of(self, items: Sequence[str]) -> Int[np.ndarray, "asked"]:
@@ -103,6 +170,29 @@ class Inputs:
             found = f"images of {images.shape[1]} x {images.shape[2]} pixels"
             raise self._bad("images", found, "at least one pixel", "bad-images", "check how the file was made")
 
+    def _checked_features(self, features: Any) -> np.ndarray | csr_array:
+        """The features as float32 or float64; any sparse format becomes CSR."""
+        is_sparse = hasattr(features, "tocsr")
+        if not (is_sparse or isinstance(features, np.ndarray)) or features.ndim != 2 or not features.shape[1]:
+            found = f"features of type {type(features).__name__}, shape {getattr(features, 'shape', '-')}"
+            fix = "save them again, one row per item"
+            raise self._bad("features", found, "numbers, items x dimensions", "bad-features", fix)
+        if features.dtype.kind not in "fiub":
+            found = f"features of type {features.dtype}"
+            raise self._bad("features", found, "numbers, items x dimensions", "bad-features", "save numbers only")
+        if is_sparse:
+            from scipy.sparse import csr_array
+
+            features = csr_array(features)
+        values = features.astype(np.float32 if features.dtype in (np.float16, np.float32) else np.float64, copy=False)
+        finite = np.isfinite(values.data) if is_sparse else np.isfinite(values).all(axis=1)
+        wrong = np.flatnonzero(~finite)
+        if len(wrong):
+            row = int(np.searchsorted(values.indptr, wrong[0], "right") - 1) if is_sparse else int(wrong[0])
+            found = f"features that are not finite (row {row:,})"
+            raise self._bad("features", found, "finite numbers", "bad-number", "remove these items, or correct them")
+        return values
+
     def _check_ids(self) -> None:
         seen: set[str] = set()
         for row, name in enumerate(self.items):
@@ -114,28 +204,6 @@ class Inputs:
 
     def _bad(self, array: str | None, found: str, expected: str, code: str, fix: str) -> BadTable:
         return _bad(self.path, array, found, expected, code, fix)
-
-
-def _names(path: Path, values: np.ndarray | None, array: str, *, text_only: bool = False) -> tuple[str, ...] | None:
-    """An array of texts or whole numbers as texts."""
-    if values is None:
-        return None
-    if values.ndim != 1 or values.dtype.kind not in ("U" if text_only else "Uiu"):
-        found = f"{array} of type {values.dtype} and shape {values.shape}"
-        expected = "one text per item" if text_only else "one text or whole number per item, in one dimension"
-        raise _bad(path, array, found, expected, f"bad-{array.replace('_', '-')}", "save the array again (np.savez)")
-    return tuple(map(str, values.tolist()))
-
-
-def _named(path: Path, numbers: np.ndarray, classes: tuple[str, ...]) -> tuple[str, ...]:
-    """The class name of each number."""
-    wrong = (numbers < 0) | (numbers >= len(classes))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        found = f"the class number {int(numbers[row])} (row {row:,})"
-        expected = f"numbers from 0 to {len(classes) - 1}, the indices of class_names"
-        raise _bad(path, "labels", found, expected, "unknown-class", "name every class in class_names")
-    return tuple(classes[k] for k in numbers.tolist())
 
 
 def _bad(path: Path | None, array: str | None, found: str, expected: str, code: str, fix: str) -> BadTable:

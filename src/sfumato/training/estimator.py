@@ -10,11 +10,14 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 
 from sfumato.tables.columns import check_probs
 from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError, listing, show, wrong_shape
 from sfumato.training.target_labels import SampledLabels, TargetLabels
+
+Rows = Any
+"""Inputs of an estimator: an array, items x ..., or a matrix of `scipy.sparse`."""
 
 
 @runtime_checkable
@@ -37,14 +40,12 @@ class EstimatorModel:
 
     estimator: Estimator
 
-    def fit(
-        self, x: Shaped[np.ndarray, "items ..."], labels: TargetLabels, rng: np.random.Generator
-    ) -> FittedEstimator:
+    def fit(self, x: Rows, labels: TargetLabels, rng: np.random.Generator) -> FittedEstimator:
         """Train on the rows of `x`, flattened, with the labels of the same items."""
         probs = labels.mean().astype(np.float64)
-        if len(x) != len(probs):
+        if x.shape[0] != len(probs):
             expected = f"{len(probs):,}, one per item with a label"
-            raise wrong_shape(f"{len(x):,} rows of inputs", expected, "give the inputs in the order of the labels")
+            raise wrong_shape(f"{x.shape[0]:,} rows of inputs", expected, "give the inputs in the order of the labels")
         flat = _flat(x)
         fitted = copy.deepcopy(self.estimator)
         if "sample_weight" in inspect.signature(fitted.fit).parameters:
@@ -64,17 +65,17 @@ class FittedEstimator:
     seen: Int[np.ndarray, "seen"]
     n_classes: int
 
-    def predict(self, x: Shaped[np.ndarray, "items ..."]) -> Float[np.ndarray, "items classes"]:
+    def predict(self, x: Rows) -> Float[np.ndarray, "items classes"]:
         """Predictions in the order of the classes; a class without training data gets probability 0."""
         found = np.asarray(self.estimator.predict_proba(_flat(x)))
         columns = self._columns()
-        if found.shape != (len(x), len(columns)) or found.dtype.kind not in "fiub":
+        if found.shape != (x.shape[0], len(columns)) or found.dtype.kind not in "fiub":
             raise self._refused(
                 f"an array of shape {found.shape} and type {found.dtype}",
-                f"numbers, {len(x):,} rows and {len(columns)} columns, one for each of its classes",
+                f"numbers, {x.shape[0]:,} rows and {len(columns)} columns, one for each of its classes",
                 "wrong-shape",
             )
-        probs = np.zeros((len(x), self.n_classes))
+        probs = np.zeros((x.shape[0], self.n_classes))
         probs[:, columns] = found
         try:
             check_probs(probs)
@@ -104,8 +105,9 @@ class FittedEstimator:
         )
 
 
-def _flat(x: Shaped[np.ndarray, "items ..."]) -> Shaped[np.ndarray, "items features"]:
-    return x.reshape(len(x), math.prod(x.shape[1:]))
+def _flat(x: Rows) -> Any:
+    """One row per item; a sparse matrix is kept as it is."""
+    return x.tocsr() if hasattr(x, "tocsr") else x.reshape(len(x), math.prod(x.shape[1:]))
 
 
 def _votes(probs: Float[np.ndarray, "items classes"], rng: np.random.Generator) -> Int[np.ndarray, "items"]:

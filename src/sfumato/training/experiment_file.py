@@ -12,13 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.study.text_file import read_text
 from sfumato.study.toml_mistakes import lines_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation, show, unknown
-from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.model_inputs import InputOptions, Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, described, settings_for, strategy_from_name
+from sfumato.tables.text_file import read_text
 from sfumato.training.item_join import first_choices, join_items, read_original
 from sfumato.training.splits import SPLITS, Fold, NamedSplit, NoSplit, RandomSplit, Split
 from sfumato.training.training_set import TrainingSet
@@ -32,8 +32,8 @@ MAX_BYTES = 1_000_000
 FAMILIES = ("optimiser", "schedule", "mixing", "augmentation")
 """Parts of a recipe; each has its own section."""
 SECTIONS = ("data", "grid", "split", "recipe", *FAMILIES, "pretraining")
-DATA = ("inputs", "labels", "original", "beliefs", "teachers", "any_estimand")
-DATA_FILES = DATA[:4]
+DATA_FILES = ("inputs", "labels", "original", "beliefs")
+DATA = (*DATA_FILES, "teachers", "any_estimand", "text", "items", "size")
 GRID = ("targets", "networks", "seeds", "device")
 DEFAULTS = {"optimiser": "adam", "schedule": "constant", "mixing": "plain", "augmentation": "crop-and-flip"}
 """The strategy of a section that has settings and no name."""
@@ -122,7 +122,7 @@ class ExperimentFile:
         original = read_original(paths["original"]) if "original" in paths else None
         if original is None and "labels" in paths:
             original = first_choices(SoftLabels.read(paths["labels"]))
-        return join_items(Inputs.read(paths["inputs"]), original=original, classes=self.training_set.classes)
+        return join_items(self._read_inputs("pretraining"), original=original, classes=self.training_set.classes)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -137,15 +137,31 @@ class ExperimentFile:
 
     @cached_property
     def _inputs(self) -> Inputs:
-        return Inputs.read(self._paths("data")["inputs"])
+        return self._read_inputs("data")
+
+    def _read_inputs(self, name: str) -> Inputs:
+        """The inputs of the section `name`, read as its keys `text`, `items` and `size` say."""
+        section = self.document[name]
+        text, items, size = (section.get(key) for key in ("text", "items", "size"))
+        columns = [text] if isinstance(text, str) else text or []
+        if not isinstance(columns, (list, tuple)) or not all(isinstance(each, str) for each in columns):
+            raise self._bad((name, "text"), text, "the name of a column, or a list of names")
+        if items is not None and not isinstance(items, (str, Path)):
+            raise self._bad((name, "items"), items, "the name of a file or a column")
+        if size is not None and not isinstance(size, (str, int)):
+            raise self._bad((name, "size"), size, "pixels: 32, or a text like 32x48")
+        # A file next to the experiment file, or else the name of a column.
+        listed = None if items is None else self.base / items if (self.base / items).exists() else items
+        options = InputOptions(tuple(columns), listed, None if size is None else str(size))
+        return options.read(self._paths(name)["inputs"])
 
     def _paths(self, name: str) -> dict[str, Path]:
         """The files of the section `name`, without teachers."""
         section = self.document.get(name, {})
         if "inputs" not in section:
             found = f"found no inputs in [{name}]" if self.where("x").file else "found no inputs"
-            fix = "give --inputs X.npz, or inputs in the experiment file"
-            raise BadSetting(found, "an npz with the images", fix, "missing-source", self.where(name))
+            fix = "give --inputs, or inputs in the experiment file"
+            raise BadSetting(found, "a folder of images, or an npz with them", fix, "missing-source", self.where(name))
         return {key: self._path((name, key), section[key]) for key in DATA_FILES if key in section}
 
     @cached_property

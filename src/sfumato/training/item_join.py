@@ -45,8 +45,8 @@ def join_items(
     soft targets of labels that do not estimate how people judge.
     """
     if inputs.images is None:
-        fix = "give an npz with images, or train on texts in Python with EstimatorModel"
-        raise BadTable("texts", "images, which the networks need", fix, "no-images", inputs.path)
+        fix = f"give a folder of images or an npz with images, or train on {inputs.kind} in Python with EstimatorModel"
+        raise BadTable(inputs.described(), "images, which the networks need", fix, "no-images", inputs.path)
     original_path = None
     if original is None and inputs.labels is not None:
         original, original_path = dict(zip(inputs.items, inputs.labels, strict=True)), inputs.path

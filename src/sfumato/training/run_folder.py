@@ -188,7 +188,8 @@ def check_image_shape(
 ) -> np.ndarray:
     """The images of `inputs`, or an error if they do not have this shape; `whose` completes "images of the size"."""
     if inputs.images is None:
-        raise BadTable("texts", f"images of {_size(shape)}", "give an npz with images", texts_code, inputs.path)
+        fix = "give a folder of images, or an npz with images"
+        raise BadTable(inputs.described(), f"images of {_size(shape)}", fix, texts_code, inputs.path)
     found = shape_of(inputs.images)
     if found != shape:
         fix = f"give images of the size {whose}"

@@ -24,9 +24,9 @@ TENSORS, WORDS = "data.safetensors", "data.json"
 class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
     """A map-style dataset: the input and the distribution of every labeled item, in order.
 
-    An image is float32 from 0 to 1, channels first (1 or 3 x height x width); a text is a string. The distribution is
-    float32, one number per class, as `torch.nn.functional.cross_entropy` accepts it. Add augmentation in a wrapper or
-    in the loader. To compare targets, use `sfumato train`.
+    An image is float32 from 0 to 1, channels first (1 or 3 x height x width); a text is a string; features are float32.
+    The distribution is float32, one number per class, as `torch.nn.functional.cross_entropy` accepts it. Add
+    augmentation in a wrapper or in the loader. To compare targets, use `sfumato train`.
     """
 
     def __init__(self, inputs: Inputs, labels: SoftLabels) -> None:
@@ -79,6 +79,10 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
         row = int(self._rows[place])
         if self._inputs.texts is not None:
             return self._inputs.texts[row], self.probs[place]
+        if self._inputs.features is not None:
+            vector = self._inputs.features[[row]]
+            dense = vector if isinstance(vector, np.ndarray) else vector.toarray()
+            return torch.from_numpy(dense[0].astype(np.float32)), self.probs[place]
         assert self._inputs.images is not None
         image = self._inputs.images[row]
         image = image if image.ndim == 3 else image[..., None]

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.study.text_file import read_text
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing, show
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.setting_checks import bad_setting, between_0_and_1
+from sfumato.tables.text_file import read_text
 from sfumato.training.training_set import TrainingSet
 
 MAX_LIST_BYTES = 100_000_000

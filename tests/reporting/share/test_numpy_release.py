@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sfumato.reporting.share import NumpyArchive, Release
-from sfumato.reporting.share import numpy_release as module
 from sfumato.tables.errors import BadFile, BadTable
+from sfumato.tables.files import npz as module
 from sfumato.tables.model_inputs import Inputs
 
 

@@ -46,7 +46,7 @@ def duplicates_section(evidence: ReportInputs) -> Section | None:
     if not splits:
         return None
     n_items = sum(len(each) for each in splits.values())
-    near = next(iter(splits.values())).texts is not None or n_items <= MAX_COMPARED
+    near = next(iter(splits.values())).images is None or n_items <= MAX_COMPARED
     try:
         found = find_duplicates(splits, near=near)
     except SfumatoError as error:

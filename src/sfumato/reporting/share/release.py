@@ -102,6 +102,9 @@ class Release:
             raise no_rows("at least one labeled item", "check how the labels were made", labels.path, "no labels")
         notes: list[str] = []
         if inputs is not None:
+            if inputs.features is not None:
+                fix = "give a folder of images, or a table with texts; publish the features as a file of their own"
+                raise BadTable(inputs.described(), "images or texts", fix, "no-images", inputs.path)
             notes += _left_out("inputs", len(inputs) - len(labels))
             inputs = _inputs_of(labels, inputs)
         if beliefs is not None:

@@ -20,6 +20,7 @@ CSV = FileKind("CSV", (".csv", ".csv.gz"))
 JSON = FileKind("JSON", (".json", ".json.gz"))
 PARQUET = FileKind("Parquet", (".parquet", ".pq"))
 NUMPY = FileKind("NumPy", (".npz", ".npy"))
+NPZ = FileKind("NumPy", (".npz",))
 
 KINDS = (CSV, JSON, PARQUET, NUMPY)
 TABLE_KINDS = (PARQUET, CSV)

@@ -37,8 +37,10 @@ def items(sources: DatasheetSources) -> KnownFacts:
             height, width, *channels = inputs.images.shape[1:]
             mode = "color" if channels == [3] else "gray"
             points.append(f"{len(inputs):,} {mode} images of {height} x {width} pixels.")
+        elif inputs.texts is None:
+            points.append(f"{len(inputs):,} inputs: {inputs.described()}.")
         else:
-            lengths = np.array([len(text) for text in inputs.texts or ()])
+            lengths = np.array([len(text) for text in inputs.texts])
             points.append(f"{len(inputs):,} texts of {spread(lengths)} characters.")
         known, labeled = set(inputs.items), set(sources.labels.items.to_pylist())
         points += [f"{len(known - labeled):,} inputs have no label."] if known - labeled else []

@@ -16,9 +16,9 @@ from sfumato.reporting.share.datasheet import collection_facts, composition_fact
 from sfumato.reporting.share.datasheet.datasheet_sources import DatasheetSources, KnownFacts, SourceFile
 from sfumato.reporting.share.datasheet.questions import PARTS, QUESTIONS, DatasheetQuestion
 from sfumato.reporting.share.markdown_escape import code, plain, quoted, table
-from sfumato.study.text_file import is_file, read_text
 from sfumato.tables.errors import CannotWrite, one_line
 from sfumato.tables.files.atomic_write import atomic_write
+from sfumato.tables.text_file import is_file, read_text
 
 OPEN = "[TO FILL IN"
 FACTS: Mapping[str, Callable[[DatasheetSources], KnownFacts]] = {
