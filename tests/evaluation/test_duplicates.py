@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy.sparse import csr_array
 
 from sfumato.evaluation import image_distance
 from sfumato.evaluation.duplicates import find_duplicates, normalized
@@ -164,3 +165,17 @@ def test_cifar_10_test_images_near_training_ones(published: Path) -> None:
     found = find_duplicates({"train": train, "test": test}, shift=0)
     assert 1 <= len(found) <= 20
     assert (found.distance <= 0.05).all()
+
+
+def test_equal_features_are_duplicates_dense_and_sparse() -> None:
+    values = np.array([[0, 1.0, 0], [2, 0, 0], [-0.0, 1, 0], [0, 0, 0], [2, 0, 0]])
+    names = tuple("abcde")
+    stored = csr_array(([1.0, 2, 0, 1, 2], ([0, 1, 2, 2, 4], [1, 0, 0, 1, 0])), shape=(5, 3))  # with a stored zero
+    for features in (values, stored):
+        found = find_duplicates(
+            {"train": Inputs(names[:2], features=features[:2]), "test": Inputs(names[2:], features=features[2:])}
+        )
+        assert list(zip(found.first.tolist(), found.second.tolist(), strict=True)) == [(0, 2), (1, 4)]
+        assert set(found.kind) == {"exact"}
+    with pytest.raises(BadTable, match="sparse features of 3 dimensions in b"):
+        find_duplicates({"a": Inputs(names, features=values), "b": Inputs(names, features=stored)})

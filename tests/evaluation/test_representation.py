@@ -183,7 +183,8 @@ def test_features_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arrays", "code"),
     [
-        ({"values": np.ones((2, 2))}, "bad-features"),
+        ({"values": np.ones((2, 2))}, "no-images"),
+        ({"texts": np.array(["a"])}, "bad-features"),
         ({"features": np.ones(3)}, "bad-features"),
         ({"features": np.array([[1.0, np.nan]])}, "bad-number"),
         ({"features": np.ones((2, 2)), "items": np.array(["a", "a"])}, "doubled-item"),

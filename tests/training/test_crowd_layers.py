@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, SfumatoError, UnknownName
@@ -424,3 +426,10 @@ def test_columns_in_another_order_are_put_right() -> None:
 def test_inputs_without_labels() -> None:
     with pytest.raises(BadTable, match="found 3 rows of inputs"):
         EstimatorModel(Counting()).fit(np.zeros((3, 1)), FixedLabels.of(SOFT), np.random.default_rng(1))
+
+
+def test_sparse_features_are_used_as_dense_ones() -> None:
+    x = np.array([[5.0, 0], [0, 6.0]])
+    model, labels = EstimatorModel(LogisticRegression()), FixedLabels.of(SOFT)
+    dense, thin = (model.fit(each, labels, np.random.default_rng(1)).predict(each) for each in (x, csr_array(x)))
+    np.testing.assert_allclose(thin, dense, atol=1e-4)

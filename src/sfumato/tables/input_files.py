@@ -41,7 +41,7 @@ ID_COLUMNS = ("item", "id", "uid", "item_id", "text_id")
 SPLIT_FOLDERS = frozenset({"train", "training", "test", "val", "valid", "validation", "dev"})
 SPARSE_PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "bsr": ("indices", "indptr"),
                 "coo": ("row", "col"), "dia": ("offsets",)}  # fmt: skip
-"""The arrays of each format that `scipy.sparse.save_npz` writes, besides `data` and `shape`."""
+"""The arrays of each format that `scipy.sparse.save_npz` writes, in addition to `data` and `shape`."""
 
 
 @dataclass(frozen=True)

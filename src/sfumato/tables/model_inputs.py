@@ -14,7 +14,6 @@ from jaxtyping import Int, UInt8
 from sfumato.tables.errors import BadTable, ErrorLocation, show, wrong_ending
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.npz import write_array, write_texts
-from sfumato.tables.input_files import read_input_parts
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -94,6 +93,9 @@ class Inputs:
         `class_names`. `items` is a file that lists the ids, or the column of ids in a table; without any ids, they are
         row numbers as text.
         """
+        # Imported here: most users of a table of inputs read no files.
+        from sfumato.tables.input_files import read_input_parts
+
         path = Path(path)
         columns = (text,) if isinstance(text, str) else tuple(text)
         parts = read_input_parts(path, text=columns, items=items, size=None if size is None else str(size))
