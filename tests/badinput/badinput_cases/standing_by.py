@@ -6,6 +6,7 @@ load everything. One request a line on stdin, one reply a line on stdout, both J
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 
 LOADED = (
     "numpy",
+    "pandas",
     "polars",
     "pyarrow.compute",
     "pyarrow.csv",
@@ -34,13 +36,15 @@ LOADED = (
     "sfumato.study.study_file",
     "sfumato.labeling.transforms",
 )
-"""Only loaded, never used: no thread may run in a process that forks."""
+"""Only loaded, never used: no thread may run in a process that forks. Pyarrow imports pandas when it first makes an array."""
 
 
 def main() -> None:
     for name in LOADED:
         __import__(name)
     assert threading.active_count() == 1
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
         print(json.dumps(_carried_out(json.loads(line))), flush=True)
 
