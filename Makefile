@@ -55,7 +55,8 @@ faults: system fault-tools $(VENV)/.fuzzed
 bench: $(VENV)/.benched
 	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
-# System packages for `make test`: a browser and a database, from Debian.
+# System packages for `make test`: a browser and a database, from Debian. The small Chromium, without windows, makes the
+# tests cheaper where it can be installed.
 system:
 	@missing=""; command -v chromium >/dev/null || missing="chromium"; \
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing="$$missing postgresql"; \
@@ -65,6 +66,11 @@ system:
 	  $$run apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$run apt-get install -y -qq --no-install-recommends $$missing >/dev/null \
 	    || { echo "could not install $$missing; on Debian or Ubuntu: apt-get install $$missing"; exit 1; }; \
 	fi
+	@command -v chromium-headless-shell >/dev/null || { \
+	  run=""; [ "$$(id -u)" = 0 ] || run="sudo -n"; \
+	  install="$$run apt-get install -y -qq --no-install-recommends chromium-headless-shell"; \
+	  DEBIAN_FRONTEND=noninteractive $$install >/dev/null 2>&1 || { $$run apt-get update -qq && $$install; } >/dev/null 2>&1 || true; \
+	}
 
 # System packages that some fault trials need; without them these trials are skipped with a message.
 fault-tools:

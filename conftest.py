@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from array_checks import check_arrays_only
 from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
@@ -28,6 +29,7 @@ PLAN = (
     "learning_curve",
 )
 
+check_arrays_only()
 # Every annotated function of these modules checks the axes and dtypes of its arrays while tests run.
 install_import_hook(
     [

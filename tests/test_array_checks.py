@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from array_checks import checked
+from array_checks import checked, has_arrays
 from jaxtyping import Float, TypeCheckError, jaxtyped
 
 
@@ -41,3 +41,24 @@ def test_another_signature_of_the_same_name_has_a_check_of_its_own() -> None:
     with pytest.raises(TypeCheckError):
         defined(str)(1)
     assert defined(str)("one") == "one"
+
+
+Pairs = Float[np.ndarray, "items 2"]
+
+
+def test_arrays_are_found_in_every_form_of_annotation() -> None:
+    def in_union(values: Float[np.ndarray, "items"] | None) -> None: ...
+    def in_list(values: list[Float[np.ndarray, "items"]]) -> None: ...
+    def returned() -> Float[np.ndarray, "items"]: ...
+    def by_alias(values: Pairs) -> None: ...
+    def without(values: list[int], name: str) -> bool: ...
+
+    assert all(map(has_arrays, (in_union, in_list, returned, by_alias)))
+    assert not has_arrays(without)
+
+
+def test_the_hook_still_checks_arrays() -> None:
+    from sfumato.tables.doubt import entropy
+
+    with pytest.raises(TypeCheckError, match="probs"):
+        entropy(np.ones(3))

@@ -1,15 +1,21 @@
 """How arguments and results are checked while tests run.
 
 The import hook checks functions inside functions too, each time that they are defined. What checks them depends only on
-their signature, so it is made once per signature, when a function is called for the first time.
+their signature, so it is made once per signature, when a function is called for the first time. Functions without
+arrays in their signature are not wrapped: mypy checks them, and most calls are to them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable
-from typing import Any
+from functools import partial
+from types import FunctionType
+from typing import Any, get_args
 
+import jaxtyping
 from beartype import BeartypeConf, beartype
+from jaxtyping import AbstractArray
 
 Function = Callable[..., Any]
 
@@ -55,3 +61,31 @@ class SignatureCheck:
 checked = SignatureCheck(beartype)
 checked_with_whole_numbers = SignatureCheck(beartype(conf=BeartypeConf(is_pep484_tower=True)))
 """Whole numbers are allowed where numbers are (PEP 484)."""
+
+
+CHECK_ALL = jaxtyping.jaxtyped
+
+
+def check_arrays_only() -> None:
+    """Make the import hook leave functions without arrays in their signature as they are."""
+    jaxtyping.jaxtyped = _jaxtyped
+
+
+def _jaxtyped(function: Any = None, **settings: Any) -> Any:
+    if function is None:
+        return partial(_jaxtyped, **settings)
+    if isinstance(function, FunctionType) and not has_arrays(function):
+        return function
+    return CHECK_ALL(function, **settings)
+
+
+def has_arrays(function: FunctionType) -> bool:
+    """Whether any annotation of `function` names an array type, or an alias of one in its module."""
+    texts = (str(each) for each in function.__annotations__.values())
+    names = {name for text in texts for name in re.findall(r"[A-Za-z_]\w*", text)}
+    return any(_is_array_type(function.__globals__.get(name)) for name in names)
+
+
+def _is_array_type(value: Any) -> bool:
+    is_array = isinstance(value, type) and issubclass(value, (AbstractArray, jaxtyping.AbstractDtype))
+    return is_array or any(_is_array_type(part) for part in get_args(value))
