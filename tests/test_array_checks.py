@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from array_checks import checked, has_arrays
-from jaxtyping import Float, TypeCheckError, jaxtyped
+from array_checks import CHECK_ALL, checked, has_arrays
+from jaxtyping import Float, TypeCheckError
 
 
 def scaling(factor: float) -> Callable[[np.ndarray], np.ndarray]:
-    @jaxtyped(typechecker=checked)
+    @CHECK_ALL(typechecker=checked)
     def scale(values: Float[np.ndarray, "items 2"]) -> Float[np.ndarray, "items 2"]:
         return factor * values if factor else values[:1]
 
@@ -35,7 +35,7 @@ def test_another_signature_of_the_same_name_has_a_check_of_its_own() -> None:
             return value
 
         taken.__annotations__ = {"value": annotation}
-        return jaxtyped(typechecker=checked)(taken)
+        return CHECK_ALL(typechecker=checked)(taken)
 
     assert defined(int)(1) == 1
     with pytest.raises(TypeCheckError):

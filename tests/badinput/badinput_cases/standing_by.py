@@ -36,7 +36,7 @@ LOADED = (
     "sfumato.study.study_file",
     "sfumato.labeling.transforms",
 )
-"""Only loaded, never used: no thread may run in a process that forks. Pyarrow imports pandas when it first makes an array."""
+"""Only loaded, never used: no thread may run in a process that forks. Pyarrow imports pandas with its first array."""
 
 
 def main() -> None:
