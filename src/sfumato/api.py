@@ -17,7 +17,7 @@ from sfumato.tables.errors import BadTable, listing
 from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.scores import Scores
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.strategies import StrategyText, strategy_from_name
+from sfumato.tables.strategies import strategy_from_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -184,5 +184,4 @@ def _strategy(family: str, members: tuple[Any, ...], given: Any) -> Any:
     """The strategy that a text (`name:setting=value`) describes; an object is returned as it is."""
     if not isinstance(given, str):
         return given
-    text = StrategyText.of(given)
-    return strategy_from_name(family, members, text.name, text.typed(members))
+    return strategy_from_name(family, members, given, {})

@@ -76,7 +76,7 @@ def test_errors_as_json(tmp_path: Path) -> None:
 def test_usage_errors_end_with_2(tmp_path: Path) -> None:
     assert "did you mean 'label'" in sfumato("lable", cwd=tmp_path, code=2).stderr
     assert (
-        "error[usage] found missing option '--by'"
+        "error[usage] found no --by; expected the labeler; fix: add --by NAME"
         in sfumato("label", "x.parquet", "-o", "y.parquet", cwd=tmp_path, code=2).stderr
     )
 

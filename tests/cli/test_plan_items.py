@@ -100,6 +100,15 @@ def test_by_how_models_learnt_them() -> None:
     assert "ambiguous" in shown
 
 
+def test_labels_may_be_a_table_of_item_and_label() -> None:
+    people = SoftLabels.read("labels.parquet")
+    chosen = [CLASSES[k] for k in people.probs.argmax(axis=1)]
+    pl.DataFrame({"item": people.items.to_pylist(), "label": chosen}).write_csv("hard.csv")
+    for labels in ("labels.parquet", "hard.csv"):
+        run("--runs", "run0.csv", "--labels", labels, "-o", f"{labels}.csv")
+    assert Path("hard.csv.csv").read_text() == Path("labels.parquet.csv").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -72,8 +72,11 @@ def test_infill_with_sparsified_dense_labels() -> None:
 
 def test_other_classes_are_refused() -> None:
     other = SoftLabels.one_hot(["d"], ["dog"], ("dog", "cat", "fox"))
-    with pytest.raises(BadSetting, match="same order"):
+    with pytest.raises(BadTable, match=r"a filling over dog, cat, fox; .*same order"):
         Infill(filling=other).apply(LABELS)
+    beliefs = Beliefs.from_numpy(["d"], ["x"], [[1, 0, 0]], CLASSES)
+    with pytest.raises(BadTable, match=r"found Beliefs, .*expected SoftLabels, .*sfumato aggregate"):
+        Infill(filling=FILLING).apply(beliefs)
     with pytest.raises(BadSetting, match="same order"):
         ClassMeans(other).apply(LABELS)
     with pytest.raises(BadTable, match="no label for item"):

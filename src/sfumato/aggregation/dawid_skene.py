@@ -20,7 +20,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.growable_array import occurrences
-from sfumato.tables.setting_checks import bad_setting, not_negative
+from sfumato.tables.setting_checks import not_negative, one_of
 
 FLOOR = 1e-10
 """The smallest probability in a confusion matrix, so that one answer never makes a class impossible."""
@@ -73,8 +73,7 @@ class DawidSkene:
     def __post_init__(self) -> None:
         not_negative("prior", self.prior)
         check_iterations(self.iterations, self.tolerance)
-        if self.evidence not in EVIDENCE:
-            raise bad_setting("evidence", self.evidence, " or ".join(EVIDENCE), "choose one of them")
+        one_of("evidence", self.evidence, EVIDENCE)
 
     def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))

@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> None:
         except SfumatoError as error:
             _end(error, as_json)
         except click.ClickException as error:
-            _end(_usage_error(error), as_json)
+            _end(usage_error(error), as_json)
         except click.Abort:
             click.echo("stopped", err=True)
             sys.exit(130)
@@ -108,11 +108,32 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     click.echo(f"warning: {one_line(str(message))}", err=True)
 
 
-def _usage_error(error: click.ClickException) -> SfumatoError:
+def usage_error(error: click.ClickException) -> SfumatoError:
+    """The error for a command line that click refuses, with the option to add where it is known."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "sfumato"
-    message = error.format_message().rstrip(".")
-    return BadSetting(message[:1].lower() + message[1:], "options as listed", f"see {command} --help", "usage")
+    message, help_text = error.format_message().rstrip("."), f"see {command} --help"
+    if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
+        option, help_of = error.param.opts[-1], (error.param.help or "its value").rstrip(".")
+        # Names of tables keep their capital: SoftLabels.
+        help_of = help_of[:1].lower() + help_of[1:] if help_of.split()[0][1:].islower() else help_of
+        value = error.param.metavar or error.param.type.name.upper().replace("PATH", "FILE")
+        fix = f"add {option} {value}; {help_text}"
+        return BadSetting(f"no {option}", help_of, fix, "usage")
+    if context is not None and message.startswith("Got unexpected extra argument"):
+        extra = message.partition("(")[2].rstrip(")")
+        names = [each.human_readable_name for each in context.command.params if isinstance(each, click.Argument)]
+        if names:
+            return BadSetting(f"the extra argument {extra}", f"only {' '.join(names)} and options", help_text, "usage")
+        options = [
+            each.opts[-1]
+            for each in context.command.params
+            if isinstance(each, click.Option) and isinstance(each.type, click.Path)
+            if not context.params.get(each.name or "") and "rite" not in (each.help or "")
+        ]
+        fix = f"write {' or '.join(options[:2])} before {extra}; {help_text}" if options else help_text
+        return BadSetting(f"{extra} without an option", "options only", fix, "usage")
+    return BadSetting(message[:1].lower() + message[1:], "options as listed", help_text, "usage")
 
 
 def _lost_output(error: OSError) -> SfumatoError:

@@ -99,7 +99,7 @@ def command(
     check_outputs(*sources, output=output, annotators=annotators, intervals=interval_path)
     between_0_and_1("level", level)
     aggregator = aggregator_from_name(name, given(settings))
-    runs_on = _engine(engine, workers, name)
+    runs_on = _engine(engine, workers, aggregator.name)
     with progress_bar() as progress:
         # The beliefs are freed once the answers are sorted: with a hundred million answers, both would not fit.
         answers = AnswerMatrix.of(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.cli.options import check_not_negative, check_one_given, check_outputs
 from sfumato.tables.errors import BadSetting, show
 from sfumato.tables.setting_checks import one_of
-from sfumato.tables.strategies import StrategyText, settings_for, split_choices
+from sfumato.tables.strategies import split_choices
 
 if TYPE_CHECKING:
     from sfumato.evaluation.metric import Metric
@@ -73,34 +73,19 @@ class EvaluateInputs:
 def metrics_from_text(names: str | None) -> list[Metric]:
     """The metrics of `ece:bins=10,brier`."""
     from sfumato.evaluation.metric_scores import metric_from_name
-    from sfumato.evaluation.metrics import METRICS
 
-    chosen = []
-    for choice in (StrategyText.of(text) for text in split_choices(names or "")):
-        # Names in tables have underscores; both forms are accepted.
-        name = choice.name.replace("-", "_")
-        chosen.append(metric_from_name(name, _settings(METRICS, name, choice.settings)))
-    return chosen
+    return [metric_from_name(text) for text in split_choices(names or "")]
 
 
 def strata_from_text(names: str | None) -> list[Stratification]:
     """The strata of `agree,entropy:quantiles=4,mine.csv`."""
-    from sfumato.evaluation.strata import STRATA, GivenStrata, stratification_from_name
+    from sfumato.evaluation.strata import GivenStrata, stratification_from_name
 
     chosen: list[Stratification] = []
     for text in split_choices(names or ""):
-        if Path(text).suffix in (".csv", ".parquet", ".gz", ".pq"):
-            chosen.append(GivenStrata.read(text))
-            continue
-        choice = StrategyText.of(text)
-        chosen.append(stratification_from_name(choice.name, _settings(STRATA, choice.name, choice.settings)))
+        is_file = Path(text).suffix in (".csv", ".parquet", ".gz", ".pq")
+        chosen.append(GivenStrata.read(text) if is_file else stratification_from_name(text))
     return chosen
-
-
-def _settings(members: Sequence[Any], name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings after a name, with the types of its fields; unknown names are rejected elsewhere."""
-    member = next((each for each in members if each.name == name), None)
-    return settings_for(member, given) if member else {}
 
 
 def read_original_labels(path: Path, people: SoftLabels) -> SoftLabels:

@@ -11,6 +11,7 @@ import click
 from sfumato.cli.options import PATH, NameList, check_outputs, given, output_option
 from sfumato.cli.output import write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
+from sfumato.tables.errors import BadTable
 
 
 def _labelers() -> dict[str, list[Member]]:
@@ -62,8 +63,9 @@ def command(
     ignore_impossible: bool,
     **settings: Any,
 ) -> None:
-    from sfumato.labeling import labeler_from_name
+    from sfumato.labeling import labeler_from_name, labelers_of
     from sfumato.labeling.class_similarity import ClassSimilarity
+    from sfumato.labeling.default_labeler import kinds_in
     from sfumato.labeling.kind_labelers import plausible_doubt
     from sfumato.labeling.screening import read_excluded
     from sfumato.labeling.top_two_labelers import has_bad_percents
@@ -81,6 +83,10 @@ def command(
     chosen = everything.for_purposes("label", *(["repeat"] if repeats else [])).without(excluded)
     chosen = chosen.of_kind(kind) if kind else chosen
     chosen = chosen.take(~has_bad_percents(chosen)) if skip_bad_percents else chosen
+    present = kinds_in(chosen)
+    if len(present) == 1 and present[0] not in labeler.kinds and (others := labelers_of(present[0])):
+        found, expected = f"answers of kind {present[0]}", f"answers of kind {' or '.join(labeler.kinds)}, for {name}"
+        raise BadTable(found, expected, f"use --by {' or --by '.join(others)}", "wrong-kind", annotations)
     beliefs = labeler.label(chosen, classes or ())
     n_skipped = len(everything) - len(chosen)
     notes = [f"{n_skipped:,} of {len(everything):,} answers not labeled (checks, repeats, excluded or skipped)"]

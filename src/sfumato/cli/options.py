@@ -125,7 +125,7 @@ def check_outputs(*sources: Path | None, kinds: Sequence[FileKind] = (), **outpu
         from sfumato.tables.files.atomic_write import check_place
         from sfumato.tables.files.file_type import TABLE_KINDS, kind_of
 
-        kind_of(path, tuple(kinds) if kinds and option == "output" else TABLE_KINDS)
+        kind_of(path, tuple(kinds) if kinds and option == "output" else TABLE_KINDS, to_write=True)
         place = check_place(path).absolute()
         if place in seen:
             other = f"--{seen[place]}" if seen[place] else "the source"

@@ -175,7 +175,7 @@ def _check_places(output: Path | None, page: Path | None) -> None:
     from sfumato.tables.files.file_type import JSON, kind_of
 
     if output is not None:
-        kind_of(output, (JSON,))
+        kind_of(output, (JSON,), to_write=True)
         check_place(output)
     if page is not None:
         if page.suffix.lower() not in (".html", ".htm"):

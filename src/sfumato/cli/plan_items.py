@@ -24,10 +24,14 @@ SHOWN = 10
 @click.command("items")
 @click.option("--answers", type=PATH, help="Answers so far: Annotations, Beliefs, or SoftLabels with counts.")
 @click.option("--runs", type=PATH, multiple=True, help="Or training dynamics: folders of sfumato train.")
-@click.option("--labels", type=PATH, help="With --runs: SoftLabels with the original class of each item.")
+@click.option(
+    "--labels", type=PATH, help="With --runs: the class of each item: SoftLabels, or a table with item and label."
+)
 @click.option(
     "--quota", type=NameList(), metavar="REGION=N", help="With --runs: ambiguous=all,hard=all,easy=20 per class."
 )
+@click.option("--target", metavar="NAME", help="With --runs: the target, if there are several.")
+@click.option("--network", metavar="NAME", help="With --runs: the network, if there are several.")
 @click.option("--last", type=int, help="With --runs: only this many last epochs.")
 @click.option("--fill", is_flag=True, help="With --runs: accept fewer items if a quota cannot be filled.")
 @click.option("--goal", default="distribution", show_default=True, help="distribution, class, geometry or calibration.")
@@ -39,9 +43,9 @@ SHOWN = 10
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @output_option("Output table: .csv or .parquet.")
 def command(
-    answers: Path | None, runs: tuple[Path, ...], labels: Path | None, quota: tuple[str, ...] | None, last: int | None,
-    fill: bool, goal: str, forms: tuple[str, ...], index: str, deeper: int | None, seconds: tuple[str, ...],
-    votes: tuple[str, ...], seed: int, output: Path,
+    answers: Path | None, runs: tuple[Path, ...], labels: Path | None, quota: tuple[str, ...] | None,
+    target: str | None, network: str | None, last: int | None, fill: bool, goal: str, forms: tuple[str, ...],
+    index: str, deeper: int | None, seconds: tuple[str, ...], votes: tuple[str, ...], seed: int, output: Path,
 ) -> None:  # fmt: skip
     """Rank items by the value of another answer, and advise a form for each.
 
@@ -68,7 +72,7 @@ def command(
         write_table(table, output, what)
         _show(table, index)
         return
-    drawn, classes = _map(runs, labels, last)
+    drawn, classes = _map(runs, labels, target, network, last)
     mapped = rank_items_by_map(drawn, classes, _quota(quota), plain=forms[0], richer=forms[1], fill=fill, rng=rng)
     write_table(mapped, output, f"{len(mapped):,} items, {mapped.form.count(forms[1]):,} of them for {forms[1]}")
     _show_regions(mapped)
@@ -88,18 +92,20 @@ def _forms(
     return {worth.kind: Form(worth.votes, costs.seconds(worth.kind)) for worth in worths}
 
 
-def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple[Any, dict[str, str]]:
+def _map(
+    runs: tuple[Path, ...], labels: Path | None, target: str | None, network: str | None, last: int | None
+) -> tuple[Any, dict[str, str]]:
     from sfumato.evaluation.data_map import data_map
     from sfumato.evaluation.epoch_predictions import TrainingDynamics, find_runs, runs_of_model
+    from sfumato.tables.files.table_file import read_rows
     from sfumato.tables.soft_labels import SoftLabels
+    from sfumato.training.item_join import first_choices, read_original
 
     if labels is None:
         raise BadSetting("--runs without --labels", "the original class of each item", "add --labels labels.parquet")
-    table = SoftLabels.read(labels)
-    classes = {
-        item: table.classes[k] for item, k in zip(table.items.to_pylist(), table.probs.argmax(axis=1), strict=True)
-    }
-    chosen = runs_of_model(find_runs(runs))
+    has_label = "label" in read_rows(labels).schema.names
+    classes = read_original(labels) if has_label else first_choices(SoftLabels.read(labels))
+    chosen = runs_of_model(find_runs(runs), target, network)
     return data_map([TrainingDynamics.read(run.path) for run in chosen], last=last), classes
 
 

@@ -77,8 +77,9 @@ def command(
     what = f"Replay of {len(wanted)} policies on {result.n_items:,} items, {splits} splits{left}"
     write_table(result, output, what)
     _show(result)
-    if LeadIndex.name in policies:
-        _show_lead(stop_at_lead(recorded, lead, rng))
+    for index in wanted:
+        if isinstance(index, LeadIndex):
+            _show_lead(stop_at_lead(recorded, index.lead, rng))
 
 
 def _show(result: Replay) -> None:

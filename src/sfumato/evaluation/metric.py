@@ -217,7 +217,7 @@ FEW_ITEMS = 30
 
 NEEDS = {
     "original": "needs the original labels",
-    "class_order": "needs classes that have an order: say so with the setting ordered",
+    "class_order": "needs ordered classes; if these are in order, use wasserstein:ordered=true",
 }
 """Additional inputs that a metric may need: an attribute of `MatchedLabels`, and the message if it is missing."""
 

@@ -70,6 +70,17 @@ def score_matched(
     return Scores.of(scores)
 
 
+ALSO_CALLED = {
+    "log-loss": "cross_entropy", "nll": "cross_entropy", "kl": "kl_divergence", "js": "jsd", "tvd": "total_variation",
+    "emd": "wasserstein:ordered=true", "wasserstein-distance": "wasserstein:ordered=true", "acc": "accuracy",
+    "auroc": "failure_auroc", "auc": "failure_auroc", "calibration": "ece",
+    "kappa": "accuracy; agreement between annotators is measured by sfumato agreement",
+}  # fmt: skip
+"""Other tools' names of metrics."""
+
+
 def metric_from_name(name: str, settings: dict[str, object] | None = None) -> Metric:
-    """The metric called `name`, with `settings`."""
-    return strategy_from_name("metric", METRICS, name, settings or {})  # type: ignore[no-any-return]
+    """The metric called `name` (`ece`, or with settings `ece:bins=10`); hyphens and underscores are the same."""
+    bare, colon, rest = name.partition(":")
+    text = bare.replace("-", "_") + colon + rest
+    return strategy_from_name("metric", METRICS, text, settings or {}, also_called=ALSO_CALLED)  # type: ignore[no-any-return]

@@ -19,7 +19,7 @@ from sfumato.importers.source_columns import (
     purposes,
     second_answers,
 )
-from sfumato.tables.errors import BadTable, listing, missing_column, no_rows, show
+from sfumato.tables.errors import BadTable, listing, missing_column, nearest, no_rows, show
 from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
@@ -84,12 +84,16 @@ class CrowdImporter:
     def _column(self, rows: Rows, role: str) -> str:
         """The column for `role`: the chosen one, or the first known name that exists."""
         given = getattr(self, role)
+        columns = rows.schema.names
+        if given is not None and given not in columns:
+            fix = f"{nearest(given, columns)}give --{role} with one of the columns found"
+            raise missing_column(columns, f"the column {show(given)} of --{role}", fix, rows.where())
         if given is not None:
             return str(given)
-        found = next((name for name in KNOWN_NAMES[role] if name in rows.schema.names), None)
+        found = next((name for name in KNOWN_NAMES[role] if name in columns), None)
         if found is None:
             expected = f"a column for the {role}: {' or '.join(KNOWN_NAMES[role])}"
-            raise missing_column(rows.schema.names, expected, f"name the column with --{role} NAME", rows.where())
+            raise missing_column(columns, expected, f"name the column with --{role} NAME", rows.where())
         return found
 
 

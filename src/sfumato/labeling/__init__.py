@@ -61,10 +61,18 @@ __all__ = [
     "TopTwoUniform",
     "TypicalityLabeler",
     "labeler_from_name",
+    "labelers_of",
     "plausible_doubt",
 ]
 
 
 def labeler_from_name(name: str, settings: Mapping[str, Any]) -> Labeler:
-    """The labeler called `name` with `settings`."""
-    return strategy_from_name("labeler", LABELERS, name, settings)  # type: ignore[no-any-return]
+    """The labeler called `name` with `settings`; errors suggest labelers if `name` is a question type."""
+    kinds = dict.fromkeys(kind for labeler in LABELERS for kind in labeler.kinds)
+    also_called = {kind.replace("_", "-"): " or ".join(labelers_of(kind)) for kind in kinds}
+    return strategy_from_name("labeler", LABELERS, name, settings, also_called=also_called)  # type: ignore[no-any-return]
+
+
+def labelers_of(kind: str) -> list[str]:
+    """The names of the labelers that convert answers to the question type `kind`, without its version."""
+    return [labeler.name for labeler in LABELERS if kind in labeler.kinds]

@@ -17,7 +17,7 @@ from sfumato.tables.errors import unknown
 from sfumato.tables.payloads import TopTwoPayload
 from sfumato.tables.setting_checks import at_least, not_negative
 from sfumato.tables.setting_checks import share as check_share
-from sfumato.tables.strategies import strategy_from_name
+from sfumato.tables.strategies import split_choices, strategy_from_name
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,10 @@ SCREENING_RULES: tuple[Any, ...] = (FailedChecks, RepeatsDisagree, Contradiction
 
 
 def rules_of(chosen: str | Mapping[str, Mapping[str, float]]) -> tuple[Rule, ...]:
-    """The rules of a study: the name of a set (default `standard`), or single rules with their settings."""
+    """The rules of a study: the name of a set (default `standard`), or single rules with their settings, as a table or
+    as text (`checks_passed:at_least=0.9,longest_run`)."""
+    if isinstance(chosen, str) and any(chosen.startswith(rule.name) for rule in SCREENING_RULES):
+        return tuple(strategy_from_name("screening rule", SCREENING_RULES, each, {}) for each in split_choices(chosen))
     if isinstance(chosen, str):
         return rule_set(chosen or "standard")
     return tuple(_rule(name, settings) for name, settings in chosen.items())
@@ -217,7 +220,8 @@ def _rule(name: str, settings: Mapping[str, float]) -> Any:
 def rule_set(name: str) -> tuple[Rule, ...]:
     """The rule set called `name`."""
     if name not in RULE_SETS:
-        raise unknown("rule set", name, list(RULE_SETS))
+        rules = ", ".join(rule.name for rule in SCREENING_RULES)
+        raise unknown("rule set", name, list(RULE_SETS), fix=f"or give single rules: {rules}")
     return RULE_SETS[name]
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from jaxtyping import Float
 
 from sfumato.tables.beliefs import Beliefs, HardVotes
-from sfumato.tables.errors import BadSetting, listing
+from sfumato.tables.errors import BadSetting, BadTable, bad_classes, listing
 from sfumato.tables.estimand import check_same_estimand
 from sfumato.tables.setting_checks import above_0, at_least, share
 from sfumato.tables.soft_labels import SoftLabels
@@ -95,11 +95,13 @@ class Infill:
 
     name: ClassVar[str] = "infill"
 
-    def apply(self, table: SoftLabels) -> SoftLabels:
-        if not isinstance(table, SoftLabels) or self.filling.classes != table.classes:
-            found = f"{type(table).__name__} of {listing(table.classes)}, fill of {listing(self.filling.classes)}"
-            fix = "fill SoftLabels, which have one row per item, with the same class names"
-            raise BadSetting(found, "SoftLabels over the same classes in the same order", fix, "bad-classes")
+    def apply(self, table: Beliefs | SoftLabels) -> SoftLabels:
+        if not isinstance(table, SoftLabels):
+            found, fix = f"{type(table).__name__}, one row per annotator", "aggregate them first (sfumato aggregate)"
+            raise BadTable(found, "SoftLabels, one row per item", fix, "wrong-table")
+        if self.filling.classes != table.classes:
+            found = f"a filling over {listing(self.filling.classes)}"
+            raise bad_classes(found, table.classes, where=self.filling.path)
         missing = pc.invert(pc.is_in(self.filling.items, value_set=table.items)).to_numpy(zero_copy_only=False)
         counts = None
         if table.n_annotators is not None:

@@ -230,7 +230,7 @@ class Plan(PlanPart, frozen=True, kw_only=True):
     def write(self, path: str | Path) -> None:
         """Write the plan as JSON; an existing file is replaced only once the new one is complete."""
         place = Path(path)
-        kind_of(place, (JSON,))
+        kind_of(place, (JSON,), to_write=True)
         # What is written must be readable: run the same checks on the text.
         text = msgspec.json.format(msgspec.json.encode(self), indent=2)
         Plan.of(msgspec.json.decode(text))

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.tables.errors import MissingExtra, bad_number
-from sfumato.tables.files.file_type import CSV, kind_of
+from sfumato.tables.files.file_type import CSV, TABLE_KINDS, kind_of
 from sfumato.tables.files.table_file import ROW_GROUP, Rows, check_columns, classes_metadata, write_rows
 from sfumato.tables.growable_array import freeze
 
@@ -76,7 +76,7 @@ class Table(ABC):
     @final
     def write(self, path: str | Path) -> None:
         """Write to `.parquet` or `.csv` (wide); an old file is replaced when the new one is complete."""
-        wide = kind_of(Path(path)) is CSV
+        wide = kind_of(Path(path), TABLE_KINDS, to_write=True) is CSV
         schema = self.chunk(0, 0, wide=wide).schema.with_metadata(self.metadata())
         starts = range(0, len(self), ROW_GROUP)
         write_rows(schema, (self.chunk(i, min(i + ROW_GROUP, len(self)), wide=wide) for i in starts), path)

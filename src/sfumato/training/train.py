@@ -126,5 +126,4 @@ def _named(choice: Any, from_name: Any) -> tuple[str, Any]:
     """A strategy with its name in the runs; `choice` is an object, or a name with settings."""
     if not isinstance(choice, str):
         return choice.name, choice
-    text = StrategyText.of(choice)
-    return text.text, from_name(text.name, text.settings)
+    return StrategyText.of(choice).text, from_name(choice, {})

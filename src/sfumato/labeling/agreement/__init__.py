@@ -76,6 +76,16 @@ def agreement(
     return AgreementTable.of(figures)
 
 
+KAPPA = "alpha-nominal: like kappa it corrects for chance, and takes any number of annotators"
+ALSO_CALLED = {
+    "kappa": KAPPA, "cohen-kappa": KAPPA, "cohens-kappa": KAPPA, "fleiss-kappa": KAPPA, "fleiss": KAPPA,
+    "alpha": "alpha-nominal", "krippendorff": "alpha-nominal", "krippendorff-alpha": "alpha-nominal",
+    "weighted-kappa": "alpha-ordinal", "percent": "total-variation: 1 minus it is the share of pairs that agree",
+    "percent-agreement": "total-variation: 1 minus it is the share of pairs that agree",
+}  # fmt: skip
+"""Other tools' names of measures."""
+
+
 def measure_from_name(name: str) -> AgreementMeasure:
     """The measure called `name`."""
-    return strategy_from_name("measure", MEASURES, name, {})  # type: ignore[no-any-return]
+    return strategy_from_name("measure", MEASURES, name, {}, also_called=ALSO_CALLED)  # type: ignore[no-any-return]

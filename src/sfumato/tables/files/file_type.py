@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.tables.errors import BadFile, wrong_ending
+from sfumato.tables.errors import BadFile, show, wrong_ending
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,17 @@ _SIGNATURES = (
 )
 
 
-def kind_of(path: Path, allowed: tuple[FileKind, ...] = KINDS) -> FileKind:
-    """The file type of `path`, or an error with the allowed endings."""
+def kind_of(path: Path, allowed: tuple[FileKind, ...] = KINDS, *, to_write: bool = False) -> FileKind:
+    """The file type of `path`, or an error with the allowed endings; `to_write` if the file is an output."""
     name = path.name.lower()
     for kind in allowed:
         if name.endswith(kind.suffixes):
             return kind
     is_excel = name.endswith((".xlsx", ".xls"))
     fix = "in Excel: save as CSV UTF-8 (comma separated)" if is_excel else "convert the file"
+    if to_write:
+        usual = allowed[-1].suffixes[0]
+        fix = f"write {show(path.with_suffix(usual).name)} instead{', which Excel opens' if is_excel else ''}"
     raise wrong_ending(path, [suffix for kind in allowed for suffix in kind.suffixes], fix)
 
 

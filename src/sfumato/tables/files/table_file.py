@@ -132,7 +132,7 @@ def read_rows(path: str | Path, *, guarded: bool = True, header: Sequence[str] =
 def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path) -> None:
     """Write `chunks` to `path` in the format of its name; replaces an old file when the new one is complete."""
     path = Path(path)
-    kind = kind_of(path, TABLE_KINDS)
+    kind = kind_of(path, TABLE_KINDS, to_write=True)
     with atomic_write(path) as part:
         if kind is CSV:
             csv_files.write_chunks(schema, chunks, part, compressed=path.name.lower().endswith(".gz"))

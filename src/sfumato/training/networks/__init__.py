@@ -84,9 +84,10 @@ def network_named(name: str, settings: Mapping[str, Any] | None = None) -> Netwo
     if name in NAMED and not settings:
         return NAMED[name]
     families = [family.name for family in NETWORKS]
-    if name in families:
+    family = name.partition(":")[0]
+    if family in families:
         return strategy_from_name("network", NETWORKS, name, settings or {})  # type: ignore[no-any-return]
-    if name in NAMED:
+    if family in NAMED:
         expected = "no settings: the name determines them"
-        raise BadSetting(f"settings for {name}", expected, f"omit them, or use the family {NAMED[name].name}")
-    raise unknown("network", name, list(dict.fromkeys([*NAMED, *families])))
+        raise BadSetting(f"settings for {family}", expected, f"omit them, or use the family {NAMED[family].name}")
+    raise unknown("network", family, list(dict.fromkeys([*NAMED, *families])))

@@ -42,9 +42,9 @@ class EntropyMatchedTarget:
     """`(1 - s) e + s / K`, e the original class, with s such that the entropy is that of people's label.
 
     `level` item: each item has its own s, which keeps how uncertain an item is but not between which classes. `level`
-    mean: one s for all items, which gives people's mean entropy. The control for the amount of uncertainty: if `soft`
-    is no better than this, the classes that people confuse did not matter. A label with entropy 0 gives the original
-    class, even if all people chose another.
+    class or mean: one s per original class or for all items, for people's mean entropy. The control for the amount of
+    uncertainty: if `soft` is no better than this, the classes that people confuse did not matter. A label with entropy
+    0 gives the original class, even if all people chose another.
     """
 
     level: str = "item"
@@ -52,13 +52,16 @@ class EntropyMatchedTarget:
     name: ClassVar[str] = "entropy-matched"
 
     def __post_init__(self) -> None:
-        one_of("level", self.level, ("item", "mean"))
+        one_of("level", self.level, ("item", "class", "mean"))
 
     def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
-        sure = one_hot(training_set.need_original(self.name), training_set.n_classes)
+        original = training_set.need_original(self.name)
+        sure = one_hot(original, training_set.n_classes)
         entropies = entropy(np.asarray(training_set.need_people(self.name), np.float64))
-        if self.level == "mean" and len(entropies):
-            entropies = np.full_like(entropies, entropies.mean())
+        if self.level != "item":
+            group = original if self.level == "class" else np.zeros_like(original)
+            n_items = np.bincount(group, minlength=training_set.n_classes)
+            entropies = (np.bincount(group, entropies, training_set.n_classes) / np.maximum(n_items, 1))[group]
         share = smoothing_shares(entropies, training_set.n_classes)[:, None]
         return FixedLabels.of((1 - share) * sure + share / training_set.n_classes)
 
