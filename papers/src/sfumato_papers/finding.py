@@ -109,6 +109,11 @@ class Estimate:
         return cls.over_seeds(one[seed] - other[seed] for seed in sorted(one.keys() & other.keys()))
 
 
+def in_words(found: Mapping[str, Estimate], places: int = 3, between: str = ", ") -> str:
+    """Every estimate with its name: `LeNet -0.223 (-0.250 to -0.196), ...`."""
+    return between.join(f"{name} {each.signed(places)}" for name, each in found.items())
+
+
 @dataclass(frozen=True)
 class Change:
     """How a figure differs from that of a reference: as published, and as measured, paired where it can be."""
@@ -192,3 +197,8 @@ class Statement:
     """The figures that decide it."""
     how: str = ""
     needs: str = ""
+
+    @classmethod
+    def all_below_0(cls, row: str, says: str, found: Mapping[str, Estimate], how: str = "") -> Statement:
+        """Holds where every one of the estimates is shown to be below 0."""
+        return cls(row, says, all(each.is_below_0 for each in found.values()), in_words(found), how)

@@ -8,14 +8,7 @@ from scipy.stats import rankdata
 from sfumato.importers import Cifar10HImporter
 from sfumato.reporting.charts import Field, histogram
 from sfumato.tables.annotations import Annotations
-from sfumato_papers.collins_2022.elicitation import (
-    Cifar10sAnswers,
-    as_released,
-    counted,
-    first_pass,
-    repeated,
-    with_repeats,
-)
+from sfumato_papers.collins_2022 import elicitation
 from sfumato_papers.collins_2022.keystroke_model import BOXES, planned_top_two
 from sfumato_papers.finding import Estimate, Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
@@ -42,7 +35,7 @@ SHOWN = 180
 
 
 def section_5_1(rerun: Rerun) -> Part:
-    released, first = as_released(rerun).table.seconds, first_pass(rerun).table.seconds
+    released, first = elicitation.as_released(rerun).table.seconds, elicitation.first_pass(rerun).table.seconds
     page = float(np.median(released))
     findings: list[Finding | Statement] = [
         _seconds("median a page", SECONDS_A_PAGE, page, how="released rows"),
@@ -76,7 +69,7 @@ def section_5_1(rerun: Rerun) -> Part:
 
 
 def figure_7(rerun: Rerun) -> Part:
-    answers = first_pass(rerun)
+    answers = elicitation.first_pass(rerun)
     table, seconds = answers.table, answers.table.seconds
     presses = [
         [str(event[2]) for event in planned_top_two(answer) if event[1] == "pointerdown"] for answer in answers.each
@@ -89,33 +82,33 @@ def figure_7(rerun: Rerun) -> Part:
     medians = np.array([np.median(seconds[table.annotator.codes == k]) for k in range(len(table.annotator.names))])
     is_long = seconds > LONG * medians[table.annotator.codes]
     share_of_time = seconds[is_long].sum() / seconds.sum()
-    again = repeated(with_repeats(rerun))["moved"]
+    again = elicitation.repeated(elicitation.with_repeats(rerun))["moved"]
     findings: list[Finding | Statement] = [
-        counted(
+        elicitation.counted(
             "pointing actions a page (median)",
             None,
             np.median([*map(len, presses)]),
             how="as the answer given needs",
         ),
-        counted("share of them for definitely-not boxes", None, 100 * n_boxes / n_presses, unit="%"),
-        counted("pages that say 100%, no alternative", None, 100 * sure.mean(), unit="%"),
+        elicitation.counted("share of them for definitely-not boxes", None, 100 * n_boxes / n_presses, unit="%"),
+        elicitation.counted("pages that say 100%, no alternative", None, 100 * sure.mean(), unit="%"),
         _seconds("median of those pages", None, float(np.median(seconds[sure]))),
-        counted("first percents that are multiples of 5", None, 100 * (typed % 5 == 0).mean(), unit="%"),
-        counted(
+        elicitation.counted("first percents that are multiples of 5", None, 100 * (typed % 5 == 0).mean(), unit="%"),
+        elicitation.counted(
             "rounding the first percent to ten tokens moves it by",
             None,
             tokens.mean(),
             places=4,
             how=f"mean; people move it by {again / 100:.4f} themselves from one time to the next",
         ),
-        counted(
+        elicitation.counted(
             "time and 1 - first percent, within a person (median Spearman)",
             None,
             within(answers),
             places=2,
             how="people who always gave the same percent left out",
         ),
-        counted(
+        elicitation.counted(
             f"pages that took over {LONG} times their annotator's median",
             None,
             100 * is_long.mean(),
@@ -131,7 +124,7 @@ def figure_7(rerun: Rerun) -> Part:
     return Part("Figure 7", "The elicitation interface, and what a page of it costs", findings, about)
 
 
-def within(answers: Cifar10sAnswers) -> float:
+def within(answers: elicitation.Cifar10sAnswers) -> float:
     """The median over people of the rank correlation between a page's time and the doubt about the first label."""
     who, seconds, doubt = answers.table.annotator.codes, answers.table.seconds, 100 - answers.first_percent
     found = []
@@ -154,6 +147,6 @@ def _seconds_a_vote(rerun: Rerun) -> Finding:
         return Finding(row, "seconds", SECONDS_A_VOTE, needs=needs)
     table = Cifar10HImporter(annotator_level=True).read(path).table
     assert isinstance(table, Annotations)
-    wanted = set(first_pass(rerun).table.item.names.to_pylist())
+    wanted = set(elicitation.first_pass(rerun).table.item.names.to_pylist())
     own = np.array([name in wanted for name in table.item.names.to_pylist()])[table.item.codes]
     return _seconds(row, SECONDS_A_VOTE, float(np.nanmedian(table.seconds[own])))

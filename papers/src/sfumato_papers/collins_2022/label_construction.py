@@ -7,16 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Float
 
+from sfumato import labeling
 from sfumato.importers.importer import CIFAR_10
-from sfumato.labeling import (
-    ClassSimilarity,
-    Labeler,
-    SelectTopTwo,
-    TopOneClamp,
-    TopOneUniform,
-    TopTwoClamp,
-    TopTwoUniform,
-)
 from sfumato.labeling.simulated_soft_labels import AnswerStatistics, SimulatedTopTwo
 from sfumato.labeling.top_two_labelers import clamp, read_top_two
 from sfumato.reporting.chart import Chart
@@ -30,12 +22,12 @@ from sfumato_papers.paper import Part, Rerun
 
 DIFFERS, MUCH = 1e-9, 0.1
 """Total variations from which two labels of an answer count as different, and as much so."""
-BOTH_RULES: dict[str, Callable[..., Labeler]] = {
-    "T1, Unif": TopOneUniform,
-    "T1, Clamp": TopOneClamp,
-    "T2, Unif": TopTwoUniform,
-    "T2, Clamp": TopTwoClamp,
-    "Select Top 2 Only": SelectTopTwo,
+BOTH_RULES: dict[str, Callable[..., labeling.Labeler]] = {
+    "T1, Unif": labeling.TopOneUniform,
+    "T1, Clamp": labeling.TopOneClamp,
+    "T2, Unif": labeling.TopTwoUniform,
+    "T2, Clamp": labeling.TopTwoClamp,
+    "Select Top 2 Only": labeling.SelectTopTwo,
 }
 
 
@@ -43,7 +35,7 @@ def section_4_2(rerun: Rerun) -> Part:
     answers, released = first_pass(rerun), as_released(rerun)
     with np.load(rerun.data.path("cifar10s", "t2clamp_redist10.npz")) as file:
         items, theirs = [str(i) for i in file["image_index"]], file["soft_labels"]
-    ours = TopTwoClamp(as_released=True).label(released.table, CIFAR_10)
+    ours = labeling.TopTwoClamp(as_released=True).label(released.table, CIFAR_10)
     apart = difference(items, theirs, ours.item.text().to_pylist(), ours.probs)
     moved = {}
     for name, by in BOTH_RULES.items():
@@ -176,8 +168,10 @@ def appendix_b_5(rerun: Rerun) -> Part:
         for name, rows in groups.items()
     }
     n_alternatives = np.array([10 - len({*answer.impossible, answer.first}) for answer in answers.each])
-    real = entropy(TopTwoClamp(as_released=True).label(answers.table, CIFAR_10).probs)[answers.is_doubtful].mean()
-    similarity = ClassSimilarity(CIFAR_10, np.ones((len(CIFAR_10), len(CIFAR_10))))
+    real = entropy(labeling.TopTwoClamp(as_released=True).label(answers.table, CIFAR_10).probs)[
+        answers.is_doubtful
+    ].mean()
+    similarity = labeling.ClassSimilarity(CIFAR_10, np.ones((len(CIFAR_10), len(CIFAR_10))))
     simulator = SimulatedTopTwo(similarity=similarity, doubtful=fitted[HIGH], clear=fitted[LOW])
     rng, classes = np.random.default_rng(7), np.arange(N_SIMULATED) % len(CIFAR_10)
     drawn = simulator.simulate_answers(classes, np.ones(N_SIMULATED, bool), CIFAR_10, rng)

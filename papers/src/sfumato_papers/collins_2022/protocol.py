@@ -13,23 +13,13 @@ import numpy as np
 from jaxtyping import Int
 
 from sfumato.importers.importer import CIFAR_10
+from sfumato.training import targets as target_types
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items
 from sfumato.training.networks import NAMED
 from sfumato.training.optimizers import OneCycle, Sgd, StepSchedule
 from sfumato.training.recipe import CropAndFlip, Recipe
 from sfumato.training.splits import Fold
-from sfumato.training.targets import (
-    DeaggregatedTarget,
-    EntropyMatchedTarget,
-    HardTarget,
-    RandomTarget,
-    ShuffledTarget,
-    SmoothingTarget,
-    SoftTarget,
-    Target,
-    UniformTarget,
-)
 from sfumato.training.training_set import TrainingSet
 from sfumato_papers.collins_2022.label_sets import LabelSets, Relabelled, label_sets
 from sfumato_papers.paper import Rerun, Scale, once
@@ -87,29 +77,31 @@ def items_of(rerun: Rerun) -> Items:
     return Items(np.sort(compared), np.sort(others), np.sort(held_out), np.sort(tested))
 
 
-def targets(sets: LabelSets, scale: Scale) -> dict[str, Target]:
-    def relabelled(target: Target, of: str) -> Relabelled:
+def targets(sets: LabelSets, scale: Scale) -> dict[str, target_types.Target]:
+    def relabelled(target: target_types.Target, of: str) -> Relabelled:
         return Relabelled(target, sets[of])
 
-    found: dict[str, Target] = {
-        "hard": HardTarget(),
-        "random": relabelled(RandomTarget("soft"), "T2, Clamp"),
-        "uniform": relabelled(UniformTarget(), "T2, Clamp"),
-        "10h aggregated": relabelled(SoftTarget(), "CIFAR-10H"),
-        "10s aggregated": relabelled(SoftTarget(), "T2, Clamp"),
-        "10s shuffled": relabelled(ShuffledTarget(), "T2, Clamp"),
-        "10s entropy-matched": relabelled(EntropyMatchedTarget(), "T2, Clamp"),
-        "10h": relabelled(DeaggregatedTarget(), "CIFAR-10H"),
-        "10s": relabelled(DeaggregatedTarget(), "T2, Clamp"),
-        "10s t1 unif": relabelled(DeaggregatedTarget(), "T1, Unif"),
-        "10s t1 clamp": relabelled(DeaggregatedTarget(), "T1, Clamp"),
-        "10s t2 unif": relabelled(DeaggregatedTarget(), "T2, Unif"),
-        "10s select": relabelled(DeaggregatedTarget(), "Select Top 2 Only"),
-        "smoothing": SmoothingTarget(SMOOTHING),
-        "smoothing 900": relabelled(SmoothingTarget(SMOOTHING), "T2, Clamp"),
+    found: dict[str, target_types.Target] = {
+        "hard": target_types.HardTarget(),
+        "random": relabelled(target_types.RandomTarget("soft"), "T2, Clamp"),
+        "uniform": relabelled(target_types.UniformTarget(), "T2, Clamp"),
+        "10h aggregated": relabelled(target_types.SoftTarget(), "CIFAR-10H"),
+        "10s aggregated": relabelled(target_types.SoftTarget(), "T2, Clamp"),
+        "10s shuffled": relabelled(target_types.ShuffledTarget(), "T2, Clamp"),
+        "10s entropy-matched": relabelled(target_types.EntropyMatchedTarget(), "T2, Clamp"),
+        "10h": relabelled(target_types.DeaggregatedTarget(), "CIFAR-10H"),
+        "10s": relabelled(target_types.DeaggregatedTarget(), "T2, Clamp"),
+        "10s t1 unif": relabelled(target_types.DeaggregatedTarget(), "T1, Unif"),
+        "10s t1 clamp": relabelled(target_types.DeaggregatedTarget(), "T1, Clamp"),
+        "10s t2 unif": relabelled(target_types.DeaggregatedTarget(), "T2, Unif"),
+        "10s select": relabelled(target_types.DeaggregatedTarget(), "Select Top 2 Only"),
+        "smoothing": target_types.SmoothingTarget(SMOOTHING),
+        "smoothing 900": relabelled(target_types.SmoothingTarget(SMOOTHING), "T2, Clamp"),
     }
-    found |= {f"10h m={m}": relabelled(DeaggregatedTarget(m), "CIFAR-10H") for m in scale.of(VOTES)}
-    return found | {f"10s m={m}": relabelled(DeaggregatedTarget(m), "T2, Clamp") for m in scale.of(BELIEFS)}
+    found |= {f"10h m={m}": relabelled(target_types.DeaggregatedTarget(m), "CIFAR-10H") for m in scale.of(VOTES)}
+    return found | {
+        f"10s m={m}": relabelled(target_types.DeaggregatedTarget(m), "T2, Clamp") for m in scale.of(BELIEFS)
+    }
 
 
 def recipe(scale: Scale, network: str) -> Recipe:

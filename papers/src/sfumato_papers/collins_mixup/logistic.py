@@ -7,27 +7,8 @@ import numpy as np
 from sfumato.reporting.charts import Field, heat_map
 from sfumato.training.mixing import CurveFit, PairCurve
 from sfumato_papers.collins_mixup.hmix import all_collections, thesis_collection
-from sfumato_papers.collins_mixup.run_scores import (
-    CALIBRATION,
-    CE,
-    FGSM,
-    Row,
-    change,
-    mean_of,
-    table_findings,
-    values_of,
-)
-from sfumato_papers.collins_mixup.training import DEPTHS, ENT_WC, HARD, MIXUP, TAU, TAU_ENT_WC, network_of, scaled_down
 from sfumato_papers.finding import Estimate, Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
-from sfumato_papers.published_table import published_tables
-
-COLUMNS = (CE, FGSM, CALIBRATION)
-LINEAR, BENT, LINEAR_YES, BENT_YES = "mixup, no Ent-WC", "τ mixing, no Ent-WC", "mixup, Ent-WC", "τ mixing, Ent-WC"
-GRIDS = {LINEAR: MIXUP, BENT: TAU, LINEAR_YES: ENT_WC, BENT_YES: TAU_ENT_WC}
-REFERENCES = {LINEAR: "", BENT: LINEAR, LINEAR_YES: LINEAR, BENT_YES: LINEAR_YES}
-
-TABLE_C_1 = published_tables("collins_mixup")["Table C.1"]
 
 
 def curves_of_class_pairs(rerun: Rerun) -> Part:
@@ -88,37 +69,6 @@ def curves_of_class_pairs(rerun: Rerun) -> Part:
     return Part(
         "Appendix C", "Logistic functions fitted to human judgments", findings, about, charts=(chart,), after=after
     )
-
-
-def table_c_1(rerun: Rerun) -> Part:
-    network, _ = network_of(rerun.scale, DEPTHS[1])
-    rows = {
-        name: Row(name, {column: values_of(rerun, grid)[HARD, network, column] for column in COLUMNS}, REFERENCES[name])
-        for name, grid in GRIDS.items()
-    }
-    lowest = min(rows.values(), key=lambda row: mean_of(row, CE)).name
-    bent = change(rows[LINEAR], rows[BENT], CE)
-    findings: list[Finding | Statement] = [
-        *table_findings(TABLE_C_1, tuple(rows.values()), COLUMNS),
-        Statement(
-            "τ mixing with Ent-WC",
-            "achieves the best cross-entropy",
-            lowest == BENT_YES,
-            ", ".join(f"{row.name} {mean_of(row, CE):.3f}" for row in rows.values()),
-        ),
-        Statement(
-            "τ mixing without Ent-WC",
-            "is worse than linear mixup",
-            bent.is_below_0,
-            f"mixup less τ mixing in CE: {bent.signed()}",
-        ),
-    ]
-    about = (
-        "Every pair's curve is fitted to the judgments of the thesis' 33 participants, none drawn towards the "
-        "others. Coefficients as in table 5.1: Beta(1, 1) without the entropy-weighted loss, Beta(0.2, 0.2) with it."
-    )
-    title = "Mixing by the curves that people's judgments give"
-    return Part("Table C.1", title, findings, about, scaled_down(rerun.scale, DEPTHS[1]))
 
 
 def _pair(classes: tuple[str, ...], pair: PairCurve) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,28 +15,11 @@ from sfumato.evaluation.metrics import CrossEntropy, RMSCalibration
 from sfumato.evaluation.run_predictions import RunPredictions
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training import robustness_runs
 from sfumato.training.attacks import attack_named
 from sfumato.training.corruptions import CORRUPTIONS
-from sfumato.training.robustness_runs import (
-    AttackExperiment,
-    RobustnessExperiment,
-    ShiftExperiment,
-    corruptions_for,
-    run_missing,
-)
 from sfumato.training.trained_runs import CLEAN, TrainedRuns
-from sfumato_papers.collins_mixup.training import (
-    AUGMENTING,
-    ENT_WC,
-    MIX_MAX_ENT,
-    MIXUP,
-    REGULAR,
-    TAU,
-    TAU_ENT_WC,
-    augmented,
-    mixed,
-    tested,
-)
+from sfumato_papers.collins_mixup import training
 from sfumato_papers.finding import Estimate, Finding, Reference
 from sfumato_papers.paper import Rerun, Scale, once
 from sfumato_papers.published_data import original_labels
@@ -49,7 +31,10 @@ N_CORRUPTIONS = {Scale.SMALL: 3, Scale.CPU: 6, Scale.FULL: len(CORRUPTIONS)}
 RESAMPLES = 100
 """Draws of items, of which nothing is read here: what varies is the training."""
 
-CHAPTERS = ((AUGMENTING, REGULAR), (MIXUP, MIX_MAX_ENT, ENT_WC, TAU, TAU_ENT_WC))
+CHAPTERS = (
+    (training.AUGMENTING, training.REGULAR),
+    (training.MIXUP, training.MIX_MAX_ENT, training.ENT_WC, training.TAU, training.TAU_ENT_WC),
+)
 """Grids that are attacked and corrupted together, so that processes are started once."""
 
 BySeed = dict[int, float]
@@ -69,34 +54,36 @@ def values_of(rerun: Rerun, name: str) -> Values:
     """What came out of the runs of a grid."""
     (grids,) = [each for each in CHAPTERS if name in each]
     work = Together(tuple(each for grid in grids for each in _work(rerun, grid)))
-    run_missing(work, processes=rerun.processes)
-    people, original, folder = rerun.data.cifar_10h, original_labels(tested(rerun)), _trained(rerun, name)
+    robustness_runs.run_missing(work, processes=rerun.processes)
+    people, original, folder = rerun.data.cifar_10h, original_labels(training.tested(rerun)), _trained(rerun, name)
     asked: dict[str, Metric] = {CE: CrossEntropy(), CALIBRATION: RMSCalibration(form="published")}
     found = _measured(read_runs(folder), people, asked)
     attacked = [run for run in read_runs(folder.parent / f"{name}-attacked") if run.condition != CLEAN]
     found |= _measured(attacked, original, {FGSM: CrossEntropy()})
-    if name != AUGMENTING:
+    if name != training.AUGMENTING:
         found |= _measured(read_runs(folder.parent / f"{name}-corrupted"), people, {CORRUPTION: CrossEntropy()})
     return found
 
 
 def _trained(rerun: Rerun, name: str) -> Path:
-    return augmented(rerun) if name == AUGMENTING else mixed(rerun, name)
+    return training.augmented(rerun) if name == training.AUGMENTING else training.mixed(rerun, name)
 
 
-def _work(rerun: Rerun, name: str) -> list[RobustnessExperiment[Any]]:
+def _work(rerun: Rerun, name: str) -> list[robustness_runs.RobustnessExperiment[Any]]:
     """What the runs of a grid are to predict of changed pictures, of which only what is missing is done. Chapter 4
     corrupts nothing."""
-    folder, pictures = _trained(rerun, name), tested(rerun)
+    folder, pictures = _trained(rerun, name), training.tested(rerun)
     runs, place, fgsm = TrainedRuns.in_folder(folder).runs, folder.parent, attack_named("fgsm", {})
-    works: list[RobustnessExperiment[Any]] = [
-        AttackExperiment(runs, place / f"{name}-attacked", fgsm, pictures, device=rerun.device)
+    works: list[robustness_runs.RobustnessExperiment[Any]] = [
+        robustness_runs.AttackExperiment(runs, place / f"{name}-attacked", fgsm, pictures, device=rerun.device)
     ]
-    if name != AUGMENTING:
+    if name != training.AUGMENTING:
         n = rerun.scale.of(N_CORRUPTIONS)
         kinds = [each() for each in CORRUPTIONS[:: len(CORRUPTIONS) // n][:n]]
-        asked = corruptions_for(pictures, kinds, (SEVERITY,))[1:]
-        works.append(ShiftExperiment(runs, place / f"{name}-corrupted", pictures, asked, device=rerun.device))
+        asked = robustness_runs.corruptions_for(pictures, kinds, (SEVERITY,))[1:]
+        works.append(
+            robustness_runs.ShiftExperiment(runs, place / f"{name}-corrupted", pictures, asked, device=rerun.device)
+        )
     return works
 
 
@@ -115,7 +102,7 @@ def _measured(runs: Sequence[RunPredictions], people: SoftLabels, metrics: dict[
 class Together:
     """Several pieces of work as one, so that processes are started once."""
 
-    works: tuple[RobustnessExperiment[Any], ...]
+    works: tuple[robustness_runs.RobustnessExperiment[Any], ...]
 
     def missing(self) -> list[tuple[int, Any]]:
         return [(number, job) for number, work in enumerate(self.works) for job in work.missing()]
@@ -133,23 +120,24 @@ class Row:
     reference: str = ""
 
 
-def table_findings(table: PublishedTable, rows: Sequence[Row], columns: Sequence[str]) -> list[Finding]:
+def table_findings(table: PublishedTable, rows: Sequence[Row]) -> list[Finding]:
     """Every cell; rows that the thesis does not have stand without a published figure."""
     values = {row.name: row.values for row in rows}
     found = []
-    for row, column in product(rows, columns):
-        key, base = (row.name, column), (row.reference, column)
-        reference = None
-        if row.reference:
-            reference = Reference(row.reference, table.cells.get(base), values[row.reference][column])
-        how = HOW[column] + (f"; published ±{table.spreads[key]}" if key in table.spreads else "")
-        found.append(Finding.over_seeds(*key, table.cells.get(key), row.values[column], reference=reference, how=how))
+    for row in rows:
+        for column, own in row.values.items():
+            key, base = (row.name, column), (row.reference, column)
+            reference = None
+            if row.reference:
+                reference = Reference(row.reference, table.cells.get(base), values[row.reference][column])
+            how = HOW[column] + (f"; published ±{table.spreads[key]}" if key in table.spreads else "")
+            found.append(Finding.over_seeds(*key, table.cells.get(key), own, reference=reference, how=how))
     return found
 
 
-def change(row: Row, other: Row, column: str) -> Estimate:
-    """How much a row is above another, seed by seed."""
-    return Estimate.paired(row.values[column], other.values[column])
+def changes(row: Row, other: Row, *columns: str) -> dict[str, Estimate]:
+    """How much a row is above another, seed by seed: in `columns`, or in all."""
+    return {each: Estimate.paired(row.values[each], other.values[each]) for each in columns or row.values}
 
 
 def mean_of(row: Row, column: str) -> float:

@@ -1,36 +1,15 @@
-"""Tables 4.1 to 5.2: networks that learn from mixed images with different labels, and mixings of every batch."""
+"""Tables 4.1 to 5.2 and C.1: networks learn from mixed images with different labels, and mixings of every batch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sfumato.training.corruptions import CORRUPTIONS
-from sfumato_papers.collins_mixup.run_scores import (
-    CALIBRATION,
-    CE,
-    CORRUPTION,
-    FGSM,
-    N_CORRUPTIONS,
-    SEVERITY,
-    Row,
-    change,
-    mean_of,
-    table_findings,
-    values_of,
-)
-from sfumato_papers.collins_mixup.training import (
-    AUGMENTING,
-    DEPTHS,
-    ENT_WC,
-    HARD,
-    MATCHED,
-    MIX_MAX_ENT,
-    MIXUP,
-    REGULAR,
-    SOFT,
-    network_of,
-    scaled_down,
-)
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.paper import Part, Rerun, Scale
+from sfumato_papers.collins_mixup import run_scores, training
+from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, CORRUPTION, FGSM, Row, changes, mean_of, values_of
+from sfumato_papers.collins_mixup.training import DEPTHS, HARD
+from sfumato_papers.finding import Finding, Statement, in_words
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.published_table import published_tables
 
 AUGMENTED_COLUMNS = (CE, CALIBRATION, FGSM)
@@ -60,13 +39,15 @@ the same weights and meet the same batches; without mixed images the weights are
 
 
 def table_4_1(rerun: Rerun) -> Part:
-    rows = _rows(rerun, LINEAR)
-    regular, uniform, random, linear, ours = (rows[name] for name in (REGULAR_ROW, UNIFORM, RANDOM, LINEAR, AVERAGED))
-    apart = {column: change(ours, linear, column) for column in AUGMENTED_COLUMNS}
+    rows = _augmented(rerun, LINEAR, REGULAR_ROW, UNIFORM, RANDOM, AVERAGED)
+    linear, _, uniform, random, ours = rows
+    apart = changes(ours, linear, CALIBRATION, FGSM)
     lower = [
         mean_of(row, column) < mean_of(other, column)
-        for row in (linear, ours) for other in (uniform, random) for column in AUGMENTED_COLUMNS
-    ]  # fmt: skip
+        for row in (linear, ours)
+        for other in (uniform, random)
+        for column in AUGMENTED_COLUMNS
+    ]
     after = ""
     if mean_of(uniform, CE) < mean_of(linear, CE):
         after = (
@@ -74,12 +55,11 @@ def table_4_1(rerun: Rerun) -> Part:
             "unsure about all mixed images, a small network that has learned its few items by heart is less sure of "
             "everything else."
         )
-    findings: list[Finding | Statement] = [
-        *table_findings(TABLES["Table 4.1"], (linear, regular, uniform, random, ours), AUGMENTED_COLUMNS),
+    said = [
         Statement(
             "averaged human labels and mixup's",
             "are comparable in calibration and FGSM loss",
-            not any(apart[column].leaves_out_0 for column in (CALIBRATION, FGSM)),
+            not any(each.leaves_out_0 for each in apart.values()),
             f"calibration {apart[CALIBRATION].signed()}, FGSM loss {apart[FGSM].signed()}",
         ),
         Statement(
@@ -91,44 +71,28 @@ def table_4_1(rerun: Rerun) -> Part:
         ),
     ]
     title = "Averaged human labels against mixup's, over the augmenting set"
-    return Part("Table 4.1", title, findings, ABOUT_AUGMENTED, scaled_down(rerun.scale, DEPTHS[0]), after=after)
+    return _part(rerun, "Table 4.1", title, rows, said, ABOUT_AUGMENTED, after)
 
 
 def table_4_2(rerun: Rerun) -> Part:
-    rows = _rows(rerun, LINEAR)
-    linear, ours, separate = (rows[name] for name in (LINEAR, AVERAGED, SEPARATE))
-    gained = {column: change(separate, ours, column) for column in AUGMENTED_COLUMNS}
-    findings: list[Finding | Statement] = [
-        *table_findings(TABLES["Table 4.2"], (linear, ours, separate), AUGMENTED_COLUMNS),
-        Statement(
-            "separate against averaged",
-            "keeping annotators apart is better in every measure",
-            all(each.is_below_0 for each in gained.values()),
-            ", ".join(f"{column} {each.signed()}" for column, each in gained.items()),
-        ),
-    ]
+    rows = _augmented(rerun, LINEAR, AVERAGED, SEPARATE)
+    says = "keeping annotators apart is better in every measure"
+    said = [Statement.all_below_0("separate against averaged", says, changes(rows[2], rows[1]))]
     title = "One annotator's coefficient an access against their mean"
-    return Part("Table 4.2", title, findings, ABOUT_AUGMENTED, scaled_down(rerun.scale, DEPTHS[0]))
+    return _part(rerun, "Table 4.2", title, rows, said, ABOUT_AUGMENTED)
 
 
 def table_4_3(rerun: Rerun) -> Part:
-    rows = _rows(rerun, LINEAR)
-    linear, ours, separate, sure, best, smoothed, shuffled = (
-        rows[name] for name in (LINEAR, AVERAGED, SEPARATE, AVERAGED_SURE, SEPARATE_SURE, SMOOTHED, SHUFFLED)
+    rows = _augmented(rerun, LINEAR, AVERAGED, SEPARATE, AVERAGED_SURE, SEPARATE_SURE, SMOOTHED, SHUFFLED)
+    best = rows[4]
+    lowest = {column: min(rows[:5], key=lambda row: mean_of(row, column)).name for column in AUGMENTED_COLUMNS}
+    smoothed, shuffled = (
+        ", ".join(f"{each.signed()} in {column}" for column, each in changes(best, control).items())
+        for control in rows[5:]
     )
-    shown = (linear, ours, separate, sure, best, smoothed, shuffled)
-    gained = {column: change(best, linear, column) for column in AUGMENTED_COLUMNS}
-    lowest = {column: min(shown[:5], key=lambda row: mean_of(row, column)).name for column in AUGMENTED_COLUMNS}
-    controlled = {column: change(best, smoothed, column) for column in AUGMENTED_COLUMNS}
-    others = {column: change(best, shuffled, column) for column in AUGMENTED_COLUMNS}
-    findings: list[Finding | Statement] = [
-        *table_findings(TABLES["Table 4.3"], shown, AUGMENTED_COLUMNS),
-        Statement(
-            "separate with confidence against mixup's labels",
-            "leads to substantial gains in generalization, calibration and robustness",
-            all(each.is_below_0 for each in gained.values()),
-            ", ".join(f"{column} {each.signed()}" for column, each in gained.items()),
-        ),
+    gains = "leads to substantial gains in generalization, calibration and robustness"
+    said = [
+        Statement.all_below_0("separate with confidence against mixup's labels", gains, changes(best, rows[0])),
         Statement(
             "the best labeling",
             "is the separate one with confidence, in every measure",
@@ -143,51 +107,60 @@ def table_4_3(rerun: Rerun) -> Part:
     )
     after = (
         "Against mixup labels that are all smoothed alike, the separate labeling with confidence differs by "
-        + ", ".join(f"{each.signed()} in {column}" for column, each in controlled.items())
-        + "; against itself with the confidence of other judgments by "
-        + ", ".join(f"{each.signed()} in {column}" for column, each in others.items())
-        + ". Below 0 is better. The first says what people add to smoothing as such, the second whether it matters "
+        f"{smoothed}; against itself with the confidence of other judgments by {shuffled}"
+        ". Below 0 is better. The first says what people add to smoothing as such, the second whether it matters "
         "*which* images they were unsure about."
     )
-    title = "Labels smoothed by how sure people were"
-    return Part("Table 4.3", title, findings, about, scaled_down(rerun.scale, DEPTHS[0]), after=after)
+    return _part(rerun, "Table 4.3", "Labels smoothed by how sure people were", rows, said, about, after)
 
 
-def _rows(rerun: Rerun, reference: str) -> dict[str, Row]:
-    network, _ = network_of(rerun.scale, DEPTHS[0])
-    augmented, regular = values_of(rerun, AUGMENTING), values_of(rerun, REGULAR)
-    rows = {REGULAR_ROW: Row(REGULAR_ROW, {c: regular[HARD, network, c] for c in AUGMENTED_COLUMNS}, reference)}
-    for name, target in TARGETS.items():
-        values = {column: augmented[target, network, column] for column in AUGMENTED_COLUMNS}
-        rows[name] = Row(name, values, "" if name == reference else reference)
+def _augmented(rerun: Rerun, *names: str) -> list[Row]:
+    """Rows of chapter 4, measured from mixup's labels."""
+    network, _ = training.network_of(rerun.scale, DEPTHS[0])
+    augmented, regular = values_of(rerun, training.AUGMENTING), values_of(rerun, training.REGULAR)
+    rows = []
+    for name in names:
+        values, target = (regular, HARD) if name == REGULAR_ROW else (augmented, TARGETS[name])
+        own = {column: values[target, network, column] for column in AUGMENTED_COLUMNS}
+        rows.append(Row(name, own, "" if name == LINEAR else LINEAR))
     return rows
+
+
+def _part(
+    rerun: Rerun, place: str, title: str, rows: Sequence[Row], said: Sequence[Statement], about: str, after: str = ""
+) -> Part:
+    smaller = [training.scaled_down(rerun.scale, DEPTHS[0] if place.startswith("Table 4") else DEPTHS[1])]
+    if CORRUPTION in rows[0].values:
+        n = rerun.scale.of(run_scores.N_CORRUPTIONS)
+        made = f" of the {len(CORRUPTIONS)} corruptions that are made here" if n < len(CORRUPTIONS) else " corruptions"
+        smaller.append(f"{n}{made} for CIFAR-10-C's 19")
+    findings: list[Finding | Statement] = [*run_scores.table_findings(TABLES[place], rows), *said]
+    return Part(place, title, findings, about, "; ".join(filter(None, smaller)), after=after)
 
 
 COLUMNS = (CE, FGSM, CALIBRATION, CORRUPTION)
 PLAIN_MIXUP, MAX_ENT, OURS_ENT_WC, NO_MIXING = "mixup", "Mix-MaxEnt", "Ours (Ent-WC)", "no mixing"
-GRIDS = {PLAIN_MIXUP: MIXUP, MAX_ENT: MIX_MAX_ENT, OURS_ENT_WC: ENT_WC, NO_MIXING: REGULAR}
+GRIDS = {
+    PLAIN_MIXUP: training.MIXUP,
+    MAX_ENT: training.MIX_MAX_ENT,
+    OURS_ENT_WC: training.ENT_WC,
+    NO_MIXING: training.REGULAR,
+}
 
 ABOUT_MIXED = f"""\
 Every batch is mixed again. mixup draws its coefficient from Beta(1, 1), the default of its code, because the thesis
 names no other; Mix-MaxEnt from Beta(10, 10), with weight 1; Ent-WC from Beta(0.2, 0.2), with κ = 0.7. All mixing
 methods of a seed start from the same weights and see the same batches. Corruptions are made here, of strength
-{SEVERITY}, with CIFAR-10-C's constants."""
+{run_scores.SEVERITY}, with CIFAR-10-C's constants."""
 
 
 def table_5_1(rerun: Rerun) -> Part:
-    rows = {name: _mixed_row(rerun, name, HARD, name, "" if name == PLAIN_MIXUP else PLAIN_MIXUP) for name in GRIDS}
-    linear, max_ent, ours = rows[PLAIN_MIXUP], rows[MAX_ENT], rows[OURS_ENT_WC]
-    better = {column: change(ours, linear, column) for column in (CE, FGSM)}
-    worse = change(max_ent, ours, CALIBRATION)
-    lowest = min((linear, max_ent, ours), key=lambda row: mean_of(row, CORRUPTION)).name
-    findings: list[Finding | Statement] = [
-        *table_findings(TABLES["Table 5.1"], tuple(rows.values()), COLUMNS),
-        Statement(
-            "Ent-WC against mixup",
-            "significantly improves generalization and robustness",
-            all(each.is_below_0 for each in better.values()),
-            ", ".join(f"{column} {each.signed()}" for column, each in better.items()),
-        ),
+    rows = [_mixed_row(rerun, name, HARD, name, "" if name == PLAIN_MIXUP else PLAIN_MIXUP) for name in GRIDS]
+    linear, max_ent, ours, _ = rows
+    worse = changes(max_ent, ours, CALIBRATION)[CALIBRATION]
+    improves = "significantly improves generalization and robustness"
+    said = [
+        Statement.all_below_0("Ent-WC against mixup", improves, changes(ours, linear, CE, FGSM)),
         Statement(
             "Ent-WC against Mix-MaxEnt",
             "is calibrated somewhat worse",
@@ -197,46 +170,42 @@ def table_5_1(rerun: Rerun) -> Part:
         Statement(
             "natural robustness",
             "is best with Mix-MaxEnt",
-            lowest == MAX_ENT,
-            ", ".join(f"{row.name} {mean_of(row, CORRUPTION):.3f}" for row in (linear, max_ent, ours)),
+            min(rows[:3], key=lambda row: mean_of(row, CORRUPTION)) is max_ent,
+            ", ".join(f"{row.name} {mean_of(row, CORRUPTION):.3f}" for row in rows[:3]),
             how="mean CE over corruptions",
         ),
     ]
-    title = "Variants of the mixup algorithm"
-    smaller = _smaller(rerun.scale)
     about = ABOUT_MIXED + " *No mixing* is the thesis' first baseline here, for which it prints no figures."
-    return Part("Table 5.1", title, findings, about, smaller)
+    return _part(rerun, "Table 5.1", "Variants of the mixup algorithm", rows, said, about)
 
 
 def table_5_2(rerun: Rerun) -> Part:
-    rows = []
+    rows, gained = [], {}
     for name in (PLAIN_MIXUP, MAX_ENT, OURS_ENT_WC):
-        hard = f"{name}, Hard"
-        rows.append(_mixed_row(rerun, name, HARD, hard, "" if name == PLAIN_MIXUP else f"{PLAIN_MIXUP}, Hard"))
-        rows.append(_mixed_row(rerun, name, SOFT, f"{name}, Ours (Soft)", hard))
-        rows.append(_mixed_row(rerun, name, MATCHED, f"{name}, control: as much doubt, among all classes alike", hard))
-    named = {row.name: row for row in rows}
-    gained = {
-        (name, column): change(named[f"{name}, Ours (Soft)"], named[f"{name}, Hard"], column)
-        for name in (PLAIN_MIXUP, MAX_ENT, OURS_ENT_WC)
-        for column in COLUMNS
+        reference = "" if name == PLAIN_MIXUP else f"{PLAIN_MIXUP}, Hard"
+        hard = _mixed_row(rerun, name, HARD, f"{name}, Hard", reference)
+        soft = _mixed_row(rerun, name, training.SOFT, f"{name}, Ours (Soft)", hard.name)
+        control = f"{name}, control: as much doubt, among all classes alike"
+        rows += [hard, soft, _mixed_row(rerun, name, training.MATCHED, control, hard.name)]
+        gained[name] = changes(soft, hard)
+    steps = {
+        f"{name} {column}": gained[name][column]
+        for name in (PLAIN_MIXUP, MAX_ENT)
+        for column in (CALIBRATION, CORRUPTION)
     }
-    steps = [(name, column) for name in (PLAIN_MIXUP, MAX_ENT) for column in (CALIBRATION, CORRUPTION)]
     lowest = {column: min(rows, key=lambda row: mean_of(row, column)).name for column in COLUMNS}
-    findings: list[Finding | Statement] = [
-        *table_findings(TABLES["Table 5.2"], rows, COLUMNS),
-        Statement(
+    said = [
+        Statement.all_below_0(
             "soft endpoints with mixup and Mix-MaxEnt",
             "confer sizable improvements, particularly in calibration and corruption robustness",
-            all(gained[step].is_below_0 for step in steps),
-            ", ".join(f"{name} {column} {gained[name, column].signed()}" for name, column in steps),
+            steps,
             how="in the published table mixup's calibration gets worse by it, from 0.087 to 0.131",
         ),
         Statement(
             "soft endpoints with Ent-WC",
             "yield an inconclusive change",
-            not all(gained[OURS_ENT_WC, column].is_below_0 for column in COLUMNS),
-            ", ".join(f"{column} {gained[OURS_ENT_WC, column].signed()}" for column in COLUMNS),
+            not all(each.is_below_0 for each in gained[OURS_ENT_WC].values()),
+            in_words(gained[OURS_ENT_WC]),
             how="holds unless soft endpoints are shown to be better in every measure",
         ),
     ]
@@ -246,23 +215,49 @@ def table_5_2(rerun: Rerun) -> Part:
         "where the thesis took word embeddings. The control has the original class with as much entropy as the soft "
         "label, spread over all classes."
     )
-    title = "Soft endpoints against hard ones"
-    smaller = _smaller(rerun.scale)
     after = "Lowest here: " + ", ".join(f"{column} {name}" for column, name in lowest.items()) + "."
-    return Part("Table 5.2", title, findings, about, smaller, after=after)
+    return _part(rerun, "Table 5.2", "Soft endpoints against hard ones", rows, said, about, after)
 
 
 def _mixed_row(rerun: Rerun, name: str, target: str, shown: str, reference: str) -> Row:
-    network, _ = network_of(rerun.scale, DEPTHS[1])
+    network, _ = training.network_of(rerun.scale, DEPTHS[1])
     values = values_of(rerun, GRIDS[name])
     return Row(shown, {column: values[target, network, column] for column in COLUMNS}, reference)
 
 
-def _smaller(scale: Scale) -> str:
-    """Corruptions are fewer than CIFAR-10-C's at every scale."""
-    trainings = scaled_down(scale, DEPTHS[1])
-    n = N_CORRUPTIONS[scale]
-    kinds = (
-        f"{n} of the {len(CORRUPTIONS)} corruptions that are made here" if n < len(CORRUPTIONS) else f"{n} corruptions"
+BENT, LINEAR_YES, BENT_YES = "τ mixing, no Ent-WC", "mixup, Ent-WC", "τ mixing, Ent-WC"
+C_1_ROWS = {
+    "mixup, no Ent-WC": (training.MIXUP, ""),
+    BENT: (training.TAU, "mixup, no Ent-WC"),
+    LINEAR_YES: (training.ENT_WC, "mixup, no Ent-WC"),
+    BENT_YES: (training.TAU_ENT_WC, LINEAR_YES),
+}
+"""The grid of each row, and the row that it is measured from."""
+
+
+def table_c_1(rerun: Rerun) -> Part:
+    network, _ = training.network_of(rerun.scale, DEPTHS[1])
+    rows = [
+        Row(name, {each: values_of(rerun, grid)[HARD, network, each] for each in (CE, FGSM, CALIBRATION)}, reference)
+        for name, (grid, reference) in C_1_ROWS.items()
+    ]
+    bent = changes(rows[0], rows[1], CE)[CE]
+    said = [
+        Statement(
+            "τ mixing with Ent-WC",
+            "achieves the best cross-entropy",
+            min(rows, key=lambda row: mean_of(row, CE)).name == BENT_YES,
+            ", ".join(f"{row.name} {mean_of(row, CE):.3f}" for row in rows),
+        ),
+        Statement(
+            "τ mixing without Ent-WC",
+            "is worse than linear mixup",
+            bent.is_below_0,
+            f"mixup less τ mixing in CE: {bent.signed()}",
+        ),
+    ]
+    about = (
+        "Every pair's curve is fitted to the judgments of the thesis' 33 participants, none drawn towards the "
+        "others. Coefficients as in table 5.1: Beta(1, 1) without the entropy-weighted loss, Beta(0.2, 0.2) with it."
     )
-    return "; ".join(part for part in (trainings, f"{kinds} for CIFAR-10-C's 19") if part)
+    return _part(rerun, "Table C.1", "Mixing by the curves that people's judgments give", rows, said, about)

@@ -18,6 +18,7 @@ from sfumato.evaluation.metrics import (
 )
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.model_inputs import Inputs
+from sfumato.training import targets
 from sfumato.training.attacks import attack_named
 from sfumato.training.corruptions import GaussianNoise
 from sfumato.training.grid import Grid
@@ -27,15 +28,6 @@ from sfumato.training.networks import LeNet
 from sfumato.training.recipe import Recipe
 from sfumato.training.robustness_runs import corruptions_for
 from sfumato.training.splits import Fold
-from sfumato.training.targets import (
-    ClassLevelTarget,
-    EntropyMatchedTarget,
-    HardTarget,
-    SampledTarget,
-    ShuffledTarget,
-    SoftTarget,
-    Target,
-)
 from sfumato.training.trained_runs import CLEAN
 from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Statement
@@ -50,13 +42,13 @@ N_HELD_OUT = {Scale.SMALL: 1000, Scale.CPU: 3000, Scale.FULL: 3000}
 EPOCHS = {Scale.SMALL: 10, Scale.CPU: 15, Scale.FULL: 60}
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 10}
 SEVERITIES = {Scale.SMALL: (3,), Scale.CPU: (1, 3, 5), Scale.FULL: (1, 2, 3, 4, 5)}
-TARGETS: dict[str, Target] = {
-    CONTROL: HardTarget(),
-    "category": ClassLevelTarget(),
-    HUMAN: SoftTarget(),
-    "sampled": SampledTarget(),
-    "shuffled": ShuffledTarget(),
-    "entropy-matched": EntropyMatchedTarget(),
+TARGETS: dict[str, targets.Target] = {
+    CONTROL: targets.HardTarget(),
+    "category": targets.ClassLevelTarget(),
+    HUMAN: targets.SoftTarget(),
+    "sampled": targets.SampledTarget(),
+    "shuffled": targets.ShuffledTarget(),
+    "entropy-matched": targets.EntropyMatchedTarget(),
 }
 
 
@@ -76,7 +68,7 @@ def _trained(rerun: Rerun) -> Path:
     data = join_items(inputs, people=rerun.data.fashion_mnist_h)
     fold = Fold(0, np.arange(scale.of(N_LEARNT)), np.arange(7000, 7000 + scale.of(N_HELD_OUT)))
     grid = fashion_grid(scale, rerun.device)
-    mixed = replace(grid, targets={MIXUP: HardTarget()}, recipe=replace(grid.recipe, mixing=Mixup(alpha=ALPHA)))
+    mixed = replace(grid, targets={MIXUP: targets.HardTarget()}, recipe=replace(grid.recipe, mixing=Mixup(alpha=ALPHA)))
     for each in (grid, mixed):
         folder = rerun.train("fashion", data=data, folds=[fold], grid=each)
     return folder

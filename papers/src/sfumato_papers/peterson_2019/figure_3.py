@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.evaluation import read_runs
-from sfumato.evaluation.metrics import (
-    JSD,
-    Accuracy,
-    ConfidenceWhenRight,
-    ConfidenceWhenWrong,
-    EntropySpearman,
-    KLDivergence,
-    TotalVariation,
-)
+from sfumato.evaluation import metrics, read_runs
 from sfumato.reporting.charts import Field
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun, once
@@ -56,12 +47,12 @@ def figure_3(rerun: Rerun) -> Part:
             caption="Held-out pictures.",
             shown=[
                 (COLUMNS[m].removesuffix(" from people"), LABELS[target], found.of("people", ACROSS, target, m))
-                for m in metrics
+                for m in shown
                 for target in (CONTROL, HUMAN)
             ],
             value=value,
         )
-        for name, metrics, title, value in (
+        for name, shown, title, value in (
             ("figure-3-a", (RIGHT, WRONG), "(A) Confidence when correct and when incorrect", CONFIDENCE),
             ("figure-3-b", ("jsd", "total_variation"), "(B) Distance of predictions from people", DISTANCE),
         )
@@ -74,11 +65,9 @@ def figure_3(rerun: Rerun) -> Part:
 
 @once
 def _fit(rerun: Rerun) -> Scored:
-    metrics = (
-        ConfidenceWhenRight(), ConfidenceWhenWrong(), KLDivergence(), JSD(), TotalVariation(), EntropySpearman(),
-        Accuracy(),
-    )  # fmt: skip
-    return Scored({"people": scored(read_runs(from_scratch(rerun)), rerun.data.cifar_10h, metrics)})
+    away = (metrics.KLDivergence(), metrics.JSD(), metrics.TotalVariation(), metrics.EntropySpearman())
+    measures = (metrics.ConfidenceWhenRight(), metrics.ConfidenceWhenWrong(), *away, metrics.Accuracy())
+    return Scored({"people": scored(read_runs(from_scratch(rerun)), rerun.data.cifar_10h, measures)})
 
 
 def _statements(found: Scored) -> list[Statement]:

@@ -5,42 +5,33 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from sfumato.training import targets
 from sfumato.training.grid import Grid
 from sfumato.training.mixing import Mixup
 from sfumato.training.networks import NAMED, Network, Small
 from sfumato.training.optimizers import Adam, OneCycle, Sgd
 from sfumato.training.recipe import CropAndFlip, Recipe
-from sfumato.training.targets import (
-    ClassLevelTarget,
-    DistilledTarget,
-    EntropyMatchedTarget,
-    HardTarget,
-    SampledTarget,
-    ShuffledTarget,
-    SoftTarget,
-    Target,
-)
 from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.peterson_2019.pictures import cifar_10h, folds, pretraining_set
 
 CONTROL, HUMAN, MIXUP = "control", "human", "mixup"
 
-FROM_SCRATCH: dict[str, Target] = {
-    CONTROL: HardTarget(),
-    HUMAN: SoftTarget(),
-    "shuffled": ShuffledTarget(),
-    "entropy-matched": EntropyMatchedTarget(),
+FROM_SCRATCH: dict[str, targets.Target] = {
+    CONTROL: targets.HardTarget(),
+    HUMAN: targets.SoftTarget(),
+    "shuffled": targets.ShuffledTarget(),
+    "entropy-matched": targets.EntropyMatchedTarget(),
 }
 """What networks learn in Section 5, and two controls that the paper lacks."""
 
-FINE_TUNED: dict[str, Target] = {
-    CONTROL: HardTarget(),
-    "category": ClassLevelTarget(),
-    HUMAN: SoftTarget(),
-    "sampled": SampledTarget(),
-    "distilled": DistilledTarget(),
-    "shuffled": ShuffledTarget(),
-    "entropy-matched": EntropyMatchedTarget(),
+FINE_TUNED: dict[str, targets.Target] = {
+    CONTROL: targets.HardTarget(),
+    "category": targets.ClassLevelTarget(),
+    HUMAN: targets.SoftTarget(),
+    "sampled": targets.SampledTarget(),
+    "distilled": targets.DistilledTarget(),
+    "shuffled": targets.ShuffledTarget(),
+    "entropy-matched": targets.EntropyMatchedTarget(),
 }
 """What they learn in Section 6 after pretraining, with the same two controls; mixup stands apart, being a recipe."""
 
@@ -113,7 +104,7 @@ def tuning_grid(scale: Scale, device: str = "cpu") -> Grid:
 def mixup_grid(scale: Scale, device: str = "cpu") -> Grid:
     """The control's labels, mixed; it begins with the same pretrained networks."""
     mixing = replace(scale.of(TUNING), mixing=Mixup(alpha=ALPHA))
-    return Grid({MIXUP: HardTarget()}, scale.of(NETWORKS), seeds(scale), mixing, scale.of(PRETRAINING), device)
+    return Grid({MIXUP: targets.HardTarget()}, scale.of(NETWORKS), seeds(scale), mixing, scale.of(PRETRAINING), device)
 
 
 def from_scratch(rerun: Rerun) -> Path:

@@ -23,18 +23,9 @@ from sfumato.tables.text_columns import CodedText
 from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun, once
+from sfumato_papers.soft_digits import training
 from sfumato_papers.soft_digits.run_scores import audited_sets, differences, in_words, is_below, smaller
 from sfumato_papers.soft_digits.sets import HLV, NO_HLV, Audited
-from sfumato_papers.soft_digits.training import (
-    MAJORITY,
-    NETWORKS,
-    ORIGINAL,
-    SYNTHETIC,
-    WEIGHTED,
-    dynamics,
-    watched_networks,
-    with_synthetic,
-)
 
 LAST = 5
 """Epochs that a data map is drawn from, of every seed."""
@@ -56,9 +47,9 @@ class Watched:
 
 @once
 def watched(rerun: Rerun, audited: Audited) -> Mapping[tuple[str, str], Mapping[int, Watched]]:
-    named = {ours: name for name, ours in NETWORKS.items()}
+    named = {ours: name for name, ours in training.NETWORKS.items()}
     runs: dict[tuple[str, str], dict[int, Watched]] = {}
-    for run in find_runs([dynamics(rerun, audited)]):
+    for run in find_runs([training.dynamics(rerun, audited)]):
         runs.setdefault((named[run.network], run.target), {})[run.seed] = _read(run.path)
     return runs
 
@@ -78,14 +69,18 @@ def maps(rerun: Rerun, audited: Audited) -> Mapping[tuple[str, str], DataMap]:
 
 def labels_of(rerun: Rerun, audited: Audited) -> Mapping[str, SoftLabels]:
     """What each target of these trainings teaches."""
-    labels = {ORIGINAL: audited.original, MAJORITY: audited.weighted, WEIGHTED: audited.weighted}
+    labels = {
+        training.ORIGINAL: audited.original,
+        training.MAJORITY: audited.weighted,
+        training.WEIGHTED: audited.weighted,
+    }
     if audited.is_synthetic:
         assert audited.synthetic is not None
-        return {**labels, ORIGINAL: audited.synthetic}
-    if any(target == SYNTHETIC for _, target in watched(rerun, audited)):
-        made = with_synthetic(rerun, audited).synthetic
+        return {**labels, training.ORIGINAL: audited.synthetic}
+    if any(target == training.SYNTHETIC for _, target in watched(rerun, audited)):
+        made = training.with_synthetic(rerun, audited).synthetic
         assert made is not None
-        return {**labels, SYNTHETIC: made}
+        return {**labels, training.SYNTHETIC: made}
     return labels
 
 
@@ -156,11 +151,13 @@ def figure_2(rerun: Rerun) -> Part:
 def appendix_f_3(rerun: Rerun) -> Part:
     findings: list[Finding | Statement] = []
     rows: list[tuple[str, str, int, float]] = []
-    networks = list(watched_networks(rerun.scale))
+    networks = list(training.watched_networks(rerun.scale))
     for audited in audited_sets(rerun):
         for stratum in (NO_HLV, HLV):
             moved = {key: _moved(audited, runs, stratum) for key, runs in watched(rerun, audited).items()}
-            early = differences(*({n: _early(moved[n, t]) for n in networks} for t in (WEIGHTED, MAJORITY)))
+            early = differences(
+                *({n: _early(moved[n, t]) for n in networks} for t in (training.WEIGHTED, training.MAJORITY))
+            )
             findings.append(
                 Statement(
                     f"{audited.name}, {stratum}: early epochs",
@@ -171,7 +168,7 @@ def appendix_f_3(rerun: Rerun) -> Part:
             late = {
                 (n, t): float(np.mean([each[-LAST:].mean() for each in moved[n, t].values()]))
                 for n in networks
-                for t in (MAJORITY, WEIGHTED)
+                for t in (training.MAJORITY, training.WEIGHTED)
             }
             findings.append(
                 Statement(
@@ -221,10 +218,10 @@ def _averages(drawn: DataMap, own: Bool[np.ndarray, "items"]) -> dict[str, float
 
 def _of_maps(audited: Audited, found: Mapping[str, DataMap]) -> list[Statement]:
     at = {(t, s): _averages(drawn, _in(audited, drawn, s)) for t, drawn in found.items() for s in (NO_HLV, HLV)}
-    made = ORIGINAL if audited.is_synthetic else SYNTHETIC
-    people = (MAJORITY, WEIGHTED)
+    made = training.ORIGINAL if audited.is_synthetic else training.SYNTHETIC
+    people = (training.MAJORITY, training.WEIGHTED)
     name = audited.name
-    lower = {s: at[WEIGHTED, s]["confidence"] - at[MAJORITY, s]["confidence"] for s in (NO_HLV, HLV)}
+    lower = {s: at[training.WEIGHTED, s]["confidence"] - at[training.MAJORITY, s]["confidence"] for s in (NO_HLV, HLV)}
     says = [
         Statement(
             f"{name}: NoHLV", "items that all agree on lie mostly in the easy region",
@@ -244,7 +241,7 @@ def _of_maps(audited: Audited, found: Mapping[str, DataMap]) -> list[Statement]:
         Statement(
             f"{name}: variability",
             "with the majority's labels items vary more than with soft ones, where people disagree",
-            at[MAJORITY, HLV]["variability"] > at[WEIGHTED, HLV]["variability"],
+            at[training.MAJORITY, HLV]["variability"] > at[training.WEIGHTED, HLV]["variability"],
             ", ".join(f"{t} {at[t, HLV]['variability']:.3f}" for t in people),
         ),
         Statement(

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from sfumato_papers.paper import Paper
+from sfumato_papers.soft_digits import score_tables as tables
 from sfumato_papers.soft_digits.alignment import appendix_f_4, table_4
 from sfumato_papers.soft_digits.corpus import appendix_a_2, table_5
 from sfumato_papers.soft_digits.dataset import appendix_b, section_2_1, table_1, table_7
 from sfumato_papers.soft_digits.few_votes import section_4
 from sfumato_papers.soft_digits.maps import appendix_f_3, figure_2
 from sfumato_papers.soft_digits.mode_shift import section_3_3_mode_shift
-from sfumato_papers.soft_digits.score_tables import (
-    table_2,
-    table_2_elsewhere,
-    table_3,
-    table_3_elsewhere,
-    table_9,
-    table_9_elsewhere,
-    table_10,
-    table_10_elsewhere,
-)
 from sfumato_papers.soft_digits.sentences import section_3_3
 
 PAPER = Paper(
@@ -29,8 +20,9 @@ PAPER = Paper(
     venue="Under review; its data set is soft-digits",
     data=("cifar10h", "cifar10-test", "cifar10-model-predictions", "fashion-mnist", "fashion-mnist-h", "mnist"),
     steps=(
-        section_2_1, table_1, table_2, table_2_elsewhere, section_3_3, section_3_3_mode_shift, table_3,
-        table_3_elsewhere, figure_2, table_4, section_4, table_5, appendix_a_2, appendix_b, table_7, table_9,
-        table_9_elsewhere, table_10, table_10_elsewhere, appendix_f_3, appendix_f_4,
+        section_2_1, table_1, tables.table_2, tables.table_2_elsewhere, section_3_3, section_3_3_mode_shift,
+        tables.table_3, tables.table_3_elsewhere, figure_2, table_4, section_4, table_5, appendix_a_2, appendix_b,
+        table_7, tables.table_9, tables.table_9_elsewhere, tables.table_10, tables.table_10_elsewhere, appendix_f_3,
+        appendix_f_4,
     ),
 )  # fmt: skip

@@ -17,33 +17,7 @@ from sfumato.tables.scores import ALL
 from sfumato_papers.finding import Estimate, Finding, Reference
 from sfumato_papers.paper import Rerun, Scale, once
 from sfumato_papers.published_table import PublishedTable
-from sfumato_papers.soft_digits.sets import (
-    HLV,
-    MNIST,
-    MUKHOTI,
-    N_LEARNT,
-    NEEDS,
-    NO_HLV,
-    ON_ORIGINAL,
-    ON_PEOPLE,
-    Audited,
-    soft_digits,
-    stand_ins,
-)
-from sfumato_papers.soft_digits.training import (
-    CONTROLS,
-    EQUAL,
-    FIXED_EPOCHS,
-    MAJORITY,
-    MOST_EPOCHS,
-    NETWORKS,
-    ORIGINAL,
-    SEEDS,
-    SYNTHETIC,
-    TARGETS,
-    WEIGHTED,
-    performance,
-)
+from sfumato_papers.soft_digits import sets, training
 
 ACCURACY, KLD, BRIER, CROSS_ENTROPY = "accuracy", "kl_divergence", "brier", "cross_entropy"
 DRAWS = 200
@@ -55,9 +29,9 @@ BySeed: TypeAlias = Mapping[str, Mapping[int, float]]
 
 
 @once
-def measured(rerun: Rerun, audited: Audited) -> Mapping[str, RunMeasurements]:
+def measured(rerun: Rerun, audited: sets.Audited) -> Mapping[str, RunMeasurements]:
     """All figures of the networks trained on a set, against each of its two kinds of label."""
-    runs = performance(rerun, audited)
+    runs = training.performance(rerun, audited)
     original = audited.synthetic if audited.is_synthetic and audited.synthetic is not None else audited.original
     return {
         on: measure_runs(
@@ -68,7 +42,7 @@ def measured(rerun: Rerun, audited: Audited) -> Mapping[str, RunMeasurements]:
             resamples=DRAWS,
             rng=np.random.default_rng(0),
         )
-        for on, labels in ((ON_ORIGINAL, original), (ON_PEOPLE, audited.weighted))
+        for on, labels in ((sets.ON_ORIGINAL, original), (sets.ON_PEOPLE, audited.weighted))
     }
 
 
@@ -76,7 +50,7 @@ def by_seed(
     scores: RunMeasurements, target: str, network: str, metric: str, stratum: str = ALL, *, times: float = 1.0
 ) -> dict[int, float]:
     """A figure of every seed; `network` by the paper's name."""
-    figures = scores.of(target, NETWORKS[network], metric, stratum)
+    figures = scores.of(target, training.NETWORKS[network], metric, stratum)
     assert figures is not None, f"{target}, {network}, {metric}, {stratum} was not measured"
     return {seed: times * value for seed, value in zip(figures.seeds, figures.values.tolist(), strict=True)}
 
@@ -86,7 +60,7 @@ def contrasts(
 ) -> dict[str, Estimate]:
     """How far `target` is from `baseline`, of all networks together and of each: the mean over seeds, paired."""
     own, other = (
-        {network: by_seed(scores, each, network, metric, stratum) for network in networks or NETWORKS}
+        {network: by_seed(scores, each, network, metric, stratum) for network in networks or training.NETWORKS}
         for each in (target, baseline)
     )
     return differences(own, other)
@@ -119,11 +93,19 @@ def _mean(values: BySeed) -> dict[int, float]:
     return {seed: float(np.mean([each[seed] for each in values.values()])) for seed in sorted(seeds)}
 
 
-MEASURED_FROM = {MAJORITY: ORIGINAL, EQUAL: MAJORITY, WEIGHTED: MAJORITY}
+MEASURED_FROM = {
+    training.MAJORITY: training.ORIGINAL,
+    training.EQUAL: training.MAJORITY,
+    training.WEIGHTED: training.MAJORITY,
+}
 """What a target is compared with: other classes alone, then doubt alone."""
 COLUMNS = {
-    **{f"{network} {stratum}": (network, stratum) for network in NETWORKS for stratum in (NO_HLV, HLV)},
-    **{network: (network, ALL) for network in NETWORKS},
+    **{
+        f"{network} {stratum}": (network, stratum)
+        for network in training.NETWORKS
+        for stratum in (sets.NO_HLV, sets.HLV)
+    },
+    **{network: (network, ALL) for network in training.NETWORKS},
 }
 IN_PLACE = "CIFAR-10H and Fashion-MNIST-H in place of soft-digits"
 
@@ -135,11 +117,13 @@ def row_of(name: str, scored_on: str, target: str) -> str:
 
 def cells(rerun: Rerun, table: PublishedTable, metric: str, *, factor: float = 1.0, places: int = 3) -> list[Finding]:
     """Every cell of a printed table, with ours where the file is given."""
-    found = {each.name: each for each in soft_digits(rerun)}
+    found = {each.name: each for each in sets.soft_digits(rerun)}
     if not found:
-        return [Finding(*key, figure, needs=NEEDS, places=places) for key, figure in table.cells.items()]
+        return [Finding(*key, figure, needs=sets.NEEDS, places=places) for key, figure in table.cells.items()]
     findings = []
-    for name, on, target, column in product((MNIST, MUKHOTI), (ON_ORIGINAL, ON_PEOPLE), TARGETS, COLUMNS):
+    for name, on, target, column in product(
+        (sets.MNIST, sets.MUKHOTI), (sets.ON_ORIGINAL, sets.ON_PEOPLE), training.TARGETS, COLUMNS
+    ):
         row, base = row_of(name, on, target), MEASURED_FROM.get(target)
         if (row, column) not in table.cells:
             continue
@@ -159,10 +143,10 @@ def stand_in_cells(
 ) -> list[Finding]:
     """The same cells of the stand-ins, with model-made labels and the two controls as rows of their own."""
     findings = []
-    for audited in stand_ins(rerun):
+    for audited in sets.stand_ins(rerun):
         for on in scored_on:
             scores = measured(rerun, audited)[on]
-            for target in (*TARGETS, SYNTHETIC, *CONTROLS):
+            for target in (*training.TARGETS, training.SYNTHETIC, *training.CONTROLS):
                 for column in columns:
                     network, stratum = COLUMNS[column]
                     own = by_seed(scores, target, network, metric, stratum, times=factor)
@@ -174,24 +158,25 @@ def stand_in_cells(
 def smaller_than_published(rerun: Rerun) -> str:
     """In what a rerun on soft-digits itself is smaller; empty where it is as published, or the file is not there."""
     scale = rerun.scale
-    if scale is not Scale.SMALL or not soft_digits(rerun):
+    if scale is not Scale.SMALL or not sets.soft_digits(rerun):
         return ""
-    return f"{scale.of(SEEDS)} seeds for 6, at most {scale.of(MOST_EPOCHS)} epochs for 60"
+    return f"{scale.of(training.SEEDS)} seeds for 6, at most {scale.of(training.MOST_EPOCHS)} epochs for 60"
 
 
 def instead(scale: Scale) -> str:
     if scale is not Scale.SMALL:
         return IN_PLACE
     return (
-        f"{IN_PLACE}; {scale.of(SEEDS)} seeds for 6, {scale.of(N_LEARNT):,} pictures for 2,131, "
-        f"at most {scale.of(MOST_EPOCHS)} epochs for 60, {scale.of(FIXED_EPOCHS)} of a fixed length for 40"
+        f"{IN_PLACE}; {scale.of(training.SEEDS)} seeds for 6, {scale.of(sets.N_LEARNT):,} pictures for 2,131, at "
+        f"most {scale.of(training.MOST_EPOCHS)} epochs for 60, {scale.of(training.FIXED_EPOCHS)} of a fixed length for "
+        "40"
     )
 
 
-def audited_sets(rerun: Rerun) -> tuple[Audited, ...]:
+def audited_sets(rerun: Rerun) -> tuple[sets.Audited, ...]:
     """The two parts of soft-digits where its file is given, else the substitute sets."""
-    return soft_digits(rerun) or stand_ins(rerun)
+    return sets.soft_digits(rerun) or sets.stand_ins(rerun)
 
 
 def smaller(rerun: Rerun) -> str:
-    return smaller_than_published(rerun) if soft_digits(rerun) else instead(rerun.scale)
+    return smaller_than_published(rerun) if sets.soft_digits(rerun) else instead(rerun.scale)

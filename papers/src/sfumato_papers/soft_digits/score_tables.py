@@ -10,6 +10,7 @@ from sfumato_papers.chart_data import interval_chart
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.published_table import published_tables
+from sfumato_papers.soft_digits import training
 from sfumato_papers.soft_digits.run_scores import (
     ACCURACY,
     BRIER,
@@ -28,16 +29,6 @@ from sfumato_papers.soft_digits.run_scores import (
     stand_in_cells,
 )
 from sfumato_papers.soft_digits.sets import FASHION_MNIST_H, HLV, NO_HLV, ON_ORIGINAL, ON_PEOPLE, Audited, stand_ins
-from sfumato_papers.soft_digits.training import (
-    CONTROLS,
-    EQUAL,
-    MAJORITY,
-    NETWORKS,
-    ORIGINAL,
-    SYNTHETIC,
-    TARGETS,
-    WEIGHTED,
-)
 
 STRATA = tuple(column for column, (_, stratum) in COLUMNS.items() if stratum in (NO_HLV, HLV))
 BOTH = (ON_ORIGINAL, ON_PEOPLE)
@@ -104,7 +95,7 @@ def table_3_elsewhere(rerun: Rerun) -> Part:
 
 
 def table_9_elsewhere(rerun: Rerun) -> Part:
-    return _elsewhere(rerun, 9, stand_in_cells(rerun, ACCURACY, BOTH, tuple(NETWORKS), factor=100, places=1))
+    return _elsewhere(rerun, 9, stand_in_cells(rerun, ACCURACY, BOTH, tuple(training.NETWORKS), factor=100, places=1))
 
 
 def table_10_elsewhere(rerun: Rerun) -> Part:
@@ -112,8 +103,8 @@ def table_10_elsewhere(rerun: Rerun) -> Part:
     says = "soft labels have lower Brier scores where people disagree"
     for audited in stand_ins(rerun):
         scores = measured(rerun, audited)[ON_PEOPLE]
-        for base in (ORIGINAL, MAJORITY):
-            found = contrasts(scores, WEIGHTED, base, BRIER, HLV)
+        for base in (training.ORIGINAL, training.MAJORITY):
+            found = contrasts(scores, training.WEIGHTED, base, BRIER, HLV)
             findings.append(Statement(f"{audited.name}: soft for {base}", says, is_below(found), in_words(found)))
     return _elsewhere(rerun, 10, findings)
 
@@ -121,12 +112,15 @@ def table_10_elsewhere(rerun: Rerun) -> Part:
 def _accuracy_statements(rerun: Rerun, audited: Audited) -> list[Statement]:
     scores = measured(rerun, audited)
     people, original = scores[ON_PEOPLE], scores[ON_ORIGINAL]
-    soft = contrasts(people, WEIGHTED, MAJORITY, ACCURACY, HLV)
+    soft = contrasts(people, training.WEIGHTED, training.MAJORITY, ACCURACY, HLV)
     moved = differences(
-        *({n: by_seed(each, MAJORITY, n, ACCURACY, HLV) for n in NETWORKS} for each in (people, original))
+        *(
+            {n: by_seed(each, training.MAJORITY, n, ACCURACY, HLV) for n in training.NETWORKS}
+            for each in (people, original)
+        )
     )
-    made = contrasts(people, SYNTHETIC, MAJORITY, ACCURACY, HLV)
-    fitted = contrasts(original, SYNTHETIC, MAJORITY, ACCURACY, HLV)
+    made = contrasts(people, training.SYNTHETIC, training.MAJORITY, ACCURACY, HLV)
+    fitted = contrasts(original, training.SYNTHETIC, training.MAJORITY, ACCURACY, HLV)
     name = audited.name
     found = [
         Statement(
@@ -147,7 +141,7 @@ def _accuracy_statements(rerun: Rerun, audited: Audited) -> list[Statement]:
         ),
     ]  # fmt: skip
     if name == FASHION_MNIST_H:
-        shift = contrasts(people, MAJORITY, ORIGINAL, ACCURACY, HLV)
+        shift = contrasts(people, training.MAJORITY, training.ORIGINAL, ACCURACY, HLV)
         found += [
             Statement(
                 f"{name}: majority for original",
@@ -168,8 +162,8 @@ def _accuracy_chart(rerun: Rerun) -> Chart:
     for audited in stand_ins(rerun):
         scores = measured(rerun, audited)[ON_PEOPLE]
         for words, target, base in (
-            ("majority for original", MAJORITY, ORIGINAL),
-            ("soft for majority", WEIGHTED, MAJORITY),
+            ("majority for original", training.MAJORITY, training.ORIGINAL),
+            ("soft for majority", training.WEIGHTED, training.MAJORITY),
         ):
             for stratum in (NO_HLV, HLV):
                 for network, found in contrasts(scores, target, base, ACCURACY, stratum).items():
@@ -195,10 +189,10 @@ def _against_controls(rerun: Rerun, audited: Audited) -> list[Finding]:
     return [
         Finding(
             f"{audited.name}: weighted less {control}", f"{network} {stratum}", None,
-            contrasts(scores, WEIGHTED, control, KLD, stratum, [network])[network],
+            contrasts(scores, training.WEIGHTED, control, KLD, stratum, [network])[network],
         )
-        for control in CONTROLS
-        for network in NETWORKS
+        for control in training.CONTROLS
+        for network in training.NETWORKS
         for stratum in (NO_HLV, HLV)
     ]  # fmt: skip
 
@@ -206,12 +200,12 @@ def _against_controls(rerun: Rerun, audited: Audited) -> list[Finding]:
 def _kld_statements(rerun: Rerun, audited: Audited) -> list[Statement]:
     scores, name = measured(rerun, audited)[ON_PEOPLE], audited.name
     found = []
-    for target in (EQUAL, WEIGHTED):
-        for base in (ORIGINAL, MAJORITY):
+    for target in (training.EQUAL, training.WEIGHTED):
+        for base in (training.ORIGINAL, training.MAJORITY):
             less, says = contrasts(scores, target, base, KLD, HLV), "soft labels have a lower KLD where people disagree"
             found.append(Statement(f"{name}: {target} for {base}", says, is_below(less), in_words(less)))
-    agreed = contrasts(scores, WEIGHTED, MAJORITY, KLD, NO_HLV, ["LeNet"])
-    made = contrasts(scores, WEIGHTED, SYNTHETIC, KLD, HLV)
+    agreed = contrasts(scores, training.WEIGHTED, training.MAJORITY, KLD, NO_HLV, ["LeNet"])
+    made = contrasts(scores, training.WEIGHTED, training.SYNTHETIC, KLD, HLV)
     found += [
         Statement(
             f"{name}: where all agree", "soft labels keep a KLD comparable to the majority's, with LeNet above all",
@@ -231,14 +225,14 @@ def _kld_chart(rerun: Rerun) -> Chart:
         (audited.name, target, Estimate.over_seeds(by_seed(scores, target, "LeNet", KLD, HLV).values()))
         for audited in stand_ins(rerun)
         for scores in (measured(rerun, audited)[ON_PEOPLE],)
-        for target in (*TARGETS, SYNTHETIC, *CONTROLS)
+        for target in (*training.TARGETS, training.SYNTHETIC, *training.CONTROLS)
     ]
     return interval_chart(
         bars,
         "table-3",
         "How far from people, where people disagree",
         f"KL divergence of LeNet's predictions from people's labels on HLV items, by set and target; one of "
-        f"{len(NETWORKS)} networks. Bars with 95% intervals over seeds.",
+        f"{len(training.NETWORKS)} networks. Bars with 95% intervals over seeds.",
         rows,
         ("set", "target"),
         Field("kld", "KL divergence, nats", ".2f"),

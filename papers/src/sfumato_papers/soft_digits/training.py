@@ -18,22 +18,13 @@ from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training import targets as target_types
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items
 from sfumato.training.networks import network_named
 from sfumato.training.optimizers import Adam, Plateau
 from sfumato.training.recipe import Recipe
 from sfumato.training.splits import Fold, NamedSplit
-from sfumato.training.targets import (
-    DeaggregatedTarget,
-    DistilledTarget,
-    EntropyMatchedTarget,
-    HardTarget,
-    MajorityTarget,
-    ShuffledTarget,
-    SoftTarget,
-    Target,
-)
 from sfumato.training.training_set import TrainingSet
 from sfumato_papers.paper import Rerun, Scale, once
 from sfumato_papers.soft_digits.sets import CIFAR_10H, Audited
@@ -100,15 +91,15 @@ def fixed_recipe(scale: Scale) -> Recipe:
     return Recipe(epochs=epochs, batch_size=64, optimiser=adam, dynamics="none", predictions_each_epoch=True)
 
 
-def targets_of(audited: Audited) -> Mapping[str, Target]:
+def targets_of(audited: Audited) -> Mapping[str, target_types.Target]:
     return {
-        ORIGINAL: DistilledTarget() if audited.is_synthetic else HardTarget(),
-        MAJORITY: MajorityTarget(),
-        EQUAL: DeaggregatedTarget(),
-        WEIGHTED: SoftTarget(),
-        SYNTHETIC: DistilledTarget(),
-        SHUFFLED: ShuffledTarget(by="majority"),
-        ENTROPY_MATCHED: EntropyMatchedTarget(),
+        ORIGINAL: target_types.DistilledTarget() if audited.is_synthetic else target_types.HardTarget(),
+        MAJORITY: target_types.MajorityTarget(),
+        EQUAL: target_types.DeaggregatedTarget(),
+        WEIGHTED: target_types.SoftTarget(),
+        SYNTHETIC: target_types.DistilledTarget(),
+        SHUFFLED: target_types.ShuffledTarget(by="majority"),
+        ENTROPY_MATCHED: target_types.EntropyMatchedTarget(),
     }
 
 
@@ -175,7 +166,7 @@ def _of_lenet(rerun: Rerun, audited: Audited) -> SoftLabels:
     )
     fold = Fold(0, np.arange(len(others)), np.arange(len(others), len(both)))
     grid = Grid(
-        targets={"hard": HardTarget()},
+        targets={"hard": target_types.HardTarget()},
         networks={"lenet": network_named("lenet")},
         recipe=Recipe(epochs=rerun.scale.of(TEACHER_EPOCHS), dynamics="none"),
         device=rerun.device,
