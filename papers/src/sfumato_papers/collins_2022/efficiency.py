@@ -59,9 +59,8 @@ def figure_10(rerun: Rerun) -> Part:
     price = SECONDS[SOFT_LABELS] / SECONDS[HARD_VOTES]
     rows = [_as_much_time(found, m, rerun.scale) for m in rerun.scale.of(BELIEFS)]
     about = (
-        f"A soft label is taken to need {SECONDS_A_PAGE}, a vote {SECONDS_A_VOTE}, as in the paper: {price:.1f} "
-        "votes in the time of one soft label. Soft labels are compared with the largest pool of votes that takes no "
-        "longer."
+        f"A soft label is taken to need {SECONDS_A_PAGE}, a vote {SECONDS_A_VOTE}, as in the paper: {price:.1f} votes "
+        "in the time of one soft label. Soft labels are compared with the largest pool of votes that takes no longer."
     )
     title = "Performance by estimated annotation time"
     smaller = scaled_down(rerun.scale)

@@ -89,13 +89,12 @@ def table_1(rerun: Rerun) -> Part:
         series="from",
     )
     about = (
-        "CIFAR-10H and Fashion-MNIST-H replace the two parts of soft-digits in all that is trained below: "
-        "the one, like the MNIST part, has mostly pictures that all agree on and few whose class changes; the "
-        "other, like the Mukhoti part, hardly any, and many whose class changes. Their votes are read three at "
-        "a time as one person: what two or three name is a *yes*, what one names is *unsure*, the rest *no*; a "
-        "picture has as many such people as Table 6 says. `weighted` (unsure counts half) is then exactly the "
-        "share of the votes drawn, `equal` counts every class that a panel names alike. HLV: people's label is "
-        "not one-hot."
+        "CIFAR-10H and Fashion-MNIST-H replace the two parts of soft-digits in all that is trained below: the one, "
+        "like the MNIST part, has mostly pictures that all agree on and few whose class changes; the other, like the "
+        "Mukhoti part, hardly any, and many whose class changes. Their votes are read three at a time as one person: "
+        "what two or three name is a *yes*, what one names is *unsure*, the rest *no*; a picture has as many such "
+        "people as Table 6 says. `weighted` (unsure counts half) is then exactly the share of the votes drawn, `equal` "
+        "counts every class that a panel names alike. HLV: people's label is not one-hot."
     )
     return Part("Table 1", "Human label variation", findings, about, charts=(chart,))
 

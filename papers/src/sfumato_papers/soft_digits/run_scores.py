@@ -167,9 +167,8 @@ def instead(scale: Scale) -> str:
     if scale is not Scale.SMALL:
         return IN_PLACE
     return (
-        f"{IN_PLACE}; {scale.of(training.SEEDS)} seeds for 6, {scale.of(sets.N_LEARNT):,} pictures for 2,131, at "
-        f"most {scale.of(training.MOST_EPOCHS)} epochs for 60, {scale.of(training.FIXED_EPOCHS)} of a fixed length for "
-        "40"
+        f"{IN_PLACE}; {scale.of(training.SEEDS)} seeds for 6, {scale.of(sets.N_LEARNT):,} pictures for 2,131, at most "
+        f"{scale.of(training.MOST_EPOCHS)} epochs for 60, {scale.of(training.FIXED_EPOCHS)} of a fixed length for 40"
     )
 
 
