@@ -1,15 +1,23 @@
-"""Findings: a published figure or sentence, and the result of the rerun. Every part of a paper returns these."""
+"""Findings: a published figure or sentence, and the result of the rerun. Every part of a paper returns these.
+
+Also the columns of charts, made of rows of estimates.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sfumato.evaluation.paired_tests import t_interval
 from sfumato.tables.bootstrap import Interval
+
+if TYPE_CHECKING:
+    from sfumato.reporting.chart import Chart
+    from sfumato.reporting.charts import Field
 
 
 @dataclass(frozen=True)
@@ -202,3 +210,34 @@ class Statement:
     def all_below_0(cls, row: str, says: str, found: Mapping[str, Estimate], how: str = "") -> Statement:
         """Holds where every one of the estimates is shown to be below 0."""
         return cls(row, says, all(each.is_below_0 for each in found.values()), in_words(found), how)
+
+
+def chart_columns(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
+    """The values of `rows` by column. An estimate fills three columns: its own, `low` and `high`."""
+    columns: dict[str, list[Any]] = {}
+    for row in rows:
+        for name, value in zip(names, row, strict=True):
+            if isinstance(value, Estimate):
+                columns.setdefault(name, []).append(value.value)
+                columns.setdefault("low", []).append(value.low)
+                columns.setdefault("high", []).append(value.high)
+            else:
+                columns.setdefault(name, []).append(value)
+    return columns
+
+
+def interval_chart(
+    draw: Callable[..., Chart],
+    name: str,
+    title: str,
+    caption: str,
+    rows: Iterable[tuple[str, str, Estimate]],
+    columns: tuple[str, str],
+    value: Field,
+) -> Chart:
+    """`bars` or `dots` with intervals: each row has a name, a series and an estimate; `columns` names the first two."""
+    of, series = columns
+    data = chart_columns((of, series, value.column), rows)
+    return draw(
+        name, title=title, caption=caption, data=data, of=of, value=value, low="low", high="high", series=series
+    )

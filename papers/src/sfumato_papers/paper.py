@@ -138,9 +138,7 @@ class Rerun:
         return read_runs(output)
 
 
-def once(
-    function: Callable[Concatenate[Rerun, Arguments], Value],
-) -> Callable[Concatenate[Rerun, Arguments], Value]:
+def once(function: Callable[Concatenate[Rerun, Arguments], Value]) -> Callable[Concatenate[Rerun, Arguments], Value]:
     """A function of a rerun that is run once with the same arguments, for parts that read the same."""
 
     @wraps(function)

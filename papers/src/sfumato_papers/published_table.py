@@ -46,11 +46,6 @@ class PublishedTable:
                     spreads[name, column] = Published(spread, unit)
         return cls(figures, spreads)
 
-    def best(self, column: str) -> str:
-        """The row with the lowest figure."""
-        rows = [row for row, name in self.cells if name == column]
-        return min(rows, key=lambda row: self.cells[row, column].value)
-
 
 @cache
 def published_tables(paper: str) -> Mapping[str, PublishedTable]:

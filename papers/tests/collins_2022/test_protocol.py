@@ -9,9 +9,8 @@ from sfumato.training.networks import ResNet
 from sfumato.training.optimizers import StepSchedule
 from sfumato.training.target_labels import PooledLabels
 from sfumato_papers.collins_2022 import protocol
-from sfumato_papers.collins_2022.held_out_scores import held_out
 from sfumato_papers.collins_2022.label_sets import LabelSets, label_sets, votes_pool
-from sfumato_papers.collins_2022.protocol import grid, items_of, scaled_down, targets, training_data
+from sfumato_papers.collins_2022.protocol import grid, held_out, items_of, scaled_down, targets, training_data
 from sfumato_papers.paper import Rerun, Scale
 
 

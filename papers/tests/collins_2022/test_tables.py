@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato_papers.collins_2022.efficiency import figure_6, figure_10, pools
-from sfumato_papers.collins_2022.held_out_scores import BLOCKS, METRICS, figures
-from sfumato_papers.collins_2022.protocol import BELIEFS, VOTES
+from sfumato_papers.collins_2022.protocol import BELIEFS, BLOCKS, METRICS, VOTES, figures
 from sfumato_papers.collins_2022.tables import (
     TABLE_1,
     TABLE_2,

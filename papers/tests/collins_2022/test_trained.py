@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sfumato_papers.collins_2022 import protocol
-from sfumato_papers.collins_2022.held_out_scores import BLOCKS, METRICS, better, figures
+from sfumato_papers.collins_2022.protocol import BLOCKS, METRICS, better, figures
 from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.published_data import PublishedData
 

@@ -13,8 +13,7 @@ import pytest
 
 from sfumato.tables.errors import BadFile
 from sfumato_papers.collins_mixup.categories import figure_5_1, section_5_1_2
-from sfumato_papers.collins_mixup.coefficients import figure_4_2, figure_4_3, figure_4_4
-from sfumato_papers.collins_mixup.confidence import figure_4_5
+from sfumato_papers.collins_mixup.coefficients import figure_4_2, figure_4_3, figure_4_4, figure_4_5
 from sfumato_papers.collins_mixup.hmix import all_collections, thesis_collection
 from sfumato_papers.collins_mixup.logistic import curves_of_class_pairs
 from sfumato_papers.collins_mixup.midpoints import perceived_midpoints, section_4_2_1
@@ -123,7 +122,7 @@ def test_confidence_that_does_not_depend_on_the_image(changed: Changed) -> None:
 
 def test_intervals_are_over_annotators(rerun: Rerun) -> None:
     """A judgment's row is its annotator's: the mean confidence of one person, found both ways."""
-    from sfumato_papers.collins_mixup.confidence import _annotator_of_rows
+    from sfumato_papers.collins_mixup.coefficients import _annotator_of_rows
 
     thesis = thesis_collection(rerun)
     who = _annotator_of_rows(thesis)

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato_papers.collins_mixup.logistic import BENT_YES, TABLE_C_1, table_c_1
 from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, CORRUPTION, FGSM, Values, values_of
 from sfumato_papers.collins_mixup.training import AUGMENTING, ENT_WC, MIX_MAX_ENT, MIXUP, REGULAR, TAU, TAU_ENT_WC
 from sfumato_papers.collins_mixup.training_tables import (
     AVERAGED,
     AVERAGED_SURE,
+    BENT_YES,
     GRIDS,
     LINEAR,
     RANDOM,
@@ -27,6 +27,7 @@ from sfumato_papers.collins_mixup.training_tables import (
     table_4_3,
     table_5_1,
     table_5_2,
+    table_c_1,
 )
 from sfumato_papers.collins_mixup.training_tables import (
     TABLES as PRINTED,
@@ -39,7 +40,7 @@ from sfumato_papers.verdict import Verdict
 SEEDS = range(3)
 MEASURES = (CE, CALIBRATION, FGSM, CORRUPTION)
 NETWORK = "small-8"
-TABLE_4_1, TABLE_4_2, TABLE_4_3, TABLE_5_1, TABLE_5_2, _ = PRINTED.values()
+TABLE_4_1, TABLE_4_2, TABLE_4_3, TABLE_5_1, TABLE_5_2, TABLE_C_1 = PRINTED.values()
 
 
 def test_tables_agree_where_they_print_the_same_row() -> None:
@@ -57,13 +58,19 @@ def test_tables_agree_where_they_print_the_same_row() -> None:
     ]  # fmt: skip
 
 
+def best(table: PublishedTable, column: str) -> str:
+    """The row with the lowest figure."""
+    rows = [row for row, name in table.cells if name == column]
+    return min(rows, key=lambda row: table.cells[row, column].value)
+
+
 def test_what_the_thesis_marks_as_best_is_lowest_in_its_tables() -> None:
-    assert [TABLE_4_1.best(column) for column in (CE, FGSM)] == [LINEAR, LINEAR]
-    assert [TABLE_4_3.best(column) for column in (CE, CALIBRATION, FGSM)] == [SEPARATE_SURE] * 3
-    assert [TABLE_5_1.best(column) for column in MEASURES] == [
+    assert [best(TABLE_4_1, column) for column in (CE, FGSM)] == [LINEAR, LINEAR]
+    assert [best(TABLE_4_3, column) for column in (CE, CALIBRATION, FGSM)] == [SEPARATE_SURE] * 3
+    assert [best(TABLE_5_1, column) for column in MEASURES] == [
         "Ours (Ent-WC)", "Mix-MaxEnt", "Ours (Ent-WC)", "Mix-MaxEnt",
     ]  # fmt: skip
-    assert TABLE_C_1.best(CE) == BENT_YES
+    assert best(TABLE_C_1, CE) == BENT_YES
 
 
 def test_a_table_with_spreads() -> None:

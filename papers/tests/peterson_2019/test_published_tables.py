@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sfumato_papers.peterson_2019.attacks import TABLE_2
-from sfumato_papers.peterson_2019.figure_2 import PUBLISHED
+from sfumato_papers.peterson_2019.figures_2_and_3 import PUBLISHED
 from sfumato_papers.peterson_2019.table_1 import (
     CATEGORY_ROW,
     COLUMNS,

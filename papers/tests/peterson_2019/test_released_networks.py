@@ -11,7 +11,7 @@ from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.peterson_2019 import released_networks
-from sfumato_papers.peterson_2019.pictures import ENSEMBLE, FILE, RELEASED, released
+from sfumato_papers.peterson_2019.protocol import ENSEMBLE, FILE, RELEASED, released
 from sfumato_papers.verdict import Verdict
 
 

@@ -14,8 +14,8 @@ from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.networks import Small
 from sfumato_papers.finding import Finding
 from sfumato_papers.paper import Part, Rerun, Scale
-from sfumato_papers.peterson_2019 import attacks, fashion, figure_2, pictures, protocol, table_1
-from sfumato_papers.peterson_2019.figure_3 import figure_3
+from sfumato_papers.peterson_2019 import attacks, fashion, figures_2_and_3, protocol, table_1
+from sfumato_papers.peterson_2019.figures_2_and_3 import figure_3
 from sfumato_papers.peterson_2019.run_scores import ACROSS, ENSEMBLE, Scored
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.verdict import Verdict, judge
@@ -97,7 +97,7 @@ def tiny(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Rerun:
     small = Scale.SMALL
     with pytest.MonkeyPatch.context() as patch:
         for table, value in (
-            (pictures.N_LEARNT, 200), (pictures.N_HELD_OUT, 100), (pictures.N_BEFORE, 200), (pictures.N_ELSEWHERE, 60),
+            (protocol.N_LEARNT, 200), (protocol.N_HELD_OUT, 100), (protocol.N_BEFORE, 200), (protocol.N_ELSEWHERE, 60),
             (protocol.NETWORKS, {"small": Small(width=2)}), (protocol.SEEDS, 2), (attacks.STEPS, 2),
             (fashion.N_LEARNT, 200), (fashion.N_HELD_OUT, 100), (fashion.EPOCHS, 1),
             (fashion.SEEDS, 2),
@@ -109,7 +109,7 @@ def tiny(published: Path, tmp_path_factory: pytest.TempPathFactory) -> Rerun:
 
 
 STEPS: tuple[Callable[[Rerun], Part], ...] = (
-    figure_2.figure_2, figure_3, table_1.table_1, attacks.table_2, attacks.figure_4, fashion.fashion,
+    figures_2_and_3.figure_2, figure_3, table_1.table_1, attacks.table_2, attacks.figure_4, fashion.fashion,
     fashion.fashion_attacked,
 )  # fmt: skip
 
@@ -137,7 +137,7 @@ def test_a_cell_of_table_1_as_by_hand(parts: dict[str, Part], tiny: Rerun) -> No
     with np.load(tiny.data.path("cifar10h", "counts.npz")) as file:
         shares = file["counts"] / file["counts"].sum(axis=1, keepdims=True)
         label = file["labels"].astype(int)
-    (fold,) = pictures.folds(tiny)
+    (fold,) = protocol.folds(tiny)
     found = {(each.row, each.column): each for each in parts["table_1"].findings if isinstance(each, Finding)}
     for run, row in (
         ("human.small.seed-{}.fold-0", "VGG: FT CIFAR10H soft targets"),

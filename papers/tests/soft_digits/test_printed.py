@@ -12,7 +12,7 @@ from scipy import stats
 from sfumato_papers.finding import Published
 from sfumato_papers.published_table import PublishedTable, published_tables
 from sfumato_papers.soft_digits.run_scores import row_of
-from sfumato_papers.soft_digits.sentences import N_SEEDS, N_TESTED, p_of, section_3_3
+from sfumato_papers.soft_digits.section_3_3 import N_SEEDS, N_TESTED, p_of, section_3_3
 from sfumato_papers.soft_digits.sets import HLV, MNIST, MUKHOTI, NO_HLV, ON_ORIGINAL, ON_PEOPLE
 from sfumato_papers.soft_digits.training import NETWORKS, TARGETS
 from sfumato_papers.verdict import Verdict

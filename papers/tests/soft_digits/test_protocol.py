@@ -10,10 +10,10 @@ from sfumato_papers.paper import Scale
 from sfumato_papers.soft_digits.alignment import table_4
 from sfumato_papers.soft_digits.corpus import SIZES, size_grid
 from sfumato_papers.soft_digits.maps import Watched, appendix_f_3, figure_2, maps, watched
-from sfumato_papers.soft_digits.mode_shift import section_3_3_mode_shift, shifts_of
 from sfumato_papers.soft_digits.paper import PAPER
 from sfumato_papers.soft_digits.run_scores import ACCURACY, KLD, by_seed, differences, is_above, is_below, measured
 from sfumato_papers.soft_digits.score_tables import table_2, table_3, table_9, table_10
+from sfumato_papers.soft_digits.section_3_3 import section_3_3_mode_shift, shifts_of
 from sfumato_papers.soft_digits.sets import HLV, NO_HLV, ON_PEOPLE, soft_digits
 from sfumato_papers.soft_digits.training import NETWORKS, SEEDS, TARGETS, best_recipe, fixed_recipe, targets_of
 from sfumato_papers.verdict import Verdict

@@ -15,7 +15,7 @@ from sfumato.planning.informativeness.simulation import GridCell, SimulationGrid
 from sfumato_papers.finding import Statement
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.sucholutsky_2023 import costs, dimensions, simulated_worlds, sparsity, triplets
+from sfumato_papers.sucholutsky_2023 import dimensions, simulated_worlds, sparsity, triplets
 from sfumato_papers.verdict import Verdict
 
 
@@ -102,7 +102,7 @@ def test_a_gain_is_the_difference_of_two_losses() -> None:
     cells = [
         cell(90, 45, d, kind, rho) for d in simulated_worlds.DIMENSIONS for kind, rho in (("soft", 0.8), ("hard", 0.2))
     ]
-    gains = costs.gains_of(cells)
+    gains = simulated_worlds.gains_of(cells)
     # Hard: 90 of 8,100 labels; soft: 45 times as many.
     assert gains["linear", 1.0][90, 45] == pytest.approx((90 / 8100 - 0.2) - (4050 / 8100 - 0.8))
     assert gains["logit", 0.01][90, 45] == pytest.approx(0.01 * (90 - 4050) / 8100 + np.log(4) - np.log(0.25))
@@ -142,7 +142,7 @@ def test_every_simulated_part_and_what_it_says(rerun: Rerun) -> None:
         step(rerun)
         for step in (
             simulated_worlds.simulations,
-            costs.cost_benefit,
+            simulated_worlds.cost_benefit,
             dimensions.effective_dimensionality,
             sparsity.sparsity_curves,
             sparsity.label_optimization,
@@ -159,7 +159,7 @@ def test_every_simulated_part_and_what_it_says(rerun: Rerun) -> None:
     other = replace(rerun)
     other.known[simulated_worlds.worlds,] = swapped
     assert verdicts(simulated_worlds.simulations(other))["Soft against hard labels"] == Verdict.NOT_REPRODUCED
-    assert verdicts(costs.cost_benefit(other))["Low β, linear utility"] == Verdict.NOT_REPRODUCED
+    assert verdicts(simulated_worlds.cost_benefit(other))["Low β, linear utility"] == Verdict.NOT_REPRODUCED
 
 
 def test_who_wins_is_counted_where_some_classes_are_dropped() -> None:

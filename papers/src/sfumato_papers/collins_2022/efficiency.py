@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
-from sfumato_papers.chart_data import chart_columns
+from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.collins_2022.form import SECONDS_A_PAGE, SECONDS_A_VOTE
-from sfumato_papers.collins_2022.held_out_scores import BLOCKS, METRICS, Figures, better, differences, figures
-from sfumato_papers.collins_2022.protocol import BELIEFS, VOTES, scaled_down
 from sfumato_papers.collins_2022.tables import TABLE_2, TABLE_3
-from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun, Scale
 
 HARD_VOTES, SOFT_LABELS = "CIFAR-10H", "Ours (T2, Clamp)"
@@ -28,20 +26,20 @@ PRINTED = (
 
 def pools(scale: Scale) -> list[tuple[str, int, str]]:
     """Label set, annotators an image, and what its runs are called."""
-    found = [(HARD_VOTES, m, f"10h m={m}") for m in scale.of(VOTES)] + [(HARD_VOTES, ALL[HARD_VOTES], "10h")]
-    found += [(SOFT_LABELS, m, f"10s m={m}") for m in scale.of(BELIEFS)]
+    found = [(HARD_VOTES, m, f"10h m={m}") for m in scale.of(protocol.VOTES)] + [(HARD_VOTES, ALL[HARD_VOTES], "10h")]
+    found += [(SOFT_LABELS, m, f"10s m={m}") for m in scale.of(protocol.BELIEFS)]
     return [*found, (SOFT_LABELS, ALL[SOFT_LABELS], "10s")]
 
 
 def figure_6(rerun: Rerun) -> Part:
-    found = figures(rerun)
-    both = [m for m in rerun.scale.of(BELIEFS) if m in rerun.scale.of(VOTES)]
+    found = protocol.figures(rerun)
+    both = [m for m in rerun.scale.of(protocol.BELIEFS) if m in rerun.scale.of(protocol.VOTES)]
     findings: list[Finding | Statement] = [
         *_cells(found, rerun.scale),
         *(
             statement
             for m in both
-            for statement in better(found, f"ours beat CIFAR-10H at M = {m}", f"10s m={m}", f"10h m={m}")
+            for statement in protocol.better(found, f"ours beat CIFAR-10H at M = {m}", f"10s m={m}", f"10h m={m}")
         ),
     ]
     about = (
@@ -49,43 +47,47 @@ def figure_6(rerun: Rerun) -> Part:
         "M = 51 and M = 6 are all annotators there are."
     )
     title = "Performance by the number of annotators"
-    smaller = scaled_down(rerun.scale)
+    smaller = protocol.scaled_down(rerun.scale)
     charts = (_chart("figure-6", found, rerun.scale, by="annotators"),)
     return Part("Figure 6", title, findings, about, smaller, charts, _worth(found, rerun.scale))
 
 
 def figure_10(rerun: Rerun) -> Part:
-    found = figures(rerun)
+    found = protocol.figures(rerun)
     price = SECONDS[SOFT_LABELS] / SECONDS[HARD_VOTES]
-    rows = [_as_much_time(found, m, rerun.scale) for m in rerun.scale.of(BELIEFS)]
+    rows = [_as_much_time(found, m, rerun.scale) for m in rerun.scale.of(protocol.BELIEFS)]
     about = (
         f"A soft label is taken to need {SECONDS_A_PAGE}, a vote {SECONDS_A_VOTE}, as in the paper: {price:.1f} votes "
         "in the time of one soft label. Soft labels are compared with the largest pool of votes that takes no longer."
     )
     title = "Performance by estimated annotation time"
-    smaller = scaled_down(rerun.scale)
+    smaller = protocol.scaled_down(rerun.scale)
     charts = (_chart("figure-10", found, rerun.scale, by="seconds"),)
     return Part("Figure 10", title, tuple(row for row in rows if row is not None), about, smaller, charts)
 
 
-def _cells(found: Figures, scale: Scale) -> list[Finding]:
+def _cells(found: protocol.Figures, scale: Scale) -> list[Finding]:
     return [
         Finding.over_seeds(f"{block}: {name}, M={m}", metric, None, found[runs, block, metric])
-        for block in BLOCKS
+        for block in protocol.BLOCKS
         for name, m, runs in pools(scale)
-        for metric in METRICS
+        for metric in protocol.METRICS
     ]
 
 
-def _as_much_time(found: Figures, m: int, scale: Scale) -> Statement | None:
+def _as_much_time(found: protocol.Figures, m: int, scale: Scale) -> Statement | None:
     """Whether `m` soft labels are no clear gain over the votes that could be had in the same time."""
     seconds = m * SECONDS[SOFT_LABELS]
-    cheaper = [n for n in (*scale.of(VOTES), ALL[HARD_VOTES]) if n * SECONDS[HARD_VOTES] <= seconds]
+    cheaper = [n for n in (*scale.of(protocol.VOTES), ALL[HARD_VOTES]) if n * SECONDS[HARD_VOTES] <= seconds]
     if not cheaper:
         return None
     n = max(cheaper)
     votes = "10h" if n == ALL[HARD_VOTES] else f"10h m={n}"
-    each = {(b, metric): differences(found, f"10s m={m}", votes, b, metric) for b in BLOCKS for metric in METRICS}
+    each = {
+        (b, metric): protocol.differences(found, f"10s m={m}", votes, b, metric)
+        for b in protocol.BLOCKS
+        for metric in protocol.METRICS
+    }
     n_better, n_worse = sum(d.is_below_0 for d in each.values()), sum(d.is_above_0 for d in each.values())
     words = [f"{block} {metric} {d.value:+.3f}" for (block, metric), d in each.items()]
     return Statement(
@@ -97,36 +99,38 @@ def _as_much_time(found: Figures, m: int, scale: Scale) -> Statement | None:
     )
 
 
-def _worth(found: Figures, scale: Scale) -> str:
+def _worth(found: protocol.Figures, scale: Scale) -> str:
     """How many votes per image reach what one soft label does, block by block."""
     said = []
-    for block in BLOCKS:
-        one = _mean(found, "10s m=1", block, METRICS[0])
+    for block in protocol.BLOCKS:
+        one = _mean(found, "10s m=1", block, protocol.METRICS[0])
         enough = [
-            m for name, m, runs in pools(scale) if name == HARD_VOTES and _mean(found, runs, block, METRICS[0]) <= one
+            m
+            for name, m, runs in pools(scale)
+            if name == HARD_VOTES and _mean(found, runs, block, protocol.METRICS[0]) <= one
         ]
         votes = f"{min(enough)} votes" if enough else "more votes than there are"
         said.append(f"on {block}, {votes} an image reach the cross-entropy of one soft label ({one:.3f})")
     return f"Of the pools that were trained: {'; '.join(said)}."
 
 
-def _mean(found: Figures, runs: str, block: str, metric: str) -> float:
+def _mean(found: protocol.Figures, runs: str, block: str, metric: str) -> float:
     return Estimate.over_seeds(found[runs, block, metric].values()).value
 
 
-def _chart(name: str, found: Figures, scale: Scale, *, by: str) -> Chart:
+def _chart(name: str, found: protocol.Figures, scale: Scale, *, by: str) -> Chart:
     # Ours first, and so in blue, as in the paper.
     sets = sorted(pools(scale), key=lambda pool: pool[0] == HARD_VOTES)
     rows = [
         (f"{metric}, on {block}", labels, m, Estimate.over_seeds(found[runs, block, metric].values()))
-        for block in BLOCKS
-        for metric in METRICS
+        for block in protocol.BLOCKS
+        for metric in protocol.METRICS
         for labels, m, runs in sets
     ]
     rows += [
         (f"{metric}, on {block}", f"{labels}, published", m, Estimate(printed.cells[f"{block}: {row}", metric].value))
-        for block in BLOCKS
-        for metric in METRICS
+        for block in protocol.BLOCKS
+        for metric in protocol.METRICS
         for labels, m, printed, row in PRINTED
     ]
     seconds = {name: SECONDS[name.removesuffix(", published")] for _, name, *_ in rows}

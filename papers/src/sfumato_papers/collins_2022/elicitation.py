@@ -180,10 +180,7 @@ def section_4_1(rerun: Rerun) -> Part:
         counted("repeated images an annotator", "2", repeated(with_repeats(rerun))["each"]),
         counted("batches", "40", len(low_in_batch)),
         counted(
-            "low entropy images a batch",
-            "3",
-            np.median(low_in_batch),
-            how=f"in {(low_in_batch == 3).sum()} batches",
+            "low entropy images a batch", "3", np.median(low_in_batch), how=f"in {(low_in_batch == 3).sum()} batches"
         ),
         counted("batches of high entropy images alone (footnote 2)", "2", (low_in_batch == 0).sum()),
         Statement(

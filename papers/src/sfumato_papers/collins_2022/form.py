@@ -85,10 +85,7 @@ def figure_7(rerun: Rerun) -> Part:
     again = elicitation.repeated(elicitation.with_repeats(rerun))["moved"]
     findings: list[Finding | Statement] = [
         elicitation.counted(
-            "pointing actions a page (median)",
-            None,
-            np.median([*map(len, presses)]),
-            how="as the answer given needs",
+            "pointing actions a page (median)", None, np.median([*map(len, presses)]), how="as the answer given needs"
         ),
         elicitation.counted("share of them for definitely-not boxes", None, 100 * n_boxes / n_presses, unit="%"),
         elicitation.counted("pages that say 100%, no alternative", None, 100 * sure.mean(), unit="%"),

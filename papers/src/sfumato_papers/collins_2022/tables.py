@@ -7,8 +7,7 @@ from dataclasses import replace
 from itertools import product
 from math import hypot
 
-from sfumato_papers.collins_2022.held_out_scores import BLOCKS, METRICS, Figures, alike, better, differences, figures
-from sfumato_papers.collins_2022.protocol import SMOOTHING, scaled_down
+from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.finding import Finding, Reference, Statement
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.published_table import PublishedTable, published_tables
@@ -36,7 +35,7 @@ def block_of(row: str) -> str:
 
 
 def table_1(rerun: Rerun) -> Part:
-    found = figures(rerun)
+    found = protocol.figures(rerun)
     rows = {
         "Hard Labels": "hard",
         "Random Labels": "random",
@@ -47,8 +46,8 @@ def table_1(rerun: Rerun) -> Part:
         "Smoothing with our entropy (control)": "10s entropy-matched",
     }
     said = [
-        *better(found, "soft labels beat hard ones", "10s aggregated", "hard"),
-        *alike(found, "ours are comparable to CIFAR-10H", "10s aggregated", "10h aggregated"),
+        *protocol.better(found, "soft labels beat hard ones", "10s aggregated", "hard"),
+        *protocol.alike(found, "ours are comparable to CIFAR-10H", "10s aggregated", "10h aggregated"),
     ]
     about = (
         "Labels of 900 CIFAR-10S images are exchanged; all others are learned with the CIFAR-10 class. The paper "
@@ -64,11 +63,11 @@ def table_1(rerun: Rerun) -> Part:
 
 
 def table_2(rerun: Rerun) -> Part:
-    found = figures(rerun)
+    found = protocol.figures(rerun)
     said = [
-        *better(found, "ours beat CIFAR-10H when de-aggregated", "10s", "10h"),
-        *better(found, "de-aggregated beats aggregated: CIFAR-10H", "10h", "10h aggregated"),
-        *better(found, "de-aggregated beats aggregated: ours", "10s", "10s aggregated"),
+        *protocol.better(found, "ours beat CIFAR-10H when de-aggregated", "10s", "10h"),
+        *protocol.better(found, "de-aggregated beats aggregated: CIFAR-10H", "10h", "10h aggregated"),
+        *protocol.better(found, "de-aggregated beats aggregated: ours", "10s", "10s aggregated"),
     ]
     about = (
         "Each time an image is learned from, the label of one of its annotators is drawn. On average that is the "
@@ -79,7 +78,7 @@ def table_2(rerun: Rerun) -> Part:
 
 
 def table_3(rerun: Rerun) -> Part:
-    found = figures(rerun)
+    found = protocol.figures(rerun)
     findings: list[Finding] = []
     for m in (2, 1):
         findings += _cells(found, TABLE_3, {f"10H, M={m}": f"10h m={m}", f"Ours, M={m}": f"10s m={m}"})
@@ -88,19 +87,19 @@ def table_3(rerun: Rerun) -> Part:
         "Fewer annotators",
         (
             *sorted(findings, key=lambda each: block_of(each.row)),
-            *better(found, "ours beat CIFAR-10H from two annotators", "10s m=2", "10h m=2"),
-            *better(found, "ours beat CIFAR-10H from one annotator", "10s m=1", "10h m=1"),
+            *protocol.better(found, "ours beat CIFAR-10H from two annotators", "10s m=2", "10h m=2"),
+            *protocol.better(found, "ours beat CIFAR-10H from one annotator", "10s m=1", "10h m=1"),
         ),
         about="M annotators of every image are drawn once a seed, those of M = 1 among those of M = 2; one of them is "
         "drawn each time the image is learned from.",
-        scaled_down=scaled_down(rerun.scale),
+        scaled_down=protocol.scaled_down(rerun.scale),
     )
 
 
 def table_4(rerun: Rerun) -> Part:
     rows = {"T1, Unif": "10s t1 unif", "T1, Clamp": "10s t1 clamp", "T2, Unif": "10s t2 unif", "T2, Clamp": "10s"}
     claim = "all that was asked is better than the first label alone"
-    said = better(figures(rerun), claim, "10s", "10s t1 unif")
+    said = protocol.better(protocol.figures(rerun), claim, "10s", "10s t1 unif")
     about = "The column Time is under Section 5.1: it is arithmetic, not measured."
     return _part(rerun, 4, "Labels from parts of what was elicited", rows, said, about)
 
@@ -112,8 +111,8 @@ def table_5(rerun: Rerun) -> Part:
         "Top 2 With Prob (Clamp)": "10s",
     }
     said = [
-        *better(figures(rerun), "percents help: T2, Unif", "10s t2 unif", "10s select"),
-        *better(figures(rerun), "percents help: T2, Clamp", "10s", "10s select"),
+        *protocol.better(protocol.figures(rerun), "percents help: T2, Unif", "10s t2 unif", "10s select"),
+        *protocol.better(protocol.figures(rerun), "percents help: T2, Clamp", "10s", "10s select"),
     ]
     about = (
         "Half on either class that was named, all on the first where there is no second. The column Time is under "
@@ -123,7 +122,7 @@ def table_5(rerun: Rerun) -> Part:
 
 
 def table_6(rerun: Rerun) -> Part:
-    found = figures(rerun)
+    found = protocol.figures(rerun)
     rows = {
         "Label Smoothing": "smoothing",
         "CIFAR-10H": "10h",
@@ -131,12 +130,14 @@ def table_6(rerun: Rerun) -> Part:
         "Label Smoothing of the 900 alone": "smoothing 900",
     }
     said = [
-        *better(found, "smoothing beats ours on 10H but in CE", "smoothing", "10s", blocks=("10H",), skip=("CE",)),
-        *better(found, "ours beat smoothing on 10S", "10s", "smoothing", blocks=("10S",)),
+        *protocol.better(
+            found, "smoothing beats ours on 10H but in CE", "smoothing", "10s", blocks=("10H",), skip=("CE",)
+        ),
+        *protocol.better(found, "ours beat smoothing on 10S", "10s", "smoothing", blocks=("10S",)),
     ]
     about = (
-        f"{SMOOTHING:g} of the mass, over all ten classes, of every image that is learned from, as the appendix words "
-        "it; the last row smooths the 900 alone, as the other rows soften them alone."
+        f"{protocol.SMOOTHING:g} of the mass, over all ten classes, of every image that is learned from, as the "
+        "appendix words it; the last row smooths the 900 alone, as the other rows soften them alone."
     )
     return _part(rerun, 6, "De-aggregated human labels against label smoothing", rows, said, about)
 
@@ -146,16 +147,19 @@ def _part(
 ) -> Part:
     """A table next to ours, measured from its first row, and what the paper says of it."""
     printed = published_tables("collins_2022")[f"Table {number}"]
-    cells = _cells(figures(rerun), printed, rows)
+    cells = _cells(protocol.figures(rerun), printed, rows)
     after = shown(printed, next(iter(rows)))
-    return Part(f"Table {number}", title, (*cells, *said), about, scaled_down(rerun.scale), after=after)
+    return Part(f"Table {number}", title, (*cells, *said), about, protocol.scaled_down(rerun.scale), after=after)
 
 
-def _controlled(found: Figures) -> str:
+def _controlled(found: protocol.Figures) -> str:
     """What the controls say that the paper does not have."""
     said = []
     for name, control in (("shuffled within a class", "10s shuffled"), ("smoothing", "10s entropy-matched")):
-        each = [(block, differences(found, "10s aggregated", control, block, METRICS[0])) for block in BLOCKS]
+        each = [
+            (block, protocol.differences(found, "10s aggregated", control, block, protocol.METRICS[0]))
+            for block in protocol.BLOCKS
+        ]
         words = [f"{d.signed()} on {block}" for block, d in each]
         said.append(f"from {name}, {' and '.join(words)}")
     return (
@@ -164,11 +168,11 @@ def _controlled(found: Figures) -> str:
     )
 
 
-def _cells(found: Figures, printed: PublishedTable, rows: Mapping[str, str]) -> list[Finding]:
+def _cells(found: protocol.Figures, printed: PublishedTable, rows: Mapping[str, str]) -> list[Finding]:
     """Block by block, row by row; each row's change is from the first of its block."""
     findings = []
     first, reference = next(iter(rows.items()))
-    for block, (name, target), metric in product(BLOCKS, rows.items(), METRICS):
+    for block, (name, target), metric in product(protocol.BLOCKS, rows.items(), protocol.METRICS):
         row, base = f"{block}: {name}", f"{block}: {first}"
         beside = Reference(base, printed.cells.get((base, metric)), found[reference, block, metric])
         spread, figure = printed.spreads.get((row, metric)), printed.cells.get((row, metric))

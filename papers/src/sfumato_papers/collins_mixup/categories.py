@@ -13,9 +13,8 @@ from sfumato.importers.importer import CIFAR_10
 from sfumato.reporting.charts import Field, bars
 from sfumato.tables.beliefs import Beliefs
 from sfumato.training.mixing import blends_of
-from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.collins_mixup.hmix import soft_labels
-from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun
 
 COEFFICIENTS = (0.25, 0.5, 0.75)

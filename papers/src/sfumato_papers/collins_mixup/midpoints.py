@@ -12,9 +12,8 @@ from sfumato.reporting.charts import Field, bars
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.files import read_rows
 from sfumato.training.mixing import CurveFit, blends_of
-from sfumato_papers.chart_data import chart_columns
 from sfumato_papers.collins_mixup.hmix import all_collections, thesis_collection
-from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun, once
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sfumato_papers.collins_mixup import training_tables as tables
 from sfumato_papers.collins_mixup.categories import figure_5_1, section_5_1_2
-from sfumato_papers.collins_mixup.coefficients import figure_4_2, figure_4_3, figure_4_4
-from sfumato_papers.collins_mixup.confidence import figure_4_5
+from sfumato_papers.collins_mixup.coefficients import figure_4_2, figure_4_3, figure_4_4, figure_4_5
 from sfumato_papers.collins_mixup.logistic import curves_of_class_pairs
 from sfumato_papers.collins_mixup.midpoints import perceived_midpoints, section_4_2_1
 from sfumato_papers.paper import Paper

@@ -5,8 +5,7 @@ from __future__ import annotations
 from sfumato.reporting.charts import Field, curve
 from sfumato.training.attacks import Attack, attack_named
 from sfumato.training.trained_runs import CLEAN
-from sfumato_papers.chart_data import chart_columns
-from sfumato_papers.finding import Estimate, Finding, Published, Reference, Statement
+from sfumato_papers.finding import Estimate, Finding, Published, Reference, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.peterson_2019.protocol import BESIDE, CONTROL, HUMAN, NETWORKS, TUNING, fine_tuned, smaller
 from sfumato_papers.peterson_2019.run_scores import Scored, set_beside, under_attack

@@ -80,10 +80,7 @@ def dataset(rerun: Rerun) -> Part:
             "section-4-categories",
             title="How many categories people chose for an image",
             caption="Images by the number of categories that anybody chose for them.",
-            data={
-                "categories": [str(k) for k in range(1, 11)],
-                "images": [(n_seen == k).sum() for k in range(1, 11)],
-            },
+            data={"categories": [str(k) for k in range(1, 11)], "images": [(n_seen == k).sum() for k in range(1, 11)]},
             of="categories",
             value=Field("images", "images", ",d"),
         ),
@@ -106,7 +103,7 @@ def concentration(rerun: Rerun) -> Part:
             ours=f"the most doubtful 30% hold {100 * within:.1f}% of all entropy; "
             f"half of it is in {100 * half:.1f}% of the images",
             how="the bulk: more than half of the summed entropy",
-        ),
+        )
     ]
     chart = curve(
         "section-8",

@@ -29,8 +29,7 @@ from sfumato.training.recipe import Recipe
 from sfumato.training.robustness_runs import corruptions_for
 from sfumato.training.splits import Fold
 from sfumato.training.trained_runs import CLEAN
-from sfumato_papers.chart_data import chart_columns
-from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
 from sfumato_papers.paper import BEYOND, Part, Rerun, Scale, once
 from sfumato_papers.peterson_2019.protocol import ALPHA, CONTROL, HUMAN, MIXUP
 from sfumato_papers.peterson_2019.run_scores import Scored, scored, set_beside, under, under_attack

@@ -6,8 +6,7 @@ from sfumato_papers.paper import Paper
 from sfumato_papers.peterson_2019.attacks import figure_4, table_2
 from sfumato_papers.peterson_2019.dataset import concentration, dataset
 from sfumato_papers.peterson_2019.fashion import fashion, fashion_attacked
-from sfumato_papers.peterson_2019.figure_2 import figure_2
-from sfumato_papers.peterson_2019.figure_3 import figure_3
+from sfumato_papers.peterson_2019.figures_2_and_3 import figure_2, figure_3
 from sfumato_papers.peterson_2019.released_networks import figure_1, section_6_3
 from sfumato_papers.peterson_2019.table_1 import table_1
 

@@ -12,10 +12,9 @@ from sfumato.evaluation.metric import mean_over_items
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, dots, scatter
 from sfumato.tables.bootstrap import Bootstrap
-from sfumato_papers.chart_data import interval_chart
-from sfumato_papers.finding import Change, Estimate, Finding, Published, Statement
+from sfumato_papers.finding import Change, Estimate, Finding, Published, Statement, interval_chart
 from sfumato_papers.paper import Part, Rerun
-from sfumato_papers.peterson_2019.pictures import ENSEMBLE, NOT_THE_PAPERS, RELEASED, released
+from sfumato_papers.peterson_2019.protocol import ENSEMBLE, NOT_THE_PAPERS, RELEASED, released
 from sfumato_papers.peterson_2019.table_1 import SOFT_ROW, TABLE_1, TRAINED
 from sfumato_papers.published_data import original_labels
 

@@ -27,8 +27,7 @@ from sfumato.training.run_folder import PREDICTIONS
 from sfumato.training.trained_runs import CLEAN, TrainedRuns
 from sfumato_papers.finding import Estimate, Finding
 from sfumato_papers.paper import Rerun, once
-from sfumato_papers.peterson_2019.pictures import elsewhere
-from sfumato_papers.peterson_2019.protocol import NETWORKS, fine_tuned, seeds
+from sfumato_papers.peterson_2019.protocol import NETWORKS, elsewhere, fine_tuned, seeds
 from sfumato_papers.published_data import original_labels
 
 ACROSS = "across networks"

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, dots
 from sfumato.training.grid import PRETRAINED
-from sfumato_papers.chart_data import interval_chart
-from sfumato_papers.finding import Estimate, Finding, Reference, Statement
+from sfumato_papers.finding import Estimate, Finding, Reference, Statement, interval_chart
 from sfumato_papers.paper import Part, Rerun
-from sfumato_papers.peterson_2019.pictures import NEEDS
-from sfumato_papers.peterson_2019.protocol import BESIDE, CONTROL, HUMAN, MIXUP, NETWORKS, TUNING, smaller
+from sfumato_papers.peterson_2019.protocol import BESIDE, CONTROL, HUMAN, MIXUP, NEEDS, NETWORKS, TUNING, smaller
 from sfumato_papers.peterson_2019.run_scores import ENSEMBLE, HARD, PEOPLE, Scored, set_beside, tuned
 from sfumato_papers.published_table import Cells, published_tables
 

@@ -7,8 +7,7 @@ import numpy as np
 from sfumato.evaluation.doubt_correlation import AXES, HumanDoubt, doubt_correlations
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars
-from sfumato_papers.chart_data import interval_chart
-from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.finding import Estimate, Finding, Statement, interval_chart
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.soft_digits.maps import maps
 from sfumato_papers.soft_digits.run_scores import audited_sets, smaller

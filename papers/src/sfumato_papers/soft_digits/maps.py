@@ -20,8 +20,7 @@ from sfumato.tables.columns import classes_of, probs_of
 from sfumato.tables.files import read_rows
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
-from sfumato_papers.chart_data import chart_columns
-from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun, once
 from sfumato_papers.soft_digits import training
 from sfumato_papers.soft_digits.run_scores import audited_sets, differences, in_words, is_below, smaller

@@ -5,12 +5,10 @@ from __future__ import annotations
 from sfumato_papers.paper import Paper
 from sfumato_papers.soft_digits import score_tables as tables
 from sfumato_papers.soft_digits.alignment import appendix_f_4, table_4
-from sfumato_papers.soft_digits.corpus import appendix_a_2, table_5
+from sfumato_papers.soft_digits.corpus import appendix_a_2, section_4, table_5
 from sfumato_papers.soft_digits.dataset import appendix_b, section_2_1, table_1, table_7
-from sfumato_papers.soft_digits.few_votes import section_4
 from sfumato_papers.soft_digits.maps import appendix_f_3, figure_2
-from sfumato_papers.soft_digits.mode_shift import section_3_3_mode_shift
-from sfumato_papers.soft_digits.sentences import section_3_3
+from sfumato_papers.soft_digits.section_3_3 import section_3_3, section_3_3_mode_shift
 
 PAPER = Paper(
     name="soft-digits",

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars, dots
-from sfumato_papers.chart_data import interval_chart
-from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.finding import Estimate, Finding, Statement, interval_chart
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.published_table import published_tables
 from sfumato_papers.soft_digits import training

@@ -15,8 +15,7 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, dots
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.chart_data import chart_columns, interval_chart
-from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns, interval_chart
 from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.published_data import original_labels
 from sfumato_papers.published_table import published_tables

@@ -13,8 +13,7 @@ from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import GridCell
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, heat_map, scatter
-from sfumato_papers.chart_data import chart_columns
-from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.finding import Estimate, Finding, Published, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.sucholutsky_2023 import simulated_worlds
 from sfumato_papers.sucholutsky_2023.simulated_worlds import DIMENSIONS, of_kind

@@ -13,7 +13,7 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, heat_map, scatter
 from sfumato.reporting.charts.scatter import correlation
 from sfumato.reporting.page import Page, Section
-from sfumato_papers.chart_data import chart_columns
+from sfumato_papers.finding import chart_columns
 from sfumato_papers.sucholutsky_2023.geometry_runs import (
     NOISY_SEEDS,
     NOISY_SIZE,

@@ -16,8 +16,7 @@ from sfumato.reporting.charts import Field, dots, scatter
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.networks import NAMED
-from sfumato_papers.chart_data import chart_columns
-from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.finding import Estimate, Finding, Published, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun, once
 from sfumato_papers.published_table import published_tables
 from sfumato_papers.sucholutsky_2023 import label_sets as sets

@@ -22,8 +22,7 @@ from sfumato.training.recipe import Recipe
 from sfumato.training.splits import RandomSplit
 from sfumato.training.targets import HardTarget, SmoothingTarget
 from sfumato.training.trained_runs import TrainedRuns, features_of, predictor_of
-from sfumato_papers.chart_data import chart_columns
-from sfumato_papers.finding import Estimate, Finding
+from sfumato_papers.finding import Estimate, Finding, chart_columns
 from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.sucholutsky_2023.label_informativeness import JUDGMENTS
 

@@ -11,8 +11,7 @@ from sfumato.evaluation.metrics import CrossEntropy
 from sfumato.reporting.charts import Field, dots, scatter
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.chart_data import chart_columns
-from sfumato_papers.finding import Finding, Reference, Statement
+from sfumato_papers.finding import Finding, Reference, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.published_table import published_tables
 from sfumato_papers.sucholutsky_2023 import cross_label, training

@@ -15,8 +15,7 @@ from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelTy
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
-from sfumato_papers.chart_data import chart_columns
-from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.sucholutsky_2023.simulated_worlds import n_processes
 

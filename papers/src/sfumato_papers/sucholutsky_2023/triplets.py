@@ -22,8 +22,7 @@ from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelTy
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, heat_map
-from sfumato_papers.chart_data import chart_columns
-from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun, Scale
 
 COUNTED = tuple(product((3, 8, 20, 40), (3, 5, 12), (2, 5)))

@@ -1,21 +1,16 @@
-"""Bars of the control and of human labels, side by side.
-
-Figures 2 and 3 of Peterson et al. (2019): networks trained on people's doubt, on pictures ever further away.
-"""
+"""Figures 2 and 3 of Peterson et al. (2019): networks trained from scratch on people's labels, and tested elsewhere."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sfumato.evaluation import read_runs
-from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy, SecondBestAccuracy
+from sfumato.evaluation import metrics, read_runs
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars
-from sfumato_papers.chart_data import interval_chart
-from sfumato_papers.finding import Change, Estimate, Finding, Published, Reference, Statement
+from sfumato_papers.finding import Change, Estimate, Finding, Published, Reference, Statement, interval_chart
 from sfumato_papers.paper import Part, Rerun, once
-from sfumato_papers.peterson_2019.pictures import NEEDS, elsewhere
-from sfumato_papers.peterson_2019.protocol import CONTROL, FROM_SCRATCH, HUMAN, TRAINING, from_scratch, smaller
+from sfumato_papers.peterson_2019 import protocol
+from sfumato_papers.peterson_2019.protocol import CONTROL, FROM_SCRATCH, HUMAN, from_scratch
 from sfumato_papers.peterson_2019.run_scores import ACROSS, Scored, scored, set_beside, under
 from sfumato_papers.published_data import original_labels
 from sfumato_papers.published_table import published_tables
@@ -63,14 +58,19 @@ def figure_2(rerun: Rerun) -> Part:
     findings: list[Finding | Statement] = [*_cells(found)]
     findings += [
         Finding(f"{name}, {LABELS[target]}", column, PUBLISHED.get((f"{name}, {LABELS[target]}", column)), needs=why)
-        for name, why in NEEDS.items()
+        for name, why in protocol.NEEDS.items()
         if name not in found.sets
         for target in (CONTROL, HUMAN)
         for column in (ACCURACY, ENTROPY)
     ]
     findings += _statements(found)
     return Part(
-        "Figure 2", "Generalization results", findings, ABOUT.strip(), smaller(rerun.scale, TRAINING), _charts(found)
+        "Figure 2",
+        "Generalization results",
+        findings,
+        ABOUT.strip(),
+        protocol.smaller(rerun.scale, protocol.TRAINING),
+        _charts(found),
     )
 
 
@@ -78,20 +78,17 @@ def figure_2(rerun: Rerun) -> Part:
 def generalization(rerun: Rerun) -> Scored:
     """Every test set scored, with the held-out pictures against hard and against people's labels."""
     folder = from_scratch(rerun)
-    sets = elsewhere(rerun, with_training_set=True)
+    sets = protocol.elsewhere(rerun, with_training_set=True)
     held_out, away = read_runs(folder), rerun.shifted(folder, "scratch-elsewhere", extra=sets)
-    metrics, people, hard = (
-        (AccuracyOriginal(), CrossEntropy()),
-        rerun.data.cifar_10h,
-        original_labels(rerun.data.cifar_10_test),
-    )
+    people, hard = rerun.data.cifar_10h, original_labels(rerun.data.cifar_10_test)
+    measures = (metrics.AccuracyOriginal(), metrics.CrossEntropy())
     found = {
-        HELD_OUT: scored(held_out, hard, metrics, original=hard),
-        "people": scored(held_out, people, (SecondBestAccuracy(),)),
-        "people, as published": scored(held_out, people, (SecondBestAccuracy("published"),)),
+        HELD_OUT: scored(held_out, hard, measures, original=hard),
+        "people": scored(held_out, people, (metrics.SecondBestAccuracy(),)),
+        "people, as published": scored(held_out, people, (metrics.SecondBestAccuracy("published"),)),
     }
     for name, inputs in sets.items():
-        found[name] = scored(under(away, name), original_labels(inputs), metrics, original=original_labels(inputs))
+        found[name] = scored(under(away, name), original_labels(inputs), measures, original=original_labels(inputs))
     return Scored(found)
 
 
@@ -171,8 +168,16 @@ def _statements(found: Scored) -> list[Statement]:
                 ours=f"gain on {far} less gain on {near}: {apart.signed(places)}",
             )
             for what, places, apart in (
-                ("accuracy", 1, found.growth(far, near, ACROSS, HUMAN, CONTROL, "accuracy_original", times=100)),
-                ("crossentropy", 3, found.growth(far, near, ACROSS, HUMAN, CONTROL, "cross_entropy", times=-1)),
+                (
+                    "accuracy",
+                    1,
+                    found.growth(far, near, ACROSS, HUMAN, CONTROL, "accuracy_original", times=100),
+                ),
+                (
+                    "crossentropy",
+                    3,
+                    found.growth(far, near, ACROSS, HUMAN, CONTROL, "cross_entropy", times=-1),
+                ),
             )
         ),
     ]
@@ -209,3 +214,105 @@ def _charts(found: Scored) -> tuple[Chart, ...]:
         value=Field("value", "second best accuracy, %", ".3~g"),
     )
     return (*away, second)
+
+
+RIGHT, WRONG = "confidence_when_right", "confidence_when_wrong"
+FIT_COLUMNS = {
+    RIGHT: "confidence when correct",
+    WRONG: "confidence when incorrect",
+    "kl_divergence": "KL divergence from people",
+    "jsd": "JS divergence from people",
+    "total_variation": "total variation from people",
+    "entropy_spearman": "rank correlation of entropies",
+    "accuracy": "same first choice as people",
+}
+CONFIDENCE, DISTANCE = Field("value", "mean confidence", ".0%"), Field("value", "distance from people", ".3~g")
+AWAY = ("kl_divergence", "jsd", "total_variation")
+ABOUT_FIGURE_3 = """
+The networks of Figure 2 on the held-out pictures. *Correct* is what most people chose. The paper's (A) comes without
+numbers in its text; (B) is here three distances of all predictions from people's distributions.
+"""
+
+
+def figure_3(rerun: Rerun) -> Part:
+    found = _fit(rerun)
+    cells = [
+        Finding.over_seeds(LABELS[target], column, None, found.of("people", ACROSS, target, metric))
+        for target in FROM_SCRATCH
+        for metric, column in FIT_COLUMNS.items()
+    ]
+    cells += [
+        set_beside(f"human labels less {LABELS[rival]}", column, found.less("people", ACROSS, HUMAN, rival, metric))
+        for rival in ("shuffled", "entropy-matched")
+        for metric, column in FIT_COLUMNS.items()
+    ]
+    charts = tuple(
+        pairs_of_bars(
+            name,
+            title=title,
+            caption="Held-out pictures.",
+            shown=[
+                (FIT_COLUMNS[m].removesuffix(" from people"), LABELS[target], found.of("people", ACROSS, target, m))
+                for m in shown
+                for target in (CONTROL, HUMAN)
+            ],
+            value=value,
+        )
+        for name, shown, title, value in (
+            ("figure-3-a", (RIGHT, WRONG), "(A) Confidence when correct and when incorrect", CONFIDENCE),
+            ("figure-3-b", ("jsd", "total_variation"), "(B) Distance of predictions from people", DISTANCE),
+        )
+    )
+    scaled_down = protocol.smaller(rerun.scale, protocol.TRAINING)
+    return Part(
+        "Figure 3",
+        "Confidence, and fit to people",
+        (*cells, *_fit_statements(found)),
+        ABOUT_FIGURE_3.strip(),
+        scaled_down,
+        charts,
+    )
+
+
+@once
+def _fit(rerun: Rerun) -> Scored:
+    away = (metrics.KLDivergence(), metrics.JSD(), metrics.TotalVariation(), metrics.EntropySpearman())
+    measures = (metrics.ConfidenceWhenRight(), metrics.ConfidenceWhenWrong(), *away, metrics.Accuracy())
+    return Scored({"people": scored(read_runs(from_scratch(rerun)), rerun.data.cifar_10h, measures)})
+
+
+def _fit_statements(found: Scored) -> list[Statement]:
+    def less(metric: str) -> Estimate:
+        return found.less("people", ACROSS, HUMAN, CONTROL, metric)
+
+    wrong, right = less(WRONG), less(RIGHT)
+    return [
+        Statement(
+            "(A) When incorrect",
+            "Soft-label models are far less confident when incorrect than hard-label controls.",
+            holds=wrong.is_below_0,
+            ours=wrong.signed(),
+        ),
+        Statement(
+            "(A) When correct",
+            "They are only slightly less confident when correct.",
+            holds=wrong.is_below_0 and abs(right.value) < abs(wrong.value),
+            ours=f"{right.signed()}, against {wrong.value:+.3f} when incorrect",
+            how="slightly: by less than when incorrect",
+        ),
+        Statement(
+            "(B) Fit to people",
+            "Soft label training yields predictions that distribute probability mass more like people.",
+            holds=all(less(metric).is_below_0 for metric in AWAY),
+            ours="; ".join(
+                f"{FIT_COLUMNS[metric].removesuffix(' from people')} {less(metric).signed()}" for metric in AWAY
+            ),
+        ),
+        Statement(
+            "(B) Same top choice",
+            "... with the same top choice.",
+            holds=not less("accuracy").is_below_0,
+            ours=f"same first choice as people {less('accuracy').signed()}",
+            how="not shown to be less often people's",
+        ),
+    ]
