@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from sfumato.planning.costs import CostModel
 from sfumato.planning.informativeness.embedding import component_rho, label_rho
@@ -20,6 +19,7 @@ from sfumato.reporting.blocks import Columns, as_columns
 from sfumato.tables.base_table import rows_of
 from sfumato.tables.errors import BadTable
 from sfumato.tables.files import read_rows
+from sfumato_papers.finding import Estimate, chart_columns
 
 SIZES = (3, 8, 20, 40, 65, 90)
 DIMENSIONS = (5, 25, 125)
@@ -53,7 +53,6 @@ def geometry_runs(
     n_classes: int,
     *,
     cells: Cells | None = None,
-    costs: CostModel | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> GeometryRuns:
@@ -61,7 +60,7 @@ def geometry_runs(
     grid = SimulationGrid(n=SIZES, k=SIZES, d=DIMENSIONS, seed=seed)
     rng = np.random.default_rng(seed)
     # First of all, for it refuses sizes that cannot be.
-    values = value_map(KINDS, costs or CostModel(), yours=(n_items, n_classes), rng=rng)
+    values = value_map(KINDS, CostModel(), yours=(n_items, n_classes), rng=rng)
     return GeometryRuns(
         (n_items, n_classes),
         grid.run(progress=progress) if cells is None else cells,
@@ -79,9 +78,9 @@ def noise_runs(*, seed: int = 0) -> Columns:
         kinds = (SoftLabelType(), SparseLabels(2), HardLabels())
         found = SimulationGrid((n,), (k,), (d,), kinds, n_seeds=NOISY_SEEDS, seed=seed, noise=noise).run().cells
         for kind in dict.fromkeys(cell.kind for cell in found):
-            mean = _mean([cell.rho for cell in found if cell.kind == kind])
-            rows.append((noise, "sparse" if kind.startswith("sparse") else kind, *mean))
-    return _named(("noise", "kind", "rho", "low", "high"), rows)
+            mean = Estimate.over_seeds(cell.rho for cell in found if cell.kind == kind)
+            rows.append((noise, "sparse" if kind.startswith("sparse") else kind, mean))
+    return as_columns(chart_columns(("noise", "kind", "rho"), rows))
 
 
 def sparsity_runs(*, seed: int = 0) -> Columns:
@@ -104,8 +103,8 @@ def sparsity_runs(*, seed: int = 0) -> Columns:
                 rhos.setdefault(kind, []).append(found)
         for kind, runs in rhos.items():
             for h, of_worlds in zip(kept, np.array(runs).T, strict=True):
-                rows.append((f"{n} items, {k} classes", h, kind, *_mean(of_worlds.tolist())))
-    return _named(("size", "kept", "kind", "rho", "low", "high"), rows)
+                rows.append((f"{n} items, {k} classes", h, kind, Estimate.over_seeds(of_worlds)))
+    return as_columns(chart_columns(("size", "kept", "kind", "rho"), rows))
 
 
 @dataclass(frozen=True)
@@ -159,13 +158,3 @@ def read_cells(path: str | Path) -> Cells:
         )
         raise BadTable(found, expected, "write them with Grid(...).run().write(path)", "bad-cells", path)
     return Cells(cells)
-
-
-def _mean(values: list[float]) -> tuple[float, float, float]:
-    mean = float(np.mean(values))
-    half = float(stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1)) / len(values) ** 0.5
-    return mean, mean - half, mean + half
-
-
-def _named(names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Columns:
-    return as_columns(dict(zip(names, zip(*rows, strict=True), strict=True)))
