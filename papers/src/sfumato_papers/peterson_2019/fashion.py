@@ -7,15 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.evaluation import read_runs
-from sfumato.evaluation.metrics import (
-    Accuracy,
-    AccuracyOriginal,
-    ConfidenceWhenRight,
-    ConfidenceWhenWrong,
-    CrossEntropy,
-    SecondBestAccuracy,
-)
+from sfumato.evaluation import metrics, read_runs
+from sfumato.evaluation.metrics import Accuracy, AccuracyOriginal, CrossEntropy
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.model_inputs import Inputs
 from sfumato.training import targets
@@ -80,9 +73,10 @@ def on_held_out(rerun: Rerun) -> Scored:
     noise = corruptions_for(inputs, [GaussianNoise()], rerun.scale.of(SEVERITIES))[1:]
     noisy = rerun.shifted(folder, "fashion-noise", inputs=inputs, corrupted=noise)
     runs, hard = read_runs(folder), original_labels(inputs)
-    metrics = (CrossEntropy(), Accuracy(), SecondBestAccuracy(), ConfidenceWhenRight(), ConfidenceWhenWrong())
+    confidence = (metrics.ConfidenceWhenRight(), metrics.ConfidenceWhenWrong())
+    measures = (CrossEntropy(), Accuracy(), metrics.SecondBestAccuracy(), *confidence)
     found = {
-        "people": scored(runs, people, metrics),
+        "people": scored(runs, people, measures),
         "original": scored(runs, hard, (CrossEntropy(), AccuracyOriginal()), original=hard),
     }
     for each in noise:

@@ -14,15 +14,8 @@ from sfumato.tables.doubt import entropy
 from sfumato_papers.finding import Estimate, Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.published_table import published_tables
-from sfumato_papers.soft_digits.sets import (
-    ANNOTATIONS_PER_IMAGE,
-    MNIST,
-    MUKHOTI,
-    NEEDS,
-    Audited,
-    soft_digits,
-    stand_ins,
-)
+from sfumato_papers.soft_digits import sets
+from sfumato_papers.soft_digits.sets import MNIST, MUKHOTI, NEEDS, Audited, soft_digits, stand_ins
 
 RAW = "the raw answers of soft-digits"
 N_REGIONS = 3
@@ -115,10 +108,13 @@ def facts(audited: Audited) -> dict[str, float]:
 
 
 def appendix_b(rerun: Rerun) -> Part:  # noqa: ARG001
-    n_images, n_answers = sum(ANNOTATIONS_PER_IMAGE.values()), sum(k * n for k, n in ANNOTATIONS_PER_IMAGE.items())
+    n_images, n_answers = (
+        sum(sets.ANNOTATIONS_PER_IMAGE.values()),
+        sum(k * n for k, n in sets.ANNOTATIONS_PER_IMAGE.items()),
+    )
     findings: list[Finding | Statement] = [
         Finding(f"pictures with {k} answers (Table 6)", "value", Published(f"{n:,}"), needs=RAW)
-        for k, n in ANNOTATIONS_PER_IMAGE.items()
+        for k, n in sets.ANNOTATIONS_PER_IMAGE.items()
     ]
     findings += [
         Finding.exact("pictures in all", "value", "5,530", n_images, how="the sum of Table 6"),

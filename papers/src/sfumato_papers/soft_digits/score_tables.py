@@ -9,27 +9,20 @@ from sfumato.reporting.charts import Field, bars, dots
 from sfumato_papers.finding import Estimate, Finding, Statement, interval_chart
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.published_table import published_tables
-from sfumato_papers.soft_digits import training
+from sfumato_papers.soft_digits import run_scores, training
 from sfumato_papers.soft_digits.run_scores import (
     ACCURACY,
-    BRIER,
-    COLUMNS,
     KLD,
-    by_seed,
-    cells,
     contrasts,
-    differences,
     in_words,
-    instead,
     is_above,
     is_below,
     measured,
-    smaller_than_published,
     stand_in_cells,
 )
 from sfumato_papers.soft_digits.sets import FASHION_MNIST_H, HLV, NO_HLV, ON_ORIGINAL, ON_PEOPLE, Audited, stand_ins
 
-STRATA = tuple(column for column, (_, stratum) in COLUMNS.items() if stratum in (NO_HLV, HLV))
+STRATA = tuple(column for column, (_, stratum) in run_scores.COLUMNS.items() if stratum in (NO_HLV, HLV))
 BOTH = (ON_ORIGINAL, ON_PEOPLE)
 
 
@@ -49,22 +42,22 @@ def table_9(rerun: Rerun) -> Part:
 
 def table_10(rerun: Rerun) -> Part:
     about = "The mean over items of the sum of squared differences, from 0 to 2."
-    return _printed(rerun, 10, "Brier scores", BRIER, about)
+    return _printed(rerun, 10, "Brier scores", run_scores.BRIER, about)
 
 
 def _printed(
     rerun: Rerun, number: int, title: str, metric: str, about: str = "", *, factor: float = 1.0, places: int = 3
 ) -> Part:
     table = published_tables("soft_digits")[f"Table {number}"]
-    findings = cells(rerun, table, metric, factor=factor, places=places)
-    return Part(f"Table {number}", title, tuple(findings), about, smaller_than_published(rerun))
+    findings = run_scores.cells(rerun, table, metric, factor=factor, places=places)
+    return Part(f"Table {number}", title, tuple(findings), about, run_scores.smaller_than_published(rerun))
 
 
 def _elsewhere(
     rerun: Rerun, number: int, findings: Sequence[Finding | Statement], about: str = "", *charts: Chart
 ) -> Part:
     title = "The same on CIFAR-10H and Fashion-MNIST-H"
-    return Part(f"Table {number}, elsewhere", title, tuple(findings), about, instead(rerun.scale), charts)
+    return Part(f"Table {number}, elsewhere", title, tuple(findings), about, run_scores.instead(rerun.scale), charts)
 
 
 def table_2_elsewhere(rerun: Rerun) -> Part:
@@ -98,12 +91,12 @@ def table_9_elsewhere(rerun: Rerun) -> Part:
 
 
 def table_10_elsewhere(rerun: Rerun) -> Part:
-    findings: list[Finding | Statement] = [*stand_in_cells(rerun, BRIER, BOTH, STRATA)]
+    findings: list[Finding | Statement] = [*stand_in_cells(rerun, run_scores.BRIER, BOTH, STRATA)]
     says = "soft labels have lower Brier scores where people disagree"
     for audited in stand_ins(rerun):
         scores = measured(rerun, audited)[ON_PEOPLE]
         for base in (training.ORIGINAL, training.MAJORITY):
-            found = contrasts(scores, training.WEIGHTED, base, BRIER, HLV)
+            found = contrasts(scores, training.WEIGHTED, base, run_scores.BRIER, HLV)
             findings.append(Statement(f"{audited.name}: soft for {base}", says, is_below(found), in_words(found)))
     return _elsewhere(rerun, 10, findings)
 
@@ -112,9 +105,9 @@ def _accuracy_statements(rerun: Rerun, audited: Audited) -> list[Statement]:
     scores = measured(rerun, audited)
     people, original = scores[ON_PEOPLE], scores[ON_ORIGINAL]
     soft = contrasts(people, training.WEIGHTED, training.MAJORITY, ACCURACY, HLV)
-    moved = differences(
+    moved = run_scores.differences(
         *(
-            {n: by_seed(each, training.MAJORITY, n, ACCURACY, HLV) for n in training.NETWORKS}
+            {n: run_scores.by_seed(each, training.MAJORITY, n, ACCURACY, HLV) for n in training.NETWORKS}
             for each in (people, original)
         )
     )
@@ -221,7 +214,7 @@ def _kld_statements(rerun: Rerun, audited: Audited) -> list[Statement]:
 
 def _kld_chart(rerun: Rerun) -> Chart:
     rows = [
-        (audited.name, target, Estimate.over_seeds(by_seed(scores, target, "LeNet", KLD, HLV).values()))
+        (audited.name, target, Estimate.over_seeds(run_scores.by_seed(scores, target, "LeNet", KLD, HLV).values()))
         for audited in stand_ins(rerun)
         for scores in (measured(rerun, audited)[ON_PEOPLE],)
         for target in (*training.TARGETS, training.SYNTHETIC, *training.CONTROLS)

@@ -14,15 +14,8 @@ from sfumato.reporting.charts import Field, curve, heat_map, scatter
 from sfumato.reporting.charts.scatter import correlation
 from sfumato.reporting.page import Page, Section
 from sfumato_papers.finding import chart_columns
-from sfumato_papers.sucholutsky_2023.geometry_runs import (
-    NOISY_SEEDS,
-    NOISY_SIZE,
-    SPARSE_SEEDS,
-    GeometryRuns,
-    MeanCell,
-    averaged,
-    share_better,
-)
+from sfumato_papers.sucholutsky_2023 import geometry_runs
+from sfumato_papers.sucholutsky_2023.geometry_runs import SPARSE_SEEDS, GeometryRuns, averaged, share_better
 
 RHO = Field("rho", "rank correlation with the truth", ".2f", domain=(0.0, 1.0))
 ITEMS, CLASSES = Field("n", "items (n)", ",d"), Field("k", "classes (k)", ",d")
@@ -106,14 +99,14 @@ def dimensionality_maps(runs: GeometryRuns, source: DataSource) -> Chart:
 
 def noise_curves(runs: GeometryRuns, source: DataSource) -> Chart:
     """What is left when people err."""
-    n, k, d = NOISY_SIZE
+    n, k, d = geometry_runs.NOISY_SIZE
     soft = {x: r for x, kind, r in _rows(runs.noise, "noise", "kind", "rho") if kind == "soft"}
     return curve(
         "noise",
         title="Noise costs soft labels most, and leaves them ahead",
         caption=f"{n} items of {k} classes in {d} dimensions. An error of half a standard deviation in seeing "
         f"distances takes soft labels from {soft[0.0]:.2f} to {soft[0.5]:.2f}. Sparse labels keep two "
-        f"classes. Bands: 95% over {NOISY_SEEDS} worlds.",
+        f"classes. Bands: 95% over {geometry_runs.NOISY_SEEDS} worlds.",
         data=runs.noise,
         x=Field("noise", "error in seeing distances, standard deviations"),
         y=RHO,
@@ -235,7 +228,7 @@ def _signed(value: float) -> str:
     return f"{value:+.2f}".replace("-", "−")
 
 
-def _size(cell: MeanCell | MapCell) -> tuple[int, int]:
+def _size(cell: geometry_runs.MeanCell | MapCell) -> tuple[int, int]:
     return cell.n, cell.k
 
 

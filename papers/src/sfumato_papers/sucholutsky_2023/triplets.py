@@ -9,14 +9,8 @@ import numpy as np
 from jaxtyping import Int
 from scipy.spatial.distance import cdist
 
-from sfumato.planning.informativeness.answered_triplets import (
-    NoiseModel,
-    RankedLists,
-    channel_capacity,
-    information_ratio,
-    possible_triplets,
-    true_triplets,
-)
+from sfumato.planning.informativeness import answered_triplets
+from sfumato.planning.informativeness.answered_triplets import RankedLists, possible_triplets
 from sfumato.planning.informativeness.embedding import Gnmds, recovery
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
@@ -134,7 +128,7 @@ def information_ratios(rerun: Rerun) -> Part:  # noqa: ARG001
 
 def _ratio(kind: str, n: int, k: int) -> float:
     labels = SoftLabelType() if kind == "soft" else HardLabels()
-    return information_ratio(labels.n_triplets(n, k), n + k)
+    return answered_triplets.information_ratio(labels.n_triplets(n, k), n + k)
 
 
 def _written_out(n_objects: int) -> set[tuple[int, int, int]]:
@@ -169,7 +163,10 @@ RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 N_WORLDS = {Scale.SMALL: 5, Scale.CPU: 20, Scale.FULL: 50}
 FALSE_SIZES = ((90, 10), (90, 30), (30, 30))
 FALSE_DIMENSIONS = (5, 25, 125)
-MODELS: dict[str, NoiseModel] = {"(1 - ε) T, as published": true_triplets, "channel capacity": channel_capacity}
+MODELS: dict[str, answered_triplets.NoiseModel] = {
+    "(1 - ε) T, as published": answered_triplets.true_triplets,
+    "channel capacity": answered_triplets.channel_capacity,
+}
 MEASURED = "measured"
 
 
