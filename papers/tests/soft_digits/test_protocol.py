@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from sfumato.evaluation import RunPredictions, read_runs
+from sfumato.evaluation.epoch_predictions import EpochPredictions
 from sfumato_papers.paper import Scale
+from sfumato_papers.soft_digits import training
 from sfumato_papers.soft_digits.alignment import table_4
 from sfumato_papers.soft_digits.corpus import SIZES, size_grid
-from sfumato_papers.soft_digits.maps import Watched, appendix_f_3, figure_2, maps, watched
+from sfumato_papers.soft_digits.maps import appendix_f_3, figure_2, maps, watched
 from sfumato_papers.soft_digits.paper import PAPER
 from sfumato_papers.soft_digits.run_scores import ACCURACY, KLD, by_seed, differences, is_above, is_below, measured
 from sfumato_papers.soft_digits.score_tables import table_2, table_3, table_9, table_10
@@ -56,13 +58,15 @@ def test_differences_are_paired_by_seed():
 def test_shifts_between_epochs_by_hand():
     """From (1, 0) to (0, 1) is ln 2; to stay is 0."""
     probs = np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]]])
-    assert Watched(("a", "b"), probs).shifts().tolist() == [[pytest.approx(np.log(2)), pytest.approx(0)]]
+    assert EpochPredictions(("a", "b"), (1, 2), probs).shifts().tolist() == [
+        [pytest.approx(np.log(2)), pytest.approx(0)]
+    ]
 
 
 def test_the_whole_protocol_on_a_small_file(columns, made, tmp_path, monkeypatch):
     """Every trained part comes out of the file itself: no cell needs data, and figures are those of the predictions."""
-    for name in ("MOST_EPOCHS", "FIXED_EPOCHS"):
-        monkeypatch.setitem(getattr(_training(), name), Scale.SMALL, 6)
+    monkeypatch.setitem(training.MOST_EPOCHS, Scale.SMALL, 2)
+    monkeypatch.setitem(training.FIXED_EPOCHS, Scale.SMALL, 6)
     rerun = made(columns, tmp_path)
     parts = [step(rerun) for step in (table_2, table_3, table_9, table_10, section_3_3_mode_shift, figure_2, table_4)]
     parts.append(appendix_f_3(rerun))
@@ -79,12 +83,6 @@ def test_the_whole_protocol_on_a_small_file(columns, made, tmp_path, monkeypatch
     names = [chart.name for part in parts for chart in part.charts]
     assert len(set(names)) == len(names)
     assert "figure-2-mukhoti" in names
-
-
-def _training():
-    from sfumato_papers.soft_digits import training
-
-    return training
 
 
 def _check_against_predictions(rerun, audited, run: RunPredictions) -> None:

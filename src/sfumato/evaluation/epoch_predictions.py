@@ -181,12 +181,60 @@ def jensen_shannon(
     return np.asarray(np.maximum(entropy((one + other) / 2) - (entropy(one) + entropy(other)) / 2, 0.0))
 
 
+@dataclass(frozen=True, eq=False)
+class EpochPredictions:
+    """Predictions of one run for the same items after every epoch."""
+
+    items: tuple[str, ...]
+    epochs: tuple[int, ...]
+    probs: Float[np.ndarray, "epochs items classes"]
+
+    @classmethod
+    def read(cls, path: Path) -> EpochPredictions:
+        """From a run's folder with the predictions of every epoch, or a table with item, epoch and probs."""
+        path = path / BY_EPOCH if path.is_dir() else path
+        if not path.is_file():
+            found, fix = f"no {path.name}", "train with sfumato train --predictions-each-epoch"
+            expected = "a run with the predictions of every epoch"
+            raise BadFile(found, expected, fix, "no-predictions-by-epoch", path.parent)
+        rows = read_rows(path)
+        check_columns(rows, ("item", "epoch"))
+        classes, encoder = classes_of(rows), TextEncoder.of(rows, "item")
+        parts, epochs, n_rows = [], [], 0
+        for chunk in rows.chunks:
+            encoder.append(chunk.column("item"))
+            epochs.append(numbers(rows, "epoch", chunk.column("epoch"), n_rows).astype(np.int64))
+            parts.append(probs_of(rows, chunk, classes, n_rows))
+            n_rows += len(chunk)
+        item, probs = encoder.finish(), np.concatenate([np.empty((0, len(classes))), *parts])
+        epoch = np.concatenate([np.empty(0, np.int64), *epochs])
+        known = np.unique(epoch)
+        # The rows of each epoch, items in the same order.
+        place = [np.flatnonzero(epoch == each)[np.argsort(item.codes[epoch == each], kind="stable")] for each in known]
+        if len(known) < 2 or any(not np.array_equal(item.codes[each], item.codes[place[0]]) for each in place):
+            found = f"{len(known)} epochs" if len(known) < 2 else "different items in some epochs than in the first"
+            expected, fix = (
+                "at least two epochs, each with the same items",
+                "train longer, or check how the file was made",
+            )
+            raise BadTable(found, expected, fix, "one-epoch" if len(known) < 2 else "other-items", path)
+        names = item.names.to_pylist()
+        items = tuple(names[code] for code in item.codes[place[0]])
+        return cls(items, tuple(known.tolist()), probs[np.stack(place)])
+
+    def shifts(self) -> Float[np.ndarray, "steps items"]:
+        """The Jensen-Shannon divergence of each epoch's predictions from those of the previous epoch."""
+        pairs = zip(self.probs[:-1], self.probs[1:], strict=True)
+        return np.stack([jensen_shannon(before, after) for before, after in pairs])
+
+
 def epoch_shifts(paths: Sequence[str | Path]) -> EpochShifts:
     """The change of predictions per epoch, a mean over items, then over runs.
 
     A path is a run's folder with the predictions of every epoch, or a table with item, epoch and probs.
     """
-    runs = [_shifts_of(Path(path)) for path in paths]
+    found = [EpochPredictions.read(Path(path)) for path in paths]
+    runs = [dict(zip(run.epochs[1:], run.shifts(), strict=True)) for run in found]
     epochs = sorted({epoch for run in runs for epoch in run})
     present = [[run[epoch] for run in runs if epoch in run] for epoch in epochs]
     return EpochShifts(
@@ -195,31 +243,3 @@ def epoch_shifts(paths: Sequence[str | Path]) -> EpochShifts:
         np.array([max(len(each) for each in rows) for rows in present], np.int64),
         np.array([len(rows) for rows in present], np.int64),
     )
-
-
-def _shifts_of(path: Path) -> dict[int, Float[np.ndarray, "items"]]:
-    """For each epoch from the second, the divergence of every item from the previous epoch."""
-    path = path / BY_EPOCH if path.is_dir() else path
-    if not path.is_file():
-        found, fix = f"no {path.name}", "train with sfumato train --predictions-each-epoch"
-        raise BadFile(found, "a run with the predictions of every epoch", fix, "no-predictions-by-epoch", path.parent)
-    rows = read_rows(path)
-    check_columns(rows, ("item", "epoch"))
-    classes, item = classes_of(rows), TextEncoder.of(rows, "item")
-    parts, epochs, n_rows = [], [], 0
-    for chunk in rows.chunks:
-        item.append(chunk.column("item"))
-        epochs.append(numbers(rows, "epoch", chunk.column("epoch"), n_rows).astype(np.int64))
-        parts.append(probs_of(rows, chunk, classes, n_rows))
-        n_rows += len(chunk)
-    codes, probs = item.finish().codes, np.concatenate([np.empty((0, len(classes))), *parts])
-    epoch = np.concatenate([np.empty(0, np.int64), *epochs])
-    known = np.unique(epoch)
-    # The rows of each epoch, items in the same order.
-    place = [np.flatnonzero(epoch == each)[np.argsort(codes[epoch == each], kind="stable")] for each in known]
-    if len(known) < 2 or any(not np.array_equal(codes[each], codes[place[0]]) for each in place):
-        found = f"{len(known)} epochs" if len(known) < 2 else "different items in some epochs than in the first"
-        expected, fix = "at least two epochs, each with the same items", "train longer, or check how the file was made"
-        raise BadTable(found, expected, fix, "one-epoch" if len(known) < 2 else "other-items", path)
-    steps = zip(known[1:].tolist(), place[:-1], place[1:], strict=True)
-    return {each: jensen_shannon(probs[before], probs[after]) for each, before, after in steps}

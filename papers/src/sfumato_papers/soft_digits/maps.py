@@ -5,19 +5,15 @@ Both come from trainings of a fixed length that kept the predictions of every ep
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion, data_map
-from sfumato.evaluation.epoch_predictions import BY_EPOCH, TrainingDynamics, find_runs, jensen_shannon
+from sfumato.evaluation.epoch_predictions import EpochPredictions, TrainingDynamics, find_runs
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, shaded_scatter
-from sfumato.tables.columns import classes_of, probs_of
-from sfumato.tables.files import read_rows
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
 from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
@@ -30,26 +26,12 @@ LAST = 5
 """Epochs that a data map is drawn from, of every seed."""
 
 
-@dataclass(frozen=True, eq=False)
-class Watched:
-    """Predictions of one network, seed and target for the items it learned from, after every epoch."""
-
-    items: tuple[str, ...]
-    probs: Float[np.ndarray, "epochs items classes"]
-
-    def shifts(self) -> Float[np.ndarray, "steps items"]:
-        """The Jensen-Shannon divergence of every epoch's predictions from those of the one before."""
-        return np.stack(
-            [jensen_shannon(one, other) for one, other in zip(self.probs[:-1], self.probs[1:], strict=True)]
-        )
-
-
 @once
-def watched(rerun: Rerun, audited: Audited) -> Mapping[tuple[str, str], Mapping[int, Watched]]:
+def watched(rerun: Rerun, audited: Audited) -> Mapping[tuple[str, str], Mapping[int, EpochPredictions]]:
     named = {ours: name for name, ours in training.NETWORKS.items()}
-    runs: dict[tuple[str, str], dict[int, Watched]] = {}
+    runs: dict[tuple[str, str], dict[int, EpochPredictions]] = {}
     for run in find_runs([training.dynamics(rerun, audited)]):
-        runs.setdefault((named[run.network], run.target), {})[run.seed] = _read(run.path)
+        runs.setdefault((named[run.network], run.target), {})[run.seed] = EpochPredictions.read(run.path)
     return runs
 
 
@@ -87,7 +69,7 @@ def _first(labels: SoftLabels) -> dict[str, int]:
     return dict(zip(labels.items.to_pylist(), labels.probs.argmax(axis=1).tolist(), strict=True))
 
 
-def _dynamics(run: Watched, gold: Mapping[str, int]) -> TrainingDynamics:
+def _dynamics(run: EpochPredictions, gold: Mapping[str, int]) -> TrainingDynamics:
     last = run.probs[-LAST:]
     right = np.array([gold[item] for item in run.items])
     n_epochs, n_items, _ = last.shape
@@ -99,23 +81,6 @@ def _dynamics(run: Watched, gold: Mapping[str, int]) -> TrainingDynamics:
         (last.argmax(axis=2) == right).ravel().astype(np.float64),
         "end",
     )
-
-
-def _read(folder: Path) -> Watched:
-    rows = read_rows(folder / BY_EPOCH)
-    classes = classes_of(rows)
-    items: list[str] = []
-    epochs: list[int] = []
-    parts, n_rows = [], 0
-    for chunk in rows.chunks:
-        items += chunk.column("item").to_pylist()
-        epochs += chunk.column("epoch").to_pylist()
-        parts.append(probs_of(rows, chunk, classes, n_rows))
-        n_rows += len(chunk)
-    n_items = epochs.count(epochs[0])
-    probs = np.concatenate(parts).reshape(-1, n_items, len(classes))
-    assert items == items[:n_items] * len(probs), "epochs follow each other, each with the items in one order"
-    return Watched(tuple(items[:n_items]), probs)
 
 
 DRAWN = "LeNet"
@@ -280,7 +245,7 @@ def _map_chart(audited: Audited, found: Mapping[tuple[str, str], DataMap]) -> Ch
     )
 
 
-def _moved(audited: Audited, runs: Mapping[int, Watched], stratum: str) -> dict[int, np.ndarray]:
+def _moved(audited: Audited, runs: Mapping[int, EpochPredictions], stratum: str) -> dict[int, np.ndarray]:
     """By seed, the mean JSD of every epoch from the second on."""
     found = {}
     for seed, run in runs.items():
