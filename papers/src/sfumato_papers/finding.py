@@ -207,9 +207,11 @@ class Statement:
     needs: str = ""
 
     @classmethod
-    def all_below_0(cls, row: str, says: str, found: Mapping[str, Estimate], how: str = "") -> Statement:
+    def all_below_0(
+        cls, row: str, says: str, found: Mapping[str, Estimate], how: str = "", *, between: str = ", "
+    ) -> Statement:
         """Holds where every one of the estimates is shown to be below 0."""
-        return cls(row, says, all(each.is_below_0 for each in found.values()), in_words(found), how)
+        return cls(row, says, all(each.is_below_0 for each in found.values()), in_words(found, between=between), how)
 
 
 def chart_columns(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:

@@ -14,7 +14,7 @@ from jaxtyping import Int
 from sfumato.importers import Cifar10HImporter, Cifar10SImporter, FashionMnistHImporter
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.errors import BadFile
+from sfumato.tables.errors import BadFile, BadTable
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.dataset_source import SOURCES, Source, source_named
@@ -171,6 +171,22 @@ def original_labels(inputs: Inputs) -> SoftLabels:
     assert inputs.labels is not None
     assert inputs.classes is not None
     return SoftLabels.one_hot(inputs.items, inputs.labels, inputs.classes)
+
+
+def vote_counts(votes: SoftLabels, items: Sequence[str]) -> Int[np.ndarray, "items classes"]:
+    """How many people chose each class, for each of `items`."""
+    if votes.n_annotators is None:
+        found = "labels without the number of votes behind them"
+        raise BadTable(found, "votes that can be counted", "give the published counts", "no-counts")
+    rows = votes.rows_of(items)
+    return np.asarray(np.rint(votes.probs[rows] * votes.n_annotators[rows, None]), np.int64)
+
+
+def drawn_by_class(labels: Sequence[str], per_class: int, rng: np.random.Generator) -> Int[np.ndarray, "drawn"]:
+    """The rows of so many items of every class, drawn without replacement, in order."""
+    named = np.array(labels)
+    rows = [rng.permutation(np.flatnonzero(named == each))[:per_class] for each in sorted(set(labels))]
+    return np.sort(np.concatenate(rows))
 
 
 def cache_folder() -> Path:

@@ -9,7 +9,7 @@ from sfumato.reporting import charts  # noqa: F401  (the extra that draws; parts
 from sfumato.tables.errors import BadFile, BadTable
 from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.soft_digits.corpus import DIGITS, appendix_a_2, drawn
+from sfumato_papers.soft_digits.corpus import DIGITS, appendix_a_2
 from sfumato_papers.soft_digits.dataset import appendix_b, doubts_together, facts, section_2_1, table_1, table_7
 from sfumato_papers.soft_digits.sets import soft_digits, stand_ins
 from sfumato_papers.verdict import Verdict
@@ -154,7 +154,7 @@ def test_a_picture_of_the_training_set_in_the_test_set_is_found(tmp_path):
 
 def test_as_many_of_each_digit_are_drawn():
     labels = tuple(np.random.default_rng(0).choice(DIGITS, 400).tolist())
-    rows = drawn(labels, 12, np.random.default_rng(1))
+    rows = drawn_by_class(labels, 12, np.random.default_rng(1))
     assert len(set(rows.tolist())) == 120
     assert sorted(labels[row] for row in rows) == [digit for digit in DIGITS for _ in range(12)]
-    assert not np.array_equal(rows, drawn(labels, 12, np.random.default_rng(2)))
+    assert not np.array_equal(rows, drawn_by_class(labels, 12, np.random.default_rng(2)))

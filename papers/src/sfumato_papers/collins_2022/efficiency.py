@@ -121,22 +121,17 @@ def _mean(found: protocol.Figures, runs: str, block: str, metric: str) -> float:
 def _chart(name: str, found: protocol.Figures, scale: Scale, *, by: str) -> Chart:
     # Ours first, and so in blue, as in the paper.
     sets = sorted(pools(scale), key=lambda pool: pool[0] == HARD_VOTES)
+    each = SECONDS if by == "seconds" else dict.fromkeys(SECONDS, 1.0)
+    panels = [(block, metric, f"{metric}, on {block}") for block in protocol.BLOCKS for metric in protocol.METRICS]
     rows = [
-        (f"{metric}, on {block}", labels, m, Estimate.over_seeds(found[runs, block, metric].values()))
-        for block in protocol.BLOCKS
-        for metric in protocol.METRICS
+        (panel, labels, m * each[labels], Estimate.over_seeds(found[runs, block, metric].values()))
+        for block, metric, panel in panels
         for labels, m, runs in sets
     ]
     rows += [
-        (f"{metric}, on {block}", f"{labels}, published", m, Estimate(printed.cells[f"{block}: {row}", metric].value))
-        for block in protocol.BLOCKS
-        for metric in protocol.METRICS
+        (panel, f"{labels}, published", m * each[labels], Estimate(printed.cells[f"{block}: {row}", metric].value))
+        for block, metric, panel in panels
         for labels, m, printed, row in PRINTED
-    ]
-    seconds = {name: SECONDS[name.removesuffix(", published")] for _, name, *_ in rows}
-    shown = [
-        (panel, labels, float(m if by == "annotators" else m * seconds[labels]), mean)
-        for panel, labels, m, mean in rows
     ]
     x = {"annotators": "annotators an image", "seconds": "estimated seconds per image"}[by]
     return curve(
@@ -144,7 +139,7 @@ def _chart(name: str, found: protocol.Figures, scale: Scale, *, by: str) -> Char
         title=f"What networks reach by {x}",
         caption="Means over trainings with 95% intervals, de-aggregated; lower is better. Published: the points that "
         "the paper prints, in Tables 2 and 3.",
-        data=chart_columns(("figure", "labels", by, "mean"), shown),
+        data=chart_columns(("figure", "labels", by, "mean"), rows),
         x=Field(by, x, log=True),
         y=Field("mean", "", ".3~g"),
         low="low",

@@ -19,7 +19,7 @@ from sfumato.training.target_labels import FixedLabels, PooledLabels
 from sfumato.training.targets import Target
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet, digest_of, one_hot
 from sfumato_papers.collins_2022.elicitation import original_classes
-from sfumato_papers.published_data import PublishedData
+from sfumato_papers.published_data import PublishedData, vote_counts
 
 
 class Labelled:
@@ -87,9 +87,7 @@ def label_sets(data: PublishedData, compared: Int[np.ndarray, "compared"]) -> La
 
 def votes_pool(labels: SoftLabels, numbers: Int[np.ndarray, "items"]) -> AnnotatorBeliefs:
     """CIFAR-10H's votes one by one; whose they are is not published with the counts, so each has a voter of its own."""
-    assert labels.n_annotators is not None
-    rows = labels.rows_of([str(n) for n in numbers])
-    counts = np.rint(labels.probs[rows] * labels.n_annotators[rows][:, None]).astype(np.int64)
+    counts = vote_counts(labels, [str(n) for n in numbers])
     item, chosen = np.nonzero(counts)
     rows_each = np.repeat(np.eye(len(labels.classes))[chosen], counts[item, chosen], axis=0)
     starts = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))

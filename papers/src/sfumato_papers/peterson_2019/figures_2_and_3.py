@@ -154,11 +154,8 @@ def _statements(found: Scored) -> list[Statement]:
             holds=all(each.is_above_0 for each in better.values()),
             ours="; ".join(f"{name} {each.signed(1)} points" for name, each in better.items()),
         ),
-        Statement(
-            "Crossentropy",
-            "Loss was lower using human labels for every dataset.",
-            holds=all(each.is_below_0 for each in closer.values()),
-            ours="; ".join(f"{name} {each.signed()}" for name, each in closer.items()),
+        Statement.all_below_0(
+            "Crossentropy", "Loss was lower using human labels for every dataset.", closer, between="; "
         ),
         *(
             Statement(

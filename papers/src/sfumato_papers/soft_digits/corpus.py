@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,15 +20,23 @@ from sfumato.training.item_join import join_items
 from sfumato.training.networks import network_named
 from sfumato.training.optimizers import Adam
 from sfumato.training.recipe import Recipe
-from sfumato.training.splits import Fold, NamedSplit
+from sfumato.training.splits import NamedSplit
 from sfumato.training.targets import DeaggregatedTarget, HardTarget, SoftTarget
 from sfumato_papers.finding import Estimate, Finding, Published, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun, Scale, once
+from sfumato_papers.published_data import drawn_by_class, original_labels, vote_counts
 from sfumato_papers.published_table import published_tables
 from sfumato_papers.soft_digits.dataset import TABLE_1
 from sfumato_papers.soft_digits.run_scores import KLD, by_seed, instead
-from sfumato_papers.soft_digits.sets import ANNOTATIONS_PER_IMAGE, HLV, MUKHOTI, SEED, Audited, stand_ins
-from sfumato_papers.soft_digits.training import MAJORITY, SEEDS, best_recipe, over_classes, performance
+from sfumato_papers.soft_digits.sets import HLV, MUKHOTI, N_ANNOTATIONS, SEED, Audited, stand_ins
+from sfumato_papers.soft_digits.training import (
+    MAJORITY,
+    SEEDS,
+    best_recipe,
+    learned_and_tested,
+    over_classes,
+    performance,
+)
 
 DIGITS = tuple(map(str, range(10)))
 SIZES = {
@@ -101,36 +110,18 @@ def _mnist(rerun: Rerun) -> Mapping[str, Inputs]:
     found = {}
     for part in ("train", "test"):
         inputs = rerun.data.pictures("mnist", f"{part}.npz", classes=DIGITS)
-        items = tuple(f"{part}/{item}" for item in inputs.items)
-        found[part] = Inputs(items, inputs.images, labels=inputs.labels, classes=DIGITS)
+        found[part] = replace(inputs, items=tuple(f"{part}/{item}" for item in inputs.items))
     return found
-
-
-def drawn(labels: tuple[str, ...], size: int, rng: np.random.Generator) -> np.ndarray:
-    """The rows of `size` items of every digit, without replacement, in order."""
-    own = np.array(labels)
-    rows = [rng.permutation(np.flatnonzero(own == digit))[:size] for digit in DIGITS]
-    return np.sort(np.concatenate(rows))
 
 
 def _accuracy(rerun: Rerun, size: int) -> dict[int, float]:
     train, test = _mnist(rerun).values()
-    assert train.images is not None
     assert train.labels is not None
-    assert test.images is not None
-    assert test.labels is not None
-    truth = SoftLabels.one_hot(test.items, test.labels, DIGITS)
-    values = {}
+    truth, values = original_labels(test), {}
     for repeat in range(rerun.scale.of(REPEATS)):
-        rows = drawn(train.labels, size, np.random.default_rng(repeat))
-        both = Inputs(
-            (*(train.items[row] for row in rows), *test.items),
-            np.concatenate([train.images[rows], test.images]),
-            labels=(*(train.labels[row] for row in rows), *test.labels),
-            classes=DIGITS,
-        )
-        fold = Fold(0, np.arange(len(rows)), np.arange(len(rows), len(both)))
-        data, grid = join_items(both, classes=DIGITS), size_grid(repeat, rerun.device)
+        rows = drawn_by_class(train.labels, size, np.random.default_rng(repeat))
+        data, fold = learned_and_tested(train.take(rows), test)
+        grid = size_grid(repeat, rerun.device)
         folder = rerun.train(f"mnist/{size}-a-digit/{repeat}", data=data, folds=[fold], grid=grid)
         scores = measure_runs(read_runs(folder), people=truth, metrics=[Accuracy()], resamples=100)
         figures = scores.of("hard", "lenet", "accuracy", ALL)
@@ -192,11 +183,7 @@ def section_4(rerun: Rerun) -> Part:
 
 def drawn_votes(votes: SoftLabels, items: tuple[str, ...], rng: np.random.Generator) -> np.ndarray:
     """The shares of a few votes on each item, drawn without replacement, as many as a picture of soft-digits has."""
-    assert votes.n_annotators is not None
-    rows = votes.rows_of(list(items))
-    counts = np.rint(votes.probs[rows] * votes.n_annotators[rows, None]).astype(np.int64)
-    sizes = np.repeat(list(ANNOTATIONS_PER_IMAGE), list(ANNOTATIONS_PER_IMAGE.values()))
-    n_votes = rng.choice(sizes, len(items))
+    counts, n_votes = vote_counts(votes, items), rng.choice(N_ANNOTATIONS, len(items))
     few = np.array([rng.multivariate_hypergeometric(own, n) for own, n in zip(counts, n_votes, strict=True)])
     return np.asarray(few / few.sum(axis=1, keepdims=True))
 

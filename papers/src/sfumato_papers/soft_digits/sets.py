@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Int
 
 from sfumato.aggregation import Mean
 from sfumato.importers.fashion_mnist_h import FASHION_MNIST
@@ -29,11 +28,14 @@ from sfumato.tables.files import NUMPY, kind_of, read_arrays, read_rows
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.paper import Rerun, Scale, once
+from sfumato_papers.published_data import vote_counts
 
 PANEL = 3
 """Votes that represent one person."""
 ANNOTATIONS_PER_IMAGE = {3: 26, 4: 341, 5: 849, 6: 2620, 7: 1399, 8: 271, 9: 14, 10: 10}
 """How many pictures of soft-digits have this number of answers (Table 6)."""
+N_ANNOTATIONS = np.repeat(list(ANNOTATIONS_PER_IMAGE), list(ANNOTATIONS_PER_IMAGE.values()))
+"""The number of answers of each picture."""
 KIND = "plausible/1"
 
 
@@ -45,9 +47,8 @@ def panel_answers(votes: SoftLabels, items: tuple[str, ...], rng: np.random.Gene
     votes (2 to 1 is 1 to 1/2), and so `weighted` is the share of all votes drawn; `equal` forgets which of a panel's
     classes was named twice. Each item has as many panels as a random picture of soft-digits has answers.
     """
-    counts = _counts(votes, items)
-    sizes = np.repeat(list(ANNOTATIONS_PER_IMAGE), list(ANNOTATIONS_PER_IMAGE.values()))
-    n_panels = np.minimum(rng.choice(sizes, len(items)), counts.sum(axis=1) // PANEL)
+    counts = vote_counts(votes, items)
+    n_panels = np.minimum(rng.choice(N_ANNOTATIONS, len(items)), counts.sum(axis=1) // PANEL)
     rows: dict[str, list[str]] = {"item": [], "annotator": [], "payload": []}
     for item, own, n in zip(items, counts, n_panels.tolist(), strict=True):
         drawn = rng.permutation(np.repeat(np.arange(len(own)), own))[: n * PANEL].reshape(n, PANEL)
@@ -58,14 +59,6 @@ def panel_answers(votes: SoftLabels, items: tuple[str, ...], rng: np.random.Gene
             rows["payload"].append(json.dumps({c: "yes" if k > 1 else "unsure" if k else "no" for c, k in times}))
     rows["kind"] = [KIND] * len(rows["item"])
     return Annotations.from_arrow(pa.table(rows), votes.classes)
-
-
-def _counts(votes: SoftLabels, items: tuple[str, ...]) -> Int[np.ndarray, "items classes"]:
-    if votes.n_annotators is None:
-        found = "labels without the number of votes behind them"
-        raise BadTable(found, "votes that can be counted", "give the published counts", "no-counts")
-    rows = votes.rows_of(items)
-    return np.asarray(np.rint(votes.probs[rows] * votes.n_annotators[rows, None]), np.int64)
 
 
 N_LEARNT = {Scale.SMALL: 700, Scale.CPU: 2131, Scale.FULL: 2131}

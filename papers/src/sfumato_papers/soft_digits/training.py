@@ -155,26 +155,27 @@ def _of_resnet(rerun: Rerun, audited: Audited) -> SoftLabels:
 def _of_lenet(rerun: Rerun, audited: Audited) -> SoftLabels:
     """What LeNet says that learned the first 10,000 training pictures of Fashion-MNIST by their one-hot labels."""
     others = rerun.data.pictures("fashion-mnist", "train-first10000.npz", classes=FASHION_MNIST)
-    asked = audited.inputs
-    assert others.images is not None and asked.images is not None  # noqa: PT018
-    assert others.labels is not None and asked.labels is not None  # noqa: PT018
-    both = Inputs(
-        (*(f"train/{item}" for item in others.items), *asked.items),
-        np.concatenate([others.images, asked.images]),
-        labels=(*others.labels, *asked.labels),
-        classes=FASHION_MNIST,
-    )
-    fold = Fold(0, np.arange(len(others)), np.arange(len(others), len(both)))
+    others = replace(others, items=tuple(f"train/{item}" for item in others.items))
+    data, fold = learned_and_tested(others, audited.inputs)
     grid = Grid(
         targets={"hard": target_types.HardTarget()},
         networks={"lenet": network_named("lenet")},
         recipe=Recipe(epochs=rerun.scale.of(TEACHER_EPOCHS), dynamics="none"),
         device=rerun.device,
     )
-    data = join_items(both, classes=FASHION_MNIST)
     (run,) = read_runs(rerun.train("fashion-mnist-teacher", data=data, folds=[fold], grid=grid))
     predicted = run.predictions
-    return over_classes(audited, predicted.probs[predicted.rows_of(list(asked.items))], predicted.classes)
+    return over_classes(audited, predicted.probs[predicted.rows_of(list(audited.inputs.items))], predicted.classes)
+
+
+def learned_and_tested(learned: Inputs, tested: Inputs) -> tuple[TrainingSet, Fold]:
+    """Pictures to learn from, and after them those to predict, with the class each came with."""
+    assert learned.images is not None and tested.images is not None  # noqa: PT018
+    assert learned.labels is not None and tested.labels is not None and learned.classes is not None  # noqa: PT018
+    items, images = (*learned.items, *tested.items), np.concatenate([learned.images, tested.images])
+    both = Inputs(items, images, labels=(*learned.labels, *tested.labels), classes=learned.classes)
+    fold = Fold(0, np.arange(len(learned)), np.arange(len(learned), len(both)))
+    return join_items(both, classes=learned.classes), fold
 
 
 def over_classes(audited: Audited, probs: np.ndarray, classes: tuple[str, ...]) -> SoftLabels:

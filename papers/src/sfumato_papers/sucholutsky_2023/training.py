@@ -22,6 +22,7 @@ from sfumato.training.optimizers import OneCycle, Sgd, StepSchedule
 from sfumato.training.recipe import CropAndFlip, Recipe
 from sfumato.training.splits import Fold, KFold, RandomSplit
 from sfumato_papers.paper import Rerun, Scale, once
+from sfumato_papers.published_data import drawn_by_class
 from sfumato_papers.sucholutsky_2023.label_sets import LabelSet, LabelTable, label_sets
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 4, Scale.FULL: 3}
@@ -101,14 +102,6 @@ def trained_on_few(rerun: Rerun, per_class: int, names: Sequence[str]) -> list[R
             grid = few_grid(every, rerun.scale, name, per_class, seed, rerun.device)
             rerun.train(f"few-{per_class}/{name}-{seed}", data=data, folds=[fold], grid=grid)
     return read_runs(rerun.folder / f"few-{per_class}")
-
-
-def drawn_by_class(labels: Sequence[str], per_class: int, rng: np.random.Generator) -> np.ndarray:
-    """So many of every class at random, by number."""
-    named = np.array(labels)
-    return np.sort(
-        np.concatenate([rng.permutation(np.flatnonzero(named == each))[:per_class] for each in sorted(set(labels))])
-    )
 
 
 def grid(sets: Mapping[str, SoftLabels], scale: Scale, network: str, device: str = "cpu") -> Grid:
