@@ -89,7 +89,7 @@ def test_sentences_are_judged_by_the_printed_tables(monkeypatch):
     assert verdicts["MNIST, HLV: soft for majority, most"] is Verdict.NOT_REPRODUCED
     assert verdicts["Mukhoti, HLV: synthetic ahead on original labels"] is Verdict.NOT_REPRODUCED
     other = changed(TABLE_2, (row_of(MNIST, ON_PEOPLE, "equal"), "DeeperFFN HLV"), "64.00")
-    monkeypatch.setattr("sfumato_papers.soft_digits.sentences.TABLE_2", other)
+    monkeypatch.setattr("sfumato_papers.soft_digits.section_3_3.TABLE_2", other)
     part = section_3_3(None)
     again = {each.row: judged.verdict for each, judged in zip(part.findings, part.judged, strict=True)}
     assert again["MNIST, HLV: soft for majority, most"] is Verdict.REPRODUCED, "64.00 - 59.97 = 4.03"

@@ -18,7 +18,6 @@ from sfumato_papers.sucholutsky_2023 import (
     label_informativeness,
     label_sets,
     similarity,
-    small_data,
     training,
 )
 from sfumato_papers.sucholutsky_2023.paper import PAPER
@@ -114,12 +113,12 @@ def test_halves_of_the_votes_are_all_of_them(rerun: Rerun) -> None:
 
 
 def test_the_papers_own_sentence_follows_from_its_table_1_but_for_typicality() -> None:
-    table = small_data.TABLE_1
+    table = cross_label.TABLE_1
     assert len(table) == 16
     for column in ("80 l/c", "8 l/c"):
         worse = {row for (row, of), each in table.items() if of == column and each.value > table["CIFAR-10", of].value}
         assert worse == {"CIFAR-10T"}
-    assert set(table) == {(row, column) for row in label_sets.PAPER_SETS for column in small_data.COLUMNS}
+    assert set(table) == {(row, column) for row in label_sets.PAPER_SETS for column in cross_label.COLUMNS}
 
 
 def test_the_papers_own_sentence_follows_from_its_table_3() -> None:
@@ -137,9 +136,9 @@ def test_the_papers_own_sentence_follows_from_its_table_3() -> None:
 def test_a_cell_of_table_1_is_judged_by_its_change_from_hard_labels(people: float, expected: Verdict) -> None:
     wobble = {0: -0.003, 1: 0.0, 2: 0.003}
     same = {seed: 1.80 + each for seed, each in wobble.items()}
-    values = dict.fromkeys((*label_sets.PAPER_SETS, *small_data.OURS), same)
+    values = dict.fromkeys((*label_sets.PAPER_SETS, *cross_label.OURS), same)
     values[label_sets.H] = {seed: people + 2 * each for seed, each in wobble.items()}
-    found = {each.row: each for each in small_data.cells("80 l/c", values)}
+    found = {each.row: each for each in cross_label.cells("80 l/c", values)}
     assert judge(found[label_sets.H], scaled_down=True).verdict == expected
     assert judge(found[label_sets.T], scaled_down=True).verdict == Verdict.NEEDS_DATA
 
@@ -160,10 +159,10 @@ def test_table_1_from_end_to_end(rerun: Rerun, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(training.FEW_SEEDS, Scale.SMALL, 2)
     monkeypatch.setitem(training.N_TESTED, Scale.SMALL, 60)
     monkeypatch.setitem(training.FEW_EPOCHS[8], Scale.SMALL, 2)
-    monkeypatch.setattr(small_data, "COLUMNS", {"8 l/c": 8})
-    part = small_data.table_1(rerun)
+    monkeypatch.setattr(cross_label, "COLUMNS", {"8 l/c": 8})
+    part = cross_label.table_1(rerun)
     found = cells(part)
-    assert {row for row, column in found if column == "8 l/c"} == {*label_sets.PAPER_SETS, *small_data.OURS}
+    assert {row for row, column in found if column == "8 l/c"} == {*label_sets.PAPER_SETS, *cross_label.OURS}
     assert 1.5 < found[label_sets.HARD, "8 l/c"].ours.value < 5
     assert found[label_sets.H, "8 l/c"].change.published.value == pytest.approx(-0.05)
     assert verdict_of(part, label_sets.DS, "8 l/c") == Verdict.NEEDS_DATA

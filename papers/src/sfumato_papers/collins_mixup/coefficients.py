@@ -128,25 +128,24 @@ def figure_4_4(rerun: Rerun) -> Part:
     pooled = CurveFit(prior=0.0).fit(everyone.judgments).pooled
     signed = _deviations(everyone)
     furthest = max(signed, key=lambda pair: abs(signed[pair]))
-    n_shown = sum(not low <= 0 <= high for low, high in _intervals(everyone).values())
+    intervals = _intervals(everyone)
+    n_means, n_shown = len(intervals), sum(not low <= 0 <= high for low, high in intervals.values())
     classes = everyone.judgments.classes
+    row, pair = "furthest mean from λ_f", f"{classes[furthest[0]]} and {classes[furthest[1]]}"
     findings: list[Finding | Statement] = [
-    *(
-                    Finding.exact(f"{AIRPLANE_DEER}: furthest mean from λ_f", column, None, of[DRAWN[0]], places=3)
-                    for column, of in (("the thesis' collection", _deviations(thesis)), ("all of H-Mix", signed))
-                ),
-                Finding.exact(
-                    "any pair: furthest mean from λ_f", "all of H-Mix", None, abs(signed[furthest]), places=3,
-                    how=f"{classes[furthest[0]]} and {classes[furthest[1]]}",
-                ),
-                Statement(
-                    "by pair of classes",
-                    "there are significant deviations from linearity",
-                    n_shown > 0.05 * len(_intervals(everyone)),
-                    f"{n_shown} of {len(_intervals(everyone))} means of a pair and coefficient differ from it (95%)",
-                    how="more than one in twenty would by chance",
-                ),
-    ]  # fmt: skip
+        Finding.exact(f"{AIRPLANE_DEER}: {row}", column, None, of[DRAWN[0]], places=3)
+        for column, of in (("the thesis' collection", _deviations(thesis)), ("all of H-Mix", signed))
+    ]
+    findings += [
+        Finding.exact(f"any pair: {row}", "all of H-Mix", None, abs(signed[furthest]), places=3, how=pair),
+        Statement(
+            "by pair of classes",
+            "there are significant deviations from linearity",
+            n_shown > 0.05 * n_means,
+            f"{n_shown} of {n_means} means of a pair and coefficient differ from it (95%)",
+            how="more than one in twenty would by chance",
+        ),
+    ]
     title = "Category boundaries by pair of classes"
     about = "The mean of judgments by class pair and coefficient. The thesis draws one pair, deer and airplane."
     return Part("Figure 4.4", title, findings, about, charts=(_pair_chart(everyone, pooled),))

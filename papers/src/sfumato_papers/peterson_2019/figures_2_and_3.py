@@ -165,16 +165,8 @@ def _statements(found: Scored) -> list[Statement]:
                 ours=f"gain on {far} less gain on {near}: {apart.signed(places)}",
             )
             for what, places, apart in (
-                (
-                    "accuracy",
-                    1,
-                    found.growth(far, near, ACROSS, HUMAN, CONTROL, "accuracy_original", times=100),
-                ),
-                (
-                    "crossentropy",
-                    3,
-                    found.growth(far, near, ACROSS, HUMAN, CONTROL, "cross_entropy", times=-1),
-                ),
+                ("accuracy", 1, found.growth(far, near, ACROSS, HUMAN, CONTROL, "accuracy_original", times=100)),
+                ("crossentropy", 3, found.growth(far, near, ACROSS, HUMAN, CONTROL, "cross_entropy", times=-1)),
             )
         ),
     ]

@@ -49,12 +49,7 @@ class GeometryRuns:
 
 
 def geometry_runs(
-    n_items: int,
-    n_classes: int,
-    *,
-    cells: Cells | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
+    n_items: int, n_classes: int, *, cells: Cells | None = None, seed: int = 0, progress: Progress | None = None
 ) -> GeometryRuns:
     """All simulations, in well under a minute; with `cells` of a grid that was run before, those are drawn."""
     grid = SimulationGrid(n=SIZES, k=SIZES, d=DIMENSIONS, seed=seed)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from sfumato_papers.paper import Paper
-from sfumato_papers.sucholutsky_2023.cross_label import cross_label, generalization, table_3
+from sfumato_papers.sucholutsky_2023.cross_label import cross_label, generalization, predicted_entropy, table_1, table_3
 from sfumato_papers.sucholutsky_2023.dimensions import effective_dimensionality
 from sfumato_papers.sucholutsky_2023.label_informativeness import experimental_setup, label_informativeness, table_2
 from sfumato_papers.sucholutsky_2023.similarity import similarity_judgments
 from sfumato_papers.sucholutsky_2023.simulated_worlds import cost_benefit, simulations
-from sfumato_papers.sucholutsky_2023.small_data import predicted_entropy, table_1
 from sfumato_papers.sucholutsky_2023.sparsity import label_optimization, sparsity_curves
 from sfumato_papers.sucholutsky_2023.triplets import information_ratios, signal_and_noise, triplet_constraints
 
