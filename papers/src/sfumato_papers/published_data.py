@@ -183,7 +183,7 @@ def vote_counts(votes: SoftLabels, items: Sequence[str]) -> Int[np.ndarray, "ite
 
 
 def drawn_by_class(labels: Sequence[str], per_class: int, rng: np.random.Generator) -> Int[np.ndarray, "drawn"]:
-    """The rows of so many items of every class, drawn without replacement, in order."""
+    """The rows of `per_class` items of every class, drawn without replacement, in order."""
     named = np.array(labels)
     rows = [rng.permutation(np.flatnonzero(named == each))[:per_class] for each in sorted(set(labels))]
     return np.sort(np.concatenate(rows))

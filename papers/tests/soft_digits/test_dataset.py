@@ -8,7 +8,7 @@ import pytest
 from sfumato.reporting import charts  # noqa: F401  (the extra that draws; parts need it)
 from sfumato.tables.errors import BadFile, BadTable
 from sfumato_papers.paper import Rerun, Scale
-from sfumato_papers.published_data import PublishedData
+from sfumato_papers.published_data import PublishedData, drawn_by_class
 from sfumato_papers.soft_digits.corpus import DIGITS, appendix_a_2
 from sfumato_papers.soft_digits.dataset import appendix_b, doubts_together, facts, section_2_1, table_1, table_7
 from sfumato_papers.soft_digits.sets import soft_digits, stand_ins
