@@ -138,7 +138,7 @@ def test_text_is_ordered_as_text_after_numbers(written):
     rows = "".join(f"{i},a,{label}\n" for i, label in enumerate(labels))
     with pytest.warns(SfumatoWarning, match="differ only in case or spaces are treated as different: 'Ape', 'ape'"):
         table = CrowdImporter().read(written("a.csv", "item,annotator,label\n" + rows)).table
-    assert table.classes == ("9", "10", "-1", "Ape", "ape", "zebra", "émeu")
+    assert table.classes == ("-1", "9", "10", "Ape", "ape", "zebra", "émeu")
 
 
 def test_the_order_of_rows_does_not_order_the_classes(written):

@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from sfumato.importers.importer import PUBLISHED
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.columns import NUMBER, check_classes
-from sfumato.tables.errors import BadTable, ErrorLocation, bad_number, show, unknown, warn
+from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoError, bad_number, raise_together, show, unknown, warn
 from sfumato.tables.files.table_file import Rows, class_names
 from sfumato.tables.text_columns import CodedText
 
@@ -79,21 +80,22 @@ def ordered_classes(label: CodedText, given: Sequence[str], rows: Rows, column: 
         if alike := [name for name in found if folded[name.strip().casefold()] > 1]:
             names = ", ".join(repr(name) for name in sorted(alike)[:6])
             warn(f"classes that differ only in case or spaces are treated as different: {names}")
-        return tuple(sorted(found, key=_by_value))
+        return tuple(sorted(found, key=by_value))
+    faults: list[SfumatoError] = []
     for code, name in enumerate(found):
         if name not in given:
             row = int(np.argmax(label.codes == code))
             fix = "correct the row, or the names in --classes"
-            raise unknown("class", name, list(given), where=rows.where(row, column), fix=fix)
+            faults.append(unknown("class", name, list(given), where=rows.where(row, column), fix=fix))
+    raise_together(faults)
     return given
 
 
-def _by_value(name: str) -> tuple[int, int, str, str]:
-    """Sort key: digits by their number (of any length), then everything else as text."""
-    if name.isascii() and name.isdigit():
-        digits = name.lstrip("0")
-        return (0, len(digits), digits, name)
-    return (1, 0, name, "")
+def by_value(name: str) -> tuple[int, Decimal, str]:
+    """Sort key: numbers (of any length, with a sign or a point) by their value, then everything else as text."""
+    if re.fullmatch(r"[+-]?[0-9]+(\.[0-9]+)?", name, re.ASCII):
+        return (0, Decimal(name), name)
+    return (1, Decimal(0), name)
 
 
 def class_numbers(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadFile, BadTable, SfumatoError
+from sfumato.tables.errors import BadFile, BadRows, BadTable, SfumatoError
 from sfumato.tables.files import read_rows
 from sfumato.tables.files.csv import (
     BLOCK_BYTES,
@@ -453,3 +453,29 @@ def test_carriage_returns_end_lines_even_beside_a_quoted_line_feed(written):
     n = BLOCK_BYTES // 4
     path = written("a.csv", "a,b\r" + 'x,"1\n1"\r' + "y,2\r" * n)
     assert sum(len(chunk) for chunk in read_chunks(path, ["a", "b"])) == n + 1
+
+
+@pytest.mark.parametrize(("delimiter", "name"), [(";", "a.csv"), ("|", "a.csv"), ("\t", "a.csv"), (None, "a.tsv")])
+def test_other_delimiters_are_read_when_named(written, delimiter, name):
+    mark = delimiter or "\t"
+    path = written(name, f'item{mark}text\n1{mark}"a{mark}""b"""\n2{mark}x,y\n'.encode())
+    rows = read_rows(path, delimiter=delimiter)
+    assert pa.concat_tables(rows.chunks).to_pylist() == [
+        {"item": "1", "text": f'a{mark}"b"'},
+        {"item": "2", "text": "x,y"},
+    ]
+    assert rows.where(1).line == 3
+
+
+def test_a_wrong_delimiter_names_the_option(written):
+    with pytest.raises(BadTable, match="--delimiter tab to sfumato import"):
+        read_header(written("a.csv", "item\tlabel\n"))
+    with pytest.raises(BadTable, match="expected columns separated by ';'; fix: give --delimiter ','"):
+        read_header(written("a.csv", "item,label\n"), ";")
+
+
+def test_rows_of_wrong_length_are_reported_together(written):
+    rows = read_rows(written("a.csv", "a,b\n1\n1,2\n1,2,3\n"))
+    with pytest.raises(BadRows) as caught:
+        list(rows.chunks)
+    assert [(each.code, each.where.line) for each in caught.value.mistakes] == [("ragged-row", 2), ("ragged-row", 4)]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.tables.errors import BadFile
+from sfumato.tables.errors import BadFile, BadRows, BadTable
 from sfumato.tables.files import read_document
+from sfumato.tables.files.json import read_json
 
 VALUES = st.recursive(
     st.none()
@@ -111,3 +112,31 @@ def test_damaged_gzip_is_refused(written):
     with pytest.raises(BadFile) as caught:
         read_document(written("a.json.gz", whole[:-20]))
     assert caught.value.code == "damaged"
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.ndjson", "a.json", "a.json.gz"])
+def test_lines_are_values_with_their_lines(written, name):
+    data = b'\n{"a": 1}\n\n{"a": 2}\r\n'
+    content = read_json(written(name, gzip.compress(data) if name.endswith(".gz") else data))
+    assert (content.value, content.lines) == ([{"a": 1}, {"a": 2}], (2, 4))
+    assert content.where(1, "a", 0).line == 4
+    assert content.where(1, "a", 0).column == "a/0"
+
+
+def test_a_document_is_located_by_pointers(written):
+    content = read_json(written("a.json", b'[{"a": 1},\n {"a": [2]}]'))
+    assert content.records() == [{"a": 1}, {"a": [2]}]
+    assert content.where(1, "a", 0).column == "/1/a/0"
+
+
+def test_wrong_lines_are_reported_together(written):
+    path = written("a.jsonl", b'{"a": 1}\n{"a": }\n{"a": 1, "a": 2}\n{"a": 3}\n[1\n')
+    with pytest.raises(BadRows) as caught:
+        read_json(path)
+    assert [(each.code, each.where.line) for each in caught.value.mistakes] == [("bad-json", n) for n in (2, 3, 5)]
+
+
+def test_a_line_that_is_no_object_is_named(written):
+    with pytest.raises(BadTable) as caught:
+        read_json(written("a.jsonl", b'{"a": 1}\n3\n')).records()
+    assert (caught.value.code, caught.value.where.line) == ("bad-field", 2)

@@ -27,7 +27,7 @@ def test_bytes_come_through_as_they_are(written, size):
 
 def read_csv_bytes(path, size: int) -> bytes:
     parts = []
-    with CheckedBytes(path, quotes=True) as file:
+    with CheckedBytes(path, delimiter=",") as file:
         while part := file.read(size):
             parts.append(part)
     return b"".join(parts)

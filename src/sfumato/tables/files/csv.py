@@ -17,43 +17,53 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, SfumatoError, listing, show
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, SfumatoError, listing, raise_together, show
 from sfumato.tables.files.text_stream import CheckedBytes, line_where, not_utf8, raw_bytes
 
 MAX_COLUMNS = 4096
 BLOCK_BYTES = 4 * 2**20
+DELIMITERS = {";": "';'", "\t": "tab", "|": "'|'", ",": "','"}
+"""The characters that may separate columns, as they are written on a command line."""
 FORMULA_STARTS = tuple("=+-@\t\r")
 
 
-def first_record(path: Path) -> list[str]:
+def first_record(path: Path, delimiter: str = ",") -> list[str]:
     """The fields of the first line."""
-    with CheckedBytes(path, quotes=True) as file:
+    with CheckedBytes(path, delimiter=delimiter) as file:
         start = file.read(BLOCK_BYTES)
     whole = len(start) < BLOCK_BYTES
     try:
         text = start.decode("utf-8-sig", errors="strict" if whole else "ignore")
     except UnicodeDecodeError as error:
         raise not_utf8(path) from error
-    fields = next(_records(io.StringIO(text, newline="")), [])
+    fields = next(_records(io.StringIO(text, newline=""), delimiter), [])
     if not whole and "\n" not in text and "\r" not in text:
         raise _huge(path)
     if text.count('"') % 2 and any("\n" in field for field in fields):
-        with CheckedBytes(path, quotes=True) as file:
+        with CheckedBytes(path, delimiter=delimiter) as file:
             file.read_all()
     return fields
 
 
-def read_header(path: Path) -> list[str]:
-    """The column names: not blank, each once, separated by commas."""
-    names = first_record(path)
-    separator = next((s for s in (";", "\t", "|") if len(names) == 1 and s in names[0]), None)
+def other_delimiter(names: Sequence[str], delimiter: str = ",") -> str | None:
+    """The character that separates the columns of a header that was read as a single name, if there is one."""
+    return next((other for other in DELIMITERS if len(names) == 1 and other != delimiter and other in names[0]), None)
+
+
+def read_header(path: Path, delimiter: str = ",") -> list[str]:
+    """The column names: not blank, each once, separated by `delimiter`."""
+    names = first_record(path, delimiter)
+    separator = other_delimiter(names, delimiter)
     if len(names) > MAX_COLUMNS:
         found, expected, code = f"{len(names):,} columns", f"at most {MAX_COLUMNS:,}", "too-many-columns"
         fix = "is the table transposed? write one row per answer or item"
     elif separator:
         found = f"a header separated by {separator!r}"
-        expected, code = "columns separated by commas", "wrong-separator"
-        fix = "save the file with commas"
+        expected, code = (
+            "columns separated by commas" if delimiter == "," else f"columns separated by {delimiter!r}",
+            "wrong-separator",
+        )
+        fix = f"give --delimiter {DELIMITERS[separator]} to sfumato import, or save the file with commas"
     elif doubled := [name for name, n in Counter(names).items() if n > 1]:
         found, expected, code = f"column {listing(doubled)} more than once", "each column once", "doubled-column"
         fix = "rename or remove one of them"
@@ -65,22 +75,24 @@ def read_header(path: Path) -> list[str]:
     raise BadTable(found, expected, fix, code, where=ErrorLocation(str(path), line=1))
 
 
-def read_chunks(path: Path, names: Sequence[str], *, has_header: bool = True) -> Iterator[pa.Table]:
+def read_chunks(
+    path: Path, names: Sequence[str], delimiter: str = ",", *, has_header: bool = True
+) -> Iterator[pa.Table]:
     """The rows in chunks, every column as text; an empty field is empty text, never null."""
     convert = pa_csv.ConvertOptions(strings_can_be_null=False, column_types={name: pa.string() for name in names})
-    with CheckedBytes(path, quotes=True) as file:
+    with CheckedBytes(path, delimiter=delimiter) as file:
         for number, block in enumerate(_whole_records(path, file)):
             given = None if has_header and number == 0 else list(names)
             try:
                 yield pa_csv.read_csv(
                     pa.BufferReader(_own_memory(block)),
                     read_options=pa_csv.ReadOptions(column_names=given, block_size=len(block) + 1),
-                    parse_options=pa_csv.ParseOptions(newlines_in_values=True),
+                    parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
                     convert_options=convert,
                 )
             except pa.ArrowInvalid as error:
                 if "Empty CSV file" not in str(error):  # else a block of blank lines, or a header without a line end
-                    raise _located(path, len(names), str(error)) from error
+                    raise _located(path, len(names), str(error), delimiter) from error
 
 
 def _own_memory(block: bytes) -> pa.Buffer:
@@ -123,9 +135,9 @@ def _end_of_records(data: bytes) -> int:
     return last + 2 if data[last : last + 2] == b"\r\n" else last + 1
 
 
-def line_of_row(path: Path, row: int, *, has_header: bool = True) -> int:
+def line_of_row(path: Path, row: int, delimiter: str = ",", *, has_header: bool = True) -> int:
     """The line of the file where data row `row` (from 0) begins."""
-    for number, (start, _) in enumerate(_numbered(path), -1 if has_header else 0):
+    for number, (start, _) in enumerate(_numbered(path, delimiter), -1 if has_header else 0):
         if number == row:
             return start
     return 1
@@ -171,21 +183,22 @@ def _map_text(column: Any, change: Callable[[str], str]) -> Any:
     return pa.chunked_array([pa.array([None if t is None else change(t) for t in column.to_pylist()], column.type)])
 
 
-def _records(file: Any) -> Iterator[list[str]]:
+def _records(file: Any, delimiter: str) -> Iterator[list[str]]:
     """Records by Python's csv module, without its limit on the length of a field."""
     limit = csv.field_size_limit(2**31 - 1)
     try:
-        yield from csv.reader(file)
+        yield from csv.reader(file, delimiter=delimiter)
     finally:
         csv.field_size_limit(limit)
 
 
-def _numbered(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _numbered(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The records that are not empty, each with its first line."""
     limit = csv.field_size_limit(2**31 - 1)
     try:
         with raw_bytes(path) as file:
-            reader = csv.reader(io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline=""))
+            text = io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline="")
+            reader = csv.reader(text, delimiter=delimiter)
             start = 1
             for fields in reader:
                 if fields:
@@ -195,20 +208,23 @@ def _numbered(path: Path) -> Iterator[tuple[int, list[str]]]:
         csv.field_size_limit(limit)
 
 
-def _located(path: Path, n_columns: int, message: str) -> SfumatoError:
+def _located(path: Path, n_columns: int, message: str, delimiter: str) -> SfumatoError:
     """The error for a file that pyarrow could not read, with the line found by reading it again."""
     if "UTF8" in message:
         return not_utf8(path)
     try:
-        with CheckedBytes(path, quotes=True) as file:
+        with CheckedBytes(path, delimiter=delimiter) as file:
             file.read_all()
     except SfumatoError as error:  # an unclosed quote explains rows of wrong length
         return error
-    for start, fields in _numbered(path):
+    faults: list[SfumatoError] = []
+    for start, fields in _numbered(path, delimiter):
         if len(fields) != n_columns:
-            found, expected = f"{len(fields)} fields ({show(','.join(fields))})", f"{n_columns} fields as in the header"
+            found = f"{len(fields)} fields ({show(delimiter.join(fields))})"
             fix = "add or remove commas; quote text that contains one"
-            return BadTable(found, expected, fix, "ragged-row", ErrorLocation(str(path), line=start))
+            where = ErrorLocation(str(path), line=start)
+            faults.append(BadTable(found, f"{n_columns} fields as in the header", fix, "ragged-row", where))
+    raise_together(faults)
     fix = "look for stray quotes and line breaks"
     return BadFile(f"text that is not CSV ({message[:120]})", "comma-separated rows", fix, "bad-csv", path)
 

@@ -17,13 +17,17 @@ class FileKind:
 
 
 CSV = FileKind("CSV", (".csv", ".csv.gz"))
+TSV = FileKind("TSV", (".tsv", ".tsv.gz"))
 JSON = FileKind("JSON", (".json", ".json.gz"))
+JSON_LINES = FileKind("JSON Lines", (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"))
 PARQUET = FileKind("Parquet", (".parquet", ".pq"))
 NUMPY = FileKind("NumPy", (".npz", ".npy"))
 NPZ = FileKind("NumPy", (".npz",))
 
-KINDS = (CSV, JSON, PARQUET, NUMPY)
+KINDS = (CSV, TSV, JSON, JSON_LINES, PARQUET, NUMPY)
 TABLE_KINDS = (PARQUET, CSV)
+"""Tables are written in these types; a TSV file is only read."""
+TEXT_KINDS = (CSV, TSV, JSON, JSON_LINES)
 
 _SIGNATURES = (
     (b"PAR1", "Parquet"),
@@ -95,7 +99,8 @@ def check_content(path: Path, kind: FileKind) -> None:
         start = file.read(16)
     compressed = path.name.lower().endswith(".gz")
     content = content_of(start)
-    expected = "gzip" if compressed else {CSV: None, JSON: None, NUMPY: content}.get(kind, kind.name)
+    plain = None if kind in TEXT_KINDS else content if kind is NUMPY else kind.name
+    expected = "gzip" if compressed else plain
     if kind is NUMPY and content not in ("zip", "npy"):
         expected = "NumPy"
     if content == expected:

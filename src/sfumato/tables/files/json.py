@@ -1,15 +1,25 @@
-"""Reads JSON strictly: no duplicate keys, no NaN, nothing after the end."""
+"""Reads JSON and JSON Lines strictly: no duplicate keys, no NaN, nothing after the end."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from sfumato.tables.errors import BadFile, ErrorLocation, decompression_bomb
-from sfumato.tables.files.file_type import JSON, check_content
+from sfumato.tables.errors import (
+    BadFile,
+    BadTable,
+    ErrorLocation,
+    SfumatoError,
+    decompression_bomb,
+    no_rows,
+    raise_together,
+    show,
+)
+from sfumato.tables.files.file_type import JSON, JSON_LINES, FileKind, check_content, kind_of
 from sfumato.tables.files.text_stream import CheckedBytes, not_utf8
 from sfumato.tables.payloads import DoubledKey, unique_keys
 
@@ -17,12 +27,86 @@ MAX_FREE_VALUES = 1_000_000
 MAX_VALUES_PER_BYTE = 10
 
 
+@dataclass(frozen=True)
+class JsonContent:
+    """The content of a JSON file: one document, or the values of JSON Lines with the `lines` they are in."""
+
+    path: Path
+    value: Any
+    lines: tuple[int, ...] | None = None
+
+    def records(self) -> list[dict[str, Any]]:
+        """The values as a list of objects; the first other value is an error."""
+        values = self.value if isinstance(self.value, list) else [self.value]
+        for number, value in enumerate(values):
+            if not isinstance(value, dict):
+                found, fix = show(value), "export the file again, or correct it"
+                raise BadTable(found, "an object with named values", fix, "bad-field", self.where(number))
+        return values
+
+    def where(self, number: int | None = None, *keys: object) -> ErrorLocation:
+        """The location of value `number` (from 0), and of `keys` in it: a line, or a JSON pointer."""
+        if number is not None and self.lines is not None:
+            return ErrorLocation(str(self.path), line=self.lines[number], column="/".join(map(str, keys)) or None)
+        parts = ([] if number is None or not isinstance(self.value, list) else [number]) + list(keys)
+        return ErrorLocation(str(self.path), column="".join(f"/{part}" for part in parts) or None)
+
+
+def read_json(path: str | Path) -> JsonContent:
+    """The content of a JSON or JSON Lines file, plain or gzipped. Lines of objects in a file named `.json` are JSON
+    Lines too: several tools write them so."""
+    path = Path(path)
+    kind = kind_of(path, (JSON, JSON_LINES))
+    data = _bytes(path, kind)
+    if kind is JSON_LINES or _has_lines(data):
+        return _lines(path, data)
+    return JsonContent(path, _document(path, data))
+
+
 def read_document(path: Path) -> Any:
     """The document in `path` (`.json` or `.json.gz`) as plain Python values."""
-    check_content(path, JSON)
+    return _document(path, _bytes(path, JSON))
+
+
+def _bytes(path: Path, kind: FileKind) -> bytes:
+    check_content(path, kind)
     with CheckedBytes(path) as file:
         data = file.read_all().removeprefix(b"\xef\xbb\xbf")
     _check_weight(path, data)
+    return data
+
+
+def _has_lines(data: bytes) -> bool:
+    """Whether the first line is a whole object and more than blank lines follow."""
+    first, _, rest = data.lstrip().partition(b"\n")
+    if not first.startswith(b"{") or not rest.strip():
+        return False
+    try:
+        msgspec.json.decode(first)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return True
+
+
+def _lines(path: Path, data: bytes) -> JsonContent:
+    values, lines = [], []
+    faults: list[SfumatoError] = []
+    for number, text in enumerate(data.split(b"\n"), 1):
+        if not text.strip():
+            continue
+        try:
+            values.append(_document(path, text))
+            lines.append(number)
+        except BadFile as error:
+            found, expected = error.found.removeprefix("found "), error.expected.replace("document", "value per line")
+            faults.append(_bad(path, found, expected, number))
+    raise_together(faults)
+    if not values:
+        raise no_rows("at least one line", where=path)
+    return JsonContent(path, values, tuple(lines))
+
+
+def _document(path: Path, data: bytes) -> Any:
     try:
         msgspec.json.decode(data)
         return json.loads(data, object_pairs_hook=unique_keys)

@@ -27,7 +27,7 @@ from sfumato.tables.errors import (
 )
 from sfumato.tables.files import csv as csv_files
 from sfumato.tables.files.atomic_write import atomic_write
-from sfumato.tables.files.file_type import CSV, PARQUET, TABLE_KINDS, check_content, kind_of
+from sfumato.tables.files.file_type import CSV, PARQUET, TABLE_KINDS, TSV, check_content, kind_of
 
 CLASSES_KEY = b"sfumato.classes"
 ROW_GROUP = 2**18
@@ -44,6 +44,7 @@ class Rows:
     chunks: Iterator[pa.Table]
     path: Path | None = None
     has_header: bool = True
+    delimiter: str = ","
 
     @classmethod
     def of(cls, frame: Any, classes: Sequence[str] = ()) -> Rows:
@@ -59,14 +60,13 @@ class Rows:
     @property
     def is_text(self) -> bool:
         """Whether every value is text (a CSV)."""
-        return self.path is not None and kind_of(self.path) is CSV
+        return self.path is not None and kind_of(self.path) in (CSV, TSV)
 
     def where(self, row: int | None = None, column: str | None = None) -> ErrorLocation:
         """The location of `row` (from 0): its line in a CSV, else its number."""
         if row is not None and self.path is not None and self.is_text:
-            return ErrorLocation(
-                str(self.path), line=csv_files.line_of_row(self.path, row, has_header=self.has_header), column=column
-            )
+            line = csv_files.line_of_row(self.path, row, self.delimiter, has_header=self.has_header)
+            return ErrorLocation(str(self.path), line=line, column=column)
         return ErrorLocation(str(self.path) if self.path else None, row=row, column=column)
 
     def check_expansion(self, n_bytes: int) -> None:
@@ -111,22 +111,27 @@ def classes_metadata(classes: Sequence[str]) -> dict[bytes, bytes]:
     return {CLASSES_KEY: json.dumps(list(classes), ensure_ascii=False).encode()} if classes else {}
 
 
-def read_rows(path: str | Path, *, guarded: bool = True, header: Sequence[str] = ()) -> Rows:
-    """Rows of a Parquet or CSV file, whose content must match its name.
+def read_rows(
+    path: str | Path, *, guarded: bool = True, header: Sequence[str] = (), delimiter: str | None = None
+) -> Rows:
+    """Rows of a Parquet, CSV or TSV file, whose content must match its name.
 
     `guarded` removes the apostrophe that `write_rows` adds before formulas in a CSV; files of others have none.
-    `header` names the columns of a CSV whose first line is data.
+    `header` names the columns of a CSV whose first line is data. `delimiter` separates its columns (default: a comma,
+    or a tab in a file named `.tsv`).
     """
     path = Path(path)
-    kind = kind_of(path, TABLE_KINDS)
+    kind = kind_of(path, (*TABLE_KINDS, TSV))
     check_content(path, kind)
+    delimiter = delimiter or ("\t" if kind is TSV else ",")
     if kind is PARQUET:
         file = _opened(path)
         return Rows(file.schema_arrow, _parquet_chunks(path, file), path)
-    stored = list(header) or csv_files.read_header(path)
+    stored = list(header) or csv_files.read_header(path, delimiter)
     names = [csv_files.unguard_formula(name) for name in stored] if guarded else stored
-    chunks = csv_files.read_chunks(path, stored, has_header=not header)
-    return Rows(pa.schema([(name, pa.string()) for name in names]), _renamed(chunks, names, guarded), path, not header)
+    chunks = csv_files.read_chunks(path, stored, delimiter, has_header=not header)
+    schema = pa.schema([(name, pa.string()) for name in names])
+    return Rows(schema, _renamed(chunks, names, guarded), path, not header, delimiter)
 
 
 def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path) -> None:

@@ -20,9 +20,8 @@ from sfumato.tables.errors import (
 )
 
 QUOTE = ord('"')
-BETWEEN_FIELDS = np.zeros(256, dtype=bool)
-BETWEEN_FIELDS[[ord(c) for c in ',\n\r"']] = True
-"""The characters allowed next to a quoted field; two quotes mean one quote inside the field."""
+LINE_END_OR_QUOTE = '\n\r"'
+"""Characters allowed next to a quoted field, as the delimiter is; two quotes mean one quote inside the field."""
 
 
 DEFLATE_LIMIT = 1032
@@ -30,13 +29,13 @@ DEFLATE_LIMIT = 1032
 
 
 class CheckedBytes(io.RawIOBase):
-    """A stream that rejects bombs, damaged gzip, NUL bytes, and stray quotes in a CSV."""
+    """A stream that rejects bombs, damaged gzip, NUL bytes, and (with its `delimiter`) stray quotes in a CSV."""
 
-    def __init__(self, path: Path, *, quotes: bool = False) -> None:
+    def __init__(self, path: Path, *, delimiter: str = "") -> None:
         self._path = path
         self._compressed_size = path.stat().st_size if path.name.lower().endswith(".gz") else None
         self._file = raw_bytes(path)
-        self._quotes = QuoteCheck(path) if quotes else None
+        self._quotes = QuoteCheck(path, delimiter) if delimiter else None
         # The size that the file states: enough to reject a simple bomb without reading it.
         self.n_bytes = _stated_size(path) if self._compressed_size is not None else 0
         self._check_expansion()
@@ -88,8 +87,10 @@ class QuoteCheck:
     pyarrow would read an unclosed quote as the beginning of a long field, and lose rows without an error.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, delimiter: str) -> None:
         self._path = path
+        self._edge = np.zeros(256, dtype=bool)
+        self._edge[[ord(c) for c in delimiter + LINE_END_OR_QUOTE]] = True
         self._n_quotes = 0
         self._n_lines = 0
         self._last = ord("\n")
@@ -105,11 +106,11 @@ class QuoteCheck:
         # A byte order mark may come before the first field.
         before = np.where(at > 0, text[np.maximum(at - 1, 0)], self._last)
         opens = (np.arange(len(at)) + self._n_quotes) % 2 == 0
-        edge_before = BETWEEN_FIELDS[before] | ((at == 3) & data.startswith(b"\xef\xbb\xbf") & (self._n_lines == 0))
+        edge_before = self._edge[before] | ((at == 3) & data.startswith(b"\xef\xbb\xbf") & (self._n_lines == 0))
         stray = opens & ~edge_before
         after = text[np.minimum(at + 1, len(text) - 1)]
-        stray |= ~opens & (at + 1 < len(text)) & ~BETWEEN_FIELDS[after]
-        if self._last == QUOTE and self._n_quotes % 2 == 0 and self._n_quotes and not BETWEEN_FIELDS[text[0]]:
+        stray |= ~opens & (at + 1 < len(text)) & ~self._edge[after]
+        if self._last == QUOTE and self._n_quotes % 2 == 0 and self._n_quotes and not self._edge[text[0]]:
             raise self._bad_quote("a quote inside a field", "bad-csv", self._n_lines + 1)
         if stray.any():
             place = int(at[int(np.argmax(stray))])
