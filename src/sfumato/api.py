@@ -6,15 +6,16 @@ function first needs it, so that reading a file loads neither PyTorch nor Altair
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import Doubt
-from sfumato.tables.errors import BadTable, listing
-from sfumato.tables.files.table_file import read_rows
+from sfumato.tables.files.table_file import class_names
 from sfumato.tables.scores import Scores
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import strategy_from_name
@@ -33,32 +34,26 @@ if TYPE_CHECKING:
 Votes = Annotations | Beliefs
 
 
-def read(path: str | Path, classes: Sequence[str] = ()) -> Annotations | Beliefs | SoftLabels:
-    """Read a Parquet or CSV file as the table that its columns describe.
+def read(
+    path: str | Path, classes: Sequence[str] = (), *, format: str = "auto", **settings: Any
+) -> Annotations | Beliefs | Counts | SoftLabels:
+    """Read votes, counts or labels from any file, zip or folder that `sfumato import` reads.
 
-    `kind` and `payload` make Annotations; `item`, `annotator` and a label column make Beliefs (single votes), and so do
-    `item`, `annotator` and probabilities; `item` and probabilities alone make SoftLabels.
+    Without `format`, it is recognized; `logging` at level INFO says by what. `settings` are those of the format:
+    `sf.read("records.json", label="mood")`. Single votes are returned as Beliefs, other answers as Annotations.
     """
-    from sfumato.importers.crowd import KNOWN_NAMES, CrowdImporter
+    from sfumato.importers import import_file
 
-    rows = read_rows(path, guarded=False)
-    names = set(rows.schema.names)
-    has_probs = "probs" in names or any(name.startswith("p:") for name in names)
-    if {"kind", "payload"} <= names:
-        return Annotations.read(path, classes)
-    if has_probs:
-        return Beliefs.read(path) if "annotator" in names else SoftLabels.read(path)
-    if all(names & set(known) for known in KNOWN_NAMES.values()):
-        table = CrowdImporter(classes=tuple(classes)).read(path).table
-        assert isinstance(table, Annotations)
-        return beliefs_of(table)
-    raise BadTable(
-        f"found columns {listing(rows.schema.names)}",
-        expected="item, annotator and label; or item, (annotator) and p:CLASS for each class; or kind and payload",
-        fix="rename the columns, or import the file with sfumato import",
-        code="unknown-table",
-        where=rows.where(),
-    )
+    given = {**settings, "classes": class_names(classes)} if classes else settings
+    result = import_file(path, format, given)
+    for note in result.notes:
+        logging.getLogger("sfumato").info("%s: %s", path, note)
+    table = result.table
+    if isinstance(table, Annotations) and result.format_name != "annotations":
+        votes = table.kind.names.to_pylist() == ["choice/1"] and table.purpose.names.to_pylist() == ["label"]
+        return beliefs_of(table) if votes else table
+    assert isinstance(table, (Annotations, Beliefs, Counts, SoftLabels))
+    return table
 
 
 def beliefs_of(votes: Votes) -> Beliefs:

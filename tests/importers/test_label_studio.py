@@ -361,11 +361,22 @@ def test_second_answers_are_kept_as_repeats(export, answers):
 # Faults
 
 
-def test_json_min_is_refused_by_name(written):
+def test_records_that_are_no_tasks_are_refused(written):
     path = written("export.json", json.dumps([{"image": "/data/1.png", "id": 1, "class": "cat", "annotator": 3}]))
-    with pytest.raises(BadTable, match="export as JSON, not JSON-MIN") as caught:
+    with pytest.raises(BadTable, match="a task with `annotations`") as caught:
         LabelStudioImporter().read(path)
     assert (caught.value.where.file, caught.value.where.column) == (str(path), "/0")
+
+
+def test_reference_annotations_are_not_votes(written, answers):
+    def annotation(who, label, **more):
+        result = [{"from_name": "mood", "type": "choices", "value": {"choices": [label]}}]
+        return {"completed_by": who, "result": result, **more}
+
+    given = [annotation(1, "sad"), annotation(2, "happy", ground_truth=True), annotation(3, "sad", ground_truth=False)]
+    imported = LabelStudioImporter().read(written("a.json", json.dumps([{"id": 7, "data": {}, "annotations": given}])))
+    assert [(a["annotator"], a["payload"]["class"]) for a in answers(imported.table)] == [("1", "sad"), ("3", "sad")]
+    assert "1 reference annotations (ground truth), which are not votes" in imported.notes
 
 
 @pytest.mark.parametrize("text", ['{"id": 1}', '"tasks"', "null", "3"])

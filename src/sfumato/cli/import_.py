@@ -12,38 +12,56 @@ from sfumato.cli.output import write_table
 from sfumato.tables.errors import BadSetting
 
 FORMAT_LINES = """\b
-  cifar-10h        votes per class; single answers with --annotator-level
-  cifar-10s        top-two answers: first pass, --repeats, or --as-released
-  fashion-mnist-h  votes per class
-  hmix             mixture judgments; --part soft-labels for beliefs
-  soft-digits      soft labels and uncertainty measures; --column selects the label
+  auto             the format is recognized, and a note says by what
+  \b
   crowd            one row per answer (also crowd-kit's task, worker, label)
-  label-studio     JSON export: Choices, Rating, Number
   wide             one row per item, one column per annotator
   counts           one row per item, one column per class
+  json             JSON or JSON Lines of votes or of counts
+  hugging-face     data sets of the datasets library, and what sfumato share writes
+  \b
+  argilla          records of Argilla 1 and 2
+  doccano          folder or zip with one file per user
+  label-studio     JSON, JSON-MIN, CSV, TSV: Choices, Rating, Number
+  potato           users' folders, or exported files
+  prodigy          db-out
+  \b
+  chaosnli         votes per class
+  cifar-10h        votes per class; single answers with --annotator-level
+  cifar-10s        top-two answers: first pass, --repeats, or --as-released
+  cifar-n          CIFAR-10N and CIFAR-100N: votes per class
+  fashion-mnist-h  votes per class
+  ferplus          votes per class
+  hmix             mixture judgments; --part soft-labels for beliefs
+  lewidi           2023 and 2025; --part binary for two classes of ConvAbuse
+  peerannot        LabelMe, Music, and other folders of peerannot
+  soft-digits      soft labels and uncertainty measures; --column selects the label
+  \b
   annotations      a sfumato Annotations file, checked and written again
+  table            a sfumato file of Beliefs, SoftLabels or Counts
   images           a folder of images as one npz; folders are classes; --size resizes"""
 
 
 @click.command(
     "import",
-    help="Read SOURCE (a file, or the folder of a published data set) as FORMAT and write a table.\n\n"
-    f"Formats:\n\n{FORMAT_LINES}",
+    help="Read SOURCE (a file, a zip or a folder) as FORMAT and write a table.\n\n"
+    f"Formats:\n\n{FORMAT_LINES}\n\nAn option that a format does not have is an error that lists its options.",
 )
 @click.argument("format_name", metavar="FORMAT")
 @click.argument("source", type=PATH)
 @output_option("The table to write: .parquet or .csv; for images .npz.")
-@click.option("--item", help="The column (crowd, wide, counts) or data field (label-studio) of item ids.")
-@click.option("--annotator", help="The column of annotator ids (crowd).")
-@click.option("--label", help="The column of labels (crowd), or the Choices control to read (label-studio).")
+@click.option("--item", help="The column, key or data field of item ids.")
+@click.option("--annotator", help="The column or key of annotator ids.")
+@click.option("--label", help="The column, key, question, schema or control of labels.")
 @click.option("--truth", help="The column of true classes, used for --original (crowd).")
 @click.option("--classes", type=NameList(), help="The allowed classes, in order: cat,dog.")
+@click.option("--delimiter", help="What separates the columns of a CSV: ';' or tab (crowd, wide, counts).")
 @click.option("--repeats", is_flag=True, help="Keep second answers of an annotator to an item, marked as repeats.")
 @click.option("--as-released", is_flag=True, help="All rows used for the released labels (cifar-10s).")
 @click.option("--annotator-level", is_flag=True, help="Single answers instead of votes per class (cifar-10h).")
-@click.option("--part", help="mixing or soft-labels (hmix).")
+@click.option("--part", help="A part of the source (hmix, hugging-face, json, lewidi).")
 @click.option("--column", help="soft_label, soft_label_yes_unc_equal or soft_label_argmax (soft-digits).")
-@click.option("--split", help="Only this split (soft-digits).")
+@click.option("--split", help="Only this split (ferplus, hugging-face, lewidi, soft-digits).")
 @click.option("--source-set", "set_name", help="Only this source, mnist or mukhoti (soft-digits).")
 @click.option("--scale", type=float, help="The largest value of a Rating or Number (label-studio).")
 @click.option("--size", metavar="PIXELS", help="Size of all images: 32, or 32x48, height x width (images).")
@@ -58,9 +76,9 @@ def command(
     set_name: str | None,
     **settings: Any,
 ) -> None:
-    from sfumato.importers import format_named
+    from sfumato.importers import importer_for
 
-    importer = format_named(format_name, given({**settings, "source": set_name}))
+    importer = importer_for(source, format_name, given({**settings, "source": set_name}))
     check_outputs(source, kinds=getattr(importer, "output_kinds", ()), output=output, original=original, doubt=doubt)
     imported = importer.read(source)
     extras = (("--original", original, imported.original), ("--doubt", doubt, imported.doubt))

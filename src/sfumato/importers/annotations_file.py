@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from sfumato.importers.importer import ImportResult, summary
+from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import listing
 from sfumato.tables.payloads import payload_kind
@@ -19,6 +20,12 @@ class AnnotationsImporter:
     classes: tuple[str, ...] = ()
 
     name: ClassVar[str] = "annotations"
+
+    @classmethod
+    def recognize(cls, preview: Preview) -> Evidence | None:
+        if not preview.has_columns("item", "annotator", "kind", "payload"):
+            return None
+        return Evidence("the columns item, annotator, kind and payload of a sfumato table")
 
     def read(self, source: str | Path) -> ImportResult:
         table = Annotations.read(source, self.classes)

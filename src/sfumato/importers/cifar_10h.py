@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sfumato.importers.counts import counts_in, published_counts
 from sfumato.importers.importer import CIFAR_10, ImportResult, find_file, summary
+from sfumato.importers.preview import Evidence, Preview
 from sfumato.importers.source_columns import (
     annotations_of,
     choice_payloads,
@@ -41,6 +42,14 @@ class Cifar10HImporter:
     annotator_level: bool = False
 
     name: ClassVar[str] = "cifar-10h"
+
+    @classmethod
+    def recognize(cls, preview: Preview) -> Evidence | None:
+        if preview.has_columns("annotator_id", "chosen_label") and {*RAW_INDEX, "image_index"} & set(preview.columns):
+            return Evidence("the columns annotator_id, chosen_label and an index of test images")
+        if preview.path.name == "cifar10h-counts.npy" and preview.shape[1:] == (10,):
+            return Evidence("the name cifar10h-counts.npy and ten classes")
+        return None
 
     def read(self, source: str | Path) -> ImportResult:
         if self.annotator_level:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.importers.importer import CIFAR_10, ImportResult, find_file, summary
+from sfumato.importers.preview import Evidence, Preview
 from sfumato.importers.source_columns import (
     annotations_of,
     class_number,
@@ -50,6 +51,10 @@ class Cifar10SImporter:
     as_released: bool = False
 
     name: ClassVar[str] = "cifar-10s"
+
+    @classmethod
+    def recognize(cls, preview: Preview) -> Evidence | None:
+        return Evidence("the columns of elicitations.csv") if preview.has_columns(*COLUMNS) else None
 
     def __post_init__(self) -> None:
         if self.repeats and self.as_released:

@@ -10,6 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.importers.importer import PUBLISHED, ImportResult
+from sfumato.importers.preview import Evidence, Preview, delimiter_named, marked
+from sfumato.tables.class_columns import id_column
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.columns import check_classes
 from sfumato.tables.errors import BadTable, ErrorLocation, doubled_item, listing, show, warn
@@ -111,14 +113,30 @@ class CountsImporter:
 
     item: str | None = None
     classes: tuple[str, ...] = ()
+    delimiter: str | None = None
 
     name: ClassVar[str] = "counts"
+
+    @classmethod
+    def recognize(cls, preview: Preview) -> Evidence | None:
+        if "counts" in preview.files:
+            return Evidence("an array named counts")
+        if len(preview.columns) < 3 or id_column(preview.columns) is None or marked(preview.columns):
+            return None
+        key = id_column(preview.columns)
+        cells = [[str(value) for name, value in row.items() if name != key] for row in preview.rows]
+        if not cells or not all(cell.isascii() and cell.isdigit() and len(cell) < 10 for row in cells for cell in row):
+            return None
+        totals = {sum(map(int, row)) for row in cells}
+        if len(totals) == 1 and len(cells) > 1 and max(totals) > 1 and len({tuple(row) for row in cells}) > 1:
+            return Evidence(f"whole numbers that sum to {totals.pop()} in every row", general=True)
+        return Evidence("whole numbers in every column", certain=False)
 
     def read(self, source: str | Path) -> ImportResult:
         source = Path(source)
         if kind_of(source) is NUMPY:
             return self._read_arrays(source)
-        rows = read_rows(source, guarded=False)
+        rows = read_rows(source, guarded=False, delimiter=delimiter_named(self.delimiter))
         key = self.item or ("item" if "item" in rows.schema.names else None)
         classes = class_names(self.classes) or tuple(name for name in rows.schema.names if name != key)
         check_columns(rows, (*([key] if key else []), *classes))

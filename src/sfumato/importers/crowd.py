@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.importers.importer import ImportResult, summary
+from sfumato.importers.preview import Evidence, Preview, delimiter_named, marked
 from sfumato.importers.source_columns import (
     annotations_of,
     check_no_second_answer,
@@ -37,6 +38,7 @@ class CrowdImporter:
 
     `classes` lists the allowed classes in order; without it the classes are the labels that occur. `truth` names a
     column of true classes, kept as original labels; values that are not classes (`-1`, empty) mean unknown.
+    `delimiter` separates the columns of a CSV (default: a comma; a tab in a file named `.tsv`).
     """
 
     item: str | None = None
@@ -45,11 +47,22 @@ class CrowdImporter:
     classes: tuple[str, ...] = ()
     truth: str | None = None
     repeats: bool = False
+    delimiter: str | None = None
 
     name: ClassVar[str] = "crowd"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delimiter", delimiter_named(self.delimiter))
+
+    @classmethod
+    def recognize(cls, preview: Preview) -> Evidence | None:
+        found = [next((name for name in known if name in preview.columns), None) for known in KNOWN_NAMES.values()]
+        if None in found or any(marked(preview.columns)):
+            return None
+        return Evidence(f"the columns {', '.join(map(str, found))}", general=True)
+
     def read(self, source: str | Path) -> ImportResult:
-        rows = read_rows(source, guarded=False)
+        rows = read_rows(source, guarded=False, delimiter=self.delimiter)
         names = {role: self._column(rows, role) for role in KNOWN_NAMES}
         truth = [self.truth] if self.truth else []
         columns = coded_columns(rows, [*names.values(), *truth], optional=truth)

@@ -10,6 +10,7 @@ import numpy as np
 
 from sfumato.importers.counts import counts_in, published_counts
 from sfumato.importers.importer import ImportResult, find_file
+from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.files.csv import first_record
 from sfumato.tables.files.file_type import NUMPY, kind_of
@@ -27,6 +28,10 @@ class FashionMnistHImporter:
     row, in test order, without a header)."""
 
     name: ClassVar[str] = "fashion-mnist-h"
+
+    @classmethod
+    def recognize(cls, preview: Preview) -> Evidence | None:
+        return Evidence("the name fmh_counts.csv") if preview.path.name == "fmh_counts.csv" else None
 
     def read(self, source: str | Path) -> ImportResult:
         path = find_file(source, FILES)

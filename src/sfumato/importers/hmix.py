@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.importers.importer import CIFAR_10, PUBLISHED, ImportResult, find_file, summary
+from sfumato.importers.preview import Evidence, Preview
 from sfumato.importers.source_columns import (
     annotations_of,
     class_numbers,
@@ -49,6 +50,10 @@ class HMixImporter:
     part: str = "mixing"
 
     name: ClassVar[str] = "hmix"
+
+    @classmethod
+    def recognize(cls, preview: Preview) -> Evidence | None:
+        return Evidence("the columns of infer_mixing_factor.csv") if preview.has_columns(*COLUMNS) else None
 
     def __post_init__(self) -> None:
         if self.part not in PARTS:

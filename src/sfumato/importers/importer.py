@@ -25,12 +25,14 @@ class ImportResult:
     """The imported table, notes on how it was read, and further tables.
 
     `original` are the data set's original labels as one-hot rows; `doubt` are published uncertainty measures.
+    `format_name` is the format that the source was read as.
     """
 
     table: Table | Inputs
     notes: tuple[str, ...]
     original: SoftLabels | None = None
     doubt: Doubt | None = None
+    format_name: str = ""
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""Imports Label Studio's JSON export: Choices, Rating and Number. Errors name the JSON pointer."""
+"""Imports Label Studio's exports: Choices, Rating and Number. Errors name the JSON pointer."""
 
 from __future__ import annotations
 
@@ -12,13 +12,20 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.importers.importer import ImportResult, located_in, summary
+from sfumato.importers.label_studio_rows import read_annotation_rows
+from sfumato.importers.preview import Evidence, Preview
 from sfumato.importers.source_columns import annotations_of, purposes
 from sfumato.tables.columns import is_time
 from sfumato.tables.errors import BadTable, ErrorLocation, listing, show, unknown
+from sfumato.tables.files.file_type import CSV, JSON, TSV, kind_of
 from sfumato.tables.files.json import read_document
 from sfumato.tables.setting_checks import above_0
 
 READ = ("choices", "rating", "number")
+LEFT_OUT = {
+    "was_cancelled": "annotations skipped by the annotator",
+    "ground_truth": "reference annotations (ground truth), which are not votes",
+}
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ class LabelStudioExport:
     def add_task(self, number: int, task: Any) -> None:
         pointer = f"/{number}"
         if not isinstance(task, dict) or not isinstance(task.get("annotations"), list):
-            raise _bad_field(pointer, show(task), "a task with `annotations` (export as JSON, not JSON-MIN)")
+            raise _bad_field(pointer, show(task), "a task with `annotations`")
         predictions = task.get("predictions") or []
         if not isinstance(predictions, list):
             raise _bad_field(f"{pointer}/predictions", show(predictions), "an array of predictions")
@@ -62,9 +69,10 @@ class LabelStudioExport:
     def _add(self, task_pointer: str, task: dict[str, Any], annotation: Any, pointer: str) -> None:
         if not isinstance(annotation, dict) or not isinstance(annotation.get("result"), list):
             raise _bad_field(pointer, show(annotation), "an annotation with a `result` array")
-        if annotation.get("was_cancelled"):
-            self.left_out["annotations skipped by the annotator"] += 1
-            return
+        for key, why in LEFT_OUT.items():
+            if annotation.get(key):
+                self.left_out[why] += 1
+                return
         chosen, values, kinds = self._results(annotation["result"], f"{pointer}/result")
         if not kinds:
             self.left_out["annotations without Choices, Rating or Number"] += 1
@@ -147,6 +155,15 @@ class LabelStudioExport:
         return value
 
 
+def _is_min(tasks: Any) -> bool:
+    """Whether a document is JSON-MIN: one record per annotation."""
+    return (
+        isinstance(tasks, list)
+        and bool(tasks)
+        and all(isinstance(task, dict) and {"annotator", "annotation_id"} <= task.keys() for task in tasks)
+    )
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
 
@@ -159,7 +176,7 @@ def _bad_field(
 
 @dataclass(frozen=True)
 class LabelStudioImporter:
-    """Tasks with their annotations, as `choice`, `plausible`, `typicality` or `sliders` answers:
+    """Tasks with their annotations (JSON), as `choice`, `plausible`, `typicality` or `sliders` answers:
 
     - one Choices control, one class chosen: `choice`; several chosen anywhere: `plausible` (chosen yes, others no);
     - one Choices and one Rating or Number: `typicality` of the chosen class, the value divided by `scale`;
@@ -167,6 +184,9 @@ class LabelStudioImporter:
 
     `label` chooses between several Choices controls. `scale` is the largest value of the Rating or Number (Label Studio
     does not export it; a Rating has 5 by default). `item` names a field of the task's data with the item id.
+
+    JSON-MIN, CSV and TSV have one record per annotation and do not tell controls from data: `label` names the control,
+    whose choices or ratings are the classes.
     """
 
     classes: tuple[str, ...] = ()
@@ -181,10 +201,26 @@ class LabelStudioImporter:
         if self.scale is not None:
             above_0("scale", self.scale)
 
+    @classmethod
+    def recognize(cls, preview: Preview) -> Evidence | None:
+        if preview.all_have("annotator", "annotation_id", "lead_time", "created_at"):
+            kind = "JSON-MIN" if preview.value is not None else "CSV or TSV"
+            return Evidence(f"each record has annotator, annotation_id and lead_time, as in {kind}")
+        if not preview.all_have("annotations", "data"):
+            return None
+        given = [each for record in preview.records() for each in record["annotations"] or []]
+        if all(isinstance(each, dict) and "result" in each for each in given):
+            return Evidence("each task has data, and annotations with a result")
+        return None
+
     def read(self, source: str | Path) -> ImportResult:
         path = Path(source)
+        is_table = kind_of(path, (JSON, CSV, TSV)) is not JSON
         with located_in(path):
-            return self._read(read_document(path), ErrorLocation(str(path)))
+            tasks = None if is_table else read_document(path)
+            if is_table or _is_min(tasks):
+                return read_annotation_rows(path, self.classes, self.item, self.label, repeats=self.repeats)
+            return self._read(tasks, ErrorLocation(str(path)))
 
     def _read(self, tasks: Any, where: ErrorLocation) -> ImportResult:
         export = LabelStudioExport(self.item, self.label)

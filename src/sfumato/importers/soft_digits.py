@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.importers.importer import PUBLISHED, ImportResult, located_in
+from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.doubt import Doubt, entropy
 from sfumato.tables.errors import BadTable, ErrorLocation, bad_number, listing, missing_column, no_rows, unknown
 from sfumato.tables.files.file_type import NUMPY, kind_of
@@ -36,6 +37,11 @@ class SoftDigitsImporter:
     source: str | None = None
 
     name: ClassVar[str] = "soft-digits"
+
+    @classmethod
+    def recognize(cls, preview: Preview) -> Evidence | None:
+        found = set(preview.columns) or set(preview.files)
+        return Evidence("the published columns") if {*LABEL_COLUMNS, *DOUBT_COLUMNS} <= found else None
 
     def __post_init__(self) -> None:
         if self.column not in LABEL_COLUMNS:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.importers.importer import ImportResult, summary
+from sfumato.importers.preview import Evidence, Preview, delimiter_named, marked
 from sfumato.importers.source_columns import (
     annotations_of,
     choice_payloads,
@@ -17,6 +18,7 @@ from sfumato.importers.source_columns import (
     coded_columns,
     ordered_classes,
 )
+from sfumato.tables.class_columns import id_column
 from sfumato.tables.errors import BadTable, doubled_item, listing, no_rows, show, unknown
 from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.text_columns import CodedText
@@ -31,11 +33,24 @@ class WideImporter:
 
     item: str | None = None
     classes: tuple[str, ...] = ()
+    delimiter: str | None = None
 
     name: ClassVar[str] = "wide"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delimiter", delimiter_named(self.delimiter))
+
+    @classmethod
+    def recognize(cls, preview: Preview) -> Evidence | None:
+        if len(preview.columns) < 3 or any(marked(preview.columns)) or id_column(preview.columns[:1]) is None:
+            return None
+        cells = [str(value) for row in preview.rows for value in list(row.values())[1:] if value not in (None, "")]
+        if not cells or len(set(cells)) > len(cells) / 2 or max(map(len, cells)) > 40:
+            return None
+        return Evidence("one row per item, and few different values in the other columns", certain=False)
+
     def read(self, source: str | Path) -> ImportResult:
-        rows = read_rows(source, guarded=False)
+        rows = read_rows(source, guarded=False, delimiter=self.delimiter)
         key = self.item or rows.schema.names[0]
         annotators = [name for name in rows.schema.names if name != key]
         columns = coded_columns(rows, [key, *annotators], optional=annotators)

@@ -9,6 +9,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,11 @@ def line_of_row(path: Path, row: int, delimiter: str = ",", *, has_header: bool 
         if number == row:
             return start
     return 1
+
+
+def row_lines(path: Path, delimiter: str = ",") -> Iterator[int]:
+    """The line where each row of data begins."""
+    return (start for start, _ in islice(_numbered(path, delimiter), 1, None))
 
 
 def write_chunks(schema: pa.Schema, chunks: Iterator[pa.Table], path: Path, *, compressed: bool = False) -> None:

@@ -1,0 +1,76 @@
+"""Recognizes the format of a file by its content, and says by what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from sfumato.importers.importer import Importer, ImportResult
+from sfumato.importers.preview import Evidence, Preview
+from sfumato.tables.errors import BadTable, listing
+from sfumato.tables.files.csv import DELIMITERS
+from sfumato.tables.strategies import strategy_from_name
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """The importer for a file, and the evidence for its format."""
+
+    importer: Importer
+    why: str
+
+    @property
+    def name(self) -> str:
+        """The name of the format."""
+        return self.importer.name
+
+    def read(self, source: str | Path) -> ImportResult:
+        """Read the file; the first note says what it was taken for."""
+        result = self.importer.read(source)
+        note = f"read as {self.importer.name}: {self.why}"
+        return replace(result, notes=(note, *result.notes))
+
+
+def recognize(source: str | Path, formats: Iterable[Any], settings: Mapping[str, Any] | None = None) -> Recognition:
+    """The one format whose evidence is certain, with `settings`; an error with the candidates if there is none."""
+    settings = dict(settings or {})
+    preview = Preview.of(source, settings.get("delimiter"))
+    members = tuple(formats)
+    found: list[tuple[Any, Evidence]] = []
+    for member in members:
+        evidence = member.recognize(preview) if hasattr(member, "recognize") else None
+        if evidence is not None:
+            found.append((member, evidence))
+    certain = [(member, evidence) for member, evidence in found if evidence.certain]
+    certain = [each for each in certain if not each[1].general] or certain
+    if len(certain) != 1:
+        raise _not_certain(preview, certain or found)
+    (member, evidence), why = certain[0], [certain[0][1].why]
+    if preview.delimiter and "delimiter" in {each.name for each in fields(member)}:
+        settings["delimiter"] = preview.delimiter
+        why.append(f"columns separated by {DELIMITERS[preview.delimiter]}")
+    return Recognition(strategy_from_name("format", members, member.name, settings), "; ".join(why))
+
+
+def _not_certain(preview: Preview, candidates: list[tuple[Any, Evidence]]) -> BadTable:
+    """The error for a file that no format, or more than one, claims."""
+    where = preview.path
+    if candidates:
+        why = "; or ".join(f"{member.name} ({evidence.why})" for member, evidence in candidates)
+        names = " or ".join(f"sfumato import {member.name}" for member, _ in candidates)
+        return BadTable(f"a file that may be {why}", "one certain format", f"name it: {names}", "not-certain", where)
+    if preview.columns:
+        found = f"columns {listing(preview.columns)}"
+        expected = "item, annotator and label; or item and p:CLASS or n:CLASS for each class; or kind and payload"
+        fix = "rename the columns, or name the format and the columns: sfumato import crowd --item ..."
+        return BadTable(found, expected, fix, "unknown-table", where)
+    if records := preview.records():
+        found = f"records with {listing(sorted(map(str, records[0])))}"
+    elif preview.files:
+        found = f"files {listing(preview.files, 8)}"
+    else:
+        found = f"{type(preview.value).__name__} values"
+    fix = "name the format: sfumato import FORMAT; sfumato import --help lists them"
+    return BadTable(found, "a format that can be recognized", fix, "unknown-table", where)
