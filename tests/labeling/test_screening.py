@@ -25,6 +25,7 @@ from sfumato.labeling.screening_rules import (
 from sfumato.tables.errors import BadSetting, BadTable, UnknownName
 
 CLASSES = ("cat", "dog", "fox")
+RETEST = ("label", "repeat")
 
 
 def table(rows: list[dict[str, Any]], kind: str = "choice") -> Annotations:
@@ -88,6 +89,35 @@ def test_repeats_that_disagree() -> None:
     rows += [choose("other", "x", "cat"), choose("other", "y", "dog")]
     rows += [choose("other", "x", "dog", purpose="repeat"), choose("other", "y", "fox", purpose="repeat")]
     assert aside(RepeatsDisagree(at_most=0.5), table(rows)) == {"other": 1.0}
+
+
+def tokens(who: str, purpose: str, **placed: int) -> dict[str, Any]:
+    return {"annotator": who, "item": "a", "purpose": purpose, "answer": {"tokens": placed, "others": False}}
+
+
+def top_two(who: str, purpose: str, first: str, percent: float, second: str) -> dict[str, Any]:
+    named = {"first": first, "first_percent": percent, "second": second, "second_percent": 50.0, "impossible": []}
+    return {"annotator": who, "item": "a", "purpose": purpose, "answer": named}
+
+
+def test_a_repeat_with_a_top_class_in_common_is_not_changed() -> None:
+    rows = [tokens("kept", "label", cat=5, dog=5), tokens("kept", "repeat", cat=6, dog=4)]
+    rows += [tokens("left", "label", cat=5, dog=5), tokens("left", "repeat", fox=6, dog=4)]
+    assert aside(RepeatsDisagree(), table(rows, "tokens")) == {"left": 1.0}
+    pairs = [top_two("kept", "label", "cat", 50.0, "dog"), top_two("kept", "repeat", "dog", 60.0, "cat")]
+    assert aside(RepeatsDisagree(), table(pairs, "top_two")) == {}
+    # Answers without classes have no most probable one.
+    rated = [{"annotator": "a", "item": "i", "purpose": p, "answer": {"other": "j", "rating": 3}} for p in RETEST]
+    assert np.isnan(screen(table(rated, "similarity"), (RepeatsDisagree(),)).findings["repeats_changed"]).all()
+
+
+def test_a_rule_that_cannot_be_applied_has_no_data_only_if_it_need_not() -> None:
+    rows = checks("good", "cat", "dog", "fox", "cat")
+    with pytest.raises(BadSetting, match="no gold labels"):
+        screen(table(rows), (FailedChecks(),))
+    found = screen(table(rows), (FailedChecks(), IdenticalRuns()), must_apply=False)
+    assert np.isnan(found.findings["checks_passed"]).all()
+    assert found.findings["longest_run"].tolist() == [1.0]
 
 
 def percents(

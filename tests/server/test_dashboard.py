@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 import os
 import signal
@@ -16,12 +17,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from filled_store import fill
 from picture_study import write_picture_study
 from researcher import Researcher, recompute
 from site_client import AskedSite, Visit, asked_site
 from study_server import write_texts_study
 
+from sfumato.cli import group
 from sfumato.elicitation.researcher_actions import erase_participant
 from sfumato.labeling import TokensLabeler
 from sfumato.labeling.agreement import agreement
@@ -196,13 +199,33 @@ def test_people_have_their_checks_repeats_and_speed(crowd: Crowd, tmp_path: Path
         given = {(each["item"], each["purpose"]): json.loads(each["payload"])["tokens"] for each in mine}
         failed = (given["t0", "check"].get("cat", 0) < 5) + (given["t1", "check"].get("ship", 0) > 0)
         assert row["checks"] == {"passed": 2 - failed, "failed": failed}
-        assert ("checks" in row["flags"]) == (failed >= 1)
+        assert row["marked"] == (failed >= 1)
+        assert ("checks_passed" in row["flags"]) == ((2 - failed) / 2 < 0.75)
         again = [(given[item, "label"], tokens) for (item, purpose), tokens in given.items() if purpose == "repeat"]
         assert row["repeats"]["n"] == len(again) == 2
         assert row["repeats"]["same"] == sum(bool(_top(before) & _top(after)) for before, after in again)
         moved = [sum(abs(a.get(k, 0) - b.get(k, 0)) for k in CLASSES) / 20 for a, b in again]
         assert row["repeats"]["moved"] == pytest.approx(np.mean(moved), abs=5.1e-4)
     assert any(row["checks"]["failed"] for row in rows.values()), "nobody failed, so nothing was tried"
+
+
+def test_flags_are_the_reasons_of_the_command(crowd: Crowd, tmp_path: Path) -> None:
+    crowd.comes(9)
+    rows = {row["name"]: row for row in figures(crowd)["people"]["rows"]}
+    exported(crowd, tmp_path)
+    screening, command = tmp_path / "screening.csv", ["screen", str(tmp_path / "answers.parquet")]
+    done = CliRunner().invoke(group, [*command, "--study", str(tmp_path / "study"), "-o", str(screening)])
+    assert done.exit_code == 0, done.output
+    with screening.open() as file:
+        found = {row["annotator"]: row for row in csv.DictReader(file)}
+    assert found.keys() == rows.keys()
+    for name, row in rows.items():
+        assert "; ".join(row["flags"]) == found[name]["reasons"]
+        assert row["checks"]["passed"] / 2 == float(found[name]["checks_passed"])
+        assert 1 - row["repeats"]["same"] / row["repeats"]["n"] == float(found[name]["repeats_changed"])
+        assert row["seconds"] == pytest.approx(float(found[name]["median_seconds"]), abs=0.0051)
+    for rule in ("checks_passed", "repeats_changed"):
+        assert {rule in row["flags"] for row in rows.values()} == {True, False}, rule
 
 
 def test_test_retest_of_the_study_is_that_of_its_people(crowd: Crowd) -> None:

@@ -5,20 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
+from msgspec import structs
 from study_instance import StudyInstance, StudyPerson, items_named, plain_study, sent
 
 from sfumato.cli import group
-from sfumato.labeling.attention_checks import RegionCheckJudge
+from sfumato.elicitation.kinds import kinds_of
+from sfumato.labeling.attention_checks import RegionCheckJudge, screen_study
 from sfumato.labeling.screening_rules import IdenticalRuns, TooFast, rules_of
 from sfumato.server.dashboard_agreement import AgreementSummary, summarize_agreement
+from sfumato.store.export import export
 from sfumato.store.location import StoreLocation
-from sfumato.store.queries import stimuli
 from sfumato.store.researcher_queries import sampled_answers
 from sfumato.study import read_study
-from sfumato.study.study import Check, People, Quality, Region
+from sfumato.study.stimulus import Item
+from sfumato.study.study import Check, People, Quality, Question, Region
+from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadStudy
 
 CHECKS = (Check("i0", Region(("cat",), 0.9), 2), Check("i1", Region(none_on=("dog",)), 5))
@@ -32,14 +37,11 @@ def running_instance(store: str, **quality: object) -> StudyInstance:
     return at.start()
 
 
-def seen_live(at: StudyInstance) -> AgreementSummary:
+def seen_live(at: StudyInstance, *, every: int = 1) -> AgreementSummary:
     """As the dashboard shows it, read next to the writer."""
     engine = sa.create_engine(StoreLocation.of(at.store).url, poolclass=sa.NullPool)
     with engine.connect() as connection:
-        rows = sampled_answers(connection, at.running.number)
-        known = {stimulus.item: number for number, (stimulus, _) in stimuli(connection, at.running.number).items()}
-    regions = {known[check.item]: check.region for check in at.study.checks}
-    return summarize_agreement(rows, at.study, regions)
+        return summarize_agreement(sampled_answers(connection, at.running.number, every=every), at.study, every=every)
 
 
 def answers(person: StudyPerson, *, always: str = "", ms: float = 3000) -> None:
@@ -70,6 +72,10 @@ def test_checks_repeats_and_pace_of_each_person_and_of_the_study(store: str) -> 
     assert figures["retest-same-class"]["value"] == 1.0
     assert figures["retest-same-class"]["n_answers"] == 5 * 4
     assert figures["retest-total-variation"]["value"] == 0.0
+    # In a sample of the items all checks are counted.
+    sample = seen_live(at, every=7)
+    assert sample.people[careless.pseudonym]["checks"] == {"passed": 0, "failed": 2}
+    assert sample.all["n_answers"] < found.all["n_answers"]
     # Nothing is deleted, and nobody stopped: what follows from a flag is decided later.
     assert at.one("SELECT count(*) FROM answers") == 5 * (20 + 4 + 2)
     assert at.one("SELECT count(*) FROM annotators WHERE excluded_at IS NOT NULL") == 0
@@ -92,6 +98,41 @@ def test_inconsistent_repeats_are_flagged(store: str) -> None:
     found = seen_live(at)
     assert found.people[person.pseudonym]["repeats"] == {"n": 4, "same": 0, "moved": 1.0}
     at.stop()
+
+
+@pytest.mark.parametrize("kind", ["choice", "top_two", "plausible", "sliders", "tokens", "similarity"])
+def test_flags_are_the_reasons_of_screening_for_every_question_type(kind: str, tmp_path: Path) -> None:
+    """The dashboard reads the store, `sfumato screen --study` the export: same rules, same numbers."""
+    study = replace(
+        plain_study(people=People(answers_per_item=50, batch_size=16, repeats=4)),
+        question=Question(kind),
+        checks=CHECKS if kind != "similarity" else (),
+    )
+    asked = kinds_of(study)[0]
+    at = StudyInstance(str(tmp_path / "a.sqlite"), study, asked.stimuli([Item(f"i{n}") for n in range(24)], study))
+    at.running.check_judge = RegionCheckJudge(study)
+    at.start()
+    rng = np.random.default_rng(2)
+    for number in range(6):
+        person = at.new()
+        while (state := person.state()).stage == "trials":
+            shown = state.trials[0]
+            # Few distinct beliefs, so that some classes are tied.
+            beliefs = [(1 - p, p) for p in rng.integers(3, size=1 + len(shown.stimulus.others)) / 2]
+            raw = asked.simulate(beliefs, shown.stimulus, study, rng)
+            answer = structs.replace(sent(shown.handle, elapsed_ms=4000 if number else 300), answer=raw)
+            assert person.submit(answer).code is None
+    live = seen_live(at).people
+    at.stop()
+    export(StoreLocation.of(at.store), study.name, tmp_path / "a.parquet")
+    found = screen_study(study, Annotations.read(tmp_path / "a.parquet"))
+    assert any(found.reasons)
+    for i, name in enumerate(found.annotators.to_pylist()):
+        mine = live.get(name, {})
+        assert "; ".join(mine.get("flags", [])) == found.reasons[i]
+        if kind != "similarity":
+            assert mine["checks"]["passed"] / 2 == found.findings["checks_passed"][i]
+            assert 1 - mine["repeats"]["same"] / mine["repeats"]["n"] == found.findings["repeats_changed"][i]
 
 
 @pytest.mark.parametrize("command", [("study", "check"), ("serve",)])

@@ -39,7 +39,7 @@ def command(
     kind: str | None,
     output: Path,
 ) -> None:
-    from sfumato.labeling.attention_checks import check_results
+    from sfumato.labeling.attention_checks import screen_study
     from sfumato.labeling.screening import screen
     from sfumato.labeling.screening_rules import rules_of
     from sfumato.tables.annotations import Annotations
@@ -47,12 +47,15 @@ def command(
 
     check_outputs(annotations, output=output)
     the_study = read_study(study) if study else None
-    rules = rules_of(name or (the_study.quality.rules if the_study else ""))
+    rules = rules_of(name) if name else None
     answers = Annotations.read(annotations, classes or ())
     answers = answers.of_kind(kind) if kind else answers
     refuse_empty(answers, annotations)
-    checks = check_results(the_study, answers) if the_study else None
-    screening = screen(answers, rules, gold=SoftLabels.read(gold) if gold else None, checks=checks)
+    known = SoftLabels.read(gold) if gold else None
+    if the_study is None:
+        screening = screen(answers, rules or rules_of(""), gold=known)
+    else:
+        screening = screen_study(the_study, answers, rules, gold=known)
     names = screening.annotators.to_pylist()
     excluded = [i for i, why in enumerate(screening.reasons) if why]
     notes = []

@@ -1,10 +1,11 @@
 """Attention checks: does the belief of an answer, by its kind's default labeler, lie in the region of the check?
 
-Used on exported answers by `sfumato screen`, and on single answers by the server.
+Used on exported answers by `sfumato screen`, on all answers by the dashboard, and on single answers by the server.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,9 +14,11 @@ import numpy as np
 from sfumato.elicitation.kind import label_of
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.labeling.default_labeler import beliefs_of_payloads
-from sfumato.labeling.screening import CheckResults
+from sfumato.labeling.screening import CheckResults, Rule, Screening, screen
+from sfumato.labeling.screening_rules import rules_of
 from sfumato.study.study import Region, Study
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.soft_labels import SoftLabels
 
 
 def check_results(study: Study, answers: Annotations) -> CheckResults:
@@ -33,6 +36,20 @@ def check_results(study: Study, answers: Annotations) -> CheckResults:
             passed[row] = region.has(dict(zip(study.class_names, belief, strict=True)))
         judged[rows] = True
     return CheckResults(judged, passed)
+
+
+def screen_study(
+    study: Study,
+    answers: Annotations,
+    rules: Sequence[Rule] | None = None,
+    *,
+    gold: SoftLabels | None = None,
+    must_apply: bool = True,
+) -> Screening:
+    """Screen the answers to a study by its own rules (or by `rules`) and the regions of its checks: the decision of
+    `sfumato screen --study`, and the flags of the dashboard."""
+    rules = rules_of(study.quality.rules) if rules is None else rules
+    return screen(answers, rules, gold=gold, checks=check_results(study, answers), must_apply=must_apply)
 
 
 class RegionCheckJudge:

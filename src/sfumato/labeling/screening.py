@@ -7,7 +7,7 @@ they are two columns.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -45,6 +45,20 @@ def top_classes(answer: Any) -> frozenset[str]:
     expected = "answers that name classes (choice, top_two, plausible, sliders, tokens, mixture)"
     fix = "choose such answers with --kind, or screen in Python with rules that need no classes"
     raise BadSetting(f"answers of type {type(answer).__name__}", expected, fix, "wrong-kind")
+
+
+def tied_classes(answer: Any) -> frozenset[str]:
+    """As `top_classes`, but as beliefs have it: both classes of a top-two answer with equal percents, and all classes
+    if every slider is at 0."""
+    if (
+        isinstance(answer, TopTwoPayload)
+        and answer.second is not None
+        and answer.second_percent == answer.first_percent
+    ):
+        return frozenset((answer.first, answer.second))
+    if isinstance(answer, dict) and all(value == 0 for value in answer.values()):
+        return frozenset(answer)
+    return top_classes(answer)
 
 
 def _largest(values: dict[str, Any]) -> frozenset[str]:
@@ -106,15 +120,7 @@ class ScreeningData:
     @cached_property
     def leading(self) -> TopClasses:
         """The most probable classes of each answer."""
-        sets: dict[frozenset[str], int] = {}
-        code = np.empty(len(self.annotations), np.int32)
-        for kind_code, kind_name in enumerate(self.annotations.kind.names.to_pylist()):
-            of_kind = self.annotations.kind.codes == kind_code
-            rows = np.flatnonzero(of_kind)
-            for answers, inverse, start in self.annotations.take(of_kind).decoded(payload_kind(kind_name)):
-                of_answer = [sets.setdefault(top_classes(answer), len(sets)) for answer in answers]
-                code[rows[start : start + len(inverse)]] = np.array(of_answer, np.int32)[inverse]
-        return TopClasses(code, sets)
+        return TopClasses.of(self.annotations, top_classes)
 
     def right(self, needed_for: str) -> Bool[np.ndarray, "rows"]:
         """Which rows have the gold class as their only most probable class; an error without gold labels."""
@@ -157,6 +163,19 @@ class TopClasses:
     code: Int[np.ndarray, "rows"]
     sets: dict[frozenset[str], int]
 
+    @classmethod
+    def of(cls, annotations: Annotations, read: Callable[[Any], frozenset[str]]) -> TopClasses:
+        """The sets that `read` finds in the answers."""
+        sets: dict[frozenset[str], int] = {}
+        code = np.empty(len(annotations), np.int32)
+        for kind_code, kind_name in enumerate(annotations.kind.names.to_pylist()):
+            of_kind = annotations.kind.codes == kind_code
+            rows = np.flatnonzero(of_kind)
+            for answers, inverse, start in annotations.take(of_kind).decoded(payload_kind(kind_name)):
+                of_answer = [sets.setdefault(read(answer), len(sets)) for answer in answers]
+                code[rows[start : start + len(inverse)]] = np.array(of_answer, np.int32)[inverse]
+        return cls(code, sets)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Screening(ColumnTable):
@@ -184,13 +203,22 @@ def screen(
     gold: SoftLabels | None = None,
     checks: CheckResults | None = None,
     unpaid: Sequence[Rule] = (),
+    must_apply: bool = True,
 ) -> Screening:
     """Exclude annotators who break any of `rules`. All are paid except those who break a rule in `unpaid`.
 
-    Attention checks are evaluated by `checks` (the regions of the study) if given, otherwise by `gold`.
+    Attention checks are evaluated by `checks` (the regions of the study) if given, otherwise by `gold`. A rule that
+    cannot be applied (no gold labels, another question type) is an error, or without `must_apply` has no data.
     """
     data = ScreeningData(annotations, gold, checks)
-    findings = {rule.name: rule.find(data) for rule in rules}
+    findings = {}
+    for rule in rules:
+        try:
+            findings[rule.name] = rule.find(data)
+        except BadSetting:
+            if must_apply:
+                raise
+            findings[rule.name] = RuleResult.without_data(data.n_annotators)
     offends = np.array([finding.offends for finding in findings.values()]).reshape(len(findings), data.n_annotators)
     reasons = tuple(
         "; ".join(name for name, bad in zip(findings, offends[:, i], strict=True) if bad)

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from sfumato.labeling.labeler import per_answer
-from sfumato.labeling.screening import Rule, RuleResult, ScreeningData
+from sfumato.labeling.screening import Rule, RuleResult, ScreeningData, TopClasses, tied_classes
 from sfumato.labeling.top_two_labelers import bad_percents
+from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import unknown
 from sfumato.tables.payloads import TopTwoPayload
 from sfumato.tables.setting_checks import at_least, not_negative
@@ -52,7 +53,8 @@ class FailedChecks:
 
 @dataclass(frozen=True)
 class RepeatsDisagree:
-    """The share of repeated items where the annotator's most probable class changed is above `at_most`."""
+    """The share of repeated items where the annotator's most probable class changed is above `at_most`. If classes are
+    tied, one in common is enough, as in `retest_by_annotator`. Applies to question types that name classes."""
 
     at_most: float = 0.5
 
@@ -63,19 +65,34 @@ class RepeatsDisagree:
 
     def find(self, data: ScreeningData) -> RuleResult:
         table = data.annotations
+        usable = _names_classes(table)
         answer = table.item.codes.astype(np.int64) * data.n_annotators + table.annotator.codes
-        labels, repeats = np.flatnonzero(data.is_for("label")), np.flatnonzero(data.is_for("repeat"))
+        labels, repeats = (np.flatnonzero(usable & data.is_for(purpose)) for purpose in ("label", "repeat"))
         if not len(labels) or not len(repeats):
             return RuleResult.without_data(data.n_annotators)
         known, first = np.unique(answer[labels], return_index=True)
         at = np.minimum(np.searchsorted(known, answer[repeats]), len(known) - 1)
         paired = known[at] == answer[repeats]
         before, after = labels[first[at[paired]]], repeats[paired]
-        changed = data.leading.code[before] != data.leading.code[after]
+        compared = np.union1d(before, after)
+        top = TopClasses.of(table.take(np.isin(np.arange(len(table)), compared)), tied_classes)
+        sets = list(top.sets)
+        codes = np.stack([top.code[np.searchsorted(compared, rows)] for rows in (before, after)])
+        pairs, pair = np.unique(codes, axis=1, return_inverse=True)
+        differs = np.array([sets[a] != sets[b] and not sets[a] & sets[b] for a, b in pairs.T.tolist()], bool)
+        changed = differs[pair.reshape(-1)]
         who = table.annotator.codes[after]
         n_changed = np.bincount(who, weights=changed, minlength=data.n_annotators)
         share = _ratio(n_changed, np.bincount(who, minlength=data.n_annotators))
         return RuleResult(share, share > self.at_most)
+
+
+NAMES_CLASSES = ("choice", "top_two", "plausible", "sliders", "tokens", "mixture")
+"""The question types whose answers have a most probable class."""
+
+
+def _names_classes(table: Annotations) -> Bool[np.ndarray, "rows"]:
+    return table.kind.among({name for name in table.kind.names.to_pylist() if name.split("/")[0] in NAMES_CLASSES})
 
 
 @dataclass(frozen=True)

@@ -5,27 +5,23 @@ Needs NumPy and Arrow, which a machine that only serves may lack; imported when 
 
 from __future__ import annotations
 
-import contextlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
-from sfumato.elicitation.kinds import kinds_of
 from sfumato.labeling.agreement import agreement
 from sfumato.labeling.agreement.test_retest import retest_by_annotator
-from sfumato.labeling.default_labeler import DEFAULT_LABELERS, as_votes, beliefs_of_payloads, kinds_in, label_by_default
-from sfumato.labeling.screening import screen
-from sfumato.labeling.screening_rules import FailedChecks, rules_of
-from sfumato.study.study import Region, Study
+from sfumato.labeling.attention_checks import check_results, screen_study
+from sfumato.labeling.default_labeler import DEFAULT_LABELERS, as_votes, kinds_in, label_by_default
+from sfumato.labeling.screening_rules import IdenticalRuns, rules_of
+from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import SfumatoError
 
 MOST_DISPUTED = 12
 MOST_STRIPES = 24
@@ -45,19 +41,17 @@ class AgreementSummary:
     people: dict[str, dict[str, Any]]
 
 
-def summarize_agreement(rows: Rows, study: Study, checks: Mapping[int, Region], *, every: int = 1) -> AgreementSummary:
-    """Summary of `researcher_queries.sampled_answers`, which may be about every `every`-th item only.
-
-    `checks` are the regions of check items by item number.
-    """
+def summarize_agreement(rows: Rows, study: Study, *, every: int = 1) -> AgreementSummary:
+    """Summary of `researcher_queries.sampled_answers`, which may be about every `every`-th item only."""
     people: dict[str, dict[str, Any]] = {}
-    annotations = _annotations([row for row in rows if row.kind.split("/")[0] in CLASS_KINDS], study)
-    table = annotations.for_purposes("label", "repeat")
-    for name, counts in _check_counts([row for row in rows if row.purpose == "check"], study, checks).items():
+    everything = _annotations(rows, [row.name for row in rows], study)
+    for name, counts in _check_counts(everything, study).items():
         people.setdefault(name, {})["checks"] = counts
-    # As in `sfumato screen`, with the checks: a run of equal answers includes them.
-    for name, flags in _flags(annotations, study, is_sample=every > 1).items():
+    for name, flags in _flags(everything, study, is_sample=every > 1).items():
         people.setdefault(name, {})["flags"] = flags
+    compared = [row for row in rows if row.purpose != "check" and row.kind.split("/")[0] in CLASS_KINDS]
+    # By number, because an item may be shown in several ways.
+    table = _annotations(compared, [str(row.item) for row in compared], study)
     is_hard = {each.kind for each in study.questions} == {"choice"}
     summary: dict[str, Any] = {"n_answers": len(table), "every": every, "is_hard": is_hard, "state": "none"}
     if not any(each.kind in CLASS_KINDS for each in study.questions):
@@ -74,9 +68,9 @@ def summarize_agreement(rows: Rows, study: Study, checks: Mapping[int, Region], 
     return AgreementSummary(summary, people)
 
 
-def _annotations(rows: Rows, study: Study) -> Annotations:
+def _annotations(rows: Rows, items: list[str], study: Study) -> Annotations:
     columns = {
-        "item": pa.array([str(row.item) for row in rows], pa.string()),
+        "item": pa.array(items, pa.string()),
         "annotator": pa.array([row.pseudonym for row in rows], pa.string()),
         "kind": pa.array([row.kind for row in rows], pa.string()),
         "payload": pa.array([row.payload for row in rows], pa.string()),
@@ -144,33 +138,29 @@ def _uncertainty(beliefs: Beliefs) -> dict[str, Any]:
     }
 
 
-def _check_counts(rows: Rows, study: Study, checks: Mapping[int, Region]) -> dict[str, dict[str, int]]:
+def _check_counts(table: Annotations, study: Study) -> dict[str, dict[str, int]]:
     """Passed and failed checks by pseudonym, for checks that are still in the study."""
-    counts: dict[str, dict[str, int]] = {}
-    for question, kind in enumerate(kinds_of(study)):
-        answers = [row for row in rows if row.question == question and row.item in checks]
-        if not answers:
-            continue
-        beliefs = beliefs_of_payloads(kind, [msgspec.json.decode(row.payload) for row in answers], study.class_names)
-        for row, belief in zip(answers, beliefs.tolist(), strict=True):
-            passed = checks[row.item].has(dict(zip(study.class_names, belief, strict=True)))
-            mine = counts.setdefault(row.pseudonym, {"passed": 0, "failed": 0})
-            mine["passed" if passed else "failed"] += 1
-    return counts
+    results, names = check_results(study, table), table.annotator.names.to_pylist()
+    passed, failed = (
+        np.bincount(table.annotator.codes[rows], minlength=len(names)).tolist()
+        for rows in (results.judged & results.passed, results.judged & ~results.passed)
+    )
+    counts = {name: {"passed": passed[i], "failed": failed[i]} for i, name in enumerate(names)}
+    return {name: each for name, each in counts.items() if any(each.values())}
 
 
 def _flags(table: Annotations, study: Study, *, is_sample: bool) -> dict[str, list[str]]:
-    """Results of the study's screening rules by pseudonym, without the rule about checks."""
-    flags: dict[str, list[str]] = {}
-    for rule in rules_of(study.quality.rules) if len(table) else ():
-        # In a sample of items consecutive answers are not known.
-        if isinstance(rule, FailedChecks) or (is_sample and rule.name == "longest_run"):
-            continue
-        # A rule may not apply to these answers: no gold labels, or another question type.
-        with contextlib.suppress(SfumatoError):
-            for name in screen(table, [rule]).excluded_names():
-                flags.setdefault(name, []).append(rule.name)
-    return flags
+    """The reasons of `sfumato screen --study` to exclude each annotator, by pseudonym."""
+    if not len(table):
+        return {}
+    # In a sample of items consecutive answers are not known.
+    rules = [rule for rule in rules_of(study.quality.rules) if not (is_sample and rule.name == IdenticalRuns.name)]
+    found = screen_study(study, table, rules, must_apply=False)
+    return {
+        name: reasons.split("; ")
+        for name, reasons in zip(found.annotators.to_pylist(), found.reasons, strict=True)
+        if reasons
+    }
 
 
 def _number(value: float) -> float | None:

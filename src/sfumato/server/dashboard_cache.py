@@ -121,8 +121,8 @@ class DashboardCache:
         latest = sorted(rows, key=lambda row: row["seen_at"] or 0, reverse=True)[:MOST_PEOPLE]
         shown = [{"checks": None, "repeats": None, "flags": []} | row | known.get(row["name"], {}) for row in latest]
         for row in shown:
-            if row["checks"] and row["checks"]["failed"] >= self._study.quality.most_failed:
-                row["flags"] = ["checks", *row["flags"]]
+            failed = row["checks"]["failed"] if row["checks"] else 0
+            row["marked"] = failed >= self._study.quality.most_failed
         return {"rows": shown, "n": len(rows)}
 
     def _update_agreement(self, n_answers: int) -> None:
@@ -145,12 +145,9 @@ class DashboardCache:
         """Agreement and uncertainty, from the answers about every `every`-th item."""
         from sfumato.server.dashboard_agreement import summarize_agreement
 
-        checks = self._study.checks
         with self._reader.connect() as connection:
             rows = researcher_queries.sampled_answers(connection, self._number, every=every)
-            numbers = researcher_queries.numbers_of(connection, self._number, [each.item for each in checks])
-        regions = {numbers[each.item]: each.region for each in checks if each.item in numbers}
-        self._agreement = summarize_agreement(rows, self._study, regions, every=every)
+        self._agreement = summarize_agreement(rows, self._study, every=every)
         return self._agreement.all
 
     def _disk(self) -> dict[str, Any] | None:

@@ -6,13 +6,13 @@ Queries run on a snapshot next to the writer; functions that write say "for the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
 from sfumato.store.queries import STREAMED, next_id, one_row, stimulus_in
-from sfumato.store.schema import Row, annotators, answers, events, items, studies, trials
+from sfumato.store.schema import Row, annotators, answers, events, items, studies
 from sfumato.store.schema import platform_ids as ids
 from sfumato.study.stimulus import Stimulus
 
@@ -96,18 +96,18 @@ def people(connection: sa.Connection, study: int) -> list[sa.Row[Any]]:
 
 
 def sampled_answers(connection: sa.Connection, study: int, *, every: int = 1) -> list[sa.Row[Any]]:
-    """Answers for labels, repeats and checks in order, each with its annotator's pseudonym and the question asked;
-    without annotators whose answers are left out.
+    """Answers for labels, repeats and checks in order, each with its annotator's pseudonym and the item's name; without
+    annotators whose answers are left out.
 
-    With `every` = n, only the answers about every n-th item.
+    With `every` = n, only the answers about every n-th item, and all checks.
     """
     columns = [answers.c[name] for name in ("item", "kind", "payload", "purpose", "number", "seconds")]
     found = (
-        sa.select(*columns, annotators.c.pseudonym, trials.c.question)
+        sa.select(*columns, annotators.c.pseudonym, items.c.item.label("name"))
         .join(annotators, annotators.c.id == answers.c.annotator)
-        .join(trials, trials.c.id == answers.c.trial)
+        .join(items, items.c.id == answers.c.item)
         .where(answers.c.study == study, answers.c.purpose.in_(("label", "repeat", "check")))
-        .where(answers.c.item % every == 0, annotators.c.left_out_at.is_(None))
+        .where(sa.or_(answers.c.item % every == 0, answers.c.purpose == "check"), annotators.c.left_out_at.is_(None))
         .order_by(answers.c.id)
     )
     return list(connection.execute(found))
@@ -116,12 +116,6 @@ def sampled_answers(connection: sa.Connection, study: int, *, every: int = 1) ->
 def item_numbered(connection: sa.Connection, study: int, number: int) -> Stimulus | None:
     """The stimulus of an item of the study, by its id in the store."""
     return stimulus_in(connection, sa.select(items).where(items.c.study == study, items.c.id == number))
-
-
-def numbers_of(connection: sa.Connection, study: int, names: Sequence[str]) -> dict[str, int]:
-    """Ids in the store by item name; for an item with several stimuli, the first."""
-    found = sa.select(items.c.item, items.c.id).where(items.c.study == study, items.c.item.in_(list(names)))
-    return {row[0]: row[1] for row in connection.execute(found.order_by(items.c.id.desc()))}
 
 
 # --- participants from platforms ---

@@ -4,7 +4,7 @@ import { byId, element } from './dom.js';
 import { count, counted, moment } from './dashboard_format.js';
 
 const FLAGS = /** @type {Record<string, string>} */ ({
-  checks: 'failed checks',
+  checks_passed: 'failed checks',
   repeats_changed: 'repeats change',
   median_seconds: 'hasty',
   longest_run: 'same answer in a row',
@@ -63,7 +63,7 @@ function show() {
   const body = rows.map((person) => {
     const row = element('tr', '', { 'data-state': person.state });
     row.append(...shown.map((column, i) => element(i ? 'td' : 'th', column.shown(person), {
-      ...(i ? {} : { scope: 'row' }), ...(column.numeric ? { class: 'numeric' } : {}),
+      ...(i ? {} : { scope: 'row' }), ...(column.numeric ? { class: column.id === 'checks' && person.marked ? 'numeric marked' : 'numeric' } : {}),
       ...(column.id === 'flags' && person.flags.length ? { class: 'flagged' } : {}),
     })));
     return row;
