@@ -181,7 +181,7 @@ def _write_across(
         kinds = {name: kinds[name] for name in (ORIGINAL, PEOPLE)}
     with counting("figures") as on_progress:
         measured = measure_against(
-            runs, kinds | labels, original=inputs.original, metrics=chosen, common=options.common,
+            runs, kinds | labels, original=inputs.original, metrics=chosen, strata=inputs.strata, common=options.common,
             level=options.level, resamples=options.resamples, seed=options.seed, thorough=options.thorough,
             on_progress=on_progress,
         )  # fmt: skip

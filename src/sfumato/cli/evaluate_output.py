@@ -11,7 +11,7 @@ from sfumato.cli.output import WIDTH, counted, printable, say
 
 if TYPE_CHECKING:
     from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
-    from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
+    from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Score, Scores
 
 NAME_WIDTH = 19
 CONDITION_WIDTH = 40
@@ -35,11 +35,8 @@ def show_scores(scores: Scores, level: float) -> None:
         of = list(dict.fromkeys(row.metric for row in rows if row.covers == kind))
         whose = "of the others" if len(of) > len(rows) / 2 else f"of {', '.join(of)}"
         say(f"interval {whose}: {kind}", hanging=2)
-    say(
-        "floor: the best possible score on these items. Intervals cover other items, not another training; for that "
-        "give the runs of several seeds (--runs)",
-        hanging=2,
-    )
+    _explain_floors(rows)
+    say("Intervals cover other items, not another training; for that give the runs of several seeds (--runs)")
 
 
 def show_runs(
@@ -141,7 +138,7 @@ def _explain(measured: RunMeasurements, rows: Sequence[RunScore], differences: D
         counts = " to ".join(str(n) for n in dict.fromkeys((n_seeds[0], n_seeds[-1])))
         click.echo(f"±seeds: another training ({level} t interval over {counts} seeds)")
     click.echo(f"±items: other items, these trainings ({level} bootstrap over {measured.over})")
-    click.echo("floor:  the best possible score on these items")
+    _explain_floors(rows)
     if differences is None or not len(differences):
         return
     first = differences.differences[0]
@@ -150,6 +147,19 @@ def _explain(measured: RunMeasurements, rows: Sequence[RunScore], differences: D
     notes = [each.wilcoxon for each in differences.differences]
     if all(notes):
         say(f"Wilcoxon's test is not possible: {notes[0]}", hanging=2)
+
+
+def _explain_floors(rows: Sequence[Score] | Sequence[RunScore]) -> None:
+    """What the floors are, or why there are none, by metric and, if the reason differs, by condition."""
+    notes: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row.floor_note:
+            notes.setdefault(row.floor_note, {})[row.metric] = None
+    for note, metrics in notes.items():
+        where = list(dict.fromkeys(row.condition for row in rows if row.floor_note == note))
+        every = {row.condition for row in rows if row.metric in metrics}
+        named = "" if len(where) == len(every) else f" ({', '.join(printable(each, 30) for each in where)})"
+        say(f"floor of {', '.join(metrics)}{named}: {note}", hanging=2)
 
 
 def _tested(differences: Differences) -> str:

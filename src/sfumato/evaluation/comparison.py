@@ -53,6 +53,7 @@ def scores_over_seeds(measured: RunMeasurements) -> RunScores:
                 items_low=over_items.low,
                 items_high=over_items.high,
                 items_covers=over_items.kind,
+                floor_note=figures.floor_note,
             )
         )
     return RunScores(tuple(scores))

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from sfumato.evaluation.comparison import scores_over_seeds
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.run_metric_values import RunMeasurements
-from sfumato.evaluation.run_predictions import RunPredictions
+from sfumato.evaluation.run_predictions import RunPredictions, match_runs
 from sfumato.evaluation.run_scores import Progress, measure_runs
+from sfumato.evaluation.strata import Stratification, Stratum, strata_by_item
 from sfumato.labeling.transforms import ClassMeans
 from sfumato.tables.base_table import RecordTable
 from sfumato.tables.errors import unknown
@@ -28,7 +29,7 @@ KINDS = (ORIGINAL, MAJORITY, PEOPLE, CLASS_LEVEL)
 class CrossScore(RunScore):
     """A score over seeds of `target`, `against` one kind of label."""
 
-    against: str
+    against: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +66,7 @@ def measure_against(
     *,
     original: SoftLabels | None = None,
     metrics: Sequence[Metric] = (),
+    strata: Sequence[Stratification | Stratum] = (),
     common: bool = False,
     level: float = 0.95,
     resamples: int = 1000,
@@ -72,7 +74,15 @@ def measure_against(
     thorough: bool = False,
     on_progress: Progress | None = None,
 ) -> dict[str, RunMeasurements]:
-    """The values of `runs` against each of `labels`, with the same draws of items."""
+    """The values of `runs` against each of `labels`, with the same draws of items.
+
+    The strata are those of people's labels, whatever the runs are scored against.
+    """
+    own: Sequence[Stratification | Stratum] = ()
+    if strata:
+        first = [run for run in runs if run.condition == runs[0].condition]
+        matched = match_runs(first, people=labels[PEOPLE], original=original, common=common, any_estimand=True)
+        own = strata_by_item(matched[0], strata)
     measured = {}
     for k, (against, table) in enumerate(labels.items()):
 
@@ -81,7 +91,8 @@ def measure_against(
                 on_progress(before * of + done, len(labels) * of)
 
         measured[against] = measure_runs(
-            runs, people=table, original=original, metrics=metrics, common=common, level=level, resamples=resamples,
+            runs, people=table, original=original, metrics=metrics, strata=own, common=common, level=level,
+            resamples=resamples,
             rng=np.random.default_rng(seed), thorough=thorough, on_progress=progress, any_estimand=True,
         )  # fmt: skip
     return measured

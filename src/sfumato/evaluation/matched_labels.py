@@ -43,6 +43,10 @@ class MatchedLabels:
     original: Int[np.ndarray, "items"] | None = None
     n_annotators: Int[np.ndarray, "items"] | None = None
     """How many people answered about each item, if known."""
+    made_by: str | None = None
+    """How people's labels were made, if known."""
+    chosen_by_votes: bool = False
+    """Whether these items were chosen by the votes behind their labels, which are then no random samples."""
 
     def __len__(self) -> int:
         return len(self.predicted)
@@ -129,18 +133,35 @@ class MatchedLabels:
     def votes(self) -> VoteHistogram | None:
         """The votes behind people's labels, if these are whole votes of a known number of people."""
         n = self.n_annotators
-        if n is None or not len(n) or n.min() < 1:
+        if n is None or self.vote_problem:
             return None
         largest = int(n.max()) + 1
         cells = []
         for share in self.people.T:
             whole = np.rint(share * n)
-            if np.abs(share * n - whole).max() > NEARLY_WHOLE:
-                return None
             some = (whole > 0) & (whole < n)
             cells.append(n[some].astype(np.int64) * largest + whole[some].astype(np.int64))
         found, times = np.unique(np.concatenate(cells), return_counts=True)
         return VoteHistogram(found // largest, found % largest, times)
+
+    @cached_property
+    def vote_problem(self) -> str:
+        """Why people's labels are not known to be whole votes; empty if they are."""
+        n = self.n_annotators
+        if n is None or not len(n):
+            return "the number of annotators per item is not known (column n_annotators)"
+        if n.min() < 1:
+            return f"item {show(self.items[int(np.argmin(n))].as_py())} has the label of {int(n.min())} annotators"
+        off = np.zeros(len(self), bool)
+        for share in self.people.T:
+            off |= np.abs(share * n - np.rint(share * n)) > NEARLY_WHOLE
+        if not off.any():
+            return ""
+        row = int(np.argmax(off))
+        share = self.people[row][np.argmax(np.abs(self.people[row] * n[row] - np.rint(self.people[row] * n[row])))]
+        made_by = "" if self.made_by is None else f" (labels made by {self.made_by})"
+        which = f"{int(off.sum()):,} of {len(self):,} labels are not shares of whole votes{made_by}: item "
+        return which + f"{show(self.items[row].as_py())} has a share of {share:.4g} and {int(n[row])} annotators"
 
     @cached_property
     def js_divergences(self) -> Float[np.ndarray, "items"]:
@@ -210,6 +231,7 @@ def match_labels(
         people.probs[judged][:, columns],
         None if original is None else _original_of(original, items, predicted.classes),
         None if people.n_annotators is None else people.n_annotators[judged],
+        people.made_by,
     )
 
 

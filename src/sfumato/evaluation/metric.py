@@ -1,10 +1,4 @@
-"""The protocol of a metric, its estimate with interval and floor, and the ways to compute both.
-
-The floor of a divergence: even predictions equal to the crowd's distribution would differ from a label made of a few
-votes. The number of votes per class is binomial, so the expected difference is computed exactly, from the vote counts
-that occur. The crowd's distribution is taken to be the label itself: a class without votes counts as impossible, which
-makes the floor slightly too low.
-"""
+"""The protocol of a metric, its estimate with interval and floor, and the ways to compute the interval."""
 
 from __future__ import annotations
 
@@ -17,11 +11,13 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
+from sfumato.evaluation.score_floor import Floor
 from sfumato.tables.bootstrap import Bootstrap, Interval
 from sfumato.tables.errors import warn
 
 SHARE = (0.0, 1.0)
 NOT_NEGATIVE = (0.0, np.inf)
+NO_FLOOR = Floor()
 
 
 class Better(StrEnum):
@@ -44,8 +40,8 @@ class BootstrapDraws:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The value of a metric over `n_items`, its interval, and the floor: the best value that is possible (NaN if
-    unknown).
+    """The value of a metric over `n_items`, its interval, and the floor: the value to compare it with (NaN if there is
+    none); `floor_note` says what the floor is, or why there is none.
 
     `drawn` allows to bootstrap differences between runs over items. A metric that transforms an estimate also
     transforms its draws and their `figure`; draws whose `figure` is not `value` are ignored.
@@ -55,6 +51,7 @@ class Estimate:
     interval: Interval
     n_items: int
     floor: float = np.nan
+    floor_note: str = ""
     drawn: BootstrapDraws | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -98,7 +95,7 @@ def mean_over_items(
     bootstrap: Bootstrap,
     *,
     weights: Float[np.ndarray, "items"] | None = None,
-    floor: float = np.nan,
+    floor: Floor | float = NO_FLOOR,
 ) -> Estimate:
     """The mean of one value per item; items with weight 0 do not count."""
     counted = np.ones(len(values)) if weights is None else weights
@@ -107,13 +104,14 @@ def mean_over_items(
     if not np.isfinite(values[counts]).all():
         with np.errstate(invalid="ignore"):
             value = float(np.average(values[counts], weights=counted[counts]))
-        return Estimate(value, Interval(np.nan, np.nan, "none: infinite for some items"), n_items, floor)
+        none = Interval(np.nan, np.nan, "none: infinite for some items")
+        return Estimate(value, none, n_items, *_parts(floor))
     sums = bootstrap.sums(np.where(counts, values, 0.0) * counted, counted)
     figure = float(ratio(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(figure):
         return undefined("undefined", n_items, floor)
     found = bootstrap.resampled_ratio(sums)
-    return Estimate(figure, found.interval, n_items, floor, BootstrapDraws(figure, found.draws))
+    return Estimate(figure, found.interval, n_items, *_parts(floor), BootstrapDraws(figure, found.draws))
 
 
 def from_sums(
@@ -122,14 +120,14 @@ def from_sums(
     bootstrap: Bootstrap,
     *,
     n_items: int,
-    floor: float = np.nan,
+    floor: Floor | float = NO_FLOOR,
 ) -> Estimate:
     """The value that `value` computes from sums over items, with the percentile interval of its draws."""
     figure = float(value(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(figure):
         return undefined("undefined", n_items, floor)
     found = bootstrap.resampled(sums, value)
-    return Estimate(figure, found.interval, n_items, floor, BootstrapDraws(figure, found.draws))
+    return Estimate(figure, found.interval, n_items, *_parts(floor), BootstrapDraws(figure, found.draws))
 
 
 def from_influence(
@@ -138,77 +136,37 @@ def from_influence(
     bootstrap: Bootstrap,
     *,
     bounds: tuple[float, float] = (-np.inf, np.inf),
-    bias: float = 0.0,
-    floor: float = np.nan,
+    floor: Floor | float = NO_FLOOR,
 ) -> Estimate:
     """A value that is not a function of a few sums, with the interval of its linear part.
 
     `influence` is the contribution of each item to the value, to first order (Hampel 1974), 0 on average; its mean is
-    bootstrapped instead of the value. `bias` is the known bias of the value: the interval is around `figure - bias`,
-    clipped to `bounds`.
+    bootstrapped instead of the value. The interval is clipped to `bounds`.
     """
     found = bootstrap.resampled_ratio(bootstrap.sums(influence, np.ones(len(influence))))
     between = found.interval
     if not np.isnan(between.low):
-        low, high = np.clip((figure - bias + between.low, figure - bias + between.high), *bounds)
+        low, high = np.clip((figure + between.low, figure + between.high), *bounds)
         kind = between.kind.replace("bootstrap of t", "bootstrap of t, of influence values,")
-        between = Interval(float(low), float(high), kind + (", bias removed" if bias else ""))
-    return Estimate(
-        figure, between, len(influence), floor, BootstrapDraws(figure, figure + found.draws, is_linear=True)
-    )
+        between = Interval(float(low), float(high), kind)
+    drawn = BootstrapDraws(figure, figure + found.draws, is_linear=True)
+    return Estimate(figure, between, len(influence), *_parts(floor), drawn)
 
 
-def undefined(why: str, n_items: int, floor: float = np.nan) -> Estimate:
+def undefined(why: str, n_items: int, floor: Floor | float = NO_FLOOR) -> Estimate:
     """An estimate without a value, and the reason."""
-    return Estimate(np.nan, Interval(np.nan, np.nan, f"none: {why}"), n_items, floor)
+    return Estimate(np.nan, Interval(np.nan, np.nan, f"none: {why}"), n_items, *_parts(floor))
+
+
+def _parts(floor: Floor | float) -> tuple[float, str]:
+    """Value and note of a floor."""
+    return (floor.value, floor.note) if isinstance(floor, Floor) else (floor, "")
 
 
 def ratio(totals: Float[np.ndarray, "draws 2"]) -> Float[np.ndarray, "draws"]:
     """The first sum over the second, NaN where the second is 0."""
     above, below = totals[:, 0], totals[:, 1]
     return np.asarray(np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0))
-
-
-MOST_PAIRS = 20_000
-"""At most this many pairs of (all votes, votes for a class) are used; of more, an even sample."""
-STANDARD_DEVIATIONS = 12
-
-
-def floor_of_votes(
-    matched: MatchedLabels, terms: Callable[[Float[np.ndarray, "n"], float], Float[np.ndarray, "n"]]
-) -> float:
-    """The expected divergence between the crowd's distribution and the same number of votes drawn from it, a mean over
-    items.
-
-    `terms(q, p)` is the contribution of a class of probability p if the share of its votes is q. NaN unless the number
-    of annotators of every item is known and the labels are that many whole votes.
-    """
-    votes = matched.votes
-    if votes is None:
-        return np.nan
-    chosen = slice(None, None, 1 + len(votes.times) // MOST_PAIRS)
-    times = votes.times[chosen] * (votes.times.sum() / max(votes.times[chosen].sum(), 1))
-    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, votes.n.max(initial=1) + 1)))])
-    expected = [
-        _expected(n, n_votes, log_factorial, terms)
-        for n, n_votes in zip(votes.n[chosen].tolist(), votes.n_votes[chosen].tolist(), strict=True)
-    ]
-    return float(np.dot(times, expected) / len(matched))
-
-
-def _expected(
-    n: int,
-    votes: int,
-    log_factorial: Float[np.ndarray, "numbers"],
-    terms: Callable[[Float[np.ndarray, "n"], float], Float[np.ndarray, "n"]],
-) -> float:
-    """The expected contribution of a class that `votes` of `n` people chose; its votes are binomial."""
-    p = votes / n
-    reach = STANDARD_DEVIATIONS * (1 + np.sqrt(n * p * (1 - p)))
-    drawn = np.arange(max(0, int(votes - reach)), min(n, int(votes + reach)) + 1)
-    logs = log_factorial[n] - log_factorial[drawn] - log_factorial[n - drawn]
-    logs = logs + drawn * np.log(p) + (n - drawn) * np.log1p(-p)
-    return float(np.exp(logs) @ terms(drawn / n, p))
 
 
 FEW_ITEMS = 30

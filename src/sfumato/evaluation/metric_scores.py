@@ -58,7 +58,7 @@ def score_matched(
     chosen = chosen_metrics(matched, metrics)
     scores: list[Score] = []
     for stratum in [Stratum(ALL, np.arange(len(matched))), *strata_of(matched, strata)]:
-        part = matched if stratum.name == ALL else matched.take(stratum.rows)
+        part = matched if stratum.name == ALL else stratum.part(matched)
         missing = missing_inputs(chosen, part, stratum.name)
         # All scores of a condition are from the same draws of its items.
         bootstrap = Bootstrap.of(len(part), level=level, draws=resamples, rng=rng) if len(part) else None
@@ -66,7 +66,8 @@ def score_matched(
             why = missing[metric.name]
             found = undefined(why, 0) if why or bootstrap is None else clipped_estimate(metric, part, bootstrap)
             low, high, kind = found.interval.low, found.interval.high, found.interval.kind
-            scores.append(Score(metric.name, stratum.name, found.value, low, high, found.n_items, found.floor, kind))
+            floor = (found.floor, kind, found.floor_note)
+            scores.append(Score(metric.name, stratum.name, found.value, low, high, found.n_items, *floor))
     return Scores.of(scores)
 
 

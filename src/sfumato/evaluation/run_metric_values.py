@@ -34,6 +34,7 @@ class SeedValues:
     """Whether the draws are of the value itself, not only of its linear part."""
     n_items: int
     floor: float
+    floor_note: str = ""
     missing: str = ""
     """Why there are no values, if there are none."""
 

@@ -99,7 +99,7 @@ class _Settings:
             n = len(stratum)
             bootstrap = Bootstrap.of(n, level=self.level, draws=self.resamples, rng=rng) if n else None
             over = bootstrap.over if bootstrap and stratum.name == ALL else over
-            parts = [each.take(stratum.rows) for each in matched]
+            parts = [stratum.part(each) for each in matched]
             missing = missing_inputs(chosen, parts[0], stratum.name)
             for (network, target), own in rows_of.items():
                 for metric in chosen:
@@ -124,6 +124,7 @@ class _Settings:
                             is_exact=all(each.is_exact for each in found),
                             n_items=max(each.estimate.n_items for each in found),
                             floor=float(np.mean([each.estimate.floor for each in found])),
+                            floor_note=found[0].estimate.floor_note,
                             missing=why,
                         )
                     )

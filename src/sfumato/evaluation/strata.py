@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -29,6 +29,12 @@ class Stratum:
     name: str
     rows: Int[np.ndarray, "some"]
     """Their rows in `MatchedLabels`."""
+    by_votes: bool = False
+    """Whether people's labels, which are also scored against, chose the items."""
+
+    def part(self, matched: MatchedLabels) -> MatchedLabels:
+        """The items of this stratum."""
+        return replace(matched.take(self.rows), chosen_by_votes=self.by_votes)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -47,13 +53,36 @@ class Stratification(Protocol):
 
 @dataclass(frozen=True)
 class AgreementStrata:
-    """Items on which all people agree, and those on which they disagree (`max q < 1`)."""
+    """Items on which all people agree, and those on which they disagree (`max q < 1`).
+
+    Labels that are smoothed, for example by `bayes`, do not show who agrees: they are an error.
+    """
 
     name: ClassVar[str] = "agree"
 
     def strata(self, matched: MatchedLabels) -> list[Stratum]:
-        agreed = matched.people.max(axis=1) >= 1 - ROUNDING
-        return [_where("people agree", agreed), _where("people disagree", ~agreed)]
+        problem = agreement_problem(matched)
+        if problem:
+            fix = "give labels made by mean, which are the shares of votes, or use strata by entropy"
+            raise BadSetting(
+                f"strata by agreement of {problem}", "labels that are shares of votes", fix, "smoothed-labels"
+            )
+        agreed = _is_certain(matched)
+        return [_where("people agree", agreed, True), _where("people disagree", ~agreed, True)]
+
+
+def agreement_problem(matched: MatchedLabels) -> str:
+    """Why the labels do not show on which items people agree: they look smoothed; empty if they show it."""
+    if _is_certain(matched).any() or not matched.vote_problem:
+        return ""
+    if matched.n_annotators is None and (matched.people == 0).any():
+        return ""
+    made_by = "" if matched.made_by is None else f", made by {matched.made_by}"
+    return f"labels of which none gives a class probability 1, and which are not shares of whole votes{made_by}"
+
+
+def _is_certain(matched: MatchedLabels) -> Bool[np.ndarray, "items"]:
+    return np.asarray(matched.people.max(axis=1) >= 1 - ROUNDING)
 
 
 @dataclass(frozen=True)
@@ -76,7 +105,7 @@ class EntropyStrata:
         doubt = matched.people_entropy.round(12)
         edges = np.quantile(doubt, np.arange(1, self.quantiles) / self.quantiles, method="inverted_cdf")
         group = np.searchsorted(edges, doubt, side="left")
-        return [_where(f"entropy {k + 1} of {self.quantiles}", group == k) for k in range(self.quantiles)]
+        return [_where(f"entropy {k + 1} of {self.quantiles}", group == k, True) for k in range(self.quantiles)]
 
 
 @dataclass(frozen=True)
@@ -104,8 +133,8 @@ class ClassStrata:
         most = matched.people.max(axis=1, keepdims=True)
         first = matched.people >= most - ROUNDING
         tied = first.sum(axis=1) > 1
-        strata = [_where(f"class {name}", first[:, k] & ~tied) for k, name in enumerate(matched.classes)]
-        return [*strata, _where("class tied", tied)] if tied.any() else strata
+        strata = [_where(f"class {name}", first[:, k] & ~tied, True) for k, name in enumerate(matched.classes)]
+        return [*strata, _where("class tied", tied, True)] if tied.any() else strata
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +143,8 @@ class GivenStrata:
 
     stratum: Mapping[str, str]
     path: Path | None = field(default=None, compare=False)
+    by_votes: bool = False
+    """Whether people's labels chose the items."""
 
     name: ClassVar[str] = "given"
 
@@ -140,7 +171,7 @@ class GivenStrata:
             found = f"a stratum called {ALL!r}"
             raise BadTable(found, "another name: this one is reserved for all items", "rename it", "bad-stratum")
         group = np.array([-1 if name is None else codes[name] for name in own], np.int64)
-        return [_where(name, group == k) for name, k in codes.items()]
+        return [_where(name, group == k, self.by_votes) for name, k in codes.items()]
 
 
 STRATA: tuple[Any, ...] = (AgreementStrata, EntropyStrata, ClassStrata)
@@ -168,5 +199,21 @@ def strata_of(matched: MatchedLabels, chosen: Iterable[Stratification | Stratum]
     return strata
 
 
-def _where(name: str, mask: Bool[np.ndarray, "items"]) -> Stratum:
-    return Stratum(name, np.flatnonzero(mask))
+def strata_by_item(
+    matched: MatchedLabels, chosen: Iterable[Stratification | Stratum]
+) -> list[Stratification | Stratum]:
+    """The same strata by the names of their items, to score the same items against other labels."""
+    items = matched.items.to_pylist()
+    found: list[Stratification | Stratum] = []
+    for each in chosen:
+        if isinstance(each, (Stratum, GivenStrata)):
+            found.append(each)
+            continue
+        own = strata_of(matched, [each])
+        of_item = {items[row]: stratum.name for stratum in own for row in stratum.rows}
+        found.append(GivenStrata(of_item, by_votes=any(stratum.by_votes for stratum in own)))
+    return found
+
+
+def _where(name: str, mask: Bool[np.ndarray, "items"], by_votes: bool = False) -> Stratum:
+    return Stratum(name, np.flatnonzero(mask), by_votes)

@@ -23,7 +23,7 @@ from sfumato.evaluation.strata import AgreementStrata
 from sfumato.reporting.model_scores import AGREE, DISAGREE, ModelScores, control_of
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.bootstrap import FEWEST_DRAWS
-from sfumato.tables.errors import BadTable, SfumatoWarning
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning
 from sfumato.tables.scores import ALL, Difference, RunScore, RunScores
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -120,9 +120,14 @@ class _Scoring:
         """All metrics over all items, and two of them by stratum: items on which people agree, and disagree."""
         metrics = (*METRICS, *((AccuracyOriginal(),) if original is not None else ()))
         others = [each for each in metrics if each.name not in {metric.name for metric in STRATUM_METRICS}]
-        by_stratum = self._measure(
-            runs, STRATUM_METRICS, original, self.resamples, (0.0, 0.4, "scoring strata"), by_stratum=True
-        )
+        first = (runs, STRATUM_METRICS, original, self.resamples, (0.0, 0.4, "scoring strata"))
+        try:
+            by_stratum = self._measure(*first, by_stratum=True)
+        except BadSetting as error:
+            if error.code != "smoothed-labels":
+                raise
+            self.notes.append(f"no scores by agreement: {error.found}")
+            by_stratum = self._measure(*first)
         rest = self._measure(runs, others, original, self.resamples, (0.4, 0.8, "scoring all items"))
         whole = [each for each in (*by_stratum.figures, *rest.figures) if each.stratum == ALL]
         names = [metric.name for metric in metrics]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
@@ -225,8 +225,10 @@ def _sliced(column: Any, start: int, stop: int) -> pa.Array:
 
 
 def rows_of(rows: Rows, kind: type[Record]) -> tuple[Record, ...]:
-    """The inverse of `columns_of`: rows as dataclasses of one `kind`; empty numbers are NaN."""
-    check_columns(rows, tuple(field.name for field in fields(kind)))  # type: ignore[arg-type]
+    """The inverse of `columns_of`: rows as dataclasses of one `kind`; empty numbers are NaN, and columns of
+    fields with a default may be missing."""
+    required = (field.name for field in fields(kind) if field.default is MISSING)  # type: ignore[arg-type]
+    check_columns(rows, tuple(required))
     found: list[Record] = []
     for chunk in rows.chunks:
         for row in chunk.to_pylist():
@@ -242,6 +244,8 @@ def _row(rows: Rows, row: dict[str, Any], kind: type[Record], number: int) -> Re
     }
     values: dict[str, Any] = {}
     for field in fields(kind):  # type: ignore[arg-type]
+        if field.name not in row and field.default is not MISSING:
+            continue
         try:
             values[field.name] = read[str(field.type)](row[field.name])
         except (TypeError, ValueError):

@@ -23,8 +23,9 @@ ALL = "all"
 class Score:
     """One metric under one condition.
 
-    `floor` is the score of the best possible predictions on the same items (not 0 even for a perfectly calibrated
-    model), NaN if there is none. `covers` says what the interval from `low` to `high` covers, or why there is none.
+    `floor` is a score to compare the value with, NaN if there is none; `floor_note` says what it is (a bound, the
+    sampling error of votes, what chance adds), or why there is none. `covers` says what the interval from `low` to
+    `high` covers, or why there is none.
     """
 
     metric: str
@@ -35,6 +36,7 @@ class Score:
     n_items: int
     floor: float
     covers: str
+    floor_note: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,10 +51,11 @@ class Scores(ColumnTable):
     n_items: Int[np.ndarray, "scores"]
     floor: Float[np.ndarray, "scores"]
     covers: tuple[str, ...]
+    floor_note: tuple[str, ...]
 
     @classmethod
     def read(cls, path: str | Path) -> Scores:
-        """Scores from a Parquet or CSV file; `floor` and `covers` may be missing."""
+        """Scores from a Parquet or CSV file; `floor`, `covers` and `floor_note` may be missing."""
         return cls.from_rows(read_rows(path))
 
     @classmethod
@@ -63,7 +66,7 @@ class Scores(ColumnTable):
             start = len(read)
             texts = [
                 [str(value or "") for value in chunk.column(name).to_pylist()] if name in chunk.column_names else None
-                for name in ("metric", "condition", "covers")
+                for name in ("metric", "condition", "covers", "floor_note")
             ]
             values = [
                 _numbers(rows, name, chunk.column(name), start)
@@ -72,9 +75,9 @@ class Scores(ColumnTable):
                 for name in ("value", "low", "high", "n_items", "floor")
             ]
             for i in range(len(chunk)):
-                metric, condition, covers = (column[i] if column else "" for column in texts)
+                metric, condition, covers, note = (column[i] if column else "" for column in texts)
                 value, low, high, n_items, floor = (float(column[i]) for column in values)
-                read.append(Score(metric, condition, value, low, high, int(n_items), floor, covers))
+                read.append(Score(metric, condition, value, low, high, int(n_items), floor, covers, note))
         return cls.of(read)
 
     def rows(self) -> list[Score]:
@@ -83,7 +86,7 @@ class Scores(ColumnTable):
             Score(*each)
             for each in zip(
                 self.metric, self.condition, self.value.tolist(), self.low.tolist(), self.high.tolist(),
-                self.n_items.tolist(), self.floor.tolist(), self.covers, strict=True,
+                self.n_items.tolist(), self.floor.tolist(), self.covers, self.floor_note, strict=True,
             )
         ]  # fmt: skip
 
@@ -118,6 +121,7 @@ class RunScore:
     items_low: float
     items_high: float
     items_covers: str
+    floor_note: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

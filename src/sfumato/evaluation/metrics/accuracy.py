@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import SHARE, Better, Estimate, mean_over_items
+from sfumato.evaluation.score_floor import Floor, bound
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.setting_checks import one_of
 
@@ -55,7 +56,7 @@ class ExpectedAccuracy:
     def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
         first = matched.predicted_first
         hits = np.einsum("ik,ik->i", matched.people, first) / first.sum(axis=1)
-        return mean_over_items(hits, bootstrap, floor=float(matched.people.max(axis=1).mean()))
+        return mean_over_items(hits, bootstrap, floor=bound(float(matched.people.max(axis=1).mean())))
 
 
 TIES = ("unique", "credit", "published")
@@ -113,7 +114,7 @@ class SecondChoiceLogOdds:
         odds = np.zeros(len(matched))
         odds[rows] = _log_odds(matched.predicted[rows, second])
         theirs = _log_odds(matched.people[rows, second])
-        floor = float(theirs.mean()) if len(rows) else np.nan
+        floor = Floor(float(theirs.mean()), "people's own value: close to it is good") if len(rows) else Floor()
         return mean_over_items(odds, bootstrap, weights=unique, floor=floor)
 
 

@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.metric import Better, Estimate, floor_of_votes, from_influence, mean_over_items
+from sfumato.evaluation.metric import Better, Estimate, from_influence, mean_over_items
 from sfumato.evaluation.metrics.confidence_bins import equal_width
+from sfumato.evaluation.score_floor import brier_of_constant, chance_floor, floor_of_votes
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.setting_checks import at_least
 
@@ -29,7 +30,8 @@ class Brier:
     name, better, bounds = "brier", Better.LOW, BOUNDS
 
     def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
-        return mean_over_items(matched.squared_distances, bootstrap, floor=floor_of_votes(matched, _terms))
+        floor = floor_of_votes(matched, _terms, brier_of_constant)
+        return mean_over_items(matched.squared_distances, bootstrap, floor=floor)
 
 
 def _terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
@@ -78,8 +80,8 @@ class BrierCalibration:
     are shifted to people's mean: `sum_k sum_b n_kb / n (mean p - mean q)^2` (Murphy 1973; DeGroot & Fienberg 1983).
 
     Unlike `ece` it uses every class and the share of people who chose it. `brier_calibration` and `brier_refinement`
-    add up to `brier` exactly. Chance makes it larger: the floor is about the value of a calibrated model, and the
-    interval is corrected for it.
+    add up to `brier` exactly. Chance makes it larger, and value and interval include this: the floor is about the value
+    of a calibrated model.
     """
 
     bins: int = BINS
@@ -91,9 +93,8 @@ class BrierCalibration:
 
     def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
         parts = BrierParts.of(matched, self.bins)
-        return from_influence(
-            parts.calibration, parts.influence, bootstrap, bounds=self.bounds, bias=parts.bias, floor=parts.bias
-        )
+        floor = chance_floor(matched, parts.bias)
+        return from_influence(parts.calibration, parts.influence, bootstrap, bounds=self.bounds, floor=floor)
 
 
 @dataclass(frozen=True)
@@ -117,4 +118,4 @@ class BrierRefinement:
         brier = float(matched.squared_distances.mean())
         influence = matched.squared_distances - brier - parts.influence
         value = max(brier - parts.calibration, 0.0)
-        return from_influence(value, influence, bootstrap, bounds=self.bounds, bias=-parts.bias)
+        return from_influence(value, influence, bootstrap, bounds=self.bounds)

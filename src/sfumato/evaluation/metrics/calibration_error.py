@@ -18,6 +18,7 @@ from sfumato.evaluation.metrics.confidence_bins import (
     likely_gaps,
     noise_of,
 )
+from sfumato.evaluation.score_floor import bound, chance_floor
 from sfumato.tables.bootstrap import Bootstrap, Interval
 from sfumato.tables.setting_checks import at_least, one_of
 
@@ -53,8 +54,8 @@ class ECE:
         likely = np.bincount(points, likely_gaps(matched, POINTS), minlength=self.bins)
         gaps = Gaps(sums / n, likely, noise_of(sums, squares, n, bootstrap), np.ones(self.bins))
         value = float(np.abs(sums).sum() / n)
-        floor = _ece_floor(matched.confidence, place, self.bins)
-        return Estimate(value, inverted_test(lambda _: gaps, value, bootstrap), n, floor)
+        floor = chance_floor(matched, _ece_floor(matched.confidence, place, self.bins))
+        return Estimate(value, inverted_test(lambda _: gaps, value, bootstrap), n, floor.value, floor.note)
 
 
 def _ece_floor(confidence: Float[np.ndarray, "items"], place: Int[np.ndarray, "items"], n_bins: int) -> float:
@@ -124,8 +125,10 @@ class RMSCalibration:
         debiased = bins.squared_gaps - bins.spread / (bins.n_items - 1)
         square = float(share @ (debiased if self.form == "debiased" else bins.squared_gaps))
         between = _interval(bins, share, bootstrap)
-        floor = 0.0 if self.form == "debiased" else _rms_floor(matched, bins, counted)
-        return Estimate(sqrt(max(square, 0.0)), between, int(bins.n_items[counted].sum()), floor)
+        debiased_form = self.form == "debiased"
+        floor = bound(0.0) if debiased_form else chance_floor(matched, _rms_floor(matched, bins, counted))
+        n_counted = int(bins.n_items[counted].sum())
+        return Estimate(sqrt(max(square, 0.0)), between, n_counted, floor.value, floor.note)
 
 
 def _interval(bins: EqualCount, share: np.ndarray, bootstrap: Bootstrap) -> Interval:

@@ -8,7 +8,15 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.metric import NOT_NEGATIVE, SHARE, Better, Estimate, floor_of_votes, mean_over_items
+from sfumato.evaluation.metric import NOT_NEGATIVE, SHARE, Better, Estimate, mean_over_items
+from sfumato.evaluation.score_floor import (
+    Floor,
+    bound,
+    floor_of_votes,
+    jsd_of_constant,
+    kl_of_constant,
+    total_variation_of_constant,
+)
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.setting_checks import one_of
 
@@ -24,7 +32,7 @@ class CrossEntropy:
     name, better, bounds = "cross_entropy", Better.LOW, NOT_NEGATIVE
 
     def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
-        return mean_over_items(matched.cross_entropies, bootstrap, floor=float(matched.people_entropy.mean()))
+        return mean_over_items(matched.cross_entropies, bootstrap, floor=bound(float(matched.people_entropy.mean())))
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,7 @@ class KLDivergence:
 
     def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
         excess = np.maximum(matched.cross_entropies - matched.people_entropy, 0.0)
-        return mean_over_items(excess, bootstrap, floor=floor_of_votes(matched, _kl_terms))
+        return mean_over_items(excess, bootstrap, floor=floor_of_votes(matched, _kl_terms, kl_of_constant))
 
 
 def _kl_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
@@ -70,8 +78,8 @@ class JSD:
 
     def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
         unit = UNITS[self.base]
-        floor = float(floor_of_votes(matched, _jsd_terms) / unit)
-        return mean_over_items(matched.js_divergences / unit, bootstrap, floor=floor)
+        nats = floor_of_votes(matched, _jsd_terms, jsd_of_constant)
+        return mean_over_items(matched.js_divergences / unit, bootstrap, floor=Floor(nats.value / unit, nats.note))
 
 
 def _jsd_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
@@ -112,7 +120,8 @@ class TotalVariation:
 
     def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
         distances = np.abs(matched.predicted - matched.people).sum(axis=1) / 2
-        return mean_over_items(distances, bootstrap, floor=floor_of_votes(matched, _total_variation_terms))
+        floor = floor_of_votes(matched, _total_variation_terms, total_variation_of_constant)
+        return mean_over_items(distances, bootstrap, floor=floor)
 
 
 def _total_variation_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:

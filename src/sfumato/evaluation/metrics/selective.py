@@ -11,7 +11,10 @@ from jaxtyping import Float, Int
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import SHARE, Better, Estimate, from_influence, undefined
 from sfumato.evaluation.rank_correlation import Ranked
+from sfumato.evaluation.score_floor import Floor, bound
 from sfumato.tables.bootstrap import Bootstrap
+
+SAME_MISTAKES = "the best order of the same mistakes, all of them last"
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,9 @@ class AURC:
 
     def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
         kept = SelectivePrediction.of(matched)
-        return from_influence(kept.aurc, kept.influence, bootstrap, bounds=self.bounds, floor=kept.best_aurc)
+        return from_influence(
+            kept.aurc, kept.influence, bootstrap, bounds=self.bounds, floor=Floor(kept.best_aurc, SAME_MISTAKES)
+        )
 
 
 @dataclass(frozen=True)
@@ -133,4 +138,4 @@ class ExcessAURC:
         r = float(wrong.mean())
         of_best = -np.log1p(-r) * (wrong - r) if r < 1 else np.zeros(len(wrong))
         excess = max(kept.aurc - kept.best_aurc, 0.0)
-        return from_influence(excess, kept.influence - of_best, bootstrap, bounds=self.bounds, floor=0.0)
+        return from_influence(excess, kept.influence - of_best, bootstrap, bounds=self.bounds, floor=bound(0.0))

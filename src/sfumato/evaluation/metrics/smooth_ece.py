@@ -19,6 +19,7 @@ from sfumato.evaluation.metrics.confidence_bins import (
     on_grid,
     trapezoid,
 )
+from sfumato.evaluation.score_floor import chance_floor
 from sfumato.tables.bootstrap import Bootstrap
 
 FINE, COARSE = 2**14 + 1, 2**8 + 1
@@ -53,7 +54,8 @@ class SmoothECE:
             at_width = [from_cosines(each, width) for each in (found, likely, noise)]
             return Gaps(at_width[0], at_width[1], at_width[2], trapezoid(COARSE))
 
-        return Estimate(value, inverted_test(gaps_at, value, bootstrap), n, _floor(matched))
+        floor = chance_floor(matched, _floor(matched))
+        return Estimate(value, inverted_test(gaps_at, value, bootstrap), n, floor.value, floor.note)
 
 
 def _fixed_point(gaps: Float[np.ndarray, "points"]) -> float:
