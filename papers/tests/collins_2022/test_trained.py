@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.training.networks import Small
 from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.collins_2022.protocol import BLOCKS, METRICS, better, figures
 from sfumato_papers.paper import Rerun, Scale
@@ -18,6 +19,7 @@ KEPT = ("hard", "10h m=1", "10s")
 def test_from_pictures_to_figures(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(protocol.SEEDS, Scale.SMALL, 2)
     monkeypatch.setitem(protocol.EPOCHS, Scale.SMALL, 2)
+    monkeypatch.setattr(protocol, "NAMED", {"small": Small(width=4)})
     monkeypatch.setitem(protocol.N_OTHERS, Scale.SMALL, 50)
     monkeypatch.setitem(protocol.N_TESTED, Scale.SMALL, 200)
     every = protocol.targets
