@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 
 from sfumato_papers import PAPERS
-from sfumato_papers.outcome import Outcomes
 from sfumato_papers.paper_page import tally_in_words
+from sfumato_papers.reproduction import Outcomes
 
 LIMITS = {"small": 15 * 60, "cpu": len(PAPERS) * 60 * 60}
 """Maximum seconds for all papers together on two cores."""

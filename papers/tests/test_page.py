@@ -8,9 +8,9 @@ import pytest
 
 from sfumato.reporting.charts import Field, curve
 from sfumato_papers.finding import Change, Estimate, Finding, Published, Statement
-from sfumato_papers.outcome import Outcomes
 from sfumato_papers.paper import Paper, Part
 from sfumato_papers.paper_page import NO_BREAK, anchor_of, page_of, tally_in_words
+from sfumato_papers.reproduction import Outcomes
 from sfumato_papers.verdict import Verdict
 
 SEEDS = "another training: 95% t interval over 5 seeds"

@@ -14,9 +14,8 @@ from sfumato.cli.options import PATH, check_folder, check_torch_installed
 from sfumato.cli.output import drawing, printable, say_written
 
 if TYPE_CHECKING:
-    from sfumato_papers.outcome import Outcome
     from sfumato_papers.paper import Part
-    from sfumato_papers.reproduction import Reproduction
+    from sfumato_papers.reproduction import Outcome, Reproduction
 
 ALL = "all"
 WIDE = 116

@@ -1,55 +1,21 @@
-"""Markdown pages: one per paper, with its tables and figures in its own order, and the index of all papers."""
+"""Markdown pages: one per paper, with its tables and figures in its own order."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.tables.errors import one_line
-from sfumato.tables.files.atomic_write import atomic_write
-from sfumato_papers import PAPERS
 from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.outcome import Outcomes
 from sfumato_papers.paper import BEYOND, Part
 from sfumato_papers.verdict import MARKS, Judged, Verdict
 
 if TYPE_CHECKING:
     from sfumato_papers.reproduction import Reproduction
 
-
-INDEX = "index.md"
-INDEX_HEAD = """# The published results, run again
-
-A published number that nobody can run again is hearsay. `sfumato reproduce PAPER` prints and writes a paper's own \
-tables next to ours, from the released data, with verdicts that are computed: of every cell, \
-every sentence with a figure in it.
-"""
-INDEX_FOOT = """
-What is counted from released data is exact, and comes out the same at every scale. What is trained is smaller here than
-in the papers unless a page says otherwise: `--scale small` takes minutes, `--scale cpu` up to an hour on two cores, and
-`--scale full` is the published protocol, for a graphics card. Every page names what was scaled down, gives the command
-that wrote it, and has every verdict with its reason in a CSV next to it."""
-"""The last sentences of the list."""
 SHOWN = (Verdict.REPRODUCED, Verdict.SAME_DIRECTION, Verdict.NOT_REPRODUCED, Verdict.NEEDS_DATA)
-
-
-def write_index(folder: Path) -> None:
-    """Write `index.md` about the papers whose outcomes are in `folder`."""
-    lines = ["| paper | " + " | ".join(f"{MARKS[each]} {each.value}" for each in SHOWN) + " |"]
-    lines.append("| --- " * (1 + len(SHOWN)) + "|")
-    for name, title in PAPERS.items():
-        path = folder / f"{name}.csv"
-        if not path.exists():
-            continue
-        tally = Outcomes.read(path).tally()
-        lines.append(f"| [{title}]({name}.md) | " + " | ".join(str(tally[each]) for each in SHOWN) + " |")
-    with atomic_write(folder / INDEX) as file:
-        file.write_text("\n".join([INDEX_HEAD, *lines, INDEX_FOOT]) + "\n", "utf-8")
-
-
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
@@ -60,7 +26,7 @@ def page_of(reproduction: Reproduction) -> str:
         "\n".join(_contents(parts)),
         *(block for part in parts for block in _part(part, reproduction.paper.name)),
         "## The data, and how this was run",
-        _table(
+        markdown_table(
             ["data", "license", "home", "as released"],
             [[_safe(each.set), _safe(each.licence), each.home, _safe(each.state)] for each in reproduction.described],
         ),
@@ -154,7 +120,7 @@ def _across(figures: Sequence[tuple[Finding, Judged]]) -> str:
     columns = list(dict.fromkeys(each.column for each, _ in figures))
     cells = {(each.row, each.column): _cell(each, judged) for each, judged in figures}
     lines = [[_safe(row), *(cells.get((row, column), "") for column in columns)] for row in rows]
-    return _table(["", *columns], lines)
+    return markdown_table(["", *columns], lines)
 
 
 def _cell(finding: Finding, judged: Judged) -> str:
@@ -186,7 +152,7 @@ def _listed(figures: Sequence[tuple[Finding, Judged]], *, with_column: bool) -> 
                 _safe(" · ".join(filter(None, (judged.why, each.how)))),
             ]
         )
-    return _table(["", *[""] * with_column, "published", "ours", "95% interval", "verdict", "why"], rows)
+    return markdown_table(["", *[""] * with_column, "published", "ours", "95% interval", "verdict", "why"], rows)
 
 
 def _sentences(sentences: Sequence[tuple[Statement, Judged]]) -> str:
@@ -197,14 +163,14 @@ def _sentences(sentences: Sequence[tuple[Statement, Judged]]) -> str:
     head = ["", "the paper says", "here", "verdict", ""]
     if not any(row[4] for row in rows):
         head, rows = head[:4], [row[:4] for row in rows]
-    return _table(head, rows)
+    return markdown_table(head, rows)
 
 
 def _said(judged: Judged) -> str:
     return f"{MARKS[judged.verdict]} {judged.verdict.value}".strip() if judged.verdict in SHOWN else "–"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [[_safe(cell) for cell in head], ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 

@@ -118,6 +118,10 @@ def counted(
     return Finding.exact(row, FOUND, published, value, unit=unit, places=places, how=how)
 
 
+def percent(row: str, published: str | None, share: float, *, places: int = 2, how: str = "") -> Finding:
+    return counted(row, published, 100 * share, unit="%", places=places, how=how)
+
+
 def section_4(rerun: Rerun) -> Part:
     votes, answers = rerun.data.cifar_10h, first_pass(rerun)
     assert votes.n_annotators is not None
@@ -141,12 +145,10 @@ def section_4(rerun: Rerun) -> Part:
             places=2,
             how="51 / 6 is 8.5; the mean number of annotators is 6.2",
         ),
-        counted(
+        percent(
             "CIFAR-10H images with mass on only two labels",
             "77.2",
-            100 * (n_classes <= 2).mean(),
-            unit="%",
-            places=2,
+            (n_classes <= 2).mean(),
             how=f"at most two classes with a vote; exactly two have {100 * (n_classes == 2).mean():.1f}% of the images",
         ),
     ]
@@ -211,30 +213,22 @@ def section_6(rerun: Rerun) -> Part:
     again = repeated(with_repeats(rerun))
     on_all, on_these = right.sum() / votes.n_annotators.sum(), right[rows].sum() / votes.n_annotators[rows].sum()
     top_1 = float(np.mean([answer.first == truth for answer, truth in pairs]))
+    top_2 = float(np.mean([truth in (answer.first, answer.second) for answer, truth in pairs]))
     findings: list[Finding | Statement] = [
-        counted("CIFAR-10 label is most probable", "84", 100 * top_1, unit="%", places=2),
-        counted(
-            "CIFAR-10 label is among the top two",
-            "92",
-            unit="%",
-            places=2,
-            value=100 * float(np.mean([truth in (answer.first, answer.second) for answer, truth in pairs])),
-        ),
-        counted("annotator accuracy of CIFAR-10H", "95", 100 * on_all, unit="%", places=2),
-        counted("the same on these 1,000 images", None, 100 * on_these, unit="%", places=2),
-        counted(
+        percent("CIFAR-10 label is most probable", "84", top_1),
+        percent("CIFAR-10 label is among the top two", "92", top_2),
+        percent("annotator accuracy of CIFAR-10H", "95", on_all),
+        percent("the same on these 1,000 images", None, on_these),
+        percent(
             "repeats that change the most probable label",
             "7",
-            100 * again["changed"],
-            unit="%",
-            places=2,
+            again["changed"],
             how=f"of {int(again['n'])} trials, not of people as the paper words it",
         ),
-        counted(
+        percent(
             "people who change a most probable label",
             None,
-            100 * again["people"],
-            unit="%",
+            again["people"],
             places=1,
             how="in either of their two repeats",
         ),

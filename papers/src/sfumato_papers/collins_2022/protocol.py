@@ -33,7 +33,7 @@ from sfumato.training.trained_runs import TrainedRuns
 from sfumato.training.training_set import TrainingSet
 from sfumato_papers.collins_2022.elicitation import mean_labels, original_classes
 from sfumato_papers.collins_2022.label_sets import LABELERS, LabelSets, Relabelled, label_sets
-from sfumato_papers.finding import Estimate, Statement
+from sfumato_papers.finding import Estimate, Statement, in_words
 from sfumato_papers.paper import Rerun, Scale, once
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 5}
@@ -239,8 +239,8 @@ def better(
     for block in blocks:
         each = {m: differences(found, one, other, block, m) for m in METRICS if m not in skip}
         n_better = sum(d.is_below_0 for d in each.values())
-        counted, holds = f"{n_better} of {len(each)} metrics shown better", n_better > len(each) / 2
-        statements.append(_statement(block, says, each, counted, holds))
+        ours = f"{n_better} of {len(each)} metrics shown better: {in_words(each, between='; ')}"
+        statements.append(_on_block(block, says, n_better > len(each) / 2, ours))
     return statements
 
 
@@ -250,11 +250,10 @@ def alike(found: Figures, says: str, one: str, other: str) -> list[Statement]:
     for block in BLOCKS:
         each = {m: differences(found, one, other, block, m) for m in METRICS}
         n_apart = sum(d.leaves_out_0 for d in each.values())
-        counted, holds = f"{n_apart} of {len(each)} metrics shown to differ", n_apart <= len(each) / 2
-        statements.append(_statement(block, says, each, counted, holds))
+        ours = f"{n_apart} of {len(each)} metrics shown to differ: {in_words(each, between='; ')}"
+        statements.append(_on_block(block, says, n_apart <= len(each) / 2, ours))
     return statements
 
 
-def _statement(block: str, says: str, each: Mapping[str, Estimate], counted: str, holds: bool) -> Statement:
-    ours = f"{counted}: {'; '.join(f'{metric} {d.signed()}' for metric, d in each.items())}"
+def _on_block(block: str, says: str, holds: bool, ours: str) -> Statement:
     return Statement(f"{block}: {says}", f"{says}, evaluated on {block}", holds, ours)
