@@ -13,6 +13,7 @@ from sfumato.planning.costs import CostModel
 from sfumato.planning.informativeness.simulation import Cells, SimulationGrid
 from sfumato.planning.label_type_comparison import value_map
 from sfumato.tables.errors import BadTable
+from sfumato_papers.finding import Estimate
 from sfumato_papers.sucholutsky_2023 import geometry_runs
 from sfumato_papers.sucholutsky_2023.geometry_figures import (
     dimensionality_plot,
@@ -48,7 +49,8 @@ def runs(cells: Cells) -> GeometryRuns:
 def test_intervals_are_students() -> None:
     values = np.random.default_rng(0).normal(size=12).tolist()
     low, high = t.interval(0.95, 11, np.mean(values), np.std(values, ddof=1) / np.sqrt(12))
-    assert geometry_runs._mean(values) == pytest.approx((np.mean(values), low, high))
+    found = Estimate.over_seeds(values)
+    assert (found.value, found.low, found.high) == pytest.approx((np.mean(values), low, high))
 
 
 def test_cells_are_read_as_they_were_written(cells: Cells, tmp_path: Path) -> None:
