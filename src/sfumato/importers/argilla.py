@@ -54,7 +54,7 @@ class ArgillaImporter:
             records = _plain_records(preview.value) if preview.value is not None else preview.records()
         except SfumatoError:
             return None
-        shapes = {_shape(record) for record in records}
+        shapes = {_shape(record) for record in records if _shape(record) or "external_id" not in record}
         shape = shapes.pop() if len(shapes) == 1 else None
         return Evidence(f"records as in {SHAPES[shape]}") if shape else None
 
@@ -64,6 +64,9 @@ class ArgillaImporter:
         found: list[tuple[Any, ArgillaResponse, ErrorLocation]] = []
         for number, (record, where) in enumerate(_records(path)):
             shape = _shape(record)
+            if shape is None and "external_id" in record:
+                answers.left_out["records without a response"] += 1
+                continue
             if shape is None:
                 expected = "a record of Argilla: responses by question or by user"
                 raise bad_field(f"a record with {listing(list(record))}", expected, where)

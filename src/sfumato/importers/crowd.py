@@ -57,7 +57,7 @@ class CrowdImporter:
     @classmethod
     def recognize(cls, preview: Preview) -> Evidence | None:
         found = [next((name for name in known if name in preview.columns), None) for known in KNOWN_NAMES.values()]
-        if None in found or any(marked(preview.columns)):
+        if None in found or marked(preview.columns) or b"huggingface" in preview.metadata:
             return None
         return Evidence(f"the columns {', '.join(map(str, found))}", general=True)
 

@@ -39,6 +39,8 @@ class DoccanoImporter:
             return Evidence("each line has doc_id, labels and username, as in the first versions of doccano")
         if preview.files:
             return _recognize_folder(preview)
+        if preview.has_columns("id", "label") and {"text", "data"} & set(preview.columns):
+            return Evidence("the columns id, label and a text, in a file named by its user", certain=False)
         if preview.all_have("id", "label") and all(_is_classified(record) for record in preview.records()):
             by_comments = preview.all_have("Comments")
             more = " and Comments, as from doccano 1.8" if by_comments else ""

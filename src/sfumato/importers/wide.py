@@ -42,10 +42,10 @@ class WideImporter:
 
     @classmethod
     def recognize(cls, preview: Preview) -> Evidence | None:
-        if len(preview.columns) < 3 or any(marked(preview.columns)) or id_column(preview.columns[:1]) is None:
+        if len(preview.columns) < 3 or marked(preview.columns) or id_column(preview.columns[:1]) is None:
             return None
         cells = [str(value) for row in preview.rows for value in list(row.values())[1:] if value not in (None, "")]
-        if not cells or len(set(cells)) > len(cells) / 2 or max(map(len, cells)) > 40:
+        if not cells or len(set(cells)) > max(2, len(cells) / 2) or max(map(len, cells)) > 40:
             return None
         return Evidence("one row per item, and few different values in the other columns", certain=False)
 

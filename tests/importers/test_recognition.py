@@ -1,0 +1,306 @@
+"""Recognition and the traps of foreign files: what is refused, left out, or read with a note."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import zipfile
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import sfumato as sf
+from sfumato import importers
+from sfumato.cli.import_ import command
+from sfumato.importers import Evidence, ImportResult, Preview, import_file
+from sfumato.tables.errors import BadFile, BadRows, BadSetting, BadTable, UnknownName, UnsafeFile
+
+FOREIGN = Path(__file__).parent / "foreign"
+
+
+def lines(*records: object) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+# What recognition says
+
+
+def test_the_command_says_what_it_took_the_file_for(tmp_path):
+    out = tmp_path / "out.parquet"
+    done = CliRunner().invoke(command, ["auto", str(FOREIGN / "lewidi_csc.json"), "-o", str(out)])
+    assert "read as lewidi: each entry has annotation task, annotations" in done.output
+    assert len(sf.Annotations.read(out)) == 9
+
+
+def test_a_delimiter_is_found_by_auto_and_given_by_option(written, tmp_path):
+    path = written("v.csv", "item|annotator|label\n1|x|cat\n1|y|dog\n")
+    assert "columns separated by '|'" in import_file(path).notes[0]
+    out = str(tmp_path / "out.parquet")
+    assert CliRunner().invoke(command, ["crowd", str(path), "--delimiter", "|", "-o", out]).exit_code == 0
+    with pytest.raises(BadTable, match=r"--delimiter '\|' to sfumato import"):
+        import_file(path, "crowd")
+    with pytest.raises(BadSetting, match="the delimiter 'x'"):
+        import_file(path, "crowd", {"delimiter": "x"})
+
+
+def test_candidates_are_listed_with_their_evidence(written):
+    path = written("w.csv", "item,x,y\n1,1,2\n2,2,1\n3,1,1\n")
+    with pytest.raises(BadTable) as caught:
+        import_file(path)
+    assert caught.value.code == "not-certain"
+    assert "wide (one row per item" in caught.value.found
+    assert "counts (whole numbers in every column)" in caught.value.found
+    assert "sfumato import wide or sfumato import counts" in caught.value.fix
+
+
+@pytest.mark.parametrize("text", ["3", "[]", '["a"]', "{}", '[{"x": 1}]'])
+def test_json_of_nothing_known_is_refused(written, text):
+    with pytest.raises(BadTable) as caught:
+        import_file(written("a.json", text))
+    assert caught.value.code in ("unknown-table", "not-certain")
+
+
+def test_a_setting_of_another_format_is_refused_by_name():
+    with pytest.raises(BadSetting, match="the setting scale for lewidi"):
+        import_file(FOREIGN / "lewidi_csc.json", settings={"scale": 5.0})
+
+
+def test_a_name_that_is_no_file_type_lists_the_types(written):
+    with pytest.raises(BadFile, match=r"\.jsonl.*\.zip, \.pt"):
+        import_file(written("a.docx", "x"))
+
+
+def test_a_folder_of_nothing_known_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(BadTable, match=r"files notes\.txt"):
+        import_file(tmp_path)
+
+
+@dataclass(frozen=True)
+class Flags:
+    """A format of another distribution: files that begin with a flag."""
+
+    name: ClassVar[str] = "flags"
+
+    @classmethod
+    def recognize(cls, preview: Preview) -> Evidence | None:
+        return Evidence("columns flag and name") if preview.has_columns("flag", "name") else None
+
+    def read(self, source):
+        return ImportResult(sf.Beliefs.from_votes(item=["1"], annotator=["a"], label=["x"], classes=["x", "y"]), ())
+
+
+def test_formats_of_other_distributions_are_found(written, monkeypatch):
+    point = EntryPoint("flags", f"{__name__}:Flags", "sfumato.importers")
+    monkeypatch.setattr(EntryPoint, "load", lambda _: Flags)
+    monkeypatch.setattr(importers, "entry_points", lambda group: [point] if group == "sfumato.importers" else [])
+    path = written("a.csv", "flag,name\nred,1\n")
+    assert import_file(path).notes == ("read as flags: columns flag and name",)
+    assert import_file(path, "flags").format_name == "flags"
+
+
+# Faults of one file are reported together
+
+
+def test_wrong_classes_are_reported_together(written):
+    text = lines(
+        *({"item": n, "annotator": "a", "label": label} for n, label in enumerate(["cat", "cow", "dog", "ox"]))
+    )
+    with pytest.raises(BadRows) as caught:
+        import_file(written("v.jsonl", text), settings={"classes": ("cat", "dog")})
+    assert [(each.code, each.where.line) for each in caught.value.mistakes] == [
+        ("unknown-class", 2),
+        ("unknown-class", 4),
+    ]
+
+
+def test_wrong_counts_are_reported_together(written):
+    records = [{"item": "a", "counts": {"x": -1}}, {"item": "b", "counts": {"x": 0}}, {"item": "c", "counts": {"x": 2}}]
+    records.append({"item": "c", "counts": {"y": 1.5}})
+    with pytest.raises(BadRows) as caught:
+        import_file(written("v.jsonl", lines(*records)))
+    assert [each.where.line for each in caught.value.mistakes] == [1, 2, 4, 4]
+
+
+def test_second_answers_need_an_option(written):
+    line = {
+        "_input_hash": 1,
+        "_task_hash": 2,
+        "answer": "accept",
+        "options": [{"id": "a"}, {"id": "b"}],
+        "accept": ["a"],
+    }
+    path = written("p.jsonl", lines(*[{**line, "_session_id": "ana"}] * 2))
+    with pytest.raises(BadTable, match=r"annotator 'ana' answering item '1' again; .* --repeats"):
+        import_file(path)
+    table = import_file(path, settings={"repeats": True}).table
+    assert table.purpose.text().to_pylist() == ["label", "repeat"]
+
+
+# Traps
+
+
+def test_an_object_of_numbers_is_not_guessed(written):
+    path = written("v.json", '{"a": {"cat": 3, "dog": 1}}')
+    with pytest.raises(BadTable, match="--part counts or --part votes"):
+        import_file(path, "json")
+    votes = import_file(path, "json", {"part": "votes"}).table
+    assert json.loads(votes.to_arrow().column("payload")[0].as_py()) == {"class": "3"}
+    counts = import_file(path, "json", {"classes": ("dog", "cat")}).table
+    assert (counts.classes, counts.counts.tolist()) == (("dog", "cat"), [[1, 3]])
+
+
+def test_a_pickle_that_would_run_code_is_refused(tmp_path):
+    class Program:
+        def __reduce__(self):
+            return print, ("run",)
+
+    path = tmp_path / "CIFAR-10_human.pt"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", pickle.dumps({"clean_label": Program()}))
+    with pytest.raises(UnsafeFile, match=r"builtins\.print"):
+        import_file(path)
+
+
+def test_cifar_10n_has_the_clean_labels_as_original(tmp_path):
+    arrays = {name: np.array([1, 2]) for name in ("random_label1", "random_label2", "random_label3")}
+    path = tmp_path / "c.pt"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x/data.pkl", pickle.dumps({"clean_label": np.array([1, 9]), **arrays}))
+    imported = import_file(path)
+    assert imported.original.probs.argmax(axis=1).tolist() == [1, 9]
+    wrong = {**arrays, "random_label2": np.array([1, 10])}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x/data.pkl", pickle.dumps({"clean_label": np.array([1, 9]), **wrong}))
+    with pytest.raises(BadTable, match="row 1:random_label2 found 10; expected a class number from 0 to 9"):
+        import_file(path)
+
+
+def test_chaosnli_has_the_old_labels_as_original():
+    original = import_file(FOREIGN / "chaosnli_snli.jsonl").original
+    assert [original.classes[k] for k in original.probs.argmax(axis=1)] == ["neutral", "contradiction", "neutral"]
+
+
+def test_chaosnli_in_another_order_is_refused(written):
+    record = json.loads((FOREIGN / "chaosnli_snli.jsonl").read_text().splitlines()[0])
+    path = written("a.jsonl", lines(record, {**record, "uid": "2", "label_count": [30, 0, 70]}))
+    with pytest.raises(BadTable, match="the same votes in both") as caught:
+        import_file(path)
+    assert caught.value.where.line == 2
+
+
+def test_peerannot_labels_beyond_the_classes_are_refused(tmp_path):
+    (tmp_path / "answers.json").write_text('{"0": {"a": 1, "b": 2}}')
+    (tmp_path / "metadata.json").write_text('{"name": "x", "n_classes": 2, "n_workers": 2}')
+    table = import_file(tmp_path).table
+    assert table.classes == ("1", "2")
+    with pytest.raises(BadTable, match="the class number 2; expected a number from 0 to 1"):
+        import_file(tmp_path, settings={"classes": ("cat", "dog")})
+
+
+def test_labelme_classes_are_known_without_pictures(tmp_path):
+    (tmp_path / "answers.json").write_text('{"0": {"1": 0, "2": 7}}')
+    (tmp_path / "metadata.json").write_text('{"name": "LabelMe", "n_classes": 8, "n_workers": 77}')
+    imported = import_file(tmp_path)
+    assert [json.loads(p.as_py())["class"] for p in imported.table.to_arrow().column("payload")] == [
+        "coast",
+        "tallbuilding",
+    ]
+    assert imported.original is None
+
+
+def test_argilla_classes_are_in_its_settings(tmp_path):
+    (tmp_path / "records.json").write_bytes((FOREIGN / "argilla_2_nested.json").read_bytes())
+    (tmp_path / ".argilla").mkdir()
+    options = [{"value": name} for name in ("sad", "neutral", "ironic", "happy")]
+    settings = {"questions": [{"name": "mood", "settings": {"type": "label_selection", "options": options}}]}
+    (tmp_path / ".argilla" / "settings.json").write_text(json.dumps(settings))
+    imported = import_file(tmp_path / "records.json", settings={"label": "mood"})
+    assert imported.table.classes == ("sad", "neutral", "ironic", "happy")
+    assert any("drafts and discarded" in note for note in imported.notes)
+    with pytest.raises(UnknownName, match="did you mean 'mood'"):
+        import_file(tmp_path / "records.json", settings={"label": "modo"})
+
+
+def test_argilla_lists_before_1_14_are_parallel(written):
+    given = {"user_id": ["a", "b", "c"], "value": ["x", "y", None], "status": ["submitted", "draft", "submitted"]}
+    path = written("r.jsonl", lines({"external_id": "1", "mood": given}, {"external_id": "2", "mood": None}))
+    table = import_file(path, "argilla", {"classes": ("x", "y")}).table
+    assert table.to_arrow().select(["item", "annotator"]).to_pylist() == [{"item": "1", "annotator": "a"}]
+
+
+def test_doccano_labels_of_all_users_are_refused(written):
+    path = written("all.jsonl", lines({"id": 1, "text": "x", "label": ["a", "a"], "Comments": []}))
+    with pytest.raises(BadTable, match="pooled in one file; expected one file per user"):
+        import_file(path)
+
+
+def test_potato_without_users_is_refused(tmp_path):
+    for name in ("ana/annotated_instances.jsonl", "annotated_instances.jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes((FOREIGN / "potato_1" / "ana" / "annotated_instances.jsonl").read_bytes())
+    with pytest.raises(BadTable, match="annotations without their user"):
+        import_file(tmp_path / "annotated_instances.jsonl", settings={"label": "mood"})
+    assert len(import_file(tmp_path, settings={"label": "mood"}).table) == 2
+
+
+def test_potato_points_over_classes_are_tokens():
+    imported = import_file(FOREIGN / "potato_2", settings={"label": "share"})
+    (row,) = imported.table.to_arrow().to_pylist()
+    assert (row["kind"], json.loads(row["payload"])["tokens"]) == ("tokens/1", {"sad": 30, "ironic": 70})
+
+
+def test_prodigy_with_one_label_is_a_choice(written):
+    def answer(who, given):
+        return {"_input_hash": 1, "_task_hash": 2, "label": "SPAM", "answer": given, "_annotator_id": who}
+
+    table = import_file(
+        written("p.jsonl", lines(answer("a", "accept"), answer("b", "reject"), answer("c", "ignore")))
+    ).table
+    assert table.classes == ("SPAM", "not SPAM")
+    assert [json.loads(p.as_py())["class"] for p in table.to_arrow().column("payload")] == ["SPAM", "not SPAM"]
+
+
+def test_lewidi_without_votes_says_so(written):
+    entry = json.loads((FOREIGN / "lewidi_mp.json").read_text())["9"]
+    with pytest.raises(BadTable, match="empty votes"):
+        import_file(written("x_test_clear.json", json.dumps({"9": entry})))
+
+
+def test_several_columns_of_a_data_set_are_not_guessed(tmp_path):
+    schema = pa.schema({"item": pa.string(), "a": pa.list_(pa.string()), "b": pa.list_(pa.string())})
+    schema = schema.with_metadata({b"huggingface": b'{"info": {"features": {}}}'})
+    pa.parquet.write_table(
+        pa.table({"item": ["1"], "a": [["x", "y"]], "b": [["x", "x"]]}, schema=schema), tmp_path / "a.parquet"
+    )
+    with pytest.raises(BadTable, match=r"columns that may be votes: a, b; .* --label NAME"):
+        import_file(tmp_path / "a.parquet")
+    assert import_file(tmp_path / "a.parquet", settings={"label": "a"}).table.counts.tolist() == [[1, 1]]
+
+
+def test_what_is_shared_is_read_back(tmp_path):
+    from sfumato.cli.share import command as share
+
+    beliefs = sf.Beliefs.from_votes(item=["1", "1", "2"], annotator=["a", "b", "a"], label=["cat", "dog", "dog"])
+    labels = sf.aggregate(beliefs)
+    labels.write(tmp_path / "labels.parquet")
+    beliefs.write(tmp_path / "beliefs.parquet")
+    arguments = [
+        str(tmp_path / "labels.parquet"),
+        "--beliefs",
+        str(tmp_path / "beliefs.parquet"),
+        "--as",
+        "huggingface",
+    ]
+    done = CliRunner().invoke(share, [*arguments, "-o", str(tmp_path / "shared")], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    again = sf.read(tmp_path / "shared")
+    assert again.to_arrow().equals(labels.to_arrow(), check_metadata=True)
+    votes = sf.read(tmp_path / "shared", part="beliefs")
+    assert votes.to_arrow().equals(beliefs.to_arrow(), check_metadata=True)
