@@ -28,7 +28,7 @@ ENDINGS = {
     "finished": "finished",
     "empty": "found nothing left to answer",
     "paused": "found the study paused",
-    "excluded": "did not pass the comprehension questions",
+    "excluded": "did not pass the comprehension questions or checks",
     "withdrawn": "had withdrawn",
     "dropped out": "left midway",
     "stuck": "gave up on a trial whose answer was refused",

@@ -210,12 +210,25 @@ def _check_known(table: str, named: Sequence[str], asked: list[str], mistakes: M
 def _check_judged(study: Study, mistakes: Mistakes) -> None:
     """Check that regions are used only with kinds whose answers give class probabilities."""
     if study.question.kind in ABOUT_ONE_ITEM:
+        _check_choices(study, mistakes)
         return
     placed = [("practice", n) for n, each in enumerate(study.practice) if each.region is not None]
     for at in ([("checks", 0)] if study.checks else []) + placed[:1]:
         found = f"{at[0]} with a region and the kind {study.question.kind}"
         expected = f"a kind that gives class probabilities: {listing(list(ABOUT_ONE_ITEM))}"
         mistakes.add(at, found, expected, "leave the region out, or choose another kind", "wrong-kind")
+
+
+def _check_choices(study: Study, mistakes: Mistakes) -> None:
+    """Check that a choice can be in the region of every check: it puts everything on one class."""
+    asked = [arm.question for arm in study.arms] or [study.question]
+    if not any(question.kind == "choice" for question in asked):
+        return
+    for number, check in enumerate(study.checks):
+        if not any(check.region.has({name: 1.0}) for name in study.class_names):
+            found = f"a region for {show(check.item)} that no choice of one class is in"
+            fix = "change the region, or choose a question type in which people can divide their answer"
+            mistakes.add(("checks", number), found, "a region with at least one class alone", fix, "empty-region")
 
 
 def _check_pictures(study: Study, items: list[Item], mistakes: Mistakes) -> None:

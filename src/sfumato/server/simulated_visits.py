@@ -19,10 +19,11 @@ import numpy as np
 
 from sfumato.elicitation.kind import Kind
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.elicitation.simulated_annotator import Annotator, PresentedQuestion, Response, Truth, number_of
+from sfumato.elicitation.simulated_annotator import Annotator, Response, Truth, number_of
 from sfumato.planning.costs import DEFAULT_TIMES
 from sfumato.server.browser_client import BrowserClient, State
 from sfumato.server.client_connection import Reply
+from sfumato.server.simulated_checks import CheckResponder
 from sfumato.store.database import reading_engine
 from sfumato.store.location import StoreLocation
 from sfumato.store.queries import stimulus_of_trial
@@ -110,7 +111,8 @@ def simulate(
         raise BadSetting(found, "one link per annotator", "make more links, or send fewer annotators", "too-few-links")
     summary = Summary(len(annotators))
     kinds = kinds_of(study)
-    shared = _Shared(study, kinds, _relative_times(kinds), truth, stimulus_of, pace, wait_seconds, summary, progress)
+    times, responder = _relative_times(kinds), CheckResponder(study, kinds)
+    shared = _Shared(study, responder, times, truth, stimulus_of, pace, wait_seconds, summary, progress)
     drops_out = rng.random(len(annotators)) < dropouts
     leaves_at = np.where(drops_out, rng.random(len(annotators)), np.inf)
     seeds = rng.integers(2**63, size=len(annotators))
@@ -168,7 +170,7 @@ class _Shared:
     """What all visits of a simulation share."""
 
     study: Study
-    kinds: Sequence[Kind]
+    responder: CheckResponder
     relative_times: Sequence[float]
     """Time of each question relative to the first."""
     truth: Truth
@@ -265,8 +267,8 @@ class _Visit:
         shared, seed = self.shared, self._seed_for(stimulus)
 
         def answer(question: int) -> Response:
-            presented = PresentedQuestion(shared.kinds[question], stimulus, shared.study)
-            response = self.annotator.answer(shared.truth.shown(stimulus), presented, np.random.default_rng(seed))
+            truths, rng = shared.truth.shown(stimulus), np.random.default_rng(seed)
+            response = shared.responder.answer(self.annotator, truths, question, stimulus, rng)
             return replace(response, seconds=response.seconds * shared.relative_times[question])
 
         first = answer(trial["question"])
