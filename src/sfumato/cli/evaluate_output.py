@@ -121,11 +121,14 @@ def _width_of(targets: Sequence[str]) -> int:
 
 
 def _line(row: RunScore, less: Difference | None, width: int) -> str:
-    halves = f"{_half(row.low, row.high)}  {_half(row.items_low, row.items_high)}"
+    # The longer side of the interval over seeds: one end may be cut at a bound.
+    over_seeds = max(row.high - row.value, row.value - row.low)
+    halves = f"{_half(over_seeds)}  {_half((row.items_high - row.items_low) / 2)}"
     line = f"{printable(row.target, width):{width}}  {_number(row.value)}  {halves}  {_number(row.floor)}"
     if less is None:
         return line
-    halves = f"{_half(less.low, less.high)}  {_half(less.both_low, less.both_high)}"
+    over_seeds = max(less.high - less.difference, less.difference - less.low)
+    halves = f"{_half(over_seeds)}  {_half((less.both_high - less.both_low) / 2)}"
     return f"{line}  {_number(less.difference, '+'):>10}  {halves}  {_p(less.p_corrected):>6}  {less.verdict}"
 
 
@@ -174,8 +177,7 @@ def _number(value: float, sign: str = "") -> str:
     return f"{value:>{sign}7.4f}" if abs(value) < 100 else f"{value:>{sign}7.1f}"
 
 
-def _half(low: float, high: float) -> str:
-    half = (high - low) / 2
+def _half(half: float) -> str:
     return f"{'-':>6}" if half != half else f"{half:>6.4f}" if half < 10 else f"{half:>6.1f}"
 
 

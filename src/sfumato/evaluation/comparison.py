@@ -35,8 +35,9 @@ def scores_over_seeds(measured: RunMeasurements) -> RunScores:
         if figures.missing:
             over_seeds = over_items = Interval(np.nan, np.nan, f"none: {figures.missing}")
         else:
-            over_seeds = t_interval(figures.values, measured.level)
-            over_items = _over_items(figures, measured)
+            bounds = figures.metric.bounds
+            over_seeds = t_interval(figures.values, measured.level).within(bounds)
+            over_items = _over_items(figures, measured).within(bounds)
         scores.append(
             RunScore(
                 target=figures.target,
@@ -128,9 +129,11 @@ def difference_of(
         none = Interval(np.nan, np.nan, f"none: {one.missing}")
         over_seeds, over_items, over_both = none, none, none
     else:
-        over_seeds = t_interval(apart, level)
-        over_items = items_interval(drawn, level, over)
-        over_both = both_interval(drawn, level, over, rng)
+        least, most = one.metric.bounds
+        bounds = (least - most, most - least)
+        over_seeds = t_interval(apart, level).within(bounds)
+        over_items = items_interval(drawn, level, over).within(bounds)
+        over_both = both_interval(drawn, level, over, rng).within(bounds)
     tested, signed = paired_t(apart), wilcoxon(apart, round(1 - level, 12))
     better = one.metric.better
     improved = (

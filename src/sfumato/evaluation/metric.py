@@ -86,8 +86,7 @@ class Metric(Protocol):
 def clipped_estimate(metric: Metric, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
     """The estimate of `metric`, its interval clipped to the metric's bounds."""
     found = metric.estimate(matched, bootstrap)
-    low, high = np.clip((found.interval.low, found.interval.high), *metric.bounds)
-    return replace(found, interval=replace(found.interval, low=float(low), high=float(high)))
+    return replace(found, interval=found.interval.within(metric.bounds))
 
 
 def mean_over_items(

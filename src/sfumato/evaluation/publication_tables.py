@@ -157,7 +157,7 @@ def table_of_differences(differences: Differences, *, places: int = PLACES) -> P
         (
             *(TableCell(text=text) for text in (f"{each.target} − {each.baseline}", each.network, each.metric)),
             TableCell(text=each.condition),
-            TableCell(each.difference, half_of(each), signed=True),
+            TableCell(each.difference, half_of(each, each.difference), signed=True),
             *(TableCell(value) for value in (each.p, each.p_corrected, each.d_z, each.probability_of_improvement)),
             TableCell(text=each.verdict),
         )
@@ -177,7 +177,10 @@ def table_of_mode_shift(shift: ModeShift, *, places: int = PLACES) -> PaperTable
         rows.append(
             (
                 *(TableCell(text=text) for text in (both.network, both.metric, both.against, both.condition)),
-                *(TableCell(each.difference, half_of(each), signed=True) for each in (labels, doubt, both)),
+                *(
+                    TableCell(each.difference, half_of(each, each.difference), signed=True)
+                    for each in (labels, doubt, both)
+                ),
                 TableCell(doubt.share),
             )
         )
@@ -216,10 +219,10 @@ def table_of_cross_label(cross: CrossLabel, metrics: Sequence[Metric], *, places
     return PaperTable((*head, *kinds), tuple(rows), note, places)
 
 
-def half_of(row: object) -> float:
-    """Half of the interval between `low` and `high`."""
+def half_of(row: object, value: float) -> float:
+    """The longer side of the interval around `value`: half its width, unless one end is cut at a bound."""
     low, high = row.low, row.high  # type: ignore[attr-defined]
-    return float((high - low) / 2)
+    return float(np.maximum(high - value, value - low))
 
 
 @dataclass(frozen=True)
@@ -260,7 +263,7 @@ class _Cells:
 def _cell_of(score: RunScore | None, best: float, mark: str = "") -> TableCell:
     if score is None:
         return TableCell()
-    return TableCell(score.value, half_of(score), is_best=bool(score.value == best), mark=mark)
+    return TableCell(score.value, half_of(score, score.value), is_best=bool(score.value == best), mark=mark)
 
 
 def _best(values: Sequence[float], better: Better) -> float:

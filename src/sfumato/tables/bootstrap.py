@@ -39,6 +39,11 @@ class Interval:
     high: float
     kind: str
 
+    def within(self, bounds: tuple[float, float]) -> Interval:
+        """The same interval, cut at the smallest and the largest possible value."""
+        low, high = np.clip((self.low, self.high), *bounds)
+        return Interval(float(low), float(high), self.kind)
+
 
 @dataclass(frozen=True, eq=False)
 class BootstrapResult:
