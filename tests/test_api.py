@@ -95,5 +95,5 @@ def test_a_plan_fits_its_budget(tmp_path: Path) -> None:
 def test_a_report_of_a_folder(votes: sf.Beliefs, tmp_path: Path) -> None:
     votes.write(tmp_path / "beliefs.parquet")
     sf.aggregate(votes).write(tmp_path / "labels.parquet")
-    sf.report(tmp_path).write(tmp_path / "report.html")
+    sf.report(tmp_path).save(tmp_path / "report.html")
     assert "<html" in (tmp_path / "report.html").read_text()

@@ -162,7 +162,7 @@ def plan(
 
 
 def report(folder: str | Path, title: str = "") -> Report:
-    """A report on everything that a folder holds: labels, runs, scores, plan; `.write("report.html")` saves it."""
+    """A report on everything that a folder holds: labels, runs, scores, plan; `.save("report.html")` writes it."""
     from sfumato.reporting.report import Report
     from sfumato.reporting.report_inputs import ReportInputs
 

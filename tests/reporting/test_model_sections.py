@@ -33,6 +33,7 @@ from sfumato.reporting.sections.model_robustness import robustness_section
 from sfumato.reporting.sections.model_uncertainty import model_uncertainty_section
 from sfumato.reporting.sections.targets import single_scores_section, targets_section
 from sfumato.reporting.sections.training_dynamics import stability, training_dynamics_section
+from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.scores import Differences, RunScores, Score, Scores
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -127,30 +128,38 @@ def test_figures_are_those_of_the_command_below_them(
         assert apart["low"][i] == pytest.approx(float(own[ends[0]]), abs=1e-12)
 
 
-def test_the_table_says_the_same_with_half_the_interval(models: ModelScores) -> None:
+def test_the_table_says_the_same_with_the_interval(models: ModelScores) -> None:
     listed = table(targets_section(models), "scores").data
     row = next(each for each in models.scores if (each.target, each.metric) == ("soft", "cross_entropy"))
     cell = listed["soft"][listed["metric"].index("cross-entropy")].replace("\u00a0", " ")
-    assert cell == f"{row.value:.3f} ± {(row.high - row.low) / 2:.3f}"
+    assert cell == f"{row.value:.3f} ({row.low:.3f} to {row.high:.3f})"
     assert list(listed)[1] == "hard"
 
 
 @pytest.mark.filterwarnings(FEW)
-def test_strata_are_those_of_the_command_below_them(
-    models: ModelScores, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    figure = chart(targets_section(models), "strata")
-    assert figure.source is not None
-    scores, _ = evaluated(figure.source.command, folder, monkeypatch)
-    said = {(row["target"], f"{metric_title(row['metric'])}: {row['condition']}"): row for row in scores}
-    assert set(figure.columns["n_items"]) == {10, 30}
-    for i, target in enumerate(figure.columns["target"]):
-        row = said[(target, figure.columns["panel"][i])]
-        assert figure.columns["value"][i] == pytest.approx(float(row["value"]), abs=1e-12)
-        if row["items_high"]:
-            assert figure.columns["items_high"][i] == pytest.approx(float(row["items_high"]), abs=1e-12)
-    assert "people disagree about 30 items" in figure.caption
-    assert any("too few" in note for note in models.notes)
+def test_strata_are_counted_from_votes(models: ModelScores, folder: Path) -> None:
+    """Labels alone do not show who disagreed: there are strata only with votes, and they are those of the votes."""
+    assert not any(isinstance(each, Chart) and each.name == "strata" for each in made(targets_section(models)).blocks)
+    # Two annotators per item, who agree about the first ten, though the labels of these are smoothed.
+    items = trained.ITEMS
+    second = ["a" if i < 10 else "b" for i in range(len(items))]
+    votes = Beliefs.from_votes(
+        item=[*items, *items], annotator=["one"] * len(items) + ["two"] * len(items),
+        label=["a"] * len(items) + second, classes=["a", "b"],
+    )  # fmt: skip
+    found = score_models(replace(ReportInputs.read(folder), beliefs=votes, shifted=None, attacked=None), resamples=100)
+    assert found is not None
+    figure = chart(targets_section(found), "strata")
+    assert {row.condition: row.n_items for row in found.stratum_scores} == {"people agree": 10, "people disagree": 30}
+    assert "people agree about 10 items, people disagree about 30 items" in figure.caption
+    right = [
+        trained.trained("soft", seed).predictions.probs[:10].argmax(axis=1)
+        == trained.people().probs[:10].argmax(axis=1)
+        for seed in range(4)
+    ]
+    own = [each for each in found.stratum_scores if (each.target, each.condition) == ("soft", "people agree")]
+    assert next(each.value for each in own if each.metric == "accuracy") == pytest.approx(np.mean(right))
+    assert any("too few" in note for note in found.notes)
 
 
 def test_reliability_is_the_mean_over_seeds_of_what_bins_hold(models: ModelScores) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+import reported
 from people_evidence import evidence_of
 
-from sfumato import SoftLabels
+from sfumato import Counts, SoftLabels
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import BadFile, BadTable, SfumatoError
 from sfumato.tables.scores import RunScores, Scores
+
+SCORE_HEAD = (
+    "target,network,n_seeds,metric,condition,value,low,high,n_items,floor,covers,items_low,items_high,items_covers"
+)
 
 
 @pytest.fixture
@@ -41,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_folder_is_read_by_its_names(folder: Path) -> None:
     found = ReportInputs.read(folder)
     assert list(found.labels) == ["mean", "sharp"]
-    assert found.main_name == "mean"
+    assert found.main_part == found.people_part == "labels/mean"
     assert found.beliefs is not None
     assert len(found.beliefs) == 405
     assert found.screening is not None
@@ -96,14 +102,49 @@ def test_splits_share_out_the_inputs(folder: Path) -> None:
 
 
 def test_scores_of_runs_are_told_from_scores_of_one(folder: Path) -> None:
-    head = (
-        "target,network,n_seeds,metric,condition,value,low,high,n_items,floor,covers,items_low,items_high,items_covers"
-    )
-    (folder / "scores.csv").write_text(f"{head}\nsoft,lenet,3,accuracy,all,0.5,0.4,,40,,seeds,,,none\n")
+    (folder / "scores.csv").write_text(f"{SCORE_HEAD}\nsoft,lenet,3,accuracy,all,0.5,0.4,,40,,seeds,,,none\n")
     found = ReportInputs.read(folder).scores["scores"]
     assert isinstance(found, RunScores)
     assert (found.scores[0].target, found.scores[0].n_seeds, found.scores[0].value) == ("soft", 3, 0.5)
     assert np.isnan(found.scores[0].high)
+
+
+def test_tables_are_told_by_what_they_hold(tmp_path: Path) -> None:
+    counts = Counts.from_numpy(["a", "b"], [[2, 1], [0, 3]], ["x", "y"])
+    counts.write(tmp_path / "labels.csv")
+    found = ReportInputs.read(tmp_path)
+    assert found.counts is not None
+    assert not found.labels
+    assert found.notes == ("labels.csv holds counts, and is used as such",)
+    assert found.people_labels is not None
+    assert found.people_labels.probs[0].tolist() == [2 / 3, 1 / 3]
+    SoftLabels.from_numpy(["a"], [[0.5, 0.5]], ["x", "y"], 0).write(tmp_path / "labels.csv")
+    (tmp_path / "votes.csv").write_text("item,annotator,label\na,p,x\na,q,y\nb,p,x\nb,q,x\n")
+    found = ReportInputs.read(tmp_path)
+    assert "labels.csv holds predictions" in found.notes[0]
+    assert found.votes is not None
+    assert dict(zip(found.votes.items.to_pylist(), found.votes.unanimous.tolist(), strict=True)) == {"a": 0, "b": 1}
+
+
+@pytest.mark.parametrize("newer", ["runs", "labels"])
+def test_scores_older_than_the_runs_are_not_used(tmp_path: Path, newer: str) -> None:
+    reported.write_study(tmp_path, ("hard", "soft"), range(2))
+    row = "soft,ffn,2,accuracy,all,0.123,0.1,0.2,40,,seeds,,,none"
+    (tmp_path / "scores.csv").write_text(f"{SCORE_HEAD}\n{row}\n")
+    assert list(ReportInputs.read(tmp_path).scores) == ["scores"]
+    changed = (
+        tmp_path / "labels.parquet" if newer == "labels" else next((tmp_path / "runs").rglob("predictions.parquet"))
+    )
+    now = (tmp_path / "scores.csv").stat().st_mtime_ns + 10**9
+    os.utime(changed, ns=(now, now))
+    found = ReportInputs.read(tmp_path)
+    assert not found.scores
+    assert found.notes == (
+        "scores.csv is older than the runs or labels: it is not used, and the runs are scored again",
+    )
+    given = ReportInputs.read(tmp_path, scores=tmp_path / "scores.csv")
+    assert list(given.scores) == ["scores"]
+    assert "its numbers may be of other runs or labels" in given.notes[0]
 
 
 def test_nothing_found_says_what_is_looked_for(tmp_path: Path) -> None:

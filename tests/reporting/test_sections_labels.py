@@ -14,7 +14,7 @@ from people_evidence import CLASSES, evidence_of
 from PIL import Image
 from scipy.stats import entropy as scipy_entropy
 
-from sfumato import SoftLabels
+from sfumato import Counts, SoftLabels
 from sfumato.reporting import Chart, Facts, Prose, ReportTable, Section
 from sfumato.reporting.gallery import LARGEST, Gallery, smaller, thumbnails
 from sfumato.reporting.report_inputs import ReportInputs
@@ -131,20 +131,21 @@ def test_texts_are_shown_as_texts_and_folders_as_pictures(tmp_path: Path) -> Non
     assert (np.asarray(Image.open(io.BytesIO(data)).convert("RGB")) == colors + number).all()
 
 
-def test_votes_are_counted_back_from_shares() -> None:
+def test_votes_are_counted_from_counts_and_never_from_shares() -> None:
     labels = SoftLabels.from_numpy(["a", "b"], [[2 / 3, 1 / 3], [0.5, 0.5]], ["x", "y"], [3, 2])
     shown = gallery(labels_section(ReportInputs(labels={"labels": labels})), "disputed").cards
+    assert [[bar.words for bar in each.bars] for each in shown] == [["50%", "50%"], ["67%", "33%"]]
+    counts = Counts.from_numpy(["a", "b"], [[2, 1], [1, 1]], ["x", "y"])
+    shown = gallery(labels_section(ReportInputs(labels={"labels": labels}, counts=counts)), "disputed").cards
     assert [[bar.words for bar in each.bars] for each in shown] == [["1 of 2", "1 of 2"], ["2 of 3", "1 of 3"]]
-    nobody = replace(labels, n_annotators=None)
-    shown = gallery(labels_section(ReportInputs(labels={"labels": nobody})), "disputed").cards
-    assert [bar.words for bar in shown[1].bars] == ["67%", "33%"]
 
 
 def test_labels_without_doubt_have_nothing_disputed() -> None:
     section = labels_section(ReportInputs(labels={"labels": SoftLabels.one_hot(["a", "b"], ["x", "y"], ["x", "y"])}))
     assert section is not None
     assert not any(isinstance(each, Gallery) for each in section.blocks)
-    assert "unanimous: 100.0%" in words(section)
+    assert "labels with one class: 100.0%" in words(section)
+    assert "unanimous" not in words(section)
     assert "There are no confusions" in words(confusion_section(ReportInputs(labels={"l": _sure()})))
 
 

@@ -79,10 +79,10 @@ def test_collection_states_the_cost() -> None:
     evidence = evidence_of()
     assert evidence.annotations is not None
     said = words(collection_section(evidence))
-    # 405 answers are 16.2 batches of 25, at 1.50 each; 10 minutes were announced for one.
-    assert "estimated cost: EUR 24.30 16.2 batches" in said
+    # 360 answers for labels are 18 batches of 20 items, at 1.50 each with their repeats; 10 minutes were announced.
+    assert "estimated cost: EUR 27.00 18.0 batches" in said
     assert "EUR 9.00 per hour" in said
-    wage = 3600 * 1.5 / (25 * statistics.mean(evidence.annotations.seconds.tolist()))
+    wage = 3600 * 1.5 * 18 / sum(evidence.annotations.seconds.tolist())
     assert f"EUR {wage:,.2f} (" in said
     assert evidence.study is not None
     assert "cost" not in words(collection_section(replace(evidence, study=replace(evidence.study, pay=None))))
@@ -168,6 +168,7 @@ def test_agreement_is_that_of_pairs_of_people() -> None:
 def test_retest_compares_people_with_themselves() -> None:
     evidence = replace(evidence_of(), screening=None)
     assert evidence.beliefs is not None
+    assert evidence.annotations is not None
     chosen: dict[tuple[int, int], list[int]] = {}
     for i, j, probs in zip(
         evidence.beliefs.item.codes, evidence.beliefs.annotator.codes, evidence.beliefs.probs, strict=True
@@ -179,7 +180,13 @@ def test_retest_compares_people_with_themselves() -> None:
         rf"the same class in {100 * np.mean(same):.1f}% \(.*\) of 45 repeated", words(agreement_section(evidence))
     )
     once = evidence.beliefs.take(np.arange(360))
-    assert "No annotator saw an item twice" in words(agreement_section(ReportInputs(beliefs=once)))
+    assert "have no repeated answers" in words(agreement_section(ReportInputs(beliefs=once)))
+    # Beliefs without the repeats, which the answers have: the answers are used.
+    both = words(agreement_section(ReportInputs(beliefs=once, annotations=evidence.annotations)))
+    assert f"chose the same class in {100 * np.mean(same):.1f}%" in both
+    assert "No annotator saw" not in both
+    labels = evidence.annotations.for_purposes("label")
+    assert "No annotator saw an item twice" in words(agreement_section(ReportInputs(beliefs=once, annotations=labels)))
 
 
 def test_who_answers_alone_agrees_with_nobody() -> None:

@@ -21,9 +21,9 @@ Files used in FOLDER, all optional:
   screening.csv       excluded annotators   beliefs.parquet      one distribution per annotator
   labels.parquet      people's soft labels  labels/              labels made in other ways
   original.csv        published labels      inputs.npz           images, texts, features
+  counts.parquet      votes per class       plan.json            the plan
   runs/               trained models        shifted/ attacked/   the same on changed images
-  scores.csv          scores of runs        differences.csv      comparisons of targets
-  plan.json           the plan"""
+  scores.csv          scores of runs        differences.csv      comparisons of targets"""
 
 
 @click.command(
@@ -40,6 +40,7 @@ Files used in FOLDER, all optional:
 @click.option("--annotations", type=PATH, help="Annotations: the answers.")
 @click.option("--screening", type=PATH, help="Excluded annotators: output of sfumato screen.")
 @click.option("--beliefs", type=PATH, help="Beliefs: one distribution per annotator and item.")
+@click.option("--counts", type=PATH, help="Counts: votes per item and class, if annotators are unknown.")
 @click.option("--original", type=PATH, help="Published labels: a table with item and label, or SoftLabels.")
 @click.option("--inputs", type=PATH, help="The items: a folder of images, an npz, or a table with texts.")
 @input_options
@@ -82,10 +83,12 @@ def command(
         evidence = ReportInputs.read(folder, reading=reading, **named)
         command_line = typed_command(click.get_current_context(), "sfumato report")
         report = Report(evidence, title, level, resamples, command=command_line)
-        page = report.write(output, on_progress=draw)
+        page = report.save(output, on_progress=draw)
     size = output.stat().st_size / 1e6
     summary = f"{len(page.sections)} sections, {len(page.charts)} figures, {size:.1f} MB"
-    notes = [] if evidence.main_labels is not None else ["no labels: models are not scored"]
+    notes = list(evidence.notes)
+    if evidence.runs is not None and evidence.people_labels is None:
+        notes.append("no labels of people: models are not scored")
     say_written(output, summary, notes)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from sfumato.evaluation.strata import ROUNDING
+from sfumato.reporting.item_votes import ItemVotes
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.phrases import (
+    SHARE,
     comparison_sentence,
+    counted,
     excludes_zero,
     mean_of,
     metric_title,
@@ -17,6 +19,7 @@ from sfumato.reporting.plan_page import decision
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.label_changes import changed_majority
 from sfumato.tables.scores import Difference
+from sfumato.tables.soft_labels import SoftLabels
 
 MAX_FINDINGS = 6
 OUTCOMES = {
@@ -44,24 +47,42 @@ def findings(evidence: ReportInputs, models: ModelScores | None) -> tuple[str, .
 
 
 def _about_people(evidence: ReportInputs) -> list[str]:
-    labels = evidence.main_labels
-    if labels is None or not len(labels):
+    """What people did, from their votes; without votes only what the labels are."""
+    votes, labels, original = evidence.votes, evidence.main_labels, evidence.original
+    if votes is not None:
+        sentences, compared, first = disagreement(votes), votes.shares(), "people's first choice"
+    elif labels is not None and len(labels):
+        sentences, compared, first = [_about_labels(labels)], labels, "the most probable class"
+    else:
         return []
-    most = labels.probs.max(axis=1)
-    disputed = int((most < 1 - ROUNDING).sum())
-    sentences = [
-        f"People disagree about {disputed:,} of {len(labels):,} items: {share_of(disputed, len(labels)).percent()}. "
-        f"The majority class has {mean_of(most).percent()} of the answers on average."
-    ]
-    original = evidence.original
-    if original is not None and set(original.classes) <= set(labels.classes):
-        found = changed_majority(labels, original)
+    if original is not None and set(original.classes) <= set(compared.classes):
+        found = changed_majority(compared, original)
         n, share = len(found.rows), share_of(len(found.rows), found.n_items)
-        text = (
-            f"For {n:,} of {share.n:,} items, {share.percent()}, people's first choice differs from the original label."
-        )
+        text = f"For {n:,} of {counted(share.n, 'item')}, {share.percent()}, {first} differs from the original label."
         sentences += [text] if share.n else []
     return sentences
+
+
+def disagreement(votes: ItemVotes) -> list[str]:
+    """How many items people disagree about, by a direct count of their votes."""
+    several = votes.several
+    n, n_disputed = int(several.sum()), int((several & ~votes.unanimous).sum())
+    if not n:
+        return ["No item has answers from two annotators, so that disagreement is unknown."]
+    most = mean_of(votes.majority_share[several], SHARE)
+    some = "" if n == len(votes) else " with at least two annotators"
+    share = share_of(n_disputed, n)
+    sentence = f"People disagree about {n_disputed:,} of {counted(n, 'item')}{some}: {share.percent()}."
+    return [f"{sentence} The majority class has {most.percent()} of the votes on average."]
+
+
+def _about_labels(labels: SoftLabels) -> str:
+    """The labels alone: with smoothing or an estimate of the truth they do not show who disagreed."""
+    most = mean_of(labels.probs.max(axis=1), SHARE)
+    return (
+        f"The most probable class has {most.percent()} of a label on average. How many people disagree is unknown: the "
+        "report has labels, but not the votes (beliefs or counts)."
+    )
 
 
 def finding(difference: Difference, level: float) -> str:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 from jaxtyping import Int, UInt8
 
-from sfumato.labeling.agreement.item_answers import leading
 from sfumato.reporting.blocks import Columns, DataSource, as_columns
+from sfumato.reporting.item_votes import ItemVotes
 from sfumato.reporting.phrases import shorten
 from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
 from sfumato.study.study import Study, Upscale
-from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.files.png import png_bytes
 from sfumato.tables.model_inputs import Inputs
@@ -35,8 +34,6 @@ CRISP = 64
 LONGEST_TEXT = 280
 MAX_BARS = 4
 LEAST_SHARE = 0.005
-NEAR_WHOLE = 0.02
-"""The largest distance from whole numbers at which shares times annotators are shown as counts."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +194,7 @@ def item_cards(
 ) -> tuple[ItemCard, ...]:
     """The items in these rows of `labels`. `marked` is one class per item to highlight, such as the original one."""
     items = labels.items.take(list(rows)).to_pylist()
-    votes = vote_counts(evidence.judged, labels, rows)
+    votes = vote_counts(evidence.votes, labels, rows)
     images = thumbnails(items, evidence.inputs, evidence.study)
     made = []
     for i, (row, own) in enumerate(zip(rows, marked, strict=True)):
@@ -219,32 +216,14 @@ def card_columns(labels: SoftLabels, rows: Sequence[int]) -> Columns:
 
 
 def vote_counts(
-    beliefs: Beliefs | None, labels: SoftLabels, rows: Sequence[int]
+    votes: ItemVotes | None, labels: SoftLabels, rows: Sequence[int]
 ) -> Int[np.ndarray, "asked classes"] | None:
-    """Annotators per most probable class: from their beliefs, else from shares that are whole counts.
+    """Annotators per most probable class, in the order of the labels' classes; None if the votes are unknown.
 
-    Of classes that tie within an answer the first counts. None if unknown.
+    Never computed from labels: 99.99% of five annotators is not five.
     """
-    if beliefs is not None and beliefs.classes == labels.classes:
-        codes = rows_by_name(labels.items.take(list(rows)), beliefs.item.names)
-        return np.where(codes[:, None] >= 0, first_choices(beliefs)[codes], 0)
-    if labels.n_annotators is None:
+    if votes is None or set(votes.classes) != set(labels.classes):
         return None
-    index = np.asarray(list(rows), np.int64)
-    votes = labels.probs[index] * labels.n_annotators[index][:, None]
-    if not len(index) or np.abs(votes - votes.round()).max() > NEAR_WHOLE or not labels.n_annotators[index].all():
-        return None
-    return np.asarray(votes.round(), np.int64)
-
-
-def first_choices(beliefs: Beliefs) -> Int[np.ndarray, "items classes"]:
-    """Annotators per most probable class, one row per item, in the order of the items in `beliefs`.
-
-    If an annotator answered about an item several times, the first answer counts.
-    """
-    view = beliefs.coded()
-    chosen = view.hard if view.hard is not None else leading(view.probs()).argmax(axis=1)
-    _, first = np.unique(view.item.astype(np.int64) * view.n_annotators + view.annotator, return_index=True)
-    cell = view.item[first].astype(np.int64) * view.n_classes + chosen[first]
-    counts = np.bincount(cell, minlength=view.n_items * view.n_classes)
-    return np.asarray(counts.reshape(view.n_items, view.n_classes), np.int64)
+    at = rows_by_name(labels.items.take(list(rows)), votes.items)
+    order = [votes.classes.index(name) for name in labels.classes]
+    return np.where(at[:, None] >= 0, votes.counts[at][:, order], 0)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
+from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.metrics.accuracy import Accuracy, AccuracyOriginal, SecondBestAccuracy
 from sfumato.evaluation.metrics.brier import Brier
@@ -19,11 +21,12 @@ from sfumato.evaluation.metrics.selective import AURC
 from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.evaluation.run_predictions import CLEAN, RunPredictions, read_runs
 from sfumato.evaluation.run_scores import measure_runs
-from sfumato.evaluation.strata import AgreementStrata
+from sfumato.evaluation.strata import Stratum
+from sfumato.reporting.item_votes import ItemVotes
 from sfumato.reporting.model_scores import AGREE, DISAGREE, ModelScores, control_of
-from sfumato.reporting.report_inputs import ReportInputs
+from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
 from sfumato.tables.bootstrap import FEWEST_DRAWS
-from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning
+from sfumato.tables.errors import BadTable, SfumatoWarning
 from sfumato.tables.scores import ALL, Difference, RunScore, RunScores
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -46,7 +49,7 @@ def score_models(
     evidence: ReportInputs, *, level: float = 0.95, resamples: int = 500, on_progress: ProgressCallback = no_progress
 ) -> ModelScores | None:
     """The models in `evidence`: from its score tables, else from its runs; None without both."""
-    people = evidence.main_labels
+    people = evidence.people_labels
     plain: list[RunPredictions] = []
     changed: list[RunPredictions] = []
     if evidence.runs is not None and people is not None:
@@ -63,7 +66,8 @@ def score_models(
         changed = [] if _conditions(scores) else changed
         if people is not None and (plain or changed):
             control = control_of([run.target for run in plain])
-            scoring = _Scoring(people, control, level, resamples, on_progress, scores, differences, notes)
+            strata = () if evidence.votes is None else (VoteStrata(evidence.votes),)
+            scoring = _Scoring(people, strata, control, level, resamples, on_progress, scores, differences, notes)
             if table is None:
                 scoring.score_all_items(plain, original)
             scoring.score_conditions(changed)
@@ -71,15 +75,15 @@ def score_models(
         return None
     notes += [str(each.message) for each in caught if issubclass(each.category, SfumatoWarning)]
     whole = ALL if any(row.condition == ALL for row in scores) else CLEAN
-    strata = (AGREE, DISAGREE)
+    names = (AGREE, DISAGREE)
     return ModelScores(
         evidence, tuple(plain), original,
         tuple(row for row in scores if row.condition == whole),
         tuple(row for row in differences if row.condition == whole),
-        tuple(row for row in scores if row.condition in strata),
-        tuple(row for row in differences if row.condition in strata),
+        tuple(row for row in scores if row.condition in names),
+        tuple(row for row in differences if row.condition in names),
         tuple(_conditions(scores)),
-        tuple(row for row in differences if row.condition not in (whole, *strata)),
+        tuple(row for row in differences if row.condition not in (whole, *names)),
         level, resamples, tuple(dict.fromkeys(notes)),
     )  # fmt: skip
 
@@ -108,6 +112,8 @@ class _Scoring:
     """Scores runs as `sfumato evaluate --runs` does, and adds to the scores, differences and notes."""
 
     people: SoftLabels
+    strata: tuple[VoteStrata, ...]
+    """The items on which people agree and disagree; empty if the votes are unknown."""
     control: str | None
     level: float
     resamples: int
@@ -120,14 +126,9 @@ class _Scoring:
         """All metrics over all items, and two of them by stratum: items on which people agree, and disagree."""
         metrics = (*METRICS, *((AccuracyOriginal(),) if original is not None else ()))
         others = [each for each in metrics if each.name not in {metric.name for metric in STRATUM_METRICS}]
-        first = (runs, STRATUM_METRICS, original, self.resamples, (0.0, 0.4, "scoring strata"))
-        try:
-            by_stratum = self._measure(*first, by_stratum=True)
-        except BadSetting as error:
-            if error.code != "smoothed-labels":
-                raise
-            self.notes.append(f"no scores by agreement: {error.found}")
-            by_stratum = self._measure(*first)
+        by_stratum = self._measure(
+            runs, STRATUM_METRICS, original, self.resamples, (0.0, 0.4, "scoring strata"), by_stratum=True
+        )
         rest = self._measure(runs, others, original, self.resamples, (0.4, 0.8, "scoring all items"))
         whole = [each for each in (*by_stratum.figures, *rest.figures) if each.stratum == ALL]
         names = [metric.name for metric in metrics]
@@ -168,7 +169,7 @@ class _Scoring:
         start, end, step = progress
         return measure_runs(
             runs, people=self.people, original=original, metrics=metrics,
-            strata=(AgreementStrata(),) if by_stratum else (), common=True, level=self.level,
+            strata=self.strata if by_stratum else (), common=True, level=self.level,
             resamples=resamples, rng=np.random.default_rng(0), any_estimand=True,
             on_progress=lambda done, of: self.on_progress(start + (end - start) * done / of, step),
         )  # fmt: skip
@@ -179,6 +180,25 @@ class _Scoring:
         if self.control in measured.targets and len(measured.targets) > 1:
             found = compare_runs(measured, baseline=self.control, rng=np.random.default_rng(0)).differences
             self.differences.extend(each for each in found if each.condition != without)
+
+
+@dataclass(frozen=True, eq=False)
+class VoteStrata:
+    """The items on which people agree and disagree, by a direct count of votes; items of one annotator are in neither.
+
+    Labels do not show this: smoothed ones have some probability on every class.
+    """
+
+    votes: ItemVotes
+
+    name: ClassVar[str] = "agree"
+
+    def strata(self, matched: MatchedLabels) -> list[Stratum]:
+        at = rows_by_name(matched.items, self.votes.items)
+        known = (at >= 0) & self.votes.several[at]
+        agreed = self.votes.unanimous[at]
+        found = [(AGREE, known & agreed), (DISAGREE, known & ~agreed)]
+        return [Stratum(name, np.flatnonzero(rows), by_votes=True) for name, rows in found if rows.any()]
 
 
 def _usable_original(original: SoftLabels | None, runs: Sequence[RunPredictions]) -> SoftLabels | None:

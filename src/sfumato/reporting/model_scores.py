@@ -115,7 +115,7 @@ class ModelScores:
     def matched(self) -> dict[str, list[MatchedLabels]]:
         """The predictions of every shown run with people's labels, by target; all have the same items in the same
         order."""
-        people = self.evidence.main_labels
+        people = self.evidence.people_labels
         own = [run for run in self.runs if run.network == self.network and run.target in self.shown_targets()]
         if people is None or not own:
             return {}
@@ -162,16 +162,18 @@ class ModelScores:
         table = next((name for name, each in evidence.scores.items() if isinstance(each, RunScores)), None)
         if table is not None and (folder == "runs" or runs is None):
             return evidence.source("scores" if table == "scores" else f"scores/{table}")
-        labels = (each.file for key, each in evidence.origins.items() if key.partition("/")[0] == "labels")
+        labels = evidence.origins.get(evidence.people_part)
         metrics = metrics or self.metrics
         parts = [
-            f"sfumato evaluate --runs {runs.file if runs else 'RUNS'} --people {next(labels, 'LABELS')}",
+            f"sfumato evaluate --runs {runs.file if runs else 'RUNS'} --people {labels.file if labels else 'LABELS'}",
             *([f"--original {original.file}"] if original is not None and "accuracy_original" in metrics else []),
             f"--metrics {','.join(metrics)}",
-            *(["--strata agree"] if strata else []),
+            *(["--strata STRATA.csv"] if strata else []),
             f"--resamples {resamples or self.resamples} --common -o scores.csv --differences differences.csv",
         ]
         note = "Means over seeds; items are resampled with seed 0."
+        if strata:
+            note += " STRATA.csv has the columns item and stratum: whether the votes of an item are all for one class."
         return DataSource(" ".join(parts), runs.file if runs else "", note)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -110,6 +111,9 @@ def counted(n: int, what: str) -> str:
 
 
 LEVEL = 0.95
+SHARE = (0.0, 1.0)
+POSITIVE = (0.0, math.inf)
+"""Bounds of means: of shares and distances, and of times."""
 
 
 @final
@@ -132,6 +136,10 @@ class DisplayedEstimate:
         places = _places(self.high - self.low) if decimals is None else decimals
         return self._with_interval(lambda value: f"{value:,.{places}f}", unit)
 
+    def interval(self, decimals: int) -> str:
+        """`0.29 to 0.35`; empty if there is no interval."""
+        return f"{self.low:.{decimals}f} to {self.high:.{decimals}f}" if self.low == self.low else ""
+
     def _with_interval(self, shown: Callable[[float], str], unit: str = "") -> str:
         if self.value != self.value:
             return "unknown"
@@ -140,29 +148,51 @@ class DisplayedEstimate:
 
 
 def share_of(n: int, of: int) -> DisplayedEstimate:
-    """The share `n / of` with Wilson's score interval (1927), which stays within 0 and 1 and works for small counts."""
+    """The share `n / of` with Wilson's score interval."""
     if not of:
         return DisplayedEstimate(np.nan, np.nan, np.nan, 0)
-    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
-    share = n / of
-    middle = (share + z**2 / (2 * of)) / (1 + z**2 / of)
-    reach = z / (1 + z**2 / of) * np.sqrt(share * (1 - share) / of + z**2 / (4 * of**2))
-    low, high = max(middle - reach, 0.0), min(middle + reach, 1.0)
-    return DisplayedEstimate(share, 0.0 if n == 0 else float(low), 1.0 if n == of else float(high), of)
+    low, high = _wilson(n / of, of)
+    return DisplayedEstimate(n / of, 0.0 if n == 0 else low, 1.0 if n == of else high, of)
 
 
-def mean_of(values: Float[np.ndarray, "values"]) -> DisplayedEstimate:
-    """The mean with a normal interval from its standard error; no interval for fewer than two values.
+def mean_of(values: Float[np.ndarray, "values"], bounds: tuple[float, float]) -> DisplayedEstimate:
+    """The mean with an interval within `bounds`, the smallest and largest possible value; none for fewer than two.
 
-    For means over many values; for few the interval is too narrow.
+    Wilson's interval for the share of the way between the bounds, with the number of values that would give the
+    observed standard error (as Franco et al. 2019 do for shares in surveys). It is the normal interval if the mean is
+    far from both bounds. Without an upper bound, the normal interval of the logarithm of the mean.
     """
-    if not len(values):
+    n = len(values)
+    if not n:
         return DisplayedEstimate(np.nan, np.nan, np.nan, 0)
-    mean = float(values.mean())
-    if len(values) < 2:
-        return DisplayedEstimate(mean, np.nan, np.nan, len(values))
-    reach = NormalDist().inv_cdf((1 + LEVEL) / 2) * float(values.std(ddof=1)) / np.sqrt(len(values))
-    return DisplayedEstimate(mean, mean - reach, mean + reach, len(values))
+    mean, (least, most) = float(values.mean()), bounds
+    if n < 2:
+        return DisplayedEstimate(mean, np.nan, np.nan, n)
+    # Without Bessel's correction, so that a mean of zeros and ones has the interval of a share.
+    error = float(values.std()) / math.sqrt(n)
+    if math.isinf(most):
+        if mean - least <= 0:
+            return DisplayedEstimate(mean, np.nan, np.nan, n)
+        factor = math.exp(min(NormalDist().inv_cdf((1 + LEVEL) / 2) * error / (mean - least), 700.0))
+        return DisplayedEstimate(mean, least + (mean - least) / factor, least + (mean - least) * factor, n)
+    width = most - least
+    share = min(max((mean - least) / width, 0.0), 1.0)
+    # Values that are all at a bound say as much as n answers of yes or no.
+    at_bound = min(share, 1 - share) < 1e-12
+    effective = n if at_bound else share * (1 - share) * (width / error) ** 2 if error > 1e-12 * width else math.inf
+    low, high = _wilson(share, effective)
+    return DisplayedEstimate(least + share * width, least + low * width, least + high * width, n)
+
+
+def _wilson(share: float, n: float) -> tuple[float, float]:
+    """Wilson's score interval (1927), which stays within 0 and 1 and works for small counts."""
+    if math.isinf(n):
+        return share, share
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    reach = z / (1 + z**2 / n) * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    # At the bounds and for very many values only rounding errors are cut.
+    return min(max(middle - reach, 0.0), share), max(min(middle + reach, 1.0), share)
 
 
 def median_of(values: Float[np.ndarray, "values"]) -> DisplayedEstimate:

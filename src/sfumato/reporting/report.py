@@ -52,6 +52,8 @@ def sources_section(evidence: ReportInputs, models: ModelScores | None, *, comma
     blocks: list[Block] = [Prose((text,))]
     blocks += [Commands((command,))] if command else []
     blocks += [_files(evidence)] if evidence.origins else []
+    if evidence.notes:
+        blocks += [Prose(("Warnings about the files:",)), Points(evidence.notes)]
     if models is not None and models.notes:
         blocks += [Prose(("Warnings from scoring the models:",)), Points(tuple(models.notes))]
     return Section(SOURCES, (*blocks, _versions(evidence)))
@@ -178,7 +180,7 @@ class Report:
             made=f"Written by sfumato {__version__} on {datetime.now(UTC):%d %B %Y}.",
         )
 
-    def write(self, path: str | Path, *, on_progress: ProgressCallback | None = None) -> Page:
+    def save(self, path: str | Path, *, on_progress: ProgressCallback | None = None) -> Page:
         """Write the report as one HTML file, and return its page."""
         page = self.page(on_progress)
         page.write(path)
@@ -197,7 +199,7 @@ def _facts(evidence: ReportInputs, models: ModelScores | None) -> list[Fact]:
     labels = evidence.main_labels
     if labels is not None:
         each = labels.n_annotators
-        note = f"{each.mean():.1f} answers per item" if each is not None and len(each) and each.min() > 0 else ""
+        note = f"{each.mean():.1f} annotators per item" if each is not None and len(each) and each.min() > 0 else ""
         facts.append(Fact(f"{len(labels):,}", "labeled items", note))
         if evidence.plan is None:
             facts.append(Fact(f"{len(labels.classes)}", "classes"))
@@ -214,10 +216,11 @@ def _facts(evidence: ReportInputs, models: ModelScores | None) -> list[Fact]:
 
 
 def _lead(evidence: ReportInputs, models: ModelScores | None) -> str:
-    has_answers = any(part is not None for part in (evidence.annotations, evidence.beliefs, evidence.study))
+    answers = (evidence.annotations, evidence.beliefs, evidence.counts, evidence.study)
+    has_answers = any(part is not None for part in answers)
     parts = {
         "the study and its answers": has_answers,
-        "the labels and their uncertainty": bool(evidence.labels),
+        "the labels": bool(evidence.labels),
         "the models trained on them": models is not None,
         "the plan for the next answers": evidence.plan is not None,
     }

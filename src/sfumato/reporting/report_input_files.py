@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from sfumato.labeling.screening import Screened
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Columns
+from sfumato.reporting.people_tables import OUT_OF_DATE, PeopleTables, out_of_date
 from sfumato.reporting.report_inputs import Origin, ReportInputs
 from sfumato.study.study_file import read_study, study_path
-from sfumato.tables.annotations import Annotations
 from sfumato.tables.base_table import rows_of
-from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadFile, BadTable, show
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.files.atomic_write import sha256_of
@@ -30,6 +29,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "annotations": tuple(f"annotations{end}" for end in TABLE),
     "screening": ("screening.csv", "screening.parquet"),
     "beliefs": tuple(f"beliefs{end}" for end in TABLE),
+    "counts": tuple(f"counts{end}" for end in TABLE),
+    "votes": tuple(f"votes{end}" for end in TABLE),
     "labels": tuple(f"labels{end}" for end in TABLE),
     "original": tuple(f"original{end}" for end in TABLE),
     "inputs": ("inputs.npz", *(f"inputs{end}" for end in TABLE)),
@@ -73,7 +74,7 @@ def read_evidence(
         usual = [*(names[0] for names in NAMES.values()), *(f"{name}/" for name in FOLDERS)]
         fix = "give the folder that the commands wrote to, or single files"
         raise BadFile("nothing to report on", f"at least one of: {', '.join(usual)}", fix, "no-evidence", root)
-    return _read(found, root, titles, reading)
+    return _read(found, root, titles, reading, {key for key in found if key.partition("/")[0] in named})
 
 
 def _found(root: Path) -> dict[str, Path]:
@@ -102,26 +103,39 @@ def _named(named: Mapping[str, Place | Mapping[str, Place]]) -> dict[str, Path]:
     return places
 
 
-def _read(places: Places, root: Path | None, titles: Mapping[str, str], reading: InputOptions) -> ReportInputs:
+def _read(
+    places: Places, root: Path | None, titles: Mapping[str, str], reading: InputOptions, named: Collection[str]
+) -> ReportInputs:
+    tables = PeopleTables.read(places)
+    places, notes = tables.places, list(tables.notes)
     readers: dict[str, Callable[[Path], Any]] = {
         "study": read_study,
-        "annotations": Annotations.read,
         "screening": Screened.read,
-        "beliefs": Beliefs.read,
         "inputs": reading.read,
         "comparison": lambda path: Differences(rows_of(read_rows(path), Difference)),
         "plan": Plan.read,
     }
     parts: dict[str, Any] = {part: read(places[part]) for part, read in readers.items() if part in places}
+    parts |= {"annotations": tables.annotations, "beliefs": tables.beliefs, "counts": tables.counts}
     parts |= {part: places[part] for part in RUN_FOLDERS if part in places}
     for path in (parts[part] for part in RUN_FOLDERS if part in parts):
         if not path.is_dir():
             raise BadFile("no folder there", "a folder of runs", "check the path", "no-such-folder", path)
-    labels = {name: SoftLabels.read(path) for name, path in _several(places, "labels").items()}
+    labels = tables.labels
     # Labels of judgment come before labels of truth, because most of a report is about them; `mean` comes first.
     order = {name: (name != "labels", each.estimand is Estimand.TRUTH, name != "mean") for name, each in labels.items()}
     parts["labels"] = {name: labels[name] for name in sorted(labels, key=order.__getitem__)}
     parts["scores"] = {name: _scores(path) for name, path in _several(places, "scores").items()}
+    for key in out_of_date(places, parts.get("runs")):
+        # Scores of runs are computed again if that is possible, unless the user named the file.
+        is_of_runs = isinstance(parts["scores"].get(key.rpartition("/")[2]), RunScores) or key == "comparison"
+        is_left_out = is_of_runs and key not in named and "runs" in parts and tables.has_people
+        notes.append(f"{places[key].name} is older than the runs or labels: {OUT_OF_DATE[is_left_out]}")
+        if is_left_out:
+            parts["scores"].pop(key.rpartition("/")[2], None)
+            places = {part: path for part, path in places.items() if part != key}
+    if "comparison" not in places:
+        parts.pop("comparison", None)
     parts["columns"] = {name: columns_in(places[name]) for name in PLAIN_TABLES if name in places}
     apart = {name: path for name, path in _several(places, "inputs").items() if name != "inputs"}
     splits = {name: reading.read(path) for name, path in apart.items()}
@@ -138,7 +152,7 @@ def _read(places: Places, root: Path | None, titles: Mapping[str, str], reading:
             parts["original"] = SoftLabels.one_hot(came_with.items, came_with.labels, known)
             places = {**places, "original": places.get("inputs", next(iter(apart.values()), Path()))}
     origins = {part: _origin(path, root) for part, path in places.items()}
-    return ReportInputs(**parts, splits=splits, titles=dict(titles), origins=origins)
+    return ReportInputs(**parts, splits=splits, titles=dict(titles), origins=origins, notes=tuple(notes))
 
 
 def _several(places: Places, part: str) -> dict[str, Path]:

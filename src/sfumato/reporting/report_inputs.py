@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,12 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Int
 
+from sfumato.labeling.default_labeler import label_by_default
 from sfumato.labeling.screening import Screened
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Columns, DataSource
+from sfumato.reporting.item_votes import ItemVotes, mean_belief
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
+from sfumato.tables.errors import SfumatoError
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.model_inputs import InputOptions, Inputs
 from sfumato.tables.scores import Differences, RunScores, Scores
 from sfumato.tables.soft_labels import SoftLabels
@@ -36,7 +41,8 @@ class Origin:
 class ReportInputs:
     """The tables and folders of a study, from the question to the models. All are optional and matched by item name.
 
-    The first of `labels` is the main one. `original` are the published labels, one-hot or not. `inputs` are those of
+    The first of `labels` is the main one. What people did is computed from their beliefs, counts or answers, never from
+    labels, which may be smoothed. `original` are the published labels, one-hot or not. `inputs` are those of
     the labeled items, `splits` inputs by split. `scores` are tables of `sfumato evaluate` by name, `columns` other
     tables as in their files (`map`, `shifts`, `quality`, `intervals`, `duplicates`). `runs`, `shifted` and `attacked`
     are folders of `sfumato train`, `shift` and `attack`. `titles` are names to show instead of file names; `origins`
@@ -47,6 +53,7 @@ class ReportInputs:
     annotations: Annotations | None = None
     screening: Screened | None = None
     beliefs: Beliefs | None = None
+    counts: Counts | None = None
     labels: Mapping[str, SoftLabels] = field(default_factory=dict)
     original: SoftLabels | None = None
     inputs: Inputs | None = None
@@ -60,6 +67,8 @@ class ReportInputs:
     plan: Plan | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """Warnings about the files, for the reader of the report."""
 
     @classmethod
     def read(
@@ -70,6 +79,7 @@ class ReportInputs:
         annotations: str | Path | None = None,
         screening: str | Path | None = None,
         beliefs: str | Path | None = None,
+        counts: str | Path | None = None,
         labels: str | Path | Mapping[str, str | Path] | None = None,
         original: str | Path | None = None,
         inputs: str | Path | None = None,
@@ -90,35 +100,100 @@ class ReportInputs:
         from sfumato.reporting.report_input_files import read_evidence
 
         named = {
-            "study": study, "annotations": annotations, "screening": screening, "beliefs": beliefs, "labels": labels,
-            "original": original, "inputs": inputs, "splits": splits, "runs": runs, "shifted": shifted,
-            "attacked": attacked, "scores": scores, "comparison": comparison, "plan": plan,
+            "study": study, "annotations": annotations, "screening": screening, "beliefs": beliefs, "counts": counts,
+            "labels": labels, "original": original, "inputs": inputs, "splits": splits, "runs": runs,
+            "shifted": shifted, "attacked": attacked, "scores": scores, "comparison": comparison, "plan": plan,
         }  # fmt: skip
         given = {part: place for part, place in named.items() if place is not None}
         return read_evidence(folder, given, titles or {}, reading or InputOptions())
 
     @property
     def main_labels(self) -> SoftLabels | None:
-        """The labels that the report describes; models are scored against them."""
-        return next(iter(self.labels.values()), None)
-
-    @property
-    def main_name(self) -> str:
-        """The name of the main labels; `labels` if there are none."""
-        return next(iter(self.labels), "labels")
+        """The labels that the report describes; without labels, the mean of the beliefs or votes."""
+        return next(iter(self.labels.values()), self.mean_labels)
 
     @property
     def main_part(self) -> str:
         """The key of the main labels in `origins`."""
-        own = f"labels/{self.main_name}"
-        return own if own in self.origins else "labels"
+        return self._part_of(next(iter(self.labels), None))
+
+    @property
+    def people_name(self) -> str | None:
+        """The name of the labels that models are scored against; None if these are the mean of the beliefs or votes.
+
+        Labels that estimate what is true, or are predictions, do not say how people judge.
+        """
+        others = (Estimand.TRUTH, Estimand.PREDICTION)
+        return next((name for name, each in self.labels.items() if each.estimand not in others), None)
+
+    @property
+    def people_labels(self) -> SoftLabels | None:
+        """The labels that models are scored against; None if there are none of people."""
+        name = self.people_name
+        return self.mean_labels if name is None else self.labels[name]
+
+    @property
+    def people_part(self) -> str:
+        """The key of `people_labels` in `origins`."""
+        return self._part_of(self.people_name)
+
+    def _part_of(self, name: str | None) -> str:
+        if name is None:
+            return self.judged_part
+        return f"labels/{name}" if f"labels/{name}" in self.origins else "labels"
+
+    @cached_property
+    def mean_labels(self) -> SoftLabels | None:
+        """The mean of the beliefs, or the shares of the votes; None if neither is known."""
+        if self.beliefs is None and self.annotations is None and self.counts is not None:
+            return replace(self.counts.labels(), estimand=Estimand.JUDGMENT, made_by="mean")
+        if self.judged is None or not len(self.judged):
+            return None
+        return mean_belief(self.judged)
+
+    @property
+    def excluded(self) -> frozenset[str]:
+        """The annotators that screening excluded."""
+        return frozenset() if self.screening is None else frozenset(self.screening.excluded)
 
     @cached_property
     def judged(self) -> Beliefs | None:
-        """The beliefs of annotators who were not excluded."""
-        if self.beliefs is None or self.screening is None or not self.screening.excluded:
+        """The beliefs of annotators who were not excluded; without beliefs, the counts as votes, or the answers."""
+        if self.beliefs is None:
+            return self._labeled("label") if self.counts is None else self.counts.votes()
+        if not self.excluded:
             return self.beliefs
-        return self.beliefs.take(~self.beliefs.annotator.among(set(self.screening.excluded)))
+        return self.beliefs.take(~self.beliefs.annotator.among(set(self.excluded)))
+
+    @property
+    def judged_part(self) -> str:
+        """The key of the file of `judged` in `origins`."""
+        if self.beliefs is not None:
+            return "beliefs"
+        return "annotations" if self.counts is None else "counts"
+
+    @cached_property
+    def repeated(self) -> Beliefs | None:
+        """The answers with their repeats as beliefs; None if nobody was asked twice, or they are not about classes."""
+        if self.annotations is None or not self.annotations.purpose.among({"repeat"}).any():
+            return None
+        return self._labeled("label", "repeat")
+
+    def _labeled(self, *purposes: str) -> Beliefs | None:
+        """The answers for these purposes by the usual labeler of their question type."""
+        if self.annotations is None:
+            return None
+        answers = self.annotations.for_purposes(*purposes).without(list(self.excluded))
+        try:
+            return label_by_default(answers) if len(answers) else None
+        except SfumatoError:
+            return None
+
+    @cached_property
+    def votes(self) -> ItemVotes | None:
+        """The votes per item, from which everything about disagreement is computed; None if they are unknown."""
+        judged = self.judged
+        return ItemVotes.of(judged, self.judged_part) if judged is not None and len(judged) else None
 
     def title_of(self, name: str) -> str:
         """The name shown for a file."""

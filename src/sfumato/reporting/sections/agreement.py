@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 from jaxtyping import Float
 
 from sfumato.labeling.agreement import agreement as measure_agreement
 from sfumato.labeling.agreement.item_answers import ItemAnswers
-from sfumato.labeling.agreement.measure_protocol import AgreementTable
+from sfumato.labeling.agreement.measure_protocol import AgreementFigure, AgreementTable
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.charts.comparison import dots
 from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import mean_of, short_names, shorten
+from sfumato.reporting.phrases import SHARE, DisplayedEstimate, counted, mean_of, short_names, shorten
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import warnings_off
@@ -26,6 +28,7 @@ MEANINGS = {
     "retest-same-class": "share of repeated answers with the same class",
     "retest-total-variation": "mean distance between repeated answers: 0 (same) to 1",
 }
+RETEST = ("retest-same-class", "retest-total-variation")
 MAX_CLASSES = 24
 
 
@@ -38,10 +41,15 @@ def agreement_section(evidence: ReportInputs) -> Section | None:
     if beliefs is None or not len(beliefs):
         return None
     answers = ItemAnswers.of(beliefs)
-    if not answers.first.n_items and not answers.repeats.n_items:
-        return None
     found = figures_of(beliefs)
-    blocks: list[Block] = [Prose(tuple(_words(answers, found))), _listed(evidence, found)]
+    is_retested = bool(answers.repeats.n_items)
+    if not is_retested and evidence.repeated is not None:
+        # Beliefs have the repeated answers only on request (`sfumato label --repeats`); the answers have them.
+        found = with_retest(found, figures_of(evidence.repeated))
+        is_retested = any(name in RETEST for name in found.measure)
+    if not answers.first.n_items and not is_retested:
+        return None
+    blocks: list[Block] = [Prose(tuple(_words(evidence, answers, found))), _listed(evidence, found)]
     if answers.first.n_items:
         blocks += _by_class(evidence, beliefs, answers)
     return Section(TITLE, tuple(blocks))
@@ -53,32 +61,61 @@ def figures_of(beliefs: Beliefs) -> AgreementTable:
         return measure_agreement(beliefs, rng=np.random.default_rng(0))
 
 
-def _words(answers: ItemAnswers, found: AgreementTable) -> list[str]:
+def with_retest(found: AgreementTable, repeated: AgreementTable) -> AgreementTable:
+    """`found` with the test-retest rows of `repeated`."""
+    own = [row for row in _rows(found) if row.measure not in RETEST]
+    return AgreementTable.of([*own, *(row for row in _rows(repeated) if row.measure in RETEST)])
+
+
+def _rows(table: AgreementTable) -> list[AgreementFigure]:
+    columns = (np.asarray(getattr(table, each.name)).tolist() for each in fields(AgreementFigure))
+    return [AgreementFigure(*row) for row in zip(*columns, strict=True)]
+
+
+def _words(evidence: ReportInputs, answers: ItemAnswers, found: AgreementTable) -> list[str]:
     sentences = []
     if answers.first.n_items:
-        same = mean_of(same_class(answers))
+        same = mean_of(same_class(answers), SHARE)
         sentences.append(
-            f"Two annotators of the same item chose the same class in {same.percent()} of cases (mean over {same.n:,} "
-            "items)."
+            f"Two annotators of the same item chose the same class in {same.percent()} of cases (mean over "
+            f"{counted(same.n, 'item')})."
         )
     if "alpha-nominal" in found.measure:
         i = found.measure.index("alpha-nominal")
         sentences.append(
             "Krippendorff's alpha is undefined, because every answer names the same class."
             if np.isnan(found.value[i])
-            else f"Corrected for chance, Krippendorff's alpha is {found.value[i]:.3f} ({found.low[i]:.3f} to "
-            f"{found.high[i]:.3f}); 1 is full agreement, 0 is chance."
+            else f"Corrected for chance, Krippendorff's alpha is {_estimate(found, i).text(3)}; 1 is full agreement, "
+            "0 is chance."
         )
     if "retest-same-class" in found.measure:
         i = found.measure.index("retest-same-class")
         sentences.append(
-            f"Annotators who saw an item again chose the same class in {100 * found.value[i]:.1f}% "
-            f"({100 * found.low[i]:.1f}% to {100 * found.high[i]:.1f}%) of {found.n_answers[i]:,} repeated answers. "
-            "This is an upper limit for the agreement between annotators."
+            f"Annotators who saw an item again chose the same class in {_estimate(found, i).percent(1)} of "
+            f"{counted(int(found.n_answers[i]), 'repeated answer')}."
         )
+    elif (n := n_repeats(evidence)) > 0:
+        sentences.append(
+            f"There are {counted(n, 'repeated answer')}, but test-retest agreement could not be computed from them."
+        )
+    elif evidence.judged_part == "counts":
+        sentences.append("The counts do not show who voted, so that test-retest agreement is unknown.")
+    elif evidence.annotations is None:
+        sentences.append("The beliefs have no repeated answers, so that test-retest agreement is unknown.")
     else:
         sentences.append("No annotator saw an item twice, so that test-retest agreement is unknown.")
     return sentences
+
+
+def n_repeats(evidence: ReportInputs) -> int:
+    """The number of answers that were asked for a second time."""
+    answers = evidence.annotations
+    return 0 if answers is None else int(answers.purpose.among({"repeat"}).sum())
+
+
+def _estimate(found: AgreementTable, row: int) -> DisplayedEstimate:
+    value, low, high = (float(each[row]) for each in (found.value, found.low, found.high))
+    return DisplayedEstimate(value, low, high, int(found.n_items[row]))
 
 
 def same_class(answers: ItemAnswers) -> Float[np.ndarray, "items"]:
@@ -90,6 +127,7 @@ def same_class(answers: ItemAnswers) -> Float[np.ndarray, "items"]:
 
 def _listed(evidence: ReportInputs, found: AgreementTable) -> ReportTable:
     kinds = "; ".join(dict.fromkeys(found.interval))
+    command = "sfumato agreement {file} --seed 0" if evidence.judged_part != "annotations" else ""
     return ReportTable(
         "agreement",
         "Agreement coefficients",
@@ -103,7 +141,7 @@ def _listed(evidence: ReportInputs, found: AgreementTable) -> ReportTable:
             Column("answers", tuple(found.n_answers), 0),
             Column("measure", tuple(f"`{name}`" for name in found.measure)),
         ),
-        evidence.source("beliefs", command="sfumato agreement {file} --seed 0"),
+        evidence.source(evidence.judged_part, command=command),
     )
 
 
@@ -114,7 +152,7 @@ def _by_class(evidence: ReportInputs, beliefs: Beliefs, answers: ItemAnswers) ->
     cell = first.item.astype(np.int64) * first.n_classes + first.chosen()
     counts = np.bincount(cell, minlength=first.n_items * first.n_classes).reshape(first.n_items, first.n_classes)
     of_class = counts.argmax(axis=1)
-    found = [(k, mean_of(same[of_class == k])) for k in np.unique(of_class)]
+    found = [(k, mean_of(same[of_class == k], SHARE)) for k in np.unique(of_class)]
     rows = sorted(((beliefs.classes[k], each) for k, each in found), key=lambda row: row[1].value)
     if len(rows) < 2:
         return []
@@ -132,7 +170,7 @@ def _by_class(evidence: ReportInputs, beliefs: Beliefs, answers: ItemAnswers) ->
                 "class": short_names([name for name, _ in rows]),
                 "agreement": [each.value for _, each in rows],
                 "low": [each.low for _, each in rows],
-                "high": [min(each.high, 1.0) if each.high == each.high else None for _, each in rows],
+                "high": [each.high for _, each in rows],
                 "items": [each.n for _, each in rows],
             },
             of="class",
@@ -140,6 +178,6 @@ def _by_class(evidence: ReportInputs, beliefs: Beliefs, answers: ItemAnswers) ->
             low="low",
             high="high",
             tooltip=(Field("items", "items", ",d"),),
-            source=evidence.source("beliefs", note="Items are grouped by majority class."),
+            source=evidence.source(evidence.judged_part, note="Items are grouped by majority class."),
         )
     ]

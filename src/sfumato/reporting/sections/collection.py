@@ -12,10 +12,11 @@ from sfumato.reporting.charts import curve
 from sfumato.reporting.charts.distribution import histogram
 from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import DisplayedEstimate, mean_of, median_of, short_names
+from sfumato.reporting.phrases import POSITIVE, DisplayedEstimate, counted, mean_of, median_of, short_names
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.study.study import Framing, Question, Study
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.counts import Counts
 from sfumato.tables.errors import SfumatoError
 
 TITLE = "Study and participants"
@@ -29,8 +30,9 @@ PURPOSES = {"label": "label", "check": "attention check", "repeat": "repeat, for
 
 
 def collection_section(evidence: ReportInputs) -> Section | None:
-    """The questions, annotators, answers, times and cost; None without study, answers and beliefs."""
-    if evidence.study is None and evidence.annotations is None and evidence.beliefs is None:
+    """The questions, annotators, answers, times and cost; None without study, answers, beliefs and counts."""
+    tables = (evidence.study, evidence.annotations, evidence.beliefs, evidence.counts)
+    if all(table is None for table in tables):
         return None
     facts, answers = _facts(evidence), evidence.annotations
     blocks: list[Block] = [*([Facts(facts)] if facts else []), Prose(tuple(_words(evidence)))]
@@ -40,26 +42,53 @@ def collection_section(evidence: ReportInputs) -> Section | None:
 
 
 def _facts(evidence: ReportInputs) -> tuple[Fact, ...]:
-    table = evidence.annotations if evidence.annotations is not None else evidence.beliefs
+    answers = evidence.annotations
+    table = answers if answers is not None else evidence.beliefs
     if table is None:
-        return ()
+        return () if evidence.counts is None else _vote_facts(evidence.counts)
+    # Checks and repeats are answers too, but not answers per labeled item.
+    labeled = table if answers is None else answers.for_purposes("label")
     each = np.unique(table.annotator.codes, return_counts=True)[1]
-    n_items, n_people = len(np.unique(table.item.codes)), len(each)
+    n_items, n_people, median = len(np.unique(labeled.item.codes)), len(each), int(np.median(each)) if len(each) else 0
     facts = [
-        Fact(f"{n_items:,}", "items", f"{len(table) / n_items:.1f} answers per item" if n_items else ""),
-        Fact(f"{n_people:,}", "annotators", f"median {np.median(each):,.0f} answers per annotator" if n_people else ""),
-        Fact(f"{len(table):,}", "answers"),
+        Fact(f"{n_items:,}", "items", f"{len(labeled) / n_items:.1f} answers per item" if n_items else ""),
+        Fact(f"{n_people:,}", "annotators", f"median {counted(median, 'answer')} per annotator"),
+        Fact(f"{len(table):,}", "answers", _purposes(answers)),
     ]
     seconds = _seconds(evidence.annotations)
     if len(seconds) >= FEWEST:
-        median = median_of(seconds)
-        facts.append(Fact(f"{median.value:.1f} s", "per answer", f"median; {median.low:.1f} to {median.high:.1f}"))
-    if evidence.study is not None and evidence.study.pay is not None and evidence.annotations is not None:
-        pay, people = evidence.study.pay, evidence.study.people
-        n_batches = len(evidence.annotations) / (people.batch_size + people.repeats)
+        took = median_of(seconds)
+        facts.append(Fact(f"{took.value:.1f} s", "per answer", f"median; {took.low:.1f} to {took.high:.1f}"))
+    if evidence.study is not None and evidence.study.pay is not None and answers is not None:
+        pay, n_batches = evidence.study.pay, batches_of(evidence.study, answers)
         how = f"{n_batches:,.1f} batches at {pay.currency} {pay.amount:,.2f}, without fees"
         facts.append(Fact(f"{pay.currency} {pay.amount * n_batches:,.2f}", "estimated cost", how))
     return tuple(facts)
+
+
+def _vote_facts(counts: Counts) -> tuple[Fact, ...]:
+    n_votes = counts.n_votes
+    per_item = Fact(f"{len(counts):,}", "items", f"{n_votes.mean():.1f} votes per item" if len(counts) else "")
+    return per_item, Fact(f"{int(n_votes.sum()):,}", "votes")
+
+
+def _purposes(answers: Annotations | None) -> str:
+    """`360 for labels, 45 repeats`, if there are checks or repeats."""
+    if answers is None:
+        return ""
+    counts = {name: int(answers.purpose.among({name}).sum()) for name in ("label", "check", "repeat")}
+    if counts["label"] == len(answers):
+        return ""
+    others = [counted(counts[name], name) for name in ("check", "repeat") if counts[name]]
+    return ", ".join([f"{counts['label']:,} for labels", *others])
+
+
+def batches_of(study: Study, answers: Annotations) -> float:
+    """The batches that the answers fill. A batch is paid once, with its checks and repeats; a deeper question about the
+    same item does not count again."""
+    labels = answers.for_purposes("label")
+    trials = np.unique(labels.item.codes.astype(np.int64) * len(labels.annotator.names) + labels.annotator.codes)
+    return len(trials) / study.people.batch_size
 
 
 def _words(evidence: ReportInputs) -> list[str]:
@@ -69,7 +98,7 @@ def _words(evidence: ReportInputs) -> list[str]:
             framing = "what others would say" if question.framing is Framing.OTHERS else "their own view"
             opening = "For some items, a deeper question followed:" if i else "People were asked"
             sentences.append(f"{opening} “{prompt_of(question)}” (question type `{question.kind}`, {framing}).")
-    tables = (evidence.main_labels, evidence.beliefs, evidence.annotations)
+    tables = (evidence.main_labels, evidence.beliefs, evidence.counts, evidence.annotations)
     classes = [each.classes for each in tables if each is not None] if study is None else [study.class_names]
     if classes:
         sentences.append(f"There are {len(classes[0])} classes: {', '.join(short_names(classes[0]))}.")
@@ -80,7 +109,9 @@ def _words(evidence: ReportInputs) -> list[str]:
             f"{people.batch_size} items" + (f" plus {people.repeats} repeats." if people.repeats else ".")
         )
         sentences += _paid(study, evidence.annotations)
-    if study is None and evidence.annotations is None:
+    if evidence.annotations is None and evidence.beliefs is None and evidence.counts is not None:
+        sentences.append("Only the votes per item and class are available; annotators and times are unknown.")
+    elif study is None and evidence.annotations is None:
         sentences.append("The answers are not available, only the beliefs computed from them; times are unknown.")
     return sentences
 
@@ -97,20 +128,23 @@ def _paid(study: Study, answers: Annotations | None) -> list[str]:
     pay = study.pay
     if pay is None:
         return []
-    size = study.people.batch_size + study.people.repeats
-    paid = f"A batch of {size} answers paid {pay.currency} {pay.amount:,.2f}"
+    people = study.people
+    more = f" and {counted(people.repeats, 'repeat')}" if people.repeats else ""
+    paid = f"A batch of {counted(people.batch_size, 'item')}{more} paid {pay.currency} {pay.amount:,.2f}"
     if pay.minutes:
         hourly = f"{pay.currency} {60 * pay.amount / pay.minutes:,.2f} per hour"
         paid += f" for an announced {pay.minutes:g} minutes ({hourly})"
     seconds = _seconds(answers)
-    if len(seconds) < FEWEST:
+    n_batches = 0.0 if answers is None else batches_of(study, answers)
+    took = mean_of(seconds, POSITIVE)
+    if answers is None or len(seconds) < FEWEST or not n_batches or not took.value > 0:
         return [f"{paid}."]
-    took = mean_of(seconds)
+    size = len(answers) / n_batches
     mean, low, high = (3600 * pay.amount / (size * each) for each in (took.value, took.high, took.low))
     wage = DisplayedEstimate(mean, low, high, took.n)
     return [
-        f"{paid}. At the mean time of {took.text(unit='s')} per answer, this is {pay.currency} {wage.text(2)} per hour "
-        "of answering, without instructions and pauses."
+        f"{paid}. At the mean time of {took.text(unit='s')} per answer and {size:.1f} answers per batch, including "
+        f"checks and repeats, this is {pay.currency} {wage.text(2)} per hour, without instructions and pauses."
     ]
 
 

@@ -15,7 +15,7 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import point_map
 from sfumato.reporting.charts.heat_map import confusion
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import DisplayedEstimate, mean_of, short_names, shorten
+from sfumato.reporting.phrases import SHARE, DisplayedEstimate, mean_of, short_names, shorten
 from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -62,6 +62,8 @@ TITLE = "Confusions between classes"
 MAX_CLASSES = 12
 N_PAIRS = 10
 LEAST = 1e-6
+FEW = 0.001
+"""The smallest share that counts as a confusion: smoothed labels have a little of every class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,7 @@ class ClassConfusion:
 
     def pair(self, i: int, j: int) -> DisplayedEstimate:
         """The share of class j for items of class i, with its interval over items."""
-        return mean_of(self.probs[self.of_class == i, j])
+        return mean_of(self.probs[self.of_class == i, j], SHARE)
 
 
 def class_confusion(evidence: ReportInputs, labels: SoftLabels) -> ClassConfusion:
@@ -104,17 +106,22 @@ def class_confusion(evidence: ReportInputs, labels: SoftLabels) -> ClassConfusio
 
 
 def confusion_section(evidence: ReportInputs) -> Section | None:
-    """The confusion matrix, the most confused pairs, and a map of the classes; None without labels."""
-    labels = evidence.main_labels
+    """The confusion matrix, the most confused pairs, and a map of the classes; None without labels of people: a label
+    that estimates what is true does not say what people confuse."""
+    labels = evidence.people_labels
     if labels is None or not len(labels) or len(labels.classes) < 2:
         return None
     found = class_confusion(evidence, labels)
     if found.away.max() < LEAST:
         return Section(TITLE, (Prose(("There are no confusions: every label has only the class of its item.",)),))
-    rest = mean_of(1 - found.probs[np.arange(len(found.of_class)), found.of_class])
+    if found.away.max() < FEW:
+        text = f"There are hardly any confusions: no class has {FEW:.1%} or more of the labels of another class."
+        return Section(TITLE, (Prose((text,)),))
+    rest = mean_of(1 - found.probs[np.arange(len(found.of_class)), found.of_class], SHARE)
+    mean = " The labels here are the mean of people's answers." if labels is evidence.mean_labels else ""
     text = (
         f"On average, {rest.percent()} of a label goes to other classes than the item's own. The class of an item is "
-        f"{found.rows}."
+        f"{found.rows}.{mean}"
     )
     blocks: list[Block] = [Prose((text,)), confusion_chart(evidence, found), _pairs(evidence, found)]
     if len(labels.classes) > 2:
@@ -137,7 +144,7 @@ def confusion_chart(evidence: ReportInputs, found: ClassConfusion) -> Chart:
         f"{left} The largest confusion is {largest}.",
         classes=short_names([found.classes[each] for each in kept], 12),
         matrix=np.nan_to_num(found.share[np.ix_(kept, kept)]),
-        source=evidence.source(evidence.main_part, note=f"Rows: {found.rows}."),
+        source=evidence.source(evidence.people_part, note=f"Rows: {found.rows}."),
     )
 
 
@@ -157,7 +164,7 @@ def _pairs(evidence: ReportInputs, found: ClassConfusion) -> ReportTable:
             Column("items", tuple(each.n for each in both), 0),
             Column("reverse share", tuple(each.percent() if each.n else "no items" for each in back)),
         ),
-        evidence.source(evidence.main_part, note=f"The class of an item is {found.rows}."),
+        evidence.source(evidence.people_part, note=f"The class of an item is {found.rows}."),
     )
 
 
@@ -177,5 +184,5 @@ def map_chart(evidence: ReportInputs, labels: SoftLabels) -> Chart:
         x="x",
         y="y",
         of="class",
-        source=evidence.source(evidence.main_part, note="Torgerson's scaling of the ranks of all pairs of classes."),
+        source=evidence.source(evidence.people_part, note="Torgerson's scaling of the ranks of all pairs of classes."),
     )

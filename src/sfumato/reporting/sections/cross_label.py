@@ -38,7 +38,7 @@ def cross_label_section(models: ModelScores) -> Section | None:
 
     None without runs, or with only one target.
     """
-    people = models.evidence.main_labels
+    people = models.evidence.people_labels
     if not models.runs or people is None or len(models.targets) < 2:
         return None
     runs = [run for run in models.runs if run.network == models.network and run.target in models.shown_targets()]
@@ -77,8 +77,8 @@ def _matrix(models: ModelScores, table: Sequence[CrossScore], metric: str, sourc
     better = "Higher" if metric == "accuracy" else "Lower"
     spread = ""
     if all(row.low == row.low for row in rows):
-        half = max((row.high - row.low) / 2 for row in rows)
-        spread = f" Half the {models.level:.0%} interval over seeds is at most {number_text(half)}."
+        widest = max(row.high - row.low for row in rows)
+        spread = f" The {models.level:.0%} intervals over seeds are at most {number_text(widest)} wide."
     return heat_map(
         f"across-{metric.replace('_', '-')}",
         title=f"{capitalized(metric_title(metric))} against each type of label",

@@ -1,4 +1,4 @@
-"""Report section: items whose majority label differs from the original label, and aggregations compared."""
+"""Report section: items whose most probable class differs from the original label, and aggregations compared."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from sfumato.labeling.agreement.item_answers import TIE
 from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.gallery import Gallery, card_columns, item_cards
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import mean_of, share_of, shorten
+from sfumato.reporting.phrases import SHARE, DisplayedEstimate, counted, mean_of, share_of, shorten
 from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
 from sfumato.tables.soft_labels import SoftLabels
 
-TITLE = "Original and majority labels"
+TITLE = "Changes from the original labels"
+ALONE = "Aggregations compared"
+"""The title without original labels."""
 N_SHOWN = 8
 N_LISTED = 12
 
@@ -74,7 +76,8 @@ def label_changes_section(evidence: ReportInputs) -> Section | None:
         blocks += _against_original(evidence, labels, found) if found.n_items else []
     if len(evidence.labels) > 1:
         blocks += _side_by_side(evidence)
-    return Section(TITLE, tuple(blocks)) if blocks else None
+    title = TITLE if evidence.original is not None else ALONE
+    return Section(title, tuple(blocks)) if blocks else None
 
 
 def _against_original(evidence: ReportInputs, labels: SoftLabels, found: ChangedMajority) -> list[Block]:
@@ -85,10 +88,10 @@ def _against_original(evidence: ReportInputs, labels: SoftLabels, found: Changed
         Fact(f"{found.n_tied:,}", "ties", "the original class is among the most probable"),
     ))  # fmt: skip
     if not n:
-        return [facts, Prose(("The majority label agrees with the original label for all items.",))]
+        return [facts, Prose(("The most probable class is the original one for all items.",))]
     text = (
-        f"For {n:,} of {found.n_items:,} items, {share.percent()}, the majority label differs from the original label. "
-        "Either the annotators or the original label are wrong: check the items."
+        f"For {n:,} of {counted(found.n_items, 'item')}, {share.percent()}, the most probable class differs from the "
+        "original label. Either the new or the original label is wrong: check the items."
     )
     return [facts, Prose((text,)), _pairs(evidence, found), changed_gallery(evidence, labels, found)]
 
@@ -100,10 +103,10 @@ def _pairs(evidence: ReportInputs, found: ChangedMajority) -> ReportTable:
     return ReportTable(
         "moved",
         "Changes by class",
-        f"Changed items by original and majority class.{left}",
+        f"Changed items by original and most probable class.{left}",
         (
             Column("original", tuple(shorten(was) for (was, _), _ in shown)),
-            Column("majority", tuple(shorten(now) for (_, now), _ in shown)),
+            Column("most probable", tuple(shorten(now) for (_, now), _ in shown)),
             Column("items", tuple(n for _, n in shown), 0),
             Column("share of changed items", tuple(share_of(n, len(found.rows)).percent() for _, n in shown)),
         ),
@@ -117,7 +120,7 @@ def changed_gallery(evidence: ReportInputs, labels: SoftLabels, found: ChangedMa
     return Gallery(
         "striking",
         "Clearest changes",
-        "Changed items with the largest margin between majority and original class, which is marked.",
+        "Changed items with the largest margin between the most probable and the original class, which is marked.",
         item_cards(evidence, labels, rows, [f"original: {was}" for was in found.was[:n]], found.was[:n]),
         card_columns(labels, rows),
         evidence.source("original"),
@@ -132,7 +135,7 @@ def _side_by_side(evidence: ReportInputs) -> list[Block]:
         if not len(p):
             continue
         differs = ~(_leads(p) & _leads(q)).any(axis=1)
-        rows.append((one, other, share_of(int(differs.sum()), len(p)), mean_of(np.abs(p - q).sum(axis=1) / 2)))
+        rows.append((one, other, share_of(int(differs.sum()), len(p)), _distance(p, q)))
         apart.update(items[i] for i in np.flatnonzero(differs))
     if not rows:
         return []
@@ -188,6 +191,11 @@ def _paired(
     order = [other.classes.index(name) for name in one.classes if is_same]
     kept = np.flatnonzero((at >= 0) & is_same)
     return one.probs[kept], other.probs[at[kept]][:, order], one.items.take(kept).to_pylist()
+
+
+def _distance(p: Float[np.ndarray, "items classes"], q: Float[np.ndarray, "items classes"]) -> DisplayedEstimate:
+    """The mean total variation."""
+    return mean_of(np.minimum(np.abs(p - q).sum(axis=1) / 2, 1.0), SHARE)
 
 
 def _leads(probs: Float[np.ndarray, "items classes"]) -> np.ndarray:

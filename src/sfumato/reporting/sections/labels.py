@@ -1,4 +1,4 @@
-"""Report section: the labels, their entropy, answers per label, intervals, and the most disputed items."""
+"""Report section: the labels, their entropy, answers per label, intervals, and the items of highest entropy."""
 
 from __future__ import annotations
 
@@ -13,67 +13,84 @@ from sfumato.reporting.charts.distribution import histogram
 from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.gallery import Gallery, card_columns, item_cards, vote_counts
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import mean_of, median_of, share_of
+from sfumato.reporting.phrases import counted, mean_of, median_of, share_of
 from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
 from sfumato.tables.doubt import entropy
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.soft_labels import SoftLabels
 
 TITLE = "Labels"
 THRESHOLDS = (
-    (0.1, "1 of 50 answers for another class"),
-    (0.33, "1 of 10 answers for another class"),
-    (0.56, "1 of 4 answers for another class"),
-    (math.log(2), "two classes equally likely"),
-    (1.0, "more than two likely classes"),
+    (0.1, "0.98 and 0.02"),
+    (0.33, "0.90 and 0.10"),
+    (0.56, "0.75 and 0.25"),
+    (math.log(2), "0.50 and 0.50"),
+    (1.0, "0.55, 0.25 and 0.20"),
 )
-"""Entropies in nats, each with an example of about that entropy."""
-UNANIMOUS = 1e-9
+"""Entropies in nats, each with a label of about that entropy."""
+ROUNDING = 1e-9
+SHOWN = 0.005
+"""The lowest entropy of an item in the gallery: lower ones are shown as 0.00."""
 N_DISPUTED = 12
 FEW_BARS, MAX_BARS = 3, 30
 
 
 def labels_section(evidence: ReportInputs) -> Section | None:
-    """Entropy, answers and intervals of the main labels, and the most disputed items; None without labels."""
+    """Entropy, answers and intervals of the main labels, and the items of highest entropy; None without labels."""
     labels = evidence.main_labels
     if labels is None or not len(labels):
         return None
     values = entropy(labels.probs)
-    blocks: list[Block] = [Facts(_facts(labels, values)), Prose(tuple(_words(evidence, labels)))]
+    blocks: list[Block] = [Facts(_facts(evidence, labels, values)), Prose(tuple(_words(evidence, labels)))]
     blocks += [entropy_chart(evidence, labels), _above(evidence, values), *_answers(evidence, labels)]
     blocks += _intervals(evidence)
-    if float(values.max()) > UNANIMOUS:
+    if float(values.max()) >= SHOWN:
         blocks.append(disputed(evidence, labels))
     return Section(TITLE, tuple(blocks))
 
 
-def _facts(labels: SoftLabels, values: np.ndarray) -> tuple[Fact, ...]:
-    mean, sure = mean_of(values), share_of(int((values <= UNANIMOUS).sum()), len(labels))
+def _facts(evidence: ReportInputs, labels: SoftLabels, values: np.ndarray) -> tuple[Fact, ...]:
+    """Items, classes, entropy, and the share of unanimous items by their votes; without votes, of one-class labels."""
+    mean, votes = mean_of(values, (0.0, math.log(max(len(labels.classes), 2)))), evidence.votes
+    several = votes.several if votes is not None else np.zeros(0, bool)
+    if votes is not None and several.any():
+        sure, what = share_of(int((several & votes.unanimous).sum()), int(several.sum())), "unanimous items"
+    else:
+        one = labels.probs.max(axis=1) >= 1 - ROUNDING
+        sure, what = share_of(int(one.sum()), len(labels)), "labels with one class"
     return (
         Fact(f"{len(labels):,}", "items"),
         Fact(f"{len(labels.classes)}", "classes"),
-        Fact(f"{mean.value:.3f}", "mean entropy, nats", f"{mean.low:.3f} to {mean.high:.3f}"),
-        Fact(f"{100 * sure.value:.1f}%", "unanimous", f"{100 * sure.low:.1f}% to {100 * sure.high:.1f}%"),
+        Fact(f"{mean.value:.3f}", "mean entropy, nats", mean.interval(3)),
+        Fact(f"{100 * sure.value:.1f}%", what, f"{100 * sure.low:.1f}% to {100 * sure.high:.1f}%"),
     )
 
 
 def _words(evidence: ReportInputs, labels: SoftLabels) -> list[str]:
-    estimand = f" The labels estimate {labels.estimand.meaning}." if labels.estimand is not None else ""
-    name, *others = (f"`{evidence.title_of(each)}`" for each in evidence.labels)
-    text = f"A soft label is a distribution over the {len(labels.classes)} classes. This section describes {name}."
-    compared = [f"Other labels, compared below: {', '.join(others)}."] if others else []
-    return [text + estimand, *compared]
+    is_votes = evidence.judged is not None and evidence.judged.hard is not None
+    mean = "the shares of the votes" if is_votes else "the mean of the beliefs"
+    names = [f"`{evidence.title_of(each)}`" for each in evidence.labels] or [mean]
+    text = f"A soft label is a distribution over the {len(labels.classes)} classes. This section describes {names[0]}."
+    if labels.made_by is not None and evidence.labels:
+        text += f" The labels were made by `{labels.made_by}`."
+    if labels.estimand is not None:
+        text += f" The labels estimate {labels.estimand.meaning}."
+    if labels.estimand is Estimand.TRUTH:
+        text += " Their uncertainty is about the true class; it is not how much people disagree."
+    compared = [f"Other labels, compared below: {', '.join(names[1:])}."] if len(names) > 1 else []
+    return [text, *compared]
 
 
 def entropy_chart(evidence: ReportInputs, labels: SoftLabels) -> Chart:
     """The distribution of the labels' entropy."""
     values = entropy(labels.probs)
-    median, high = median_of(values), float(np.quantile(values, 0.9))
+    median, high = median_of(values), float(np.quantile(values, 0.9, method="inverted_cdf"))
     most = math.log(len(labels.classes))
     return histogram(
         "entropy",
         title="Entropy of the labels",
-        caption=f"The median is {median.text(3, 'nats')}; 10% of the items are above {high:.2f}. The largest possible "
-        f"value is {most:.2f}.",
+        caption=f"The median is {median.text(3, 'nats')}; at least 90% of the items have {high:.2f} or less. The "
+        f"largest possible value is {most:.2f}.",
         data={"entropy": values},
         value=Field("entropy", "entropy, nats", ".2~f"),
         source=evidence.source(evidence.main_part),
@@ -81,7 +98,7 @@ def entropy_chart(evidence: ReportInputs, labels: SoftLabels) -> Chart:
 
 
 def _above(evidence: ReportInputs, values: np.ndarray) -> ReportTable:
-    found = [(at, words, share_of(int((values > at + UNANIMOUS).sum()), len(values))) for at, words in THRESHOLDS]
+    found = [(at, words, share_of(int((values > at + ROUNDING).sum()), len(values))) for at, words in THRESHOLDS]
     found = [row for row in found if row[0] < THRESHOLDS[0][0] + 1e-9 or row[2].value > 0] or found[:1]
     return ReportTable(
         "entropy-above",
@@ -91,7 +108,7 @@ def _above(evidence: ReportInputs, values: np.ndarray) -> ReportTable:
             Column("entropy above", tuple(at for at, _, _ in found), 2),
             Column("items", tuple(round(each.value * each.n) for _, _, each in found), 0),
             Column("share", tuple(each.percent() for _, _, each in found)),
-            Column("example", tuple(words for _, words, _ in found)),
+            Column("a label with about this entropy", tuple(words for _, words, _ in found)),
         ),
         evidence.source(evidence.main_part),
     )
@@ -104,7 +121,7 @@ def _answers(evidence: ReportInputs, labels: SoftLabels) -> list[Block]:
     low, middle, high = int(counts.min()), float(np.median(counts)), int(counts.max())
     range_text = f"Each label is based on {low} to {high} annotators, with a median of {middle:g}."
     if low == high:
-        return [Prose((f"Each label is based on {low} annotators.",))]
+        return [Prose((f"Each label is based on {counted(low, 'annotator')}.",))]
     values, n_items = np.unique(counts, return_counts=True)
     if len(values) <= FEW_BARS:
         each = ", ".join(f"{n:,} items have {k}" for k, n in zip(values.tolist(), n_items.tolist(), strict=True))
@@ -153,16 +170,16 @@ def _intervals(evidence: ReportInputs) -> list[Block]:
 def disputed(evidence: ReportInputs, labels: SoftLabels, n: int = N_DISPUTED) -> Gallery:
     """The items whose labels have the highest entropy."""
     values = entropy(labels.probs)
-    rows = [int(row) for row in np.argsort(-values, kind="stable")[:n] if values[row] > UNANIMOUS]
+    rows = [int(row) for row in np.argsort(-values, kind="stable")[:n] if values[row] >= SHOWN]
     notes = [f"entropy {values[row]:.2f}" for row in rows]
     originals = _original_of(evidence, labels, rows)
-    has_counts = vote_counts(evidence.judged, labels, rows) is not None
+    has_counts = vote_counts(evidence.votes, labels, rows) is not None
     counts = ", with the number of annotators who chose it" if has_counts else ""
     mark = " The original class is marked." if any(originals) else ""
     return Gallery(
         "disputed",
-        f"The {len(rows)} most disputed items" if len(rows) > 1 else "The most disputed item",
-        f"The labels with the highest entropy. Each bar is the share of a class{counts}.{mark}",
+        f"The {len(rows)} items with the highest entropy" if len(rows) != 1 else "The item with the highest entropy",
+        f"The labels with the highest entropy. Each bar is the probability of a class{counts}.{mark}",
         item_cards(evidence, labels, rows, notes, originals),
         card_columns(labels, rows),
         evidence.source(evidence.main_part),

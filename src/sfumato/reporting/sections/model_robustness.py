@@ -137,14 +137,14 @@ def _other_sets(models: ModelScores, others: Sequence[RunScore], plain: Sequence
     return ReportTable(
         "elsewhere",
         "Other data sets",
-        "Scores under each condition, compared with the original test items; ± half the t interval over seeds.",
+        "Scores under each condition, compared with the original test items, with t intervals over seeds.",
         (
             Column("condition", tuple(each.condition for each in rows)),
             Column("target", tuple(each.target for each in rows)),
             Column("metric", tuple(metric_title(each.metric) for each in rows)),
             Column("original test items", tuple(before.get((each.target, each.metric)) for each in rows), 3),
             Column("this condition", tuple(each.value for each in rows), 3),
-            Column("±", tuple((each.high - each.low) / 2 for each in rows), 3),
+            Column("interval", tuple(interval_text(each.low, each.high) for each in rows)),
             Column("items", tuple(each.n_items for each in rows), 0),
         ),
         models.source(("accuracy", "cross_entropy"), resamples=100, folder="shifted"),

@@ -8,7 +8,7 @@ from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.labeling.agreement.measure_protocol import AgreementTable
 from sfumato.labeling.screening import Screened
 from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
-from sfumato.reporting.gallery import first_choices
+from sfumato.reporting.item_votes import ItemVotes
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import share_of
 from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
@@ -96,12 +96,14 @@ def _effect(evidence: ReportInputs) -> Block:
 def _with_interval(figures: AgreementTable, row: int) -> str:
     if np.isnan(figures.value[row]):
         return "undefined"
+    if np.isnan(figures.low[row]):
+        return f"{figures.value[row]:.3f}"
     return f"{figures.value[row]:.3f} ({figures.low[row]:.3f} to {figures.high[row]:.3f})"
 
 
 def _changed_majorities(judged: Beliefs, everybody: Beliefs) -> str:
     """A sentence about the items whose majority class changes if nobody is excluded."""
-    with_all, without = first_choices(everybody), first_choices(judged)
+    with_all, without = ItemVotes.of(everybody).counts, ItemVotes.of(judged).counts
     rows = rows_by_name(everybody.item.names, judged.item.names)
     # A tie that is broken differently is not a change.
     both = rows >= 0

@@ -59,9 +59,9 @@ def _words(models: ModelScores) -> list[str]:
     n_seeds, n_items = max(each.n_seeds for each in models.scores), max(each.n_items for each in models.scores)
     sentences = [
         f"{counted(len(models.targets), 'target')} ({', '.join(f'`{each}`' for each in models.targets)}) with "
-        f"{counted(n_seeds, 'seed')} per target were tested on {n_items:,} items that were not used for "
-        "training. All scores are against people's labels. Runs with the same seed start with the same weights and see "
-        "the same batches, so that targets are compared by seed and by item."
+        f"{counted(n_seeds, 'seed')} per target were tested on {counted(n_items, 'item')} that were not used for "
+        f"training. All scores are against people's labels. Runs with the same seed start with the same "
+        "weights and see the same batches, so that targets are compared by seed and by item."
     ]
     if n_seeds < 2:
         sentences.append("With one seed, intervals cover only the choice of items, not another training.")
@@ -107,7 +107,7 @@ def _scores_listed(models: ModelScores) -> ReportTable:
     return ReportTable(
         "scores",
         "All targets and metrics",
-        f"Means over seeds ± half the {models.level:.0%} t interval over seeds.",
+        f"Means over seeds, with {models.level:.0%} t intervals over seeds.",
         tuple(columns),
         models.source(),
     )
@@ -120,7 +120,7 @@ def _model_name(models: ModelScores, target: str, network: str) -> str:
 def _with_spread(score: RunScore | None) -> str | None:
     if score is None or score.value != score.value:
         return None
-    spread = "" if score.low != score.low else f"{JOIN}±{JOIN}{(score.high - score.low) / 2:.3f}"
+    spread = "" if score.low != score.low else f" ({interval_text(score.low, score.high)})"
     return number_text(score.value) + spread
 
 
@@ -214,7 +214,8 @@ def _in_strata(models: ModelScores) -> list[Block]:
             rows += models.of_metric(metric, own, shown=True)
     if not rows:
         return []
-    strata = ", ".join(f"{name} about {n:,} items" for name, n in {row.condition: row.n_items for row in rows}.items())
+    sizes = {row.condition: row.n_items for row in rows}
+    strata = ", ".join(f"{name} about {counted(n, 'item')}" for name, n in sizes.items())
     sentences = []
     for stratum in (DISAGREE, AGREE):
         own_differences = [each for each in models.stratum_differences if each.condition == stratum]
@@ -244,7 +245,7 @@ def single_scores_section(evidence: ReportInputs) -> Section | None:
     if not tables:
         return None
     text = (
-        "Scores of predictions against people's labels. Intervals cover the choice of items, not another training; the "
+        "Scores of predictions against labels. Intervals cover the choice of items, not another training; the "
         "floor is the best possible score for these items."
     )
     return Section(SINGLE_TITLE, (Prose((text,)), *(_listed(evidence, name, table) for name, table in tables.items())))

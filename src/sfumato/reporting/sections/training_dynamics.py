@@ -41,7 +41,7 @@ def data_maps(models: ModelScores) -> tuple[Block, ...]:
     """One map per target, its regions, and its correlation with people's uncertainty; empty without dynamics."""
     runs = {target: models.folders_with(DYNAMICS, target) for target in models.shown_targets(MAX_MAPS)}
     maps = {target: data_map([TrainingDynamics.read(path) for path in own]) for target, own in runs.items() if own}
-    people = models.evidence.main_labels
+    people = models.evidence.people_labels
     if not maps or people is None:
         return ()
     doubt = [HumanDoubt.of_labels(people)]
@@ -167,8 +167,8 @@ def _from_runs(models: ModelScores) -> list[Row]:
         tables = [epoch_shifts([path]) for path in models.folders_with(BY_EPOCH, target)]
         for epoch in sorted({int(each) for table in tables for each in table.epoch}):
             values = np.array([float(t.jsd[t.epoch == epoch][0]) for t in tables if (t.epoch == epoch).any()])
-            spread = t_interval(values, models.level)
-            rows.append((target, epoch, float(values.mean()), max(spread.low, 0.0), spread.high))
+            spread = t_interval(values, models.level).within((0.0, float(np.log(2))))
+            rows.append((target, epoch, float(values.mean()), spread.low, spread.high))
     return rows
 
 

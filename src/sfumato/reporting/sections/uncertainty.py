@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.reporting.blocks import Block, Fact, Facts, Prose
+from sfumato.reporting.blocks import Block, DataSource, Fact, Facts, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.distribution import stacked_bars
 from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.charts.scatter import sample_of, scatter
-from sfumato.reporting.gallery import first_choices
+from sfumato.reporting.item_votes import ItemVotes
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import mean_of, short_names, shorten
 from sfumato.reporting.report_inputs import ReportInputs
@@ -29,22 +29,33 @@ def uncertainty_section(evidence: ReportInputs) -> Section | None:
     if beliefs is None or not len(beliefs):
         return None
     doubt = beliefs.doubt()
-    blocks: list[Block] = [_facts(doubt), Prose(tuple(_words(beliefs, doubt)))]
+    if beliefs.hard is not None and doubt.n_answers.max() < 2:
+        text = "Every item has one answer with one class, so that uncertainty cannot be measured."
+        return Section(TITLE, (Prose((text,)),))
+    blocks: list[Block] = [_facts(beliefs, doubt), Prose(tuple(_words(beliefs, doubt)))]
     if beliefs.soft is not None:
         blocks.append(doubt_scatter(evidence, doubt))
     blocks += doubt_by_class(evidence, beliefs, doubt)
     return Section(TITLE, tuple(blocks))
 
 
-def _facts(doubt: Doubt) -> Facts:
-    total, within, between = (mean_of(each) for each in (doubt.total, doubt.within, doubt.between))
+def nats(beliefs: Beliefs) -> tuple[float, float]:
+    """The bounds of an entropy over the classes."""
+    return 0.0, float(np.log(max(len(beliefs.classes), 2)))
+
+
+def _facts(beliefs: Beliefs, doubt: Doubt) -> Facts:
+    bounds = nats(beliefs)
+    total, within, between = (mean_of(each, bounds) for each in (doubt.total, doubt.within, doubt.between))
+    entropy = Fact(f"{total.value:.3f}", "mean entropy, nats", total.interval(3))
+    if beliefs.hard is not None:
+        return Facts((entropy, Fact("unknown", WITHIN, "answers name one class")))
     share = within.value / total.value if total.value > LEAST else float("nan")
-    of = f"{share:.0%} of the total" if share == share else "no uncertainty"
-    rest = f"; {1 - share:.0%} of the total" if share == share else ""
+    of, rest = (f"{each:.0%} of the total" if each == each else "" for each in (share, 1 - share))
     return Facts((
-        Fact(f"{total.value:.3f}", "mean entropy, nats", f"{total.low:.3f} to {total.high:.3f}"),
-        Fact(f"{within.value:.3f}", WITHIN, f"{within.low:.3f} to {within.high:.3f}; {of}"),
-        Fact(f"{between.value:.3f}", BETWEEN, f"{between.low:.3f} to {between.high:.3f}{rest}"),
+        entropy,
+        Fact(f"{within.value:.3f}", WITHIN, "; ".join(filter(None, (within.interval(3), of)))),
+        Fact(f"{between.value:.3f}", BETWEEN, "; ".join(filter(None, (between.interval(3), rest)))),
     ))  # fmt: skip
 
 
@@ -61,9 +72,11 @@ def _words(beliefs: Beliefs, doubt: Doubt) -> list[str]:
             "Uncertainty within annotators cannot be measured with these answers."
         )
     few = np.median(doubt.n_answers)
-    if few < 10:
+    if doubt.n_answers.max() < 2:
+        sentences.append("Every item has one answer, so that disagreement between annotators cannot be measured.")
+    elif few < 10:
         sentences.append(
-            f"With a median of {few:.0f} answers per item, the estimate of the part between annotators is biased low."
+            f"With a median of {few:g} answers per item, the estimate of the part between annotators is biased low."
         )
     return sentences
 
@@ -89,21 +102,26 @@ def doubt_scatter(evidence: ReportInputs, doubt: Doubt) -> Chart:
         y=Field("between", "between annotators, nats", ".2f", zero=True),
         of="item",
         tooltip=(Field("answers", "answers", ",d"),),
-        source=evidence.source("beliefs", command="sfumato doubt {file} -o doubt.csv"),
+        source=doubt_source(evidence),
     )
+
+
+def doubt_source(evidence: ReportInputs) -> DataSource:
+    command = "sfumato doubt {file} -o doubt.csv" if evidence.judged_part != "annotations" else ""
+    return evidence.source(evidence.judged_part, command=command)
 
 
 def doubt_by_class(evidence: ReportInputs, beliefs: Beliefs, doubt: Doubt) -> list[Chart]:
     """The mean parts of the uncertainty, by majority class."""
-    of_class = first_choices(beliefs).argmax(axis=1)
+    of_class = ItemVotes.of(beliefs).counts.argmax(axis=1)
     found = [(int(k), of_class == k) for k in np.unique(of_class)]
     found.sort(key=lambda row: -float(doubt.total[row[1]].mean()))
-    if len(found) < 2:
+    if len(found) < 2 or float(doubt.total.max()) < LEAST:
         return []
     left = f" The {MAX_CLASSES} highest of {len(found)}." if len(found) > MAX_CLASSES else ""
     shown = found[:MAX_CLASSES]
     names = short_names([beliefs.classes[k] for k, _ in shown])
-    highest, lowest = mean_of(doubt.total[shown[0][1]]), mean_of(doubt.total[shown[-1][1]])
+    highest, lowest = (mean_of(doubt.total[rows], nats(beliefs)) for _, rows in (shown[0], shown[-1]))
     both = [(WITHIN, doubt.within), (BETWEEN, doubt.between)]
     pieces = both if beliefs.soft is not None else both[1:]
     return [
@@ -123,6 +141,6 @@ def doubt_by_class(evidence: ReportInputs, beliefs: Beliefs, doubt: Doubt) -> li
             value=Field("nats", "mean entropy, nats", ".2f"),
             part="part",
             tooltip=(Field("items", "items", ",d"),),
-            source=evidence.source("beliefs", command="sfumato doubt {file} -o doubt.csv"),
+            source=doubt_source(evidence),
         )
     ]

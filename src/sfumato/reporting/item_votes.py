@@ -1,0 +1,96 @@
+"""The votes of people per item: the source of every sentence of a report about disagreement.
+
+Labels are not such a source: smoothed labels have some probability on every class although everyone gave the same
+answer, and labels that estimate the truth have one class although people disagreed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Bool, Float, Int
+
+from sfumato.labeling.agreement.item_answers import leading
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.estimand import Estimand
+from sfumato.tables.soft_labels import SoftLabels
+
+
+@dataclass(frozen=True, eq=False)
+class ItemVotes:
+    """Annotators per item and most probable class.
+
+    If an annotator answered about an item several times, the first answer counts. Of classes that tie within an answer,
+    `counts` has the first; `unanimous` accepts any class that all annotators have in common.
+    """
+
+    items: pa.StringArray
+    classes: tuple[str, ...]
+    counts: Int[np.ndarray, "items classes"]
+    unanimous: Bool[np.ndarray, "items"]
+    part: str = "beliefs"
+    """The input that the votes come from, as in `ReportInputs.origins`."""
+
+    @classmethod
+    def of(cls, beliefs: Beliefs, part: str = "beliefs") -> ItemVotes:
+        """The votes in `beliefs`; items in the order of their first belief."""
+        view = beliefs.coded()
+        _, first = np.unique(view.item.astype(np.int64) * view.n_annotators + view.annotator, return_index=True)
+        item = view.item[first].astype(np.int64)
+        if view.hard is not None:
+            counts = _cells(item, view.hard[first], view.n_items, view.n_classes)
+            unanimous = counts.max(axis=1, initial=0) == counts.sum(axis=1)
+        else:
+            leads = leading(view.take(first).probs())
+            counts = _cells(item, leads.argmax(axis=1), view.n_items, view.n_classes)
+            shared = np.stack([np.bincount(item, each, minlength=view.n_items) for each in leads.T], axis=1)
+            unanimous = shared.max(axis=1, initial=0) == counts.sum(axis=1)
+        return cls(beliefs.item.names, beliefs.classes, counts, np.asarray(unanimous), part)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def n_annotators(self) -> Int[np.ndarray, "items"]:
+        return np.asarray(self.counts.sum(axis=1))
+
+    @property
+    def several(self) -> Bool[np.ndarray, "items"]:
+        """The items with at least two annotators: only these can show disagreement."""
+        return np.asarray(self.n_annotators > 1)
+
+    @property
+    def majority_share(self) -> Float[np.ndarray, "items"]:
+        """The share of annotators with the most frequent class; NaN for items without annotators."""
+        n = self.n_annotators
+        most = self.counts.max(axis=1, initial=0)
+        return np.asarray(np.divide(most, n, out=np.full(len(self), np.nan), where=n > 0))
+
+    def shares(self) -> SoftLabels:
+        """The share of annotators per class, of the items with annotators."""
+        n = self.n_annotators
+        kept = np.flatnonzero(n)
+        shares = self.counts[kept] / n[kept, None]
+        return SoftLabels(self.items.take(pa.array(kept)), self.classes, shares, n[kept].astype(np.int32))
+
+
+def mean_belief(beliefs: Beliefs) -> SoftLabels:
+    """The mean belief about every item; for votes, the shares of votes. Every answer counts, repeated ones too."""
+    view = beliefs.coded()
+    sums = np.stack([np.bincount(view.item, each, minlength=view.n_items) for each in view.probs().T], axis=1)
+    pairs = np.unique(view.item.astype(np.int64) * view.n_annotators + view.annotator)
+    n_annotators = np.bincount(pairs // view.n_annotators, minlength=view.n_items).astype(np.int32)
+    probs = sums / sums.sum(axis=1, keepdims=True)
+    return SoftLabels(
+        beliefs.item.names, beliefs.classes, probs, n_annotators, estimand=Estimand.JUDGMENT, made_by="mean"
+    )
+
+
+def _cells(
+    item: Int[np.ndarray, "rows"], chosen: Int[np.ndarray, "rows"], n_items: int, n_classes: int
+) -> Int[np.ndarray, "items classes"]:
+    """The number of rows per item and chosen class."""
+    counts = np.bincount(item * n_classes + chosen, minlength=n_items * n_classes)
+    return np.asarray(counts.reshape(n_items, n_classes), np.int64)
