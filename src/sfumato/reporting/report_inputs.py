@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Int
 
-from sfumato.labeling.default_labeler import label_by_default
 from sfumato.labeling.screening import Screened
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Columns, DataSource
@@ -181,6 +180,8 @@ class ReportInputs:
 
     def _labeled(self, *purposes: str) -> Beliefs | None:
         """The answers for these purposes by the usual labeler of their question type."""
+        from sfumato.labeling.default_labeler import label_by_default
+
         if self.annotations is None:
             return None
         answers = self.annotations.for_purposes(*purposes).without(list(self.excluded))
