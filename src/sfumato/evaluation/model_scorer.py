@@ -1,0 +1,54 @@
+"""Scorers for `cross_val_score` and `GridSearchCV`: any metric against people's distributions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.evaluation.metric import Better, Metric, missing_input
+from sfumato.evaluation.matched_labels import match_labels
+from sfumato.tables.bootstrap import FEWEST_DRAWS, Bootstrap
+from sfumato.tables.errors import BadSetting, wrong_shape
+from sfumato.tables.soft_labels import SoftLabels
+
+
+@dataclass(frozen=True)
+class ModelScorer:
+    """Called with a fitted model, its inputs and people's labels; higher is better, so that losses are negative.
+
+    The labels are an array of items x classes in the order of the model's `classes_`, or one class per item.
+    """
+
+    metric: Metric
+
+    def __call__(self, model: Any, X: Any, y: Any) -> float:  # noqa: N803
+        probs = np.asarray(model.predict_proba(X), np.float64)
+        names = [str(name) for name in model.classes_]
+        people = _people(y, names)
+        ids = [str(row) for row in range(len(probs))]
+        matched = match_labels(
+            predicted=SoftLabels.from_numpy(ids, probs, names, n_annotators=0),
+            people=SoftLabels.from_numpy(ids, people, names),
+        )
+        if why := missing_input(self.metric, matched):
+            raise BadSetting(f"{self.metric.name} as a scorer", "a metric of predictions and labels alone", why)
+        bootstrap = Bootstrap.of(len(matched), level=0.95, draws=FEWEST_DRAWS, rng=np.random.default_rng(0))
+        value = self.metric.estimate(matched, bootstrap).value
+        return -value if self.metric.better is Better.LOW else value
+
+
+def _people(y: Any, names: list[str]) -> np.ndarray:
+    if isinstance(y, SoftLabels):
+        order = [y.classes.index(name) for name in names if name in y.classes]
+        values: np.ndarray = y.probs[:, order] if len(order) == len(y.classes) == len(names) else y.probs
+    else:
+        values = np.asarray(y)
+    if values.ndim == 1:
+        index = {name: k for k, name in enumerate(names)}
+        values = np.eye(len(names))[[index[str(each)] for each in values.tolist()]]
+    if values.ndim != 2 or values.shape[1] != len(names):
+        fix = "give one column per class, in the order of the model's classes_"
+        raise wrong_shape(f"labels of shape {values.shape}", f"items x {len(names)} classes", fix)
+    return values
