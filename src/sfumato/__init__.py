@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.api import aggregate, agreement, compare, doubt, evaluate, plan, read, report
+    from sfumato.api import aggregate, agreement, compare, doubt, evaluate, plan, read, report, scorer
     from sfumato.planning.plan_file import Plan
     from sfumato.reporting.report import Report
     from sfumato.reporting.report_inputs import ReportInputs
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sfumato.tables.model_inputs import Inputs
     from sfumato.tables.scores import Scores
     from sfumato.tables.soft_labels import SoftLabels
+    from sfumato.training.soft_label_classifier import SoftLabelClassifier
     from sfumato.training.soft_label_dataset import SoftLabelDataset
     from sfumato.training.train import train
 
@@ -41,6 +42,7 @@ _HOME = {
     "SfumatoError": "sfumato.tables.errors",
     "SfumatoWarning": "sfumato.tables.errors",
     "SoftLabelDataset": "sfumato.training.soft_label_dataset",
+    "SoftLabelClassifier": "sfumato.training.soft_label_classifier",
     "SoftLabels": "sfumato.tables.soft_labels",
     "aggregate": "sfumato.api",
     "agreement": "sfumato.api",
@@ -50,6 +52,7 @@ _HOME = {
     "plan": "sfumato.api",
     "read": "sfumato.api",
     "report": "sfumato.api",
+    "scorer": "sfumato.api",
     "train": "sfumato.training.train",
 }
 
@@ -65,6 +68,7 @@ __all__ = [
     "Scores",
     "SfumatoError",
     "SfumatoWarning",
+    "SoftLabelClassifier",
     "SoftLabelDataset",
     "SoftLabels",
     "__version__",
@@ -76,25 +80,32 @@ __all__ = [
     "plan",
     "read",
     "report",
+    "scorer",
     "train",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "SoftLabelDataset":
-        _check_torch()
+    if name in _PACKAGE_OF:
+        _check_installed(name, *_PACKAGE_OF[name])
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
 
 
-def _check_torch() -> None:
+_PACKAGE_OF = {
+    "SoftLabelDataset": ("torch", "torch", "train"),
+    "SoftLabelClassifier": ("sklearn", "scikit-learn", "text"),
+}
+
+
+def _check_installed(name: str, module: str, package: str, extra: str) -> None:
     from importlib.util import find_spec
 
     from sfumato.tables.errors import missing_extra
 
-    if find_spec("torch") is None:
-        raise missing_extra("torch", "for SoftLabelDataset", "train")
+    if find_spec(module) is None:
+        raise missing_extra(package, f"for {name}", extra)
 
 
 def __dir__() -> list[str]:

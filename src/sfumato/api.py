@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from sfumato.aggregation.aggregation import Aggregator
     from sfumato.evaluation.metric import Metric
+    from sfumato.evaluation.model_scorer import ModelScorer
     from sfumato.labeling.agreement.measure_protocol import AgreementMeasure, AgreementTable
     from sfumato.planning.costs import CostModel
     from sfumato.planning.plan_file import Plan
@@ -129,6 +130,13 @@ def compare(
         runs, people=people, original=original, metrics=_metrics(metrics), rng=rng, any_estimand=any_estimand
     )
     return compare_runs(measured, baseline=baseline or next(iter(predicted)), rng=rng)
+
+
+def scorer(metric: str | Metric) -> ModelScorer:
+    """A scorer for scikit-learn's `cross_val_score(model, X, distributions, scoring=sf.scorer("brier"))`."""
+    from sfumato.evaluation.model_scorer import ModelScorer
+
+    return ModelScorer(_metrics([metric])[0])
 
 
 def plan(

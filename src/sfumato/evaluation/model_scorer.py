@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.evaluation.metric import Better, Metric, missing_input
 from sfumato.evaluation.matched_labels import match_labels
+from sfumato.evaluation.metric import Better, Metric, missing_input
 from sfumato.tables.bootstrap import FEWEST_DRAWS, Bootstrap
-from sfumato.tables.errors import BadSetting, wrong_shape
+from sfumato.tables.errors import BadSetting, unknown, wrong_shape
 from sfumato.tables.soft_labels import SoftLabels
 
 
@@ -47,7 +47,11 @@ def _people(y: Any, names: list[str]) -> np.ndarray:
         values = np.asarray(y)
     if values.ndim == 1:
         index = {name: k for k, name in enumerate(names)}
-        values = np.eye(len(names))[[index[str(each)] for each in values.tolist()]]
+        labels = [str(each) for each in values.tolist()]
+        unseen = next((each for each in labels if each not in index), None)
+        if unseen is not None:
+            raise unknown("class", unseen, names, fix="train on every class that is scored")
+        values = np.eye(len(names))[[index[each] for each in labels]]
     if values.ndim != 2 or values.shape[1] != len(names):
         fix = "give one column per class, in the order of the model's classes_"
         raise wrong_shape(f"labels of shape {values.shape}", f"items x {len(names)} classes", fix)

@@ -81,6 +81,26 @@ class Table(ABC):
         starts = range(0, len(self), ROW_GROUP)
         write_rows(schema, (self.chunk(i, min(i + ROW_GROUP, len(self)), wide=wide) for i in starts), path)
 
+    @final
+    def head(self, n: int = 5) -> pl.DataFrame:
+        """The first `n` rows as a Polars data frame, one column per class."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.chunk(0, min(n, len(self)), wide=True))
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    @final
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same rows in the same order, and the same classes."""
+        if not isinstance(other, Table) or type(other) is not type(self):
+            return NotImplemented
+        return len(self) == len(other) and self.to_arrow().equals(other.to_arrow(), check_metadata=True)
+
+    @final
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, len(self), self.classes))
+
     @property
     def plot(self) -> Any:
         """Charts of the table for notebooks: `labels.plot.entropy()` (needs the extra `report`)."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sfumato.tables.columns import WIDE_PREFIX, check_classes, check_probs, clas
 from sfumato.tables.doubt import Doubt, doubt_of
 from sfumato.tables.errors import unknown, wrong_shape
 from sfumato.tables.files.table_file import Rows, check_columns, class_names, read_rows
+from sfumato.tables.frame_votes import beliefs_of_frame
 from sfumato.tables.growable_array import GrowableArray, freeze
 from sfumato.tables.text_columns import CodedText, TextEncoder
 
@@ -143,6 +145,37 @@ class Beliefs(Table):
     def from_probs(cls, *, item: Any, annotator: Any, probs: Any, classes: Sequence[Any]) -> Beliefs:
         """Beliefs from two columns and a rows x classes array of distributions, in the order of `classes`."""
         return cls.from_numpy(item, annotator, probs, classes)
+
+    @classmethod
+    def from_counts(cls, items: Any, counts: Any, classes: Sequence[Any]) -> Beliefs:
+        """One row per vote from an items x classes array of votes, each vote by an annotator of its own."""
+        # Counts are made of beliefs, so their module is imported when it is used.
+        return import_module("sfumato.tables.counts").Counts.from_numpy(items, counts, classes).votes()  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_pandas(
+        cls, frame: Any, *, item: str = "", annotator: str = "", label: str = "", classes: Sequence[Any] = ()
+    ) -> Beliefs:
+        """Beliefs from a pandas data frame with columns of items, annotators, and labels or probabilities.
+
+        Columns called `item` or `task`, `annotator` or `worker`, `label` or `class` are found by themselves; name
+        others. Probabilities are in `probs`, or in one column per class (`p:cat`).
+        """
+        return beliefs_of_frame(cls, frame, {"item": item, "annotator": annotator, "label": label}, classes)
+
+    @classmethod
+    def from_polars(
+        cls, frame: Any, *, item: str = "", annotator: str = "", label: str = "", classes: Sequence[Any] = ()
+    ) -> Beliefs:
+        """Beliefs from a Polars data frame; see `from_pandas`."""
+        return beliefs_of_frame(cls, frame, {"item": item, "annotator": annotator, "label": label}, classes)
+
+    @classmethod
+    def from_hf(
+        cls, dataset: Any, *, item: str = "", annotator: str = "", label: str = "", classes: Sequence[Any] = ()
+    ) -> Beliefs:
+        """Beliefs from a Hugging Face `Dataset`, with the names of a ClassLabel as classes; see `from_pandas`."""
+        return beliefs_of_frame(cls, dataset, {"item": item, "annotator": annotator, "label": label}, classes)
 
     @classmethod
     def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> Beliefs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,6 +140,19 @@ class Counts(Table):
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.items.to_pylist())
+
+    def __contains__(self, item: object) -> bool:
+        return str(item) in self.items.to_pylist()
+
+    def __getitem__(self, item: str | int) -> dict[str, int]:
+        """The votes for one item, by its id: the number for each class."""
+        return dict(zip(self.classes, self.counts[self.labels().rows_of([str(item)])[0]].tolist(), strict=True))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.counts, dtype=dtype, copy=copy)
 
 
 def check_counts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.base_table import Table
 from sfumato.tables.columns import WIDE_PREFIX, check_classes, check_probs, classes_of, numbers, probs_array, probs_of
+from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadTable, doubled_item, show, unknown, wrong_shape
 from sfumato.tables.estimand import (
     ESTIMAND_COLUMN,
@@ -151,6 +152,27 @@ class SoftLabels(Table):
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.items.to_pylist())
+
+    def __contains__(self, item: object) -> bool:
+        return str(item) in self.items.to_pylist()
+
+    def __getitem__(self, item: str | int) -> dict[str, float]:
+        """The distribution of one item, by its id: the probability of each class."""
+        return dict(zip(self.classes, self.probs[self.rows_of([str(item)])[0]].tolist(), strict=True))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.probs, dtype=dtype, copy=copy)
+
+    def entropy(self) -> Float[np.ndarray, "items"]:
+        """The entropy of each label, in nats."""
+        return entropy(self.probs)
+
+    def argmax(self) -> Shaped[np.ndarray, "items"]:
+        """The most probable class of each item, by name; of equal ones the first."""
+        return np.asarray(np.array(self.classes)[self.probs.argmax(axis=1)])
 
     def rows_of(self, items: Sequence[str] | pa.Array) -> Int[np.ndarray, "asked"]:
         """The row of each of `items`, by name; a missing item is an error."""

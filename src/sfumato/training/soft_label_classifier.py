@@ -72,7 +72,7 @@ class SoftLabelClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X))
 
-    @available_if(_if_estimator_can)
+    @available_if(_if_estimator_can)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Float[np.ndarray, "rows classes"]:  # noqa: N803
         """The distribution of each row over `classes_`; a class that had no weight in training has probability 0."""
         check_is_fitted(self)
@@ -121,13 +121,13 @@ def class_distributions(y: Any, classes: Any = None) -> tuple[np.ndarray, Float[
     if values.ndim < 2 or values.shape[1] == 1:
         hard = column_or_1d(y, warn=True)
         check_classification_targets(hard)
-        found, code = np.unique(hard, return_inverse=True)
-        names = found if classes is None else np.asarray(classes)
-        missing = [each for each in found if each not in names]
+        chosen, code = np.unique(hard, return_inverse=True)
+        names = chosen if classes is None else np.asarray(classes)
+        missing = [each for each in chosen.tolist() if each not in names.tolist()]
         if missing:
             fix = "name every class in classes"
-            raise BadTarget(f"the label {show(missing[0])}", f"one of {show(list(names))}", fix)
-        return names, np.eye(len(names))[_place(names, found)[code]]
+            raise BadTarget(f"the label {show(missing[0])}", f"one of {show(names.tolist())}", fix)
+        return names, np.eye(len(names))[_place(names, chosen)[code]]
     return _checked_names(classes, values), values.astype(np.float64)
 
 
