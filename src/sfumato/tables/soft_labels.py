@@ -14,7 +14,6 @@ from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.base_table import Table
 from sfumato.tables.columns import WIDE_PREFIX, check_classes, check_probs, classes_of, numbers, probs_array, probs_of
-from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadTable, doubled_item, show, unknown, wrong_shape
 from sfumato.tables.estimand import (
     ESTIMAND_COLUMN,
@@ -168,7 +167,9 @@ class SoftLabels(Table):
 
     def entropy(self) -> Float[np.ndarray, "items"]:
         """The entropy of each label, in nats."""
-        return entropy(self.probs)
+        from scipy.special import entr
+
+        return np.asarray(entr(self.probs).sum(axis=1))
 
     def argmax(self) -> Shaped[np.ndarray, "items"]:
         """The most probable class of each item, by name; of equal ones the first."""
