@@ -15,6 +15,7 @@ from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import Doubt
+from sfumato.tables.errors import BadTable
 from sfumato.tables.files.table_file import class_names
 from sfumato.tables.scores import Scores
 from sfumato.tables.soft_labels import SoftLabels
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from sfumato.reporting.report import Report
     from sfumato.tables.scores import Differences
 
-Votes = Annotations | Beliefs
+Votes = Annotations | Beliefs | Counts
 
 
 def read(
@@ -57,16 +58,30 @@ def read(
     return table
 
 
-def beliefs_of(votes: Votes) -> Beliefs:
+def beliefs_of(votes: Annotations | Beliefs) -> Beliefs:
     """One distribution per item and annotator; answers are converted by the usual labeler of their question type."""
     from sfumato.labeling.default_labeler import label_by_default
 
     return votes if isinstance(votes, Beliefs) else label_by_default(votes)
 
 
+def votes_of(votes: Votes) -> Beliefs | Counts:
+    """Votes as a step takes them: Counts as they are, answers as beliefs; other tables are an error."""
+    if isinstance(votes, Counts):
+        return votes
+    if not isinstance(votes, (Annotations, Beliefs)):
+        fix = "give the votes or beliefs behind the labels, or read a file with sf.read"
+        found = (
+            "SoftLabels, one distribution per item" if isinstance(votes, SoftLabels) else f"a {type(votes).__name__}"
+        )
+        where = getattr(votes, "path", None)
+        raise BadTable(found, "Annotations, Beliefs or Counts", fix, "not-votes", where)
+    return beliefs_of(votes)
+
+
 def doubt(votes: Votes) -> Doubt:
     """Uncertainty per item, within and between annotators."""
-    return beliefs_of(votes).doubt()
+    return votes_of(votes).doubt()
 
 
 def agreement(
@@ -78,7 +93,7 @@ def agreement(
     from sfumato.labeling.agreement import MEASURES, agreement
 
     chosen = [_strategy("measure", MEASURES, each) for each in measures]
-    return agreement(beliefs_of(votes), measures=chosen, rng=rng or np.random.default_rng(0))
+    return agreement(votes_of(votes), measures=chosen, rng=rng or np.random.default_rng(0))
 
 
 def aggregate(votes: Votes, by: str | Aggregator = "mean") -> SoftLabels:
@@ -86,7 +101,7 @@ def aggregate(votes: Votes, by: str | Aggregator = "mean") -> SoftLabels:
     from sfumato.aggregation import AGGREGATORS
 
     aggregator: Aggregator = _strategy("aggregator", AGGREGATORS, by)
-    return aggregator.aggregate(beliefs_of(votes)).labels
+    return aggregator.aggregate(votes_of(votes)).labels
 
 
 def evaluate(

@@ -8,14 +8,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.importers import CountsImporter
+from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadTable
 
 TABLE = "item,cat,dog,ship\n007,3,1,0\n7,0,0,5\nNA,1,1,2\n"
 
 
-def test_counts_become_shares_and_totals(written):
+def test_counts_stay_counts(written):
     imported = CountsImporter().read(written("a.csv", TABLE))
-    labels = imported.table
+    assert isinstance(imported.table, Counts)
+    assert imported.table.counts.tolist() == [[3, 1, 0], [0, 0, 5], [1, 1, 2]]
+    labels = imported.table.labels()
     assert labels.items.to_pylist() == ["007", "7", "NA"]
     assert labels.classes == ("cat", "dog", "ship")
     assert labels.probs.tolist() == [[0.75, 0.25, 0], [0, 0, 1], [0.25, 0.25, 0.5]]
@@ -39,8 +42,7 @@ def test_the_item_column_may_be_named(written):
 def test_classes_pick_columns_and_order_and_the_rest_is_noted(written):
     imported = CountsImporter(classes=("ship", "cat")).read(written("a.csv", TABLE.replace("0,0,5", "1,9,5")))
     assert imported.table.classes == ("ship", "cat")
-    assert imported.table.n_annotators.tolist() == [3, 6, 3]
-    assert imported.table.probs[1].tolist() == [5 / 6, 1 / 6]
+    assert imported.table.counts.tolist() == [[0, 3], [5, 1], [2, 1]]
     assert "columns not read: dog" in imported.notes
 
 
@@ -55,13 +57,13 @@ def test_parquet_of_any_number_type(tmp_path, kind):
     pq.write_table(table, tmp_path / "a.parquet")
     labels = CountsImporter().read(tmp_path / "a.parquet").table
     assert labels.items.to_pylist() == ["5", "6"]
-    assert labels.probs.tolist() == [[0.25, 0.75], [0, 1]]
+    assert labels.counts.tolist() == [[1, 3], [0, 2]]
 
 
 def test_small_integers_do_not_overflow(tmp_path):
     counts = np.full((2, 3), 200, np.uint8)
     np.savez(tmp_path / "a.npz", counts=counts)
-    labels = CountsImporter().read(tmp_path / "a.npz").table
+    labels = CountsImporter().read(tmp_path / "a.npz").table.labels()
     assert labels.n_annotators.tolist() == [600, 600]
     assert np.array_equal(labels.probs, np.full((2, 3), 200 / 600))
 
@@ -78,7 +80,7 @@ def test_archives_name_items_and_classes_or_number_them(tmp_path):
     assert given.classes == ("yes", "no")
     np.save(tmp_path / "votes.npy", counts)
     alone = CountsImporter().read(tmp_path / "votes.npy").table
-    assert alone.probs.tolist() == plain.probs.tolist() == [[0.25, 0.75], [1, 0]]
+    assert alone.counts.tolist() == plain.counts.tolist() == counts.tolist()
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def test_a_row_that_is_no_count_names_its_line(written, row, code, column):
 
 @pytest.mark.parametrize(
     ("values", "code"),
-    [([[0.5, 0.5]], "bad-count"), ([[1, -1]], "bad-count"), ([[np.nan, 1]], "bad-count"), ([[0, 0]], "all-zero")],
+    [([[0.5, 1]], "bad-count"), ([[1, -1]], "bad-count"), ([[np.nan, 1]], "bad-count"), ([[0, 0]], "all-zero")],
 )
 def test_archives_are_checked_too(tmp_path, values, code):
     path = tmp_path / "a.npz"
@@ -131,6 +133,17 @@ def test_an_archive_of_another_shape_is_refused(tmp_path):
         CountsImporter().read(tmp_path / "d.npz")
 
 
+def test_columns_that_are_not_classes_can_be_left_out(written):
+    path = written("fer.csv", "Usage,Image name,neutral,happy\nTest,a.png,4,6\nTest,b.png,9,1\n")
+    with pytest.raises(BadTable, match=r"--leave-out Usage \(in Python") as caught:
+        CountsImporter().read(path)
+    assert caught.value.code == "not-classes"
+    imported = CountsImporter(leave_out=("Usage",)).read(path)
+    assert imported.table.items.to_pylist() == ["a.png", "b.png"]
+    assert imported.table.counts.tolist() == [[4, 6], [9, 1]]
+    assert "columns not read: Usage" in imported.notes
+
+
 def test_a_header_alone_holds_no_items(written):
     with pytest.raises(BadTable, match="found no rows") as caught:
         CountsImporter().read(written("a.csv", "item,cat,dog\n"))
@@ -146,7 +159,7 @@ def test_a_single_class_names_the_file(written):
 
 def test_published_counts_read_as_counts(published):
     arrays = np.load(published / "cifar10h" / "counts.npz")
-    labels = CountsImporter().read(published / "cifar10h" / "counts.npz").table
+    labels = CountsImporter().read(published / "cifar10h" / "counts.npz").table.labels()
     counts = arrays["counts"].astype(int)
     assert labels.classes == tuple(arrays["class_names"].tolist())
     assert np.array_equal(labels.probs, counts / counts.sum(axis=1, keepdims=True))

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.importers.counts import counts_in, in_arrays, labels_from_counts, original_from_numbers
+from sfumato.importers.counts import counts_in, in_arrays, original_from_numbers
+from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadTable
 
 
@@ -17,7 +18,7 @@ def place(tmp_path):
 
 
 def test_counts_larger_than_a_byte(place):
-    labels = labels_from_counts(["x"], np.array([[70_000, 10_000]]), ("cat", "dog"), place)
+    labels = Counts.from_numpy(["x"], np.array([[70_000, 10_000]]), ("cat", "dog"), place=place).labels()
     assert labels.n_annotators.tolist() == [80_000]
     assert labels.probs.tolist() == [[0.875, 0.125]]
 
@@ -27,7 +28,7 @@ def test_counts_larger_than_a_byte(place):
 def test_shares_are_counts_over_their_sum(tmp_path_factory, counts):
     place = in_arrays(tmp_path_factory.getbasetemp() / "a.npz")
     items = [str(i) for i in range(len(counts))]
-    labels = labels_from_counts(items, np.array(counts, np.uint8), ("a", "b", "c"), place)
+    labels = Counts.from_numpy(items, np.array(counts, np.uint8), ("a", "b", "c"), place=place).labels()
     assert labels.probs.tolist() == [[n / sum(row) for n in row] for row in counts]
     assert labels.n_annotators.tolist() == [sum(row) for row in counts]
 
@@ -40,13 +41,13 @@ def test_shares_are_counts_over_their_sum(tmp_path_factory, counts):
         (["x"], [1, 2], "wrong-shape", None),
         (["x"], [["1", "2"]], "wrong-type", None),
         (["x", "y"], [[1, 2], [0, 0]], "all-zero", 1),
-        (["x", "y"], [[1, 2], [0.5, 0.5]], "bad-count", 1),
+        (["x", "y"], [[1, 2], [0.5, 1]], "bad-count", 1),
         (["x", "x"], [[1, 2], [1, 2]], "doubled-item", 1),
     ],
 )
 def test_what_is_no_vote_is_refused_with_its_place(place, tmp_path, items, counts, code, row):
     with pytest.raises(BadTable) as caught:
-        labels_from_counts(items, np.array(counts), ("cat", "dog"), place)
+        Counts.from_numpy(items, np.array(counts), ("cat", "dog"), place=place)
     assert caught.value.code == code
     assert (caught.value.where.file, caught.value.where.row) == (str(tmp_path / "a.npz"), row)
 

@@ -16,6 +16,7 @@ from sfumato.aggregation.answer_matrix import AnswerMatrix, warn_of_repeats
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts, without_annotators
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.growable_array import freeze
@@ -166,6 +167,12 @@ def labels_of(
 ) -> SoftLabels:
     """The items' distributions as a table with its estimand."""
     return SoftLabels(answers.items, answers.classes, probs, answers.n_annotators_of, None, estimand, made_by)
+
+
+def refuse_anonymous(answers: AnswerMatrix, name: str) -> None:
+    """Raise if the annotators are not known to a method that estimates how good each of them is."""
+    if answers.anonymous:
+        raise without_annotators(name, "mean, majority or bayes")
 
 
 def refuse_gold(answers: AnswerMatrix, name: str) -> None:

@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from sfumato.aggregation.aggregation_options import AggregationInputs, gold_classes, without_weightless
 from sfumato.aggregation.pass_engine import Engine, Progress
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts, without_annotators
 from sfumato.tables.errors import BadTable, listing, no_rows, warn
 from sfumato.tables.growable_array import freeze, is_sorted, occurrences
 
@@ -45,14 +46,20 @@ class AnswerMatrix:
     n_repeats: int
     engine: Engine
     progress: Progress
+    anonymous: bool = False
+    """Whether the annotators are not known: the answers come from Counts."""
 
     def __post_init__(self) -> None:
         freeze(self, "starts", "key", "soft", "weight", "gold", "n_annotators_of")
 
     @classmethod
-    def of(cls, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> AnswerMatrix:
-        """The answers in `beliefs`, sorted and checked."""
+    def of(cls, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> AnswerMatrix:
+        """The answers in `beliefs`, sorted and checked; votes of Counts count as answers of unknown annotators."""
         inputs = inputs or AggregationInputs()
+        if isinstance(beliefs, Counts):
+            if inputs.weights is not None:
+                raise without_annotators("weights of annotators")
+            return replace(cls.of(beliefs.votes(), inputs), anonymous=True)
         if not len(beliefs):
             raise no_rows("at least one belief", "check how the beliefs were made", found="no answers")
         if inputs.weights is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, check_outputs, refuse_empty, seeded
+from sfumato.cli.options import PATH, check_outputs, read_votes, seeded
 from sfumato.cli.output import number, write_table
 from sfumato.cli.strategy_help import FamilyCommand, family_members
 
@@ -18,27 +18,23 @@ if TYPE_CHECKING:
 @click.command(
     "agreement",
     cls=FamilyCommand,
-    help="Measure inter-annotator agreement in BELIEFS, with bootstrap intervals over items.",
+    help="Measure inter-annotator agreement in VOTES, with bootstrap intervals over items.\n\n"
+    "VOTES are Beliefs, Annotations, Counts, or a CSV with item, annotator and label.",
     groups=lambda: {"Measures (default: all that apply)": family_members("labeling/agreement/__init__.py", "MEASURES")},
 )
-@click.argument("beliefs", type=PATH)
+@click.argument("votes", type=PATH)
 @click.option("--measure", "names", multiple=True, metavar="NAME", help="A measure; may be given several times.")
 @click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
 @click.option("--resamples", default=1000, show_default=True, help="Number of bootstrap resamples.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the bootstrap.")
 @click.option("-o", "--output", type=PATH, help="Write the table: .csv or .parquet.")
-def command(
-    beliefs: Path, names: tuple[str, ...], level: float, resamples: int, seed: int, output: Path | None
-) -> None:
+def command(votes: Path, names: tuple[str, ...], level: float, resamples: int, seed: int, output: Path | None) -> None:
     from sfumato.labeling.agreement import agreement, measure_from_name
-    from sfumato.tables.beliefs import Beliefs
 
     rng = seeded(seed)
-    check_outputs(beliefs, output=output)
+    check_outputs(votes, output=output)
     measures = [measure_from_name(name) for name in dict.fromkeys(names)]
-    table = Beliefs.read(beliefs)
-    refuse_empty(table, beliefs)
-    result = agreement(table, measures=measures, level=level, resamples=resamples, rng=rng)
+    result = agreement(read_votes(votes), measures=measures, level=level, resamples=resamples, rng=rng)
     write_table(result, output, f"Agreement, {len(result):,} measures")
     _show(result)
 

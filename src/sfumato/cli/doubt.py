@@ -6,24 +6,24 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import PATH, check_not_negative, check_outputs, refuse_empty
+from sfumato.cli.options import PATH, check_not_negative, check_outputs, read_votes
 from sfumato.cli.output import bar, printable, write_table
 
 
 @click.command("doubt")
-@click.argument("beliefs", type=PATH)
+@click.argument("votes", type=PATH)
 @click.option("-o", "--output", type=PATH, help="Write the table: .csv or .parquet.")
 @click.option("--top", default=10, show_default=True, help="How many of the most uncertain items to show.")
-def command(beliefs: Path, output: Path | None, top: int) -> None:
-    """Split the uncertainty of every item in BELIEFS, in nats: total = within (█) + between (░) annotators."""
-    from sfumato.tables.beliefs import Beliefs
+def command(votes: Path, output: Path | None, top: int) -> None:
+    """Split the uncertainty of every item in VOTES, in nats: total = within (█) + between (░) annotators.
+
+    VOTES are Beliefs, Annotations, Counts, or a CSV with item, annotator and label.
+    """
     from sfumato.tables.doubt import most_doubtful
 
     check_not_negative("top", top)
-    check_outputs(beliefs, output=output)
-    table = Beliefs.read(beliefs)
-    refuse_empty(table, beliefs)
-    doubt = table.doubt()
+    check_outputs(votes, output=output)
+    doubt = read_votes(votes).doubt()
     write_table(doubt, output, f"Doubt, {len(doubt):,} items")
     click.echo(
         f"{len(doubt):,} items: mean uncertainty {doubt.total.mean():.3f} nats"

@@ -56,6 +56,7 @@ FORMAT_LINES = """\b
 @click.option("--truth", help="The column of true classes, used for --original (crowd).")
 @click.option("--classes", type=NameList(), help="The allowed classes, in order: cat,dog.")
 @click.option("--delimiter", help="What separates the columns of a CSV: ';' or tab (crowd, wide, counts).")
+@click.option("--leave-out", type=NameList(), help="Columns that are not classes: Usage,total (counts).")
 @click.option("--repeats", is_flag=True, help="Keep second answers of an annotator to an item, marked as repeats.")
 @click.option("--as-released", is_flag=True, help="All rows used for the released labels (cifar-10s).")
 @click.option("--annotator-level", is_flag=True, help="Single answers instead of votes per class (cifar-10h).")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from sfumato.tables.files.file_type import FileKind
+    from sfumato.tables.beliefs import Beliefs
+    from sfumato.tables.counts import Counts
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -155,6 +157,15 @@ def check_one_given(fix: str = "give one of them", **options: object) -> None:
         names = [f"--{name}" for name in options]
         found = f"both {' and '.join(names)}" if n_given else f"neither {' nor '.join(names)}"
         raise BadSetting(found, "one of them", fix)
+
+
+def read_votes(path: Path, classes: tuple[str, ...] = ()) -> Beliefs | Counts:
+    """Votes, beliefs or counts in a file, as `sf.read` reads it; answers become beliefs."""
+    from sfumato.api import read, votes_of
+
+    table = read(path, classes)
+    refuse_empty(table, path)
+    return votes_of(table)  # type: ignore[arg-type]
 
 
 def refuse_empty(table: Any, path: Path) -> None:

@@ -28,7 +28,7 @@ QUESTIONS = {
     invoke_without_command=True,
     subcommand_metavar="[COMMAND ...]",
 )
-@click.option("--pilot", type=PATH, help="Answers so far: Annotations, Beliefs, or SoftLabels with counts.")
+@click.option("--pilot", type=PATH, help="Answers so far: Annotations, Beliefs, Counts or SoftLabels.")
 @click.option("--study", type=PATH, help="A study: its items, classes, kind and pay; answers in its store are a pilot.")
 @click.option("--store", help="The study's store, if not the default.")
 @click.option("--prior", metavar="PRIOR", help="Without a pilot: uniform, or dirichlet:0.5,... (one number per class).")

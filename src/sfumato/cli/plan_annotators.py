@@ -23,7 +23,7 @@ BAR = 20
 
 
 @click.command("annotators")
-@click.option("--pilot", type=PATH, help="Answers so far: Beliefs, Annotations, or SoftLabels with counts.")
+@click.option("--pilot", type=PATH, help="Answers so far: Annotations, Beliefs, Counts or SoftLabels.")
 @click.option("--prior", metavar="PRIOR", help="Without a pilot: uniform, or dirichlet:0.5,... (one number per class).")
 @click.option("--classes", "n_classes", type=int, default=0, help="Number of classes, for a prior with one number.")
 @click.option("--measure", default="tv", show_default=True, metavar="NAME", help="tv, l2 (squared), or kl (bayes).")

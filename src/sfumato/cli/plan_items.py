@@ -22,7 +22,7 @@ SHOWN = 10
 
 
 @click.command("items")
-@click.option("--answers", type=PATH, help="Answers so far: Annotations, Beliefs, or SoftLabels with counts.")
+@click.option("--answers", type=PATH, help="Answers so far: Annotations, Beliefs, Counts or SoftLabels.")
 @click.option("--runs", type=PATH, multiple=True, help="Or training dynamics: folders of sfumato train.")
 @click.option(
     "--labels", type=PATH, help="With --runs: the class of each item: SoftLabels, or a table with item and label."

@@ -73,15 +73,10 @@ def pilot_of(path: Path, classes: Sequence[str] = ()) -> PlanSource:
 
 
 def read_answers(path: Path, classes: Sequence[str] = ()) -> Any:
-    """Annotations, Beliefs or SoftLabels, by the columns of the file."""
-    from sfumato.tables.annotations import Annotations
-    from sfumato.tables.beliefs import Beliefs
-    from sfumato.tables.files.table_file import read_rows
-    from sfumato.tables.soft_labels import SoftLabels
+    """Annotations, Beliefs, Counts or SoftLabels, by the columns of the file, as `sf.read` reads it."""
+    from sfumato.api import read
 
-    columns = read_rows(path).schema.names
-    kind: Any = Annotations if "payload" in columns else Beliefs if "annotator" in columns else SoftLabels
-    table = kind.read(path, classes) if kind is Annotations else kind.read(path)
+    table = read(path, classes)
     refuse_empty(table, path)
     return table
 
@@ -196,6 +191,7 @@ def _of_table(table: Any) -> PlanSource:
     from sfumato.planning.item_prior import check_counts
     from sfumato.planning.pilot_answers import Pilot
     from sfumato.tables.annotations import Annotations
+    from sfumato.tables.counts import Counts
     from sfumato.tables.soft_labels import SoftLabels
 
     answers = table.for_purposes("label") if isinstance(table, Annotations) else None
@@ -205,6 +201,8 @@ def _of_table(table: Any) -> PlanSource:
     if isinstance(table_of_votes, SoftLabels):
         assert table_of_votes.n_annotators is not None, "a pilot has counts"
         items = table_of_votes.items.filter(pa.array(table_of_votes.n_annotators > 0)).to_pylist()
+    elif isinstance(table_of_votes, Counts):
+        items = table_of_votes.items.to_pylist()
     else:
         items = table_of_votes.item.names.to_pylist()
     assert len(items) == pilot.n_items

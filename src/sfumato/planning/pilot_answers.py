@@ -16,6 +16,7 @@ from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess,
 from sfumato.labeling.default_labeler import as_votes
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadSetting, BadTable, no_rows, show, warn
 from sfumato.tables.estimand import Estimand, check_estimand
 from sfumato.tables.growable_array import freeze
@@ -40,13 +41,15 @@ class Pilot:
         freeze(self, "counts")
 
     @classmethod
-    def of(cls, table: Beliefs | Annotations | SoftLabels) -> Pilot:
+    def of(cls, table: Beliefs | Annotations | Counts | SoftLabels) -> Pilot:
         """The answers in a table; labels need the number of annotators, and must describe people's judgments.
 
         All answers of an annotator about an item count as one.
         """
         if not len(table):
             raise no_rows(*NO_ANSWERS)
+        if isinstance(table, Counts):
+            return cls(table.counts.astype(np.float64))
         if isinstance(table, Annotations):
             table = as_votes(table)
         if isinstance(table, SoftLabels):

@@ -15,6 +15,7 @@ from sfumato.planning.answer_value import posterior_means
 from sfumato.planning.item_prior import check_counts, fit_prior
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadTable, ErrorLocation, listing, no_rows
 from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.soft_labels import SoftLabels
@@ -51,8 +52,10 @@ class RecordedAnswers:
     n_left_out: int = 0
 
     @classmethod
-    def of(cls, answers: Annotations | Beliefs | SoftLabels) -> RecordedAnswers:
-        """From answers of kind `choice`, beliefs, or labels with numbers of annotators."""
+    def of(cls, answers: Annotations | Beliefs | Counts | SoftLabels) -> RecordedAnswers:
+        """From answers of kind `choice`, beliefs, counts, or labels with numbers of annotators."""
+        if isinstance(answers, Counts):
+            return cls.of_counts(answers.counts)
         if isinstance(answers, Annotations):
             answers = _votes(answers.for_purposes("label"))
         if isinstance(answers, SoftLabels):

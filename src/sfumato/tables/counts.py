@@ -13,7 +13,7 @@ from jaxtyping import Int
 
 from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.class_columns import ColumnChoice, read_class_columns, read_lists
+from sfumato.tables.class_columns import ClassColumns, ColumnChoice, read_class_columns, read_lists
 from sfumato.tables.columns import check_classes
 from sfumato.tables.doubt import Doubt, doubt_of_means
 from sfumato.tables.errors import (
@@ -91,10 +91,19 @@ class Counts(Table):
     @classmethod
     def from_rows(cls, rows: Rows, choice: ColumnChoice | None = None) -> Counts:
         """Counts from rows with a list column `counts`, or with one column per class; all faults are reported."""
+        return cls.from_columns(rows, cls.columns_in(rows, choice))
+
+    @staticmethod
+    def columns_in(rows: Rows, choice: ColumnChoice | None = None) -> ClassColumns:
+        """The ids and votes in `rows`, before they are checked."""
         is_list = "counts" in rows.schema.names and pa.types.is_nested(rows.schema.field("counts").type)
-        found = (
+        return (
             read_lists(rows, "counts", choice) if is_list else read_class_columns(rows, COUNT_PREFIX, "votes", choice)
         )
+
+    @classmethod
+    def from_columns(cls, rows: Rows, found: ClassColumns) -> Counts:
+        """Counts from what `columns_in` found, with all faults."""
 
         def place(row: int | None, column: str | None) -> ErrorLocation:
             if column in found.classes:
@@ -191,6 +200,15 @@ def check_counts(
     found += [doubled_item(items[row], where(row, "item")) for row in doubled[:MOST_FAULTS]]
     found.sort(key=lambda fault: fault.where.line or fault.where.row or 0)
     raise_together(found, n_faults + int(bad.sum()) + int(empty.sum()) + len(doubled))
+
+
+def without_annotators(what: str, instead: str = "") -> BadTable:
+    """The error for a step that needs annotators and was given Counts."""
+    fix = f"use {instead}, or give" if instead else "give"
+    found = f"votes per class, without annotators, for {what}"
+    return BadTable(
+        found, "to know who gave each vote", f"{fix} one row per vote: item, annotator, label", "no-annotators"
+    )
 
 
 FIX = "give one row per item, one column per class, and a number of votes in each cell"

@@ -17,6 +17,7 @@ from sfumato.labeling.agreement.pairwise_distance import TotalVariationAgreement
 from sfumato.labeling.agreement.test_retest import RetestSameClass, RetestTotalVariation
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.bootstrap import check_resampling
+from sfumato.tables.counts import Counts, without_annotators
 from sfumato.tables.errors import warn
 from sfumato.tables.strategies import strategy_from_name
 
@@ -45,7 +46,7 @@ __all__ = [
 
 
 def agreement(
-    beliefs: Beliefs,
+    beliefs: Beliefs | Counts,
     *,
     measures: Sequence[AgreementMeasure] = (),
     level: float = 0.95,
@@ -59,9 +60,15 @@ def agreement(
     `alpha-ordinal` only on request. A requested measure that cannot be computed is NaN, with a warning.
 
     Between annotators, each annotator's first answer about an item counts (the first row); items with one annotator do
-    not count. Later answers of the same annotator are used for test-retest only.
+    not count. Later answers of the same annotator are used for test-retest only. Counts have no test-retest measures:
+    each vote counts as one of another annotator.
     """
     check_resampling(level, resamples)
+    if isinstance(beliefs, Counts):
+        for each in measures:
+            if each.compares == "repeats":
+                raise without_annotators(each.name, "alpha-nominal or total-variation")
+        beliefs = beliefs.votes()
     answers = ItemAnswers.of(beliefs)
     kind = "soft" if answers.is_soft else "hard"
     members = [member() for member in MEASURES if kind in member.default_for]
