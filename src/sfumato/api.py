@@ -65,7 +65,7 @@ def beliefs_of(votes: Annotations | Beliefs) -> Beliefs:
     return votes if isinstance(votes, Beliefs) else label_by_default(votes)
 
 
-def votes_of(votes: Votes) -> Beliefs | Counts:
+def votes_of(votes: Votes | SoftLabels) -> Beliefs | Counts:
     """Votes as a step takes them: Counts as they are, answers as beliefs; other tables are an error."""
     if isinstance(votes, Counts):
         return votes

@@ -8,11 +8,12 @@ import learning
 import numpy as np
 import pytest
 
+from sfumato.importers.hard_labels import read_hard_labels
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting, BadTable, UnknownName
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.item_join import join_items, read_original
+from sfumato.training.item_join import join_items
 
 IMAGES = np.arange(4 * 2 * 2, dtype=np.uint8).reshape(4, 2, 2)
 INPUTS = Inputs(("a", "b", "c", "d"), IMAGES)
@@ -121,12 +122,12 @@ def test_hashes_are_of_values() -> None:
 
 def test_original_labels_from_files(tmp_path: Path) -> None:
     (tmp_path / "o.csv").write_text("item,label\nb,cat\na,dog\n")
-    assert read_original(tmp_path / "o.csv") == {"b": "cat", "a": "dog"}
+    assert read_hard_labels(tmp_path / "o.csv").of == {"b": "cat", "a": "dog"}
     SoftLabels.one_hot(["b", "a"], ["cat", "dog"], ["cat", "dog"]).write(tmp_path / "o.parquet")
-    assert read_original(tmp_path / "o.parquet") == {"b": "cat", "a": "dog"}
+    assert read_hard_labels(tmp_path / "o.parquet").of == {"b": "cat", "a": "dog"}
     PEOPLE.write(tmp_path / "soft.parquet")
     with pytest.raises(BadTable, match="a soft label for item 'c'"):
-        read_original(tmp_path / "soft.parquet")
+        read_hard_labels(tmp_path / "soft.parquet")
     (tmp_path / "o.csv").write_text("item,label\nb,cat\nb,dog\n")
     with pytest.raises(BadTable, match="'b' a second time"):
-        read_original(tmp_path / "o.csv")
+        read_hard_labels(tmp_path / "o.csv")

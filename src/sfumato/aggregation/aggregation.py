@@ -36,7 +36,7 @@ class Aggregator(Protocol):
     @property
     def estimand(self) -> Estimand: ...
 
-    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         """The labels of `beliefs`, with annotator quality."""
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, refuse_gold
+from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, refuse_anonymous, refuse_gold
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.belief_pools import ReliabilityPool, others_of
@@ -18,6 +18,7 @@ from sfumato.aggregation.dawid_skene import Confusions, DawidSkene
 from sfumato.aggregation.em import check_iterations
 from sfumato.aggregation.passes import mean_of, tempered
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.setting_checks import not_negative, share
 
@@ -65,10 +66,11 @@ class MixturePool:
         not_negative("shrink", self.shrink)
         check_iterations(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+        refuse_anonymous(answers, self.name)
         refuse_gold(answers, self.name)
         pool = ReliabilityPool(shrink=self.shrink)
         model = DawidSkene(self.prior, self.iterations, self.tolerance, "fractional")

@@ -8,11 +8,19 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, distances, refuse_gold
+from sfumato.aggregation.aggregation import (
+    Aggregation,
+    Fitted,
+    PreviousAggregation,
+    distances,
+    refuse_anonymous,
+    refuse_gold,
+)
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.passes import mean_of
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.setting_checks import at_least, bad_setting, not_negative
 
@@ -30,7 +38,7 @@ class Mean:
     name: ClassVar[str] = "mean"
     estimand: ClassVar[Estimand] = Estimand.JUDGMENT
 
-    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
@@ -61,7 +69,7 @@ class LogPool:
             fix = "choose another floor; with 0 a single answer would rule out a class"
             raise bad_setting("floor", self.floor, "a share above 0, at most 1", fix)
 
-    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
@@ -110,10 +118,11 @@ class ReliabilityPool:
             raise bad_setting("power", self.power, f"at most {MOST_POWER}: beyond it only one annotator would count")
         at_least("rounds", self.rounds, 1)
 
-    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
+        refuse_anonymous(answers, self.name)
         refuse_gold(answers, self.name)
         weight = self.weights(answers)
         return Aggregation.of(self, answers, Fitted(mean_of(answers.weighted(weight))), weight=weight)

@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, PreviousAggregation
+from sfumato.aggregation.aggregation import Aggregation, PreviousAggregation, refuse_anonymous
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.em import check_iterations, keep_known, run_em
 from sfumato.aggregation.pass_engine import Sums
 from sfumato.aggregation.passes import BeliefPass, ConfusionPass, VirtualEvidencePass, VotePass
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadTable
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.growable_array import occurrences
@@ -75,10 +76,11 @@ class DawidSkene:
         check_iterations(self.iterations, self.tolerance)
         one_of("evidence", self.evidence, EVIDENCE)
 
-    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+        refuse_anonymous(answers, self.name)
         _check_memory(answers)
         seen = answers if self.evidence == "virtual" else answers.as_votes()
         fitted = run_em(self, seen, ConfusionEm(self.prior, seen), previous)

@@ -14,6 +14,7 @@ from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.dirichlet_mixture import first_guess, fit_mixture
 from sfumato.aggregation.em import check_iterations, warn_unless_converged
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.setting_checks import at_least
 
@@ -47,7 +48,7 @@ class Bayes:
         at_least("components", self.components, 1)
         check_iterations(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:

@@ -9,12 +9,13 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import expit
 
-from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation
+from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, refuse_anonymous
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.em import Iterations, check_iterations, keep_known
 from sfumato.aggregation.passes import normalize
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.estimand import Estimand
 
 SWEEPS = 2
@@ -50,10 +51,11 @@ class Glad:
     def __post_init__(self) -> None:
         check_iterations(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+        refuse_anonymous(answers, self.name)
         votes = answers.as_votes()
         em = _GladEm(votes)
         ability, log_ease = np.ones(votes.n_annotators), np.ones(votes.n_items)

@@ -9,13 +9,14 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import betaln, digamma, expit, gammaln
 
-from sfumato.aggregation.aggregation import Aggregation, PreviousAggregation
+from sfumato.aggregation.aggregation import Aggregation, PreviousAggregation, refuse_anonymous
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.em import check_iterations, keep_known, run_em
 from sfumato.aggregation.pass_engine import Sums
 from sfumato.aggregation.passes import OwnClassPass, VotePass
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.setting_checks import bad_setting
 
@@ -54,10 +55,11 @@ class Mace:
                 raise bad_setting(name, value, "a number above 0")
         check_iterations(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+        refuse_anonymous(answers, self.name)
         votes = answers.as_votes()
         fitted = run_em(self, votes, _MaceEm(self, votes), previous)
         knowing = fitted.model.knowing

@@ -8,12 +8,13 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, distances
+from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, distances, refuse_anonymous
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.em import Iterations, check_iterations
 from sfumato.aggregation.passes import mean_of
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.setting_checks import share
 
@@ -32,7 +33,7 @@ class Majority:
     name: ClassVar[str] = "majority"
     estimand: ClassVar[Estimand] = Estimand.TRUTH
 
-    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
@@ -51,10 +52,11 @@ class Wawa:
     name: ClassVar[str] = "wawa"
     estimand: ClassVar[Estimand] = Estimand.TRUTH
 
-    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
+        refuse_anonymous(answers, self.name)
         votes = answers.as_votes()
         skill = _agreement_with(_winners(votes), votes)
         return Aggregation.of(self, answers, Fitted(mean_of(votes.weighted(skill))), agreement=skill)
@@ -80,10 +82,11 @@ class ZeroBasedSkill:
         share("rate", self.rate)
         check_iterations(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
+        refuse_anonymous(answers, self.name)
         votes = answers.as_votes()
         skill = np.full(votes.n_annotators, 1 / votes.n_classes + 1e-5)
         rate = self.rate

@@ -8,13 +8,14 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation
+from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, refuse_anonymous
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.em import Iterations, check_iterations
 from sfumato.aggregation.one_coin import coin_evidence
 from sfumato.aggregation.passes import OwnClassPass, posterior_of
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.setting_checks import not_negative
 
@@ -42,10 +43,11 @@ class Spectral:
         not_negative("prior", self.prior)
         check_iterations(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
+        refuse_anonymous(answers, self.name)
         votes = answers.as_votes()
         pairs = _Pairs(votes)
         ordinary = pairs.ordinary_skill()

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, check_outputs, given, output_option
-from sfumato.cli.output import progress_bar, write_table
+from sfumato.cli.options import PATH, check_folder, check_outputs, given, read_votes
+from sfumato.cli.output import progress_bar, say, write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
-from sfumato.tables.errors import BadSetting, unknown
+from sfumato.tables.errors import BadSetting, SfumatoError, unknown
 from sfumato.tables.setting_checks import between_0_and_1
 
 if TYPE_CHECKING:
-    from sfumato.aggregation.aggregation import Aggregation
+    from sfumato.aggregation.aggregation import Aggregation, Aggregator
+    from sfumato.aggregation.answer_matrix import AnswerMatrix
     from sfumato.aggregation.pass_engine import Engine
+    from sfumato.tables.soft_labels import SoftLabels
 
 ENGINES = ("local", "ray")
 ON_A_CLUSTER = ("mean", "majority", "dawid-skene", "one-coin", "mace")
@@ -38,12 +40,22 @@ def _aggregators() -> dict[str, list[Member]]:
 @click.command(
     "aggregate",
     cls=FamilyCommand,
-    help="Aggregate the BELIEFS of several annotators into one distribution per item.",
+    help="Aggregate the VOTES of several annotators into one distribution per item.\n\nVOTES are Beliefs, Annotations, "
+    "a CSV with item, annotator and label, or Counts (mean, majority, bayes and log-pool need no annotators). Several "
+    "methods, or all of them, are compared: --by mean --by dawid-skene, --by all; settings follow a name: "
+    "--by dawid-skene:prior=0.",
     groups=_aggregators,
 )
-@click.argument("beliefs", type=PATH)
-@click.option("--by", "name", default="mean", show_default=True, metavar="NAME", help="The aggregator.")
-@output_option("Output file for the SoftLabels: .parquet or .csv.")
+@click.argument("votes", type=PATH)
+@click.option(
+    "--by", "names", multiple=True, default=("mean",), show_default=True, metavar="NAME",
+    help="The aggregator; several or all are compared.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=PATH,
+    help="The SoftLabels: .parquet or .csv; with several methods a folder, one file per method.",
+)  # fmt: skip
+@click.option("--truth", type=PATH, help="The true class of each item (item, label): prints accuracy and log-loss.")
 @click.option("--annotators", type=PATH, help="Also write the quality of each annotator: .csv or .parquet.")
 @click.option("--annotations", type=PATH, help="The answers behind the beliefs, for the seconds of --annotators.")
 @click.option("--intervals", "interval_path", type=PATH, help="Also write an interval for every item and class.")
@@ -70,9 +82,10 @@ def _aggregators() -> dict[str, list[Member]]:
 @click.option("--habit-prior", type=float, help="Prior of each class when guessing (mace).")
 @click.option("--rate", type=float, help="Initial step size of skills (zero-based-skill).")
 def command(
-    beliefs: Path,
-    name: str,
-    output: Path,
+    votes: Path,
+    names: tuple[str, ...],
+    output: Path | None,
+    truth: Path | None,
     annotators: Path | None,
     annotations: Path | None,
     interval_path: Path | None,
@@ -86,54 +99,149 @@ def command(
     workers: int | None,
     **settings: Any,
 ) -> None:
-    from sfumato.aggregation import aggregator_from_name
     from sfumato.aggregation.aggregation_options import AggregationInputs, read_weights
     from sfumato.aggregation.answer_matrix import AnswerMatrix
     from sfumato.aggregation.label_intervals import intervals
     from sfumato.aggregation.posterior_calibration import calibrate as calibrated
+    from sfumato.importers.hard_labels import read_truth
+    from sfumato.importers.label_file import FileOptions, read_labels
     from sfumato.tables.annotations import Annotations
-    from sfumato.tables.beliefs import Beliefs
-    from sfumato.tables.soft_labels import SoftLabels
+    from sfumato.tables.counts import Counts, without_annotators
 
-    sources = (beliefs, annotations, gold, weights, calibrate_on)
-    check_outputs(*sources, output=output, annotators=annotators, intervals=interval_path)
+    aggregators = _chosen(names, given(settings))
+    several = len(aggregators) > 1
+    _check_asked(several, output, truth, annotators=annotators, intervals=interval_path, calibrate=calibrate or None)
+    sources = (votes, annotations, gold, weights, calibrate_on, truth)
+    check_outputs(*sources, output=None if several else output, annotators=annotators, intervals=interval_path)
     between_0_and_1("level", level)
-    aggregator = aggregator_from_name(name, given(settings))
-    runs_on = _engine(engine, workers, aggregator.name)
+    runs_on = _engine(engine, workers, [each.name for each in aggregators.values()])
     with progress_bar() as progress:
         # The beliefs are freed once the answers are sorted: with a hundred million answers, both would not fit.
-        answers = AnswerMatrix.of(
-            Beliefs.read(beliefs),
-            AggregationInputs(
-                gold=SoftLabels.read(gold) if gold else None,
-                weights=read_weights(weights) if weights else None,
-                average_repeats=average_repeats,
-                engine=runs_on,
-                progress=progress,
-            ),
+        table = read_votes(votes)
+        if annotators and isinstance(table, Counts):
+            raise without_annotators("--annotators")
+        known = FileOptions(table.classes)
+        inputs = AggregationInputs(
+            gold=read_labels(gold, known) if gold else None,
+            weights=read_weights(weights) if weights else None,
+            average_repeats=average_repeats,
+            engine=runs_on,
+            progress=progress,
         )
-        result = aggregator.fit(answers)
-    if calibrate or calibrate_on:
-        result = calibrated(result, SoftLabels.read(calibrate_on) if calibrate_on else None)
-    labels, quality = result.labels, result.annotators
-    write_table(labels, output, f"SoftLabels of {len(labels):,} items: {result.estimand.meaning}", _notes(result))
-    if annotators and annotations:
-        quality = quality.with_seconds(Annotations.read(annotations))
-    write_table(quality, annotators, f"quality of {len(quality):,} annotators")
-    if interval_path:
-        table = intervals(result, level)
-        write_table(table, interval_path, f"{len(table):,} intervals at {level:g}: {table.kind}")
+        answers = AnswerMatrix.of(table, inputs)
+        del table
+        right = read_truth(truth, answers.classes) if truth else None
+        if several:
+            results = _fitted(aggregators, answers, skip="all" in names)
+        else:
+            ((name, aggregator),) = aggregators.items()
+            results = {name: aggregator.fit(answers)}
+    if several:
+        _write_several(results, output)
+    else:
+        (result,) = results.values()
+        if calibrate or calibrate_on:
+            result = calibrated(result, read_labels(calibrate_on, known) if calibrate_on else None)
+            results = dict.fromkeys(results, result)
+        labels, quality = result.labels, result.annotators
+        what = f"SoftLabels of {len(labels):,} items: {result.estimand.meaning}"
+        write_table(labels, output, what, _notes(result))
+        if annotators and annotations:
+            quality = quality.with_seconds(Annotations.read(annotations))
+        write_table(quality, annotators, f"quality of {len(quality):,} annotators")
+        if interval_path:
+            found = intervals(result, level)
+            write_table(found, interval_path, f"{len(found):,} intervals at {level:g}: {found.kind}")
+    if right is not None:
+        _show_scores({name: each.labels for name, each in results.items()}, right)
 
 
-def _engine(name: str, workers: int | None, aggregator: str) -> Engine:
+def _chosen(names: tuple[str, ...], settings: dict[str, Any]) -> dict[str, Aggregator]:
+    """The aggregators by the text that names them; settings as options are for a single one."""
+    from sfumato.aggregation import AGGREGATORS, aggregator_from_name
+    from sfumato.tables.strategies import StrategyText
+
+    texts = [each for name in names for each in ([one.name for one in AGGREGATORS] if name == "all" else [name])]
+    several = len(dict.fromkeys(texts)) > 1
+    if several and settings:
+        name, value = next(iter(settings.items()))
+        option = name.replace("_", "-")
+        fix = f"write it after the name: --by {texts[0].partition(':')[0]}:{option}={value}"
+        raise BadSetting(f"--{option} and several methods", "settings after the names", fix)
+    chosen = {}
+    for text in dict.fromkeys(texts):
+        choice = StrategyText.of(text)
+        chosen[text] = aggregator_from_name(choice.name, {**choice.typed(AGGREGATORS), **settings})
+    return chosen
+
+
+def _check_asked(several: bool, output: Path | None, truth: Path | None, **single: object) -> None:
+    """Raise unless there is something to write or to print, and only what goes with the number of methods."""
+    if output is None and (truth is None or not several):
+        found, fix = "no -o", "add -o labels.parquet" + (", or --truth FILE to compare the methods" if several else "")
+        raise BadSetting(found, "a file for the labels", fix)
+    if several:
+        wrong = next((option for option, value in single.items() if value is not None), None)
+        if wrong:
+            raise BadSetting(f"--{wrong} and several methods", "one method with it", "give a single --by")
+        if output is not None:
+            check_folder(output)
+
+
+def _fitted(aggregators: dict[str, Aggregator], answers: AnswerMatrix, *, skip: bool) -> dict[str, Aggregation]:
+    """The result of each method; with `skip`, methods that cannot work with these answers are left out, with the
+    reason."""
+    found = {}
+    for name, aggregator in aggregators.items():
+        try:
+            found[name] = aggregator.fit(answers)
+        except SfumatoError as error:
+            if not skip:
+                raise
+            click.echo(f"left out {name}: {error.found.removeprefix('found ')}", err=True)
+    return found
+
+
+def _write_several(results: dict[str, Aggregation], output: Path | None) -> None:
+    """One file of labels per method, in a folder."""
+    if output is None:
+        return
+    output.mkdir(exist_ok=True)
+    for name, result in results.items():
+        path = output / f"{name.replace(':', '-').replace('=', '-')}.parquet"
+        write_table(result.labels, path, f"SoftLabels of {len(result.labels):,} items: {result.estimand.meaning}")
+
+
+def _show_scores(labels: dict[str, SoftLabels], truth: SoftLabels) -> None:
+    """Accuracy, log-loss and Brier score of each method, the best of each marked."""
+    from sfumato.aggregation.truth_scores import truth_scores
+
+    scores = truth_scores(labels, truth)
+    width = max(len("method"), *(len(name) for name in scores.method))
+    columns = f"{'accuracy':>8}   {'log-loss':>8}   {'Brier':>8}   {'truth at 0':>10}"
+    click.echo(f"{'method':{width}}  {'estimand':8}  {columns}")
+    best = {"accuracy": scores.accuracy.max(), "log_loss": scores.log_loss.min(), "brier": scores.brier.min()}
+    for i, name in enumerate(scores.method):
+        cells = []
+        for column, top in best.items():
+            value = getattr(scores, column)[i]
+            cells.append(f"{value:>8.4f}{'*' if value == top and len(labels) > 1 else ' '}")
+        click.echo(f"{name:{width}}  {scores.estimand[i]:8}  {'  '.join(cells)}  {scores.n_zero[i]:>10,}".rstrip())
+    n_items, n_all = int(scores.n_items[0]), len(next(iter(labels.values())))
+    known = f"{n_items:,} of {n_all:,} items have a known class"
+    say(f"{known}. log-loss: mean of -ln p of the true class; infinite if it has probability 0 for some item")
+
+
+def _engine(name: str, workers: int | None, aggregators: list[str]) -> Engine:
     if name == "local":
         from sfumato.aggregation.pass_engine import LocalEngine
 
         return LocalEngine(workers or 0)
     if name == "ray":
-        if aggregator not in ON_A_CLUSTER:
+        wrong = [each for each in aggregators if each not in ON_A_CLUSTER]
+        if wrong:
             expected = f"an aggregator that can run on a cluster: {', '.join(ON_A_CLUSTER)}"
-            raise BadSetting(f"--engine ray for {aggregator}", expected, "choose one of them, or omit --engine")
+            raise BadSetting(f"--engine ray for {', '.join(wrong)}", expected, "choose one of them, or omit --engine")
         from sfumato.aggregation.ray_engine import RayEngine
 
         return RayEngine(workers or 2)
@@ -142,7 +250,8 @@ def _engine(name: str, workers: int | None, aggregator: str) -> Engine:
 
 def _notes(result: Aggregation) -> list[str]:
     n_answers, n_annotators = len(result.answers.key), result.answers.n_annotators
-    notes = [f"by {result.by.name}, from {n_answers:,} answers of {n_annotators:,} annotators"]
+    whose = ", annotators not known" if result.answers.anonymous else f" of {n_annotators:,} annotators"
+    notes = [f"by {result.by.name}, from {n_answers:,} answers{whose}"]
     if result.iterations:
         how = "converged" if result.converged else "stopped"
         notes.append(f"{how} after {result.iterations} iteration{'s' if result.iterations > 1 else ''}")

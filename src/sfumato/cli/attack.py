@@ -90,16 +90,16 @@ def command(
     reading: InputOptions,
     **settings: Any,
 ) -> None:
-    from sfumato.tables.soft_labels import SoftLabels
-    from sfumato.training.item_join import read_original
+    from sfumato.importers.hard_labels import read_hard_labels
+    from sfumato.importers.label_file import read_labels
 
     check_not_negative("processes", processes)
     check_folder(output)
     images = reading.read(inputs)
-    people = SoftLabels.read(labels) if labels else None
+    people = read_labels(labels) if labels else None
     if people is not None and any_estimand:
         people = replace(people, estimand=None, n_annotators=None)
-    original_labels = read_original(original) if original else None
+    original_labels = read_hard_labels(original).of if original else None
     check_torch_installed()
     from sfumato.training.attacks import ATTACKED_AT_ONCE, attack_named
     from sfumato.training.grid import check_device

@@ -55,9 +55,9 @@ def truth_of(path: Path | None, study: Study, items: Sequence[Item]) -> Truth:
 
     if path is None:
         return Truth.built_in(study.class_names, items)
-    from sfumato.tables.soft_labels import SoftLabels
+    from sfumato.importers.label_file import FileOptions, read_labels
 
-    return Truth.from_labels(SoftLabels.read(path), study.class_names, items)
+    return Truth.from_labels(read_labels(path, FileOptions(study.class_names)), study.class_names, items)
 
 
 def asked_as_planned(checked: StudyCheckResult, plan: Path | None) -> tuple[Study, Sequence[Item]]:

@@ -82,7 +82,7 @@ def command(
     strata: str | None,
     **settings: Any,
 ) -> None:
-    from sfumato.tables.soft_labels import SoftLabels
+    from sfumato.importers.label_file import read_labels, read_predictions
 
     options = EvaluateOptions(**settings)
     options.check(predicted, runs, original)
@@ -91,10 +91,10 @@ def command(
     chosen, parts = metrics_from_text(metrics), strata_from_text(strata)
     sources += [path for path in (getattr(part, "path", None) for part in parts) if path]
     check_places(sources, runs, output, options)
-    labels = SoftLabels.read(people)
+    labels = read_labels(people)
     inputs = EvaluateInputs(labels, read_original_labels(original, labels) if original else None, chosen, parts)
     if predicted is not None:
-        _evaluate_one(SoftLabels.read(predicted), inputs, output, options)
+        _evaluate_one(read_predictions(predicted), inputs, output, options)
     elif runs is not None:
         _evaluate_runs(runs, inputs, output, kinds, options)
 
@@ -120,7 +120,7 @@ def _evaluate_runs(
     from sfumato.evaluation.publication_tables import table_of_scores
     from sfumato.evaluation.run_predictions import read_runs
     from sfumato.evaluation.run_scores import measure_runs
-    from sfumato.tables.soft_labels import SoftLabels
+    from sfumato.importers.label_file import read_labels
 
     found = read_runs(folder)
     targets = list(dict.fromkeys(run.target for run in found))
@@ -129,7 +129,7 @@ def _evaluate_runs(
         raise unknown("target", baseline, targets, fix="give the target to compare the others with")
     if options.mode_shift:
         check_targets(targets)
-    labels = {name: SoftLabels.read(path) for name, path in kinds}
+    labels = {name: read_labels(path) for name, path in kinds}
     with counting("figures") as on_progress:
         measured = measure_runs(
             found, people=inputs.people, original=inputs.original, metrics=inputs.metrics, strata=inputs.strata,

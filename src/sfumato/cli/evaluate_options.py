@@ -90,13 +90,9 @@ def strata_from_text(names: str | None) -> list[Stratification]:
 
 def read_original_labels(path: Path, people: SoftLabels) -> SoftLabels:
     """The class every item came with, over people's classes."""
-    from dataclasses import replace
+    from sfumato.importers.hard_labels import read_truth
 
-    from sfumato.tables.soft_labels import SoftLabels
-    from sfumato.training.item_join import read_original
-
-    label = read_original(path)
-    return replace(SoftLabels.one_hot(list(label), list(label.values()), people.classes), path=path)
+    return read_truth(path, people.classes)
 
 
 def named_file(text: str) -> tuple[str, Path]:

@@ -60,11 +60,11 @@ def command(
         find_runs,
         runs_of_model,
     )
-    from sfumato.tables.soft_labels import SoftLabels
+    from sfumato.importers.label_file import read_labels
 
     check_outputs(runs[0], output=output, scores=scores_path, shifts=shifts_path)
     regions = _regions(easy, hard, ambiguous, share)
-    doubts = [HumanDoubt.of_labels(SoftLabels.read(people))] if people else []
+    doubts = [HumanDoubt.of_labels(read_labels(people))] if people else []
     doubts += [HumanDoubt.read(doubt)] if doubt else []
     if scores_path and not doubts:
         raise BadSetting("--scores without people's uncertainty", "--people or --doubt in addition", FIX)

@@ -17,9 +17,9 @@ from sfumato.tables.errors import BadSetting, CannotWrite, MissingExtra, missing
 if TYPE_CHECKING:
     import numpy as np
 
-    from sfumato.tables.files.file_type import FileKind
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.counts import Counts
+    from sfumato.tables.files.file_type import FileKind
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -165,7 +165,7 @@ def read_votes(path: Path, classes: tuple[str, ...] = ()) -> Beliefs | Counts:
 
     table = read(path, classes)
     refuse_empty(table, path)
-    return votes_of(table)  # type: ignore[arg-type]
+    return votes_of(table)
 
 
 def refuse_empty(table: Any, path: Path) -> None:

@@ -82,13 +82,13 @@ def command(
     Without a pilot it uses published values, formulas and simulations, and says so.
     """
     from sfumato.cli.plan_compare_output import show_comparison, show_evidence, show_map
+    from sfumato.importers.label_file import read_labels
     from sfumato.planning.costs import CostModel
     from sfumato.planning.exchange_rates import ExchangeRates
     from sfumato.planning.label_quality import Similarities
     from sfumato.planning.label_type_comparison import check_size, compare, value_map
     from sfumato.planning.learning_curve import exchange_from_runs
     from sfumato.planning.pilot_evidence import PilotEvidence, evidence_of
-    from sfumato.tables.soft_labels import SoftLabels
 
     rng = seeded(seed)
     check_outputs(*pilots[:1], output=output, rates=rates_output, map=map_output)
@@ -103,7 +103,7 @@ def command(
             [_annotations(path) for path in pilots],
             votes=read_answers(votes) if votes else None,
             similarities=Similarities.of(_annotations(similarities)) if similarities else None,
-            truth=SoftLabels.read(truth) if truth else None,
+            truth=read_labels(truth) if truth else None,
             timed=tuple(timed),
             rng=rng,
         )

@@ -97,14 +97,12 @@ def _map(
 ) -> tuple[Any, dict[str, str]]:
     from sfumato.evaluation.data_map import data_map
     from sfumato.evaluation.epoch_predictions import TrainingDynamics, find_runs, runs_of_model
-    from sfumato.tables.files.table_file import read_rows
-    from sfumato.tables.soft_labels import SoftLabels
-    from sfumato.training.item_join import first_choices, read_original
+    from sfumato.importers.label_file import read_labels
+    from sfumato.training.item_join import first_choices
 
     if labels is None:
         raise BadSetting("--runs without --labels", "the original class of each item", "add --labels labels.parquet")
-    has_label = "label" in read_rows(labels).schema.names
-    classes = read_original(labels) if has_label else first_choices(SoftLabels.read(labels))
+    classes = first_choices(read_labels(labels))
     chosen = runs_of_model(find_runs(runs), target, network)
     return data_map([TrainingDynamics.read(run.path) for run in chosen], last=last), classes
 

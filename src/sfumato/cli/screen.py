@@ -39,11 +39,11 @@ def command(
     kind: str | None,
     output: Path,
 ) -> None:
+    from sfumato.importers.label_file import read_labels
     from sfumato.labeling.attention_checks import screen_study
     from sfumato.labeling.screening import screen
     from sfumato.labeling.screening_rules import rules_of
     from sfumato.tables.annotations import Annotations
-    from sfumato.tables.soft_labels import SoftLabels
 
     check_outputs(annotations, output=output)
     the_study = read_study(study) if study else None
@@ -51,7 +51,7 @@ def command(
     answers = Annotations.read(annotations, classes or ())
     answers = answers.of_kind(kind) if kind else answers
     refuse_empty(answers, annotations)
-    known = SoftLabels.read(gold) if gold else None
+    known = read_labels(gold) if gold else None
     if the_study is None:
         screening = screen(answers, rules or rules_of(""), gold=known)
     else:

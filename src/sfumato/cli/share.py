@@ -33,12 +33,12 @@ SHOWN = 6
 def command(
     labels: Path, format_name: str, output: Path, licence: str | None, title: str | None, **parts: Path | None
 ) -> None:
+    from sfumato.importers.label_file import read_labels
     from sfumato.reporting.share import format_named
     from sfumato.reporting.share.release import Release, Splits
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.model_inputs import Inputs
-    from sfumato.tables.soft_labels import SoftLabels
 
     form = format_named(format_name)
     unshared = [f"--{name}" for name in ("beliefs", "annotations") if parts[name]]
@@ -53,7 +53,7 @@ def command(
     form.check_place(output)
     tables: dict[str, Any] = {"inputs": Inputs, "beliefs": Beliefs, "annotations": Annotations, "splits": Splits}
     others = {name: table.read(path) for name, table in tables.items() if (path := parts[name])}
-    release = Release.of(SoftLabels.read(labels), title=title or labels.stem, licence=licence, **others)
+    release = Release.of(read_labels(labels), title=title or labels.stem, licence=licence, **others)
     shared = form.write(release, output)
     no_license = [] if licence else ["no license: others may not use the data until you state one (--licence)"]
     what = f"{len(release.labels):,} items as {format_name}, {counted(len(shared.files), 'file')}"

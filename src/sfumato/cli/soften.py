@@ -29,15 +29,15 @@ def command(
 
     Without --doubtful-in, an item is doubtful if its own label has at least --threshold nats.
     """
+    from sfumato.importers.label_file import read_labels
     from sfumato.labeling.class_similarity import ClassSimilarity
     from sfumato.labeling.simulated_soft_labels import SimulatedTopTwo
     from sfumato.tables.doubt import entropy
-    from sfumato.tables.soft_labels import SoftLabels
 
     rng = seeded(seed)
     check_outputs(labels, output=output)
-    hard = SoftLabels.read(labels)
-    people = SoftLabels.read(doubtful_in) if doubtful_in else hard
+    hard = read_labels(labels)
+    people = read_labels(doubtful_in) if doubtful_in else hard
     doubtful = entropy(people.probs[people.rows_of(hard.items)]) >= threshold
     simulated = SimulatedTopTwo(similarity=ClassSimilarity.read(similarity), n_annotators=annotators)
     beliefs = simulated.soften(hard, doubtful, rng)

@@ -28,16 +28,16 @@ from sfumato.cli.strategy_help import FamilyCommand, family_members
 @click.option("--filling", type=PATH, help="SoftLabels for the missing items (infill).")
 @any_estimand_option
 def command(table: Path, name: str, output: Path, original: Path | None, filling: Path | None, **settings: Any) -> None:
+    from sfumato.importers.label_file import read_labels
     from sfumato.labeling.transforms import transform_from_name
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.files.table_file import read_rows
-    from sfumato.tables.soft_labels import SoftLabels
 
     check_outputs(table, output=output)
     settings = given(settings) | {
-        role: SoftLabels.read(path) for role, path in (("original", original), ("filling", filling)) if path
+        role: read_labels(path) for role, path in (("original", original), ("filling", filling)) if path
     }
     transform = transform_from_name(name, settings)
-    kind = Beliefs if "annotator" in read_rows(table).schema.names else SoftLabels
-    result = transform.apply(kind.read(table))
+    is_beliefs = "annotator" in read_rows(table).schema.names
+    result = transform.apply(Beliefs.read(table) if is_beliefs else read_labels(table))
     write_table(result, output, f"{type(result).__name__}, {len(result):,} rows")

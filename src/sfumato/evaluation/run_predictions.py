@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
+from sfumato.importers.label_file import read_predictions
 from sfumato.tables.errors import BadFile, BadTable, listing, one_line, show, warn
 from sfumato.tables.estimand import check_roles
 from sfumato.tables.files.json import read_document
@@ -215,7 +216,7 @@ def _tables(folder: Path) -> list[RunPredictions]:
     for path in paths:
         named = SEED.fullmatch(path.stem)
         target, seed = (named[1], int(named[2])) if named else (path.stem, 0)
-        trained.append(RunPredictions(target, "", seed, SoftLabels.read(path)))
+        trained.append(RunPredictions(target, "", seed, read_predictions(path)))
     return trained
 
 

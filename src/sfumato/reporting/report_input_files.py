@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from sfumato.importers.label_file import FileOptions, read_labels
 from sfumato.labeling.screening import Screened
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Columns
@@ -21,7 +22,6 @@ from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.model_inputs import InputOptions, Inputs
 from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.item_join import read_original
 
 TABLE = (".parquet", ".csv")
 NAMES: dict[str, tuple[str, ...]] = {
@@ -170,10 +170,7 @@ def _origin(path: Path, root: Path | None) -> Origin:
 
 def _original(path: Path, classes: tuple[str, ...]) -> SoftLabels:
     """Published labels: SoftLabels, or a table with item and label."""
-    if "label" not in read_rows(path).schema.names:
-        return SoftLabels.read(path)
-    label = read_original(path)
-    return SoftLabels.one_hot(list(label), list(label.values()), classes or tuple(dict.fromkeys(label.values())))
+    return read_labels(path, FileOptions(classes))
 
 
 def _split(path: Path, inputs: Inputs | None) -> dict[str, Inputs]:

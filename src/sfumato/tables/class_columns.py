@@ -143,8 +143,8 @@ def read_class_columns(
 def read_lists(rows: Rows, name: str, choice: ColumnChoice | None = None) -> ClassColumns:
     """The same from a list column `name` with one number per class; the classes are in the metadata or in `choice`."""
     choice = choice or ColumnChoice()
-    key = choice.item or "item"
-    check_columns(rows, (key, name))
+    key = choice.item or id_column(rows.schema.names)
+    check_columns(rows, (*([key] if key else []), name))
     classes = rows.classes() or choice.classes
     if not classes:
         expected = "the classes as a JSON array under the schema metadata key sfumato.classes"
@@ -154,10 +154,13 @@ def read_lists(rows: Rows, name: str, choice: ColumnChoice | None = None) -> Cla
         raise bad_classes(f"the classes {listing(classes)} in the table itself", choice.classes, where=rows.where())
     ids: list[str] = []
     faults: list[SfumatoError] = []
+    n_rows = 0
     parts = [np.empty((0, len(classes)))]
     for chunk in rows.chunks:
-        start = len(ids)
-        ids += _ids(rows, key, chunk.column(key), start, faults)
+        start, n_rows = n_rows, n_rows + len(chunk)
+        ids += (
+            [str(i) for i in range(start, n_rows)] if key is None else _ids(rows, key, chunk.column(key), start, faults)
+        )
         lists = chunk.column(name).combine_chunks()
         lengths = pc.fill_null(pc.list_value_length(lists), -1).to_numpy(zero_copy_only=False)
         if (lengths != len(classes)).any() or lists.flatten().null_count:

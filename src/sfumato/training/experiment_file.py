@@ -12,14 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.importers.hard_labels import read_hard_labels
+from sfumato.importers.label_file import read_labels, read_predictions
 from sfumato.study.toml_mistakes import lines_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation, show, unknown
 from sfumato.tables.model_inputs import InputOptions, Inputs
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, described, settings_for, strategy_from_name
 from sfumato.tables.text_file import read_text
-from sfumato.training.item_join import first_choices, join_items, read_original
+from sfumato.training.item_join import first_choices, join_items
 from sfumato.training.splits import SPLITS, Fold, NamedSplit, NoSplit, RandomSplit, Split
 from sfumato.training.training_set import TrainingSet
 
@@ -95,10 +96,10 @@ class ExperimentFile:
         self._split  # noqa: B018
         return join_items(
             self._inputs,
-            people=SoftLabels.read(paths["labels"]) if "labels" in paths else None,
-            original=read_original(paths["original"]) if "original" in paths else None,
+            people=read_labels(paths["labels"]) if "labels" in paths else None,
+            original=read_hard_labels(paths["original"]).of if "original" in paths else None,
             beliefs=Beliefs.read(paths["beliefs"]) if "beliefs" in paths else None,
-            teachers=[SoftLabels.read(self._path(("data", "teachers"), each)) for each in teachers],
+            teachers=[read_predictions(self._path(("data", "teachers"), each)) for each in teachers],
             any_estimand=self._any_estimand,
         )
 
@@ -119,9 +120,9 @@ class ExperimentFile:
         if "pretraining" not in self.document:
             return None
         paths = self._paths("pretraining")
-        original = read_original(paths["original"]) if "original" in paths else None
+        original = read_hard_labels(paths["original"]).of if "original" in paths else None
         if original is None and "labels" in paths:
-            original = first_choices(SoftLabels.read(paths["labels"]))
+            original = first_choices(read_labels(paths["labels"]))
         return join_items(self._read_inputs("pretraining"), original=original, classes=self.training_set.classes)
 
     @property

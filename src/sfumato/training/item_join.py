@@ -14,9 +14,7 @@ import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.column_reader import read_columns
-from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, doubled_item, listing, no_rows, show, unknown
-from sfumato.tables.files.table_file import read_rows
+from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing, no_rows, show, unknown
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
@@ -81,32 +79,6 @@ def join_items(
         None if people is None or any_estimand else people.estimand,
         None if people is None else people.made_by,
     )
-
-
-def read_original(path: str | Path) -> dict[str, str]:
-    """The original class of each item, from a table with `item` and `label` or from one-hot SoftLabels."""
-    rows = read_rows(path)
-    if "label" not in rows.schema.names:
-        return original_classes(SoftLabels.from_rows(rows))
-    columns = read_columns(rows, ("item", "label"))
-    found: dict[str, str] = {}
-    for row, (item, label) in enumerate(zip(columns.listed("item"), columns.listed("label"), strict=True)):
-        if item in found:
-            raise doubled_item(item, rows.where(row, "item"))
-        found[item] = label
-    return found
-
-
-def original_classes(labels: SoftLabels) -> dict[str, str]:
-    """The class of each item, from one-hot labels."""
-    soft = labels.probs.max(axis=1) < 1
-    if soft.any():
-        row = int(np.argmax(soft))
-        found = f"a soft label for item {show(labels.items[row].as_py())}"
-        fix = "give soft labels with --labels, and a table with item and label with --original"
-        where = ErrorLocation(str(labels.path) if labels.path else None, row=row)
-        raise BadTable(found, "one class per item, with probability 1", fix, "not-one-hot", where)
-    return first_choices(labels)
 
 
 def first_choices(labels: SoftLabels) -> dict[str, str]:

@@ -12,12 +12,14 @@ from weakref import finalize
 
 import numpy as np
 
+from sfumato.importers.hard_labels import hard_labels_of
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, strategy_from_name
-from sfumato.training.item_join import join_items, original_classes
+from sfumato.training.item_join import join_items
 from sfumato.training.splits import SPLITS, Split
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ class TrainedModels:
 
 def train(
     inputs: Inputs | np.ndarray,
-    labels: SoftLabels | Mapping[str, SoftLabels | Beliefs],
+    labels: SoftLabels | Counts | Mapping[str, SoftLabels | Counts | Beliefs],
     *,
     targets: Sequence[str | Target] = ("soft",),
     model: str | Network = "lenet",
@@ -92,7 +94,10 @@ def train(
     from sfumato.training.targets import target_named
     from sfumato.training.worker_pool import run_experiment
 
-    sources: Mapping[str, Any] = {"people": labels} if isinstance(labels, SoftLabels) else labels
+    given: Mapping[str, Any] = {"people": labels} if isinstance(labels, (SoftLabels, Counts)) else labels
+    sources: Mapping[str, Any] = {
+        name: each.labels() if isinstance(each, Counts) else each for name, each in given.items()
+    }
     for name in sources:
         if name not in SOURCES:
             raise unknown("label source", name, list(SOURCES))
@@ -102,7 +107,7 @@ def train(
     training_set = join_items(
         inputs,
         people=sources.get("people"),
-        original=original_classes(sources["original"]) if "original" in sources else None,
+        original=hard_labels_of(sources["original"]).of if "original" in sources else None,
         beliefs=sources.get("beliefs"),
         teachers=[sources["teacher"]] if "teacher" in sources else [],
         any_estimand=any_estimand,

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Shaped
 
+from sfumato.importers.label_file import read_labels
 from sfumato.labeling.screening import Screened
 from sfumato.study.study import Study
 from sfumato.study.study_file import read_study, study_path
@@ -69,7 +70,7 @@ class DatasheetSources:
         """Read the files; `study` is a file or a folder."""
         given = (labels, annotations, study_path(study) if study else None, beliefs, inputs, screening, scores)
         return cls(
-            SoftLabels.read(labels),
+            read_labels(labels),
             Annotations.read(annotations) if annotations else None,
             read_study(study) if study else None,
             Beliefs.read(beliefs) if beliefs else None,
