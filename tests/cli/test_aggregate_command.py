@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from sfumato_command import sfumato
 
-from sfumato import Beliefs, SoftLabels
+from sfumato import Beliefs, Counts, SoftLabels
 from sfumato.aggregation import AGGREGATORS, AggregationInputs, DawidSkene, Estimand, Mean, calibrate
-from sfumato.cli.aggregate import _aggregators
+from sfumato.cli.aggregate import _aggregators, command
+from sfumato.tables.errors import BadSetting
 
 CLASSES = ("cat", "dog")
 
@@ -96,3 +98,58 @@ def test_the_help_lists_every_aggregator() -> None:
     assert listed == [(each.name, tuple(field.name for field in fields(each))) for each in AGGREGATORS]
     shown = sfumato("aggregate", "--help", cwd=Path.cwd()).stdout
     assert all(f"\n  {each.name} " in shown for each in AGGREGATORS)
+
+
+def test_methods_are_compared_with_the_truth(beliefs: Beliefs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "truth.csv").write_text("item,label\ni0,cat\ni1,dog\ni2,\n")
+    options = ["b.parquet", "--by", "mean", "--by", "dawid-skene:prior=5", "--truth", "truth.csv", "-o", "labels"]
+    shown = CliRunner().invoke(command, options, catch_exceptions=False).output
+    lines = {line.split()[0]: line.split()[1:] for line in shown.splitlines() if line.startswith(("mean", "dawid"))}
+    assert list(lines) == ["mean", "dawid-skene:prior=5"]
+    mean = Mean().aggregate(beliefs).labels
+    own = [mean.probs[mean.items.to_pylist().index(item), k] for item, k in (("i0", 0), ("i1", 1))]
+    accuracy = np.mean([0.5 if p == 0.5 else float(p > 0.5) for p in own])
+    with np.errstate(divide="ignore"):
+        expected = [
+            "judgment",
+            f"{accuracy:.4f}",
+            f"{-np.log(own).mean():.4f}",
+            f"{np.mean([2 * (1 - p) ** 2 for p in own]):.4f}",
+        ]
+    assert [cell.rstrip("*") for cell in lines["mean"][:4]] == expected
+    assert "2 of 60 items have a known class" in shown
+    assert np.array_equal(SoftLabels.read(tmp_path / "labels" / "mean.parquet").probs, mean.probs)
+
+
+def test_all_methods_on_counts_are_those_that_need_no_annotators(
+    beliefs: Beliefs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Counts.of(beliefs).write("n.csv")
+    (tmp_path / "truth.csv").write_text("item,label\ni0,cat\ni1,dog\n")
+    shown = CliRunner().invoke(command, ["n.csv", "--by", "all", "--truth", "truth.csv"], catch_exceptions=False)
+    methods = [line.split()[0] for line in shown.stdout.splitlines() if line.split()[1] in ("judgment", "truth")]
+    assert methods == ["mean", "bayes", "log-pool", "majority"]
+    assert "left out dawid-skene: votes per class, without annotators" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--by", "mean"], "no -o"),
+        (["--by", "mean", "--by", "glad"], "--truth FILE"),
+        (["--by", "mean", "--by", "glad", "--prior", "3", "-o", "x"], "--by mean:prior=3"),
+        (["--by", "mean", "--by", "glad", "--annotators", "q.csv", "-o", "x"], "a single --by"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    beliefs: Beliefs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadSetting, match=message):
+        CliRunner().invoke(command, ["b.parquet", *options], catch_exceptions=False)

@@ -100,7 +100,9 @@ def test_the_wrong_table_gives_an_error_with_the_skipped_step(tmp_path: Path) ->
     error = sfumato("label", "v.csv", "--by", "one-hot", "-o", "b.parquet", cwd=tmp_path, code=2).stderr
     assert "sfumato import crowd" in error
     sfumato("import", "crowd", "v.csv", "-o", "a.parquet", cwd=tmp_path)
-    assert "sfumato label" in sfumato("doubt", "a.parquet", cwd=tmp_path, code=2).stderr
+    assert sfumato("doubt", "a.parquet", cwd=tmp_path).stdout == sfumato("doubt", "v.csv", cwd=tmp_path).stdout
+    sfumato("aggregate", "v.csv", "-o", "l.parquet", cwd=tmp_path)
+    assert "Annotations, Beliefs or Counts" in sfumato("doubt", "l.parquet", cwd=tmp_path, code=2).stderr
 
 
 def test_screening_says_what_it_could_not_look_at(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato import Beliefs, SoftLabels
+from sfumato import Beliefs, Counts, SoftLabels
 from sfumato.aggregation import (
     AGGREGATORS,
     Aggregation,
@@ -618,3 +618,26 @@ def test_silence_about_iterations_that_ran_out_is_rejected() -> None:
 def test_an_update_that_forgets_is_rejected() -> None:
     with pytest.raises(AssertionError):
         updates_as_if_from_the_start(ForgetsWhatIsNew(), 1e-5)
+
+
+FROM_COUNTS = ("mean", "bayes", "log-pool", "majority")
+
+
+@pytest.mark.parametrize("member", AGGREGATORS, ids=lambda member: member.name)
+def test_counts_give_the_numbers_of_single_votes_or_one_sentence(member: Any) -> None:
+    table = np.random.default_rng(5).multinomial(7, [0.4, 0.3, 0.2, 0.1], 40)
+    counts = Counts.from_numpy(range(40), table, CLASSES)
+    if member.name not in FROM_COUNTS:
+        with pytest.raises(BadTable, match="use mean, majority or bayes") as caught:
+            member().aggregate(counts)
+        assert caught.value.code == "no-annotators"
+        return
+    # Votes of seven people, who all answered about every item: others than the unknown ones of the counts.
+    answered = counts.votes()
+    people = [f"p{k % 7}" for k in range(len(answered))]
+    votes = Beliefs.from_numpy(answered.item.text().to_pylist(), people, answered.hard, CLASSES)
+    ours, theirs = member().aggregate(counts).labels, member().aggregate(votes).labels
+    assert ours.items.to_pylist() == theirs.items.to_pylist()
+    np.testing.assert_allclose(ours.probs, theirs.probs, rtol=0, atol=1e-12)
+    assert ours.n_annotators.tolist() == theirs.n_annotators.tolist()
+    assert ours.estimand is theirs.estimand

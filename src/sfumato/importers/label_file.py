@@ -137,33 +137,36 @@ def _softmax(numbers: LabelNumbers) -> Float[np.ndarray, "items classes"]:
 def _distributions(numbers: LabelNumbers) -> SoftLabels:
     """The numbers as SoftLabels; rows that sum to 1 within their rounding are rescaled, others are an error."""
     values = numbers.values
-    sums = values.sum(axis=1) if values.size else np.ones(0)
-    off = np.abs(sums - 1)
-    allowed = max(_rounding(values, numbers.bits), SUM_TOLERANCE)
-    if len(off) and np.isfinite(off).all() and values.min() >= 0 and SUM_TOLERANCE < off.max() <= allowed:
-        values = values / sums[:, None]
-        n_changed, between = int((off > SUM_TOLERANCE).sum()), f"sums {sums.min():.4f} to {sums.max():.4f}"
-        warn(f"{numbers.path.name}: {n_changed:,} rows of rounded numbers are rescaled to sum to 1 ({between})")
+    with np.errstate(all="ignore"):
+        sums = values.sum(axis=1)
+        off = np.abs(sums - 1)
+        rounded = (off > SUM_TOLERANCE) & (off <= _rounding(values, numbers.bits)) & (values.min(axis=1) >= 0)
+    if rounded.any():
+        values = np.where(rounded[:, None], values / np.where(rounded, sums, 1.0)[:, None], values)
     try:
         check_probs(values)
     except SfumatoError as error:
         fix = f"if these are logits, {LOGITS_FIX}" if error.code == "negative" else error.fix
-        where = replace(error.where, file=str(numbers.path))
+        where = numbers.where(error.where.row)
         raise BadProbabilities(error.found, error.expected, fix, error.code, where) from None
+    if rounded.any():
+        between = f"sums {sums[rounded].min():.4f} to {sums[rounded].max():.4f}"
+        n_rows = f"{int(rounded.sum()):,} rows"
+        warn(f"{numbers.path.name}: {n_rows} of rounded numbers are rescaled to sum to 1 ({between})")
     return replace(SoftLabels.from_numpy(numbers.ids, values, numbers.classes or ()), path=numbers.path)
 
 
-def _rounding(values: Float[np.ndarray, "items classes"], bits: int) -> float:
-    """The largest difference of a row's sum from 1 that rounding explains."""
-    n_classes = values.shape[1] if values.ndim == 2 else 1
+def _rounding(values: Float[np.ndarray, "items classes"], bits: int) -> Float[np.ndarray, "items"]:
+    """The largest difference of each row's sum from 1 that rounding explains."""
     if bits <= 16:
         # A float16 has 11 significant bits, a bfloat16 8: a softmax in either adds a few errors of half a unit.
-        return MOST_ROUNDING
-    for decimals in range(2, 8):
+        return np.full(len(values), MOST_ROUNDING)
+    allowed = np.full(len(values), 2e-7 * values.shape[1] if bits == 32 else 0.0)
+    for decimals in reversed(range(2, 8)):
         scaled = values * 10.0**decimals
-        if np.abs(scaled - np.round(scaled)).max(initial=0.0) < 1e-3:
-            return min(0.5 * n_classes * 10.0**-decimals, MOST_ROUNDING)
-    return 2e-7 * n_classes if bits == 32 else 0.0
+        exact = np.abs(scaled - np.round(scaled)).max(axis=1, initial=0.0) < 1e-3
+        allowed[exact] = min(0.5 * values.shape[1] * 10.0**-decimals, MOST_ROUNDING)
+    return allowed
 
 
 def _as_predictions(labels: SoftLabels) -> SoftLabels:

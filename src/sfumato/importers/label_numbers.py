@@ -42,6 +42,8 @@ class LabelNumbers:
     bits: int = 64
     """The precision of the numbers in the file: 16 for float16."""
     unread: tuple[str, ...] = ()
+    rows: Rows | None = None
+    """The table that the numbers are from, if they are from one."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -49,7 +51,7 @@ class LabelNumbers:
         return tuple(map(str, range(len(self.values)))) if self.items is None else self.items
 
     def where(self, row: int | None = None) -> ErrorLocation:
-        return ErrorLocation(str(self.path), row=row)
+        return self.rows.where(row) if self.rows is not None else ErrorLocation(str(self.path), row=row)
 
 
 def numbers_in(path: Path, choice: ColumnChoice, wanted: Sequence[str] = PROBABILITIES) -> LabelNumbers:
@@ -98,13 +100,13 @@ def _in_table(rows: Rows, choice: ColumnChoice, wanted: Sequence[str]) -> LabelN
         key = choice.item or id_column(rows.schema.names)
         found = read_lists(rows, lists[0], replace(choice, classes=named or ()))
         items = tuple(found.items) if key else None
-        return LabelNumbers(rows.path, found.numbers, items, found.classes, lists[0], bits)
+        return LabelNumbers(rows.path, found.numbers, items, found.classes, lists[0], bits, rows=rows)
     found = read_class_columns(rows, "p:", "probabilities", choice, skip_text=True)
     raise_together(found.faults, found.n_faults)
     kinds = {rows.schema.field(name).type for name in found.columns}
     bits = 16 if pa.float16() in kinds else 32 if pa.float32() in kinds else 64
     items = tuple(found.items) if found.key else None
-    return LabelNumbers(rows.path, found.numbers, items, found.classes, "", bits, found.unread)
+    return LabelNumbers(rows.path, found.numbers, items, found.classes, "", bits, found.unread, rows)
 
 
 def hugging_face_classes(rows: Rows) -> tuple[str, ...] | None:
