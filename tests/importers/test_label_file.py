@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.importers.label_file import FileOptions, read_labels, read_predictions
+from sfumato.importers.label_file import read_labels
+from sfumato.importers.prediction_file import FileOptions, read_predictions
 from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError, SfumatoWarning, UnknownName, warnings_off
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.soft_labels import SoftLabels
@@ -40,6 +41,7 @@ BOTH = FileOptions(classes=CLASSES, items=ITEMS)
 FILES = {
     "plain.csv": ("item,cat,dog\na,0.7,0.3\nb,0.25,0.75\n", None),
     "marked.csv": ("item,p:cat,p:dog\na,0.7,0.3\nb,0.25,0.75\n", None),
+    "label_too.csv": ("item,label,cat,dog\na,cat,0.7,0.3\nb,dog,0.25,0.75\n", None),
     "other_id.csv": ("uid,cat,dog\na,0.7,0.3\nb,0.25,0.75\n", None),
     "order.csv": ("dog,cat,item\n0.3,0.7,a\n0.75,0.25,b\n", NAMED),
     "all.npz": ({"probs": PROBS, "items": list(ITEMS), "classes": list(CLASSES)}, None),
@@ -51,6 +53,10 @@ FILES = {
     "lists.json": ({"a": [0.7, 0.3], "b": [0.25, 0.75]}, NAMED),
     "records.json": ([{"id": "a", "cat": 0.7, "dog": 0.3}, {"id": "b", "dog": 0.75, "cat": 0.25}], None),
     "probs.json": ([{"uid": "a", "probs": [0.7, 0.3]}, {"uid": "b", "probs": [0.25, 0.75]}], NAMED),
+    "lines.jsonl": (
+        '{"uid": "a", "probs": [0.7, 0.3], "pred": 0}\n{"uid": "b", "probs": [0.25, 0.75], "pred": 1}\n',
+        NAMED,
+    ),
     "columns.json": ({"items": ITEMS, "classes": CLASSES, "probs": PROBS.tolist()}, None),
     "list.parquet": (pa.table({"item": ITEMS, "probs": LISTS}), NAMED),
     "hf.parquet": (pa.table({"id": ITEMS, "probs": LISTS}).replace_schema_metadata(HF), None),
@@ -61,7 +67,8 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_predictions_of_every_form(tmp_path, name):
     content, options = FILES[name]
-    labels = read_predictions(write(tmp_path / name, content), options)
+    with warnings_off():
+        labels = read_predictions(write(tmp_path / name, content), options)
     assert labels.items.to_pylist() == list(ITEMS)
     assert labels.classes == CLASSES
     np.testing.assert_allclose(labels.probs, PROBS, atol=1e-7 if "float32" in name else 0)

@@ -104,7 +104,8 @@ def command(
     from sfumato.aggregation.label_intervals import intervals
     from sfumato.aggregation.posterior_calibration import calibrate as calibrated
     from sfumato.importers.hard_labels import read_truth
-    from sfumato.importers.label_file import FileOptions, read_labels
+    from sfumato.importers.label_file import read_labels
+    from sfumato.importers.prediction_file import FileOptions
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.counts import Counts, without_annotators
 

@@ -55,7 +55,8 @@ def truth_of(path: Path | None, study: Study, items: Sequence[Item]) -> Truth:
 
     if path is None:
         return Truth.built_in(study.class_names, items)
-    from sfumato.importers.label_file import FileOptions, read_labels
+    from sfumato.importers.label_file import read_labels
+    from sfumato.importers.prediction_file import FileOptions
 
     return Truth.from_labels(read_labels(path, FileOptions(study.class_names)), study.class_names, items)
 

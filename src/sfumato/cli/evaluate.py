@@ -82,7 +82,8 @@ def command(
     strata: str | None,
     **settings: Any,
 ) -> None:
-    from sfumato.importers.label_file import read_labels, read_predictions
+    from sfumato.importers.label_file import read_labels
+    from sfumato.importers.prediction_file import read_predictions
 
     options = EvaluateOptions(**settings)
     options.check(predicted, runs, original)

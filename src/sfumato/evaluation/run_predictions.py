@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
-from sfumato.importers.label_file import read_predictions
+from sfumato.importers.prediction_file import read_predictions
 from sfumato.tables.errors import BadFile, BadTable, listing, one_line, show, warn
 from sfumato.tables.estimand import check_roles
 from sfumato.tables.files.json import read_document

@@ -16,7 +16,7 @@ from sfumato.tables.class_columns import ID_NAMES, ColumnChoice, id_column, read
 from sfumato.tables.columns import check_classes
 from sfumato.tables.errors import BadTable, ErrorLocation, listing, missing_column, raise_together, show, wrong_shape
 from sfumato.tables.files.file_type import NUMPY
-from sfumato.tables.files.json import read_document
+from sfumato.tables.files.json import read_json
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.files.table_file import Rows, read_rows
 
@@ -121,7 +121,8 @@ def hugging_face_classes(rows: Rows) -> tuple[str, ...] | None:
 
 
 def _in_json(path: Path, choice: ColumnChoice, wanted: Sequence[str]) -> LabelNumbers:
-    value = read_document(path)
+    content = read_json(path)
+    value = content.value
     if isinstance(value, dict) and any(isinstance(value.get(name), list) for name in wanted):
         return _from_columns(path, value, wanted)
     if isinstance(value, dict):
@@ -135,7 +136,7 @@ def _in_json(path: Path, choice: ColumnChoice, wanted: Sequence[str]) -> LabelNu
         if row is None:
             expected = "a number per class, or a list of them, for each item"
             fix = 'write {"item": "a", "probs": [0.7, 0.3]}, or {"item": "a", "cat": 0.7, "dog": 0.3}'
-            raise BadTable(show(record), expected, fix, "bad-field", ErrorLocation(str(path), column=f"/{number}"))
+            raise BadTable(show(record), expected, fix, "bad-field", content.where(number))
         if isinstance(row.numbers, dict):
             names = names or tuple(row.numbers)
             if set(row.numbers) != set(names):
@@ -146,7 +147,7 @@ def _in_json(path: Path, choice: ColumnChoice, wanted: Sequence[str]) -> LabelNu
                     f"the classes {listing(names)}",
                     fix,
                     "bad-classes",
-                    ErrorLocation(str(path), column=f"/{number}"),
+                    content.where(number),
                 )
             rows.append([row.numbers[name] for name in names])
         else:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from sfumato.importers.label_file import FileOptions, read_labels
+from sfumato.importers.label_file import read_labels
+from sfumato.importers.prediction_file import FileOptions
 from sfumato.labeling.screening import Screened
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Columns

@@ -207,7 +207,7 @@ def without_annotators(what: str, instead: str = "") -> BadTable:
     fix = f"use {instead}, or give" if instead else "give"
     found = f"votes per class, without annotators, for {what}"
     return BadTable(
-        found, "to know who gave each vote", f"{fix} one row per vote: item, annotator, label", "no-annotators"
+        found, "the annotator of each vote", f"{fix} one row per vote: item, annotator, label", "no-annotators"
     )
 
 

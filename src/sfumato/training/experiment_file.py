@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.importers.hard_labels import read_hard_labels
-from sfumato.importers.label_file import read_labels, read_predictions
+from sfumato.importers.label_file import read_labels
+from sfumato.importers.prediction_file import read_predictions
 from sfumato.study.toml_mistakes import lines_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation, show, unknown
