@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sfumato.evaluation.run_predictions import PREDICTIONS
 from sfumato.importers.crowd import KNOWN_NAMES, CrowdImporter
+from sfumato.importers.label_file import read_labels
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.columns import WIDE_PREFIX
@@ -23,7 +24,7 @@ READERS: dict[str, Callable[[Path], Annotations | Beliefs | Counts | SoftLabels]
     "beliefs": Beliefs.read,
     "votes": Beliefs.read,
     "counts": Counts.read,
-    "labels": SoftLabels.read,
+    "labels": read_labels,
 }
 HOLDS = {Annotations: "annotations", Beliefs: "beliefs", Counts: "counts", SoftLabels: "labels"}
 

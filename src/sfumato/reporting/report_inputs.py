@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -145,7 +145,7 @@ class ReportInputs:
     def mean_labels(self) -> SoftLabels | None:
         """The mean of the beliefs, or the shares of the votes; None if neither is known."""
         if self.beliefs is None and self.annotations is None and self.counts is not None:
-            return replace(self.counts.labels(), estimand=Estimand.JUDGMENT, made_by="mean")
+            return self.counts.labels()
         if self.judged is None or not len(self.judged):
             return None
         return mean_belief(self.judged)

@@ -27,6 +27,7 @@ from sfumato.tables.errors import (
     show,
     wrong_shape,
 )
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.files.table_file import Rows, class_names, read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.soft_labels import SoftLabels
@@ -129,9 +130,10 @@ class Counts(Table):
         return Beliefs(item, annotator, self.classes, hard=(cell % n_classes).astype(np.int16))
 
     def labels(self) -> SoftLabels:
-        """The shares of the votes, with the number of votes as `n_annotators`."""
+        """The shares of the votes, as `mean` gives them, with the number of votes as `n_annotators`."""
         total = self.n_votes
-        return SoftLabels(self.items, self.classes, self.counts / total[:, None], total.astype(np.int32), self.path)
+        shares, n = self.counts / total[:, None], total.astype(np.int32)
+        return SoftLabels(self.items, self.classes, shares, n, self.path, Estimand.JUDGMENT, "mean")
 
     def doubt(self) -> Doubt:
         """The uncertainty per item: all of it is disagreement, as votes do not say how sure an annotator was."""
