@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
 import zipfile
@@ -148,7 +149,7 @@ def test_second_answers_need_an_option(written):
 
 def test_an_object_of_numbers_is_not_guessed(written):
     path = written("v.json", '{"a": {"cat": 3, "dog": 1}}')
-    with pytest.raises(BadTable, match="--part counts or --part votes"):
+    with pytest.raises(BadTable, match="--part counts, votes or by-annotator"):
         import_file(path, "json")
     votes = import_file(path, "json", {"part": "votes"}).table
     assert json.loads(votes.to_arrow().column("payload")[0].as_py()) == {"class": "3"}
@@ -304,3 +305,37 @@ def test_what_is_shared_is_read_back(tmp_path):
     assert again.to_arrow().equals(labels.to_arrow(), check_metadata=True)
     votes = sf.read(tmp_path / "shared", part="beliefs")
     assert votes.to_arrow().equals(beliefs.to_arrow(), check_metadata=True)
+
+
+def test_votes_by_annotator_are_turned(written):
+    path = written("v.json.gz", "")
+    path.write_bytes(gzip.compress(b'{"w1": {"i1": 1, "i2": -5}, "w2": {"i1": 5}}'))
+    with pytest.raises(BadTable, match="sfumato import json"):
+        import_file(path)
+    table = import_file(path, "json", {"part": "by-annotator"}).table
+    assert table.classes == ("-5", "1", "5")
+    rows = [(row["item"], row["annotator"]) for row in table.to_arrow().to_pylist()]
+    assert rows == [("i1", "w1"), ("i2", "w1"), ("i1", "w2")]
+
+
+def test_the_published_zip_of_cifar_10h(tmp_path):
+    with zipfile.ZipFile(tmp_path / "cifar10h-raw.zip", "w") as archive:
+        archive.write(FOREIGN / "cifar_10h_raw.csv", "cifar10h-raw.csv")
+        archive.writestr("__MACOSX/._cifar10h-raw.csv", "x")
+    assert len(import_file(tmp_path / "cifar10h-raw.zip").table) == 4
+
+
+def test_a_damaged_zip_is_refused(written):
+    with pytest.raises(BadFile, match="a damaged zip file"):
+        import_file(written("export.zip", "PK no zip"))
+    with pytest.raises(BadFile, match="a damaged zip file"):
+        import_file(written("export.zip", "PK no zip"), "doccano")
+
+
+def test_a_folder_of_pictures_is_recognized(tmp_path):
+    from sfumato.importers import importer_for
+
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat" / "1.png").touch()
+    importer = importer_for(tmp_path)
+    assert (importer.name, [kind.name for kind in importer.output_kinds]) == ("images", ["NumPy"])

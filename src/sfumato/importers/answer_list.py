@@ -150,7 +150,8 @@ class AnswerList:
         if any(a.tokens is not None for a in self.answers):
             return "tokens/1", [_text({"tokens": a.tokens or {}, "others": False}) for a in self.answers]
         if not several and all(len(a.chosen) == 1 and a.marks is None for a in self.answers):
-            return "choice/1", [_text({"class": a.chosen[0]}) for a in self.answers]
+            texts = {name: _text({"class": name}) for name in classes}
+            return "choice/1", [texts[a.chosen[0]] for a in self.answers]
         marks = ({name: (a.marks or {}).get(name, _mark(a, name)) for name in classes} for a in self.answers)
         return "plausible/1", [_text(each) for each in marks]
 

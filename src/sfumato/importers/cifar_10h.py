@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sfumato.importers.counts import counts_in, published_counts
 from sfumato.importers.importer import CIFAR_10, ImportResult, find_file, summary
-from sfumato.importers.preview import Evidence, Preview
+from sfumato.importers.preview import Evidence, Preview, opened_folder
 from sfumato.importers.source_columns import (
     annotations_of,
     choice_payloads,
@@ -24,7 +24,7 @@ from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
 
-COUNT_FILES = ("counts.npz", "cifar10h-counts.npy", "data/cifar10h-counts.npy")
+COUNT_FILES = ("counts.npz", "cifar10h-counts.npy", "data/cifar10h-counts.npy", "cifar10h-raw.csv")
 ANSWER_FILES = ("cifar10h-raw.csv", "cifar10h-raw.csv.gz", "annotator-level-9500-9999.csv.gz")
 RAW_INDEX = ("cifar10_test_test_idx", "cifar10_test_set_idx")
 """The column of the image index in the authors' file, and its name in their description."""
@@ -35,8 +35,8 @@ OPTIONAL = ("true_label", "is_attn_check", "trial_index", "reaction_time", "imag
 class Cifar10HImporter:
     """The published votes per class as SoftLabels; with `annotator_level` the single answers as Annotations.
 
-    Annotator-level sources: the authors' `cifar10h-raw.csv` (with response times and attention checks, kept with
-    purpose `check`), or a table of `image_index, annotator_id, chosen_label[, true_label]`.
+    Annotator-level sources: the authors' `cifar10h-raw.csv` or its zip (with response times and attention checks, kept
+    with purpose `check`), or a table of `image_index, annotator_id, chosen_label[, true_label]`.
     """
 
     annotator_level: bool = False
@@ -49,9 +49,15 @@ class Cifar10HImporter:
             return Evidence("the columns annotator_id, chosen_label and an index of test images")
         if preview.path.name == "cifar10h-counts.npy" and preview.shape[1:] == (10,):
             return Evidence("the name cifar10h-counts.npy and ten classes")
+        if "cifar10h-raw.csv" in preview.files and preview.path.is_file():
+            return Evidence("a zip with cifar10h-raw.csv")
         return None
 
     def read(self, source: str | Path) -> ImportResult:
+        with opened_folder(Path(source)) as place:
+            return self._read(place)
+
+    def _read(self, source: Path) -> ImportResult:
         if self.annotator_level:
             return _read_answers(find_file(source, ANSWER_FILES))
         path = find_file(source, COUNT_FILES)

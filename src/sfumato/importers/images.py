@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from sfumato.importers.importer import ImportResult
+from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.errors import BadFile, listing
 from sfumato.tables.files.file_type import NPZ, FileKind
 from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.picture_folder import SUFFIXES
 from sfumato.tables.soft_labels import SoftLabels
 
 
@@ -25,6 +27,13 @@ class ImagesImporter:
 
     name: ClassVar[str] = "images"
     output_kinds: ClassVar[tuple[FileKind, ...]] = (NPZ,)
+
+    @classmethod
+    def recognize(cls, preview: Preview) -> Evidence | None:
+        is_image = [name.lower().endswith(SUFFIXES) for name in preview.files]
+        if not preview.path.is_dir() or not all(is_image) or not is_image:
+            return None
+        return Evidence("a folder of images and nothing else")
 
     def read(self, source: str | Path) -> ImportResult:
         if not Path(source).is_dir():

@@ -24,7 +24,7 @@ ANNOTATORS = ("annotator", "worker", "annotator_id", "worker_id", "user", "rater
 LABELS = ("label", "class", "answer")
 SEVERAL = ("votes", "labels", "annotations", "answers")
 COUNTS = ("counts", "label_counts", "label_count", "n_votes", "votes_per_class")
-PARTS = ("votes", "counts")
+PARTS = ("votes", "counts", "by-annotator")
 
 
 @dataclass
@@ -89,7 +89,7 @@ class JsonImporter:
     an object `{class: number}`, or a list in the order of `classes`. Instead of records, one object by item.
 
     Votes with annotators give Annotations, others Counts. `item`, `annotator` and `label` name the keys. `part` says
-    `votes` or `counts` where an object of numbers can be either.
+    `votes` or `counts` where an object of numbers can be either; `by-annotator` reads `{annotator: {item: class}}`.
     """
 
     item: str | None = None
@@ -139,6 +139,14 @@ class JsonImporter:
 
     def _entries(self, content: JsonContent, notes: list[str]) -> Iterator[JsonEntry]:
         records = _table_records(content.value)
+        if isinstance(content.value, dict) and self.part == "by-annotator":
+            for person, given in content.value.items():
+                where = content.where(None, person)
+                if not isinstance(given, dict):
+                    raise bad_field(show(given), "an object of items and classes", where)
+                for item, vote in given.items():
+                    yield JsonEntry(item, vote, person, False, where)
+            return
         if isinstance(content.value, dict) and not records:
             for item, given in content.value.items():
                 yield JsonEntry(item, given, None, self.part == "counts", content.where(None, item))
@@ -205,7 +213,9 @@ class JsonImporter:
             counts.add(item, given, where)
         elif self.part is None and numeric:
             found = f"an object of numbers, {show(given)}, which may be votes per class or class numbers per annotator"
-            answers.fault(found, "to know which", where, "give --part counts or --part votes, or --classes NAMES")
+            answers.fault(
+                found, "to know which", where, "give --part counts, votes or by-annotator, or --classes NAMES"
+            )
         else:
             answers.left_out["items without a vote"] += not given
             for person, label in given.items():

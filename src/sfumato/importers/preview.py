@@ -92,7 +92,7 @@ class Preview:
             endings = [suffix for kind in KNOWN_KINDS for suffix in kind.suffixes]
             raise wrong_ending(path, [*endings, *OTHER_ENDINGS], "convert the file") from None
         if kind in (JSON, JSON_LINES):
-            return cls(path, value=read_json(path).value)
+            return cls(path, value=read_json(path, at_most=N_ROWS).value)
         if kind is NUMPY:
             return _of_arrays(path)
         return _of_table(path, delimiter)

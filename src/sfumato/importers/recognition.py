@@ -11,6 +11,7 @@ from sfumato.importers.importer import Importer, ImportResult
 from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.errors import BadTable, listing
 from sfumato.tables.files.csv import DELIMITERS
+from sfumato.tables.files.file_type import FileKind
 from sfumato.tables.strategies import strategy_from_name
 
 
@@ -25,6 +26,11 @@ class Recognition:
     def name(self) -> str:
         """The name of the format."""
         return self.importer.name
+
+    @property
+    def output_kinds(self) -> tuple[FileKind, ...]:
+        """The types of file that the result is written to; none for tables."""
+        return getattr(self.importer, "output_kinds", ())
 
     def read(self, source: str | Path) -> ImportResult:
         """Read the file; the first note says what it was taken for."""
