@@ -1,8 +1,8 @@
 """sfumato collects and uses soft labels: labels that keep how sure people were and how much they disagreed.
 
 `import sfumato as sf` gives the tables (`Annotations`, `Beliefs`, `Counts`, `SoftLabels`, `Doubt`, `Scores`, `Plan`)
-and one function per step (`read`, `doubt`, `agreement`, `aggregate`, `train`, `evaluate`, `compare`, `plan`, `report`).
-Names load when first used, so that `import sfumato` costs nothing.
+and one function per step (`read`, `select`, `doubt`, `agreement`, `aggregate`, `train`, `evaluate`, `compare`, `plan`,
+`report`). Names load when first used, so that `import sfumato` costs nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.tables.errors import SfumatoError, SfumatoWarning
     from sfumato.tables.model_inputs import Inputs
     from sfumato.tables.scores import Scores
+    from sfumato.tables.selection import select
     from sfumato.tables.soft_labels import SoftLabels
     from sfumato.training.soft_label_classifier import SoftLabelClassifier
     from sfumato.training.soft_label_dataset import SoftLabelDataset
@@ -53,6 +54,7 @@ _HOME = {
     "read": "sfumato.api",
     "report": "sfumato.api",
     "scorer": "sfumato.api",
+    "select": "sfumato.tables.selection",
     "train": "sfumato.training.train",
 }
 
@@ -81,6 +83,7 @@ __all__ = [
     "read",
     "report",
     "scorer",
+    "select",
     "train",
 ]
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
 from sfumato.tables.doubt import entropy
-from sfumato.tables.errors import BadTable, listing, show
+from sfumato.tables.errors import BadTable, listing, select_command, show
 from sfumato.tables.estimand import check_roles
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -218,7 +218,8 @@ def match_labels(
     if found.null_count and not common:
         missing = predicted.items.filter(found.is_null())[0].as_py()
         text = f"{found.null_count:,} of {len(found):,} items that nobody judged, the first {show(missing)}"
-        fix = "remove these items, or score only the common items (--common)"
+        keep = select_command(predicted.path, people.path, "predictions.parquet")
+        fix = f"score only the common items (--common), or remove the others: {keep}"
         raise BadTable(text, "people's label for every item predicted", fix, "missing-item", predicted.path)
     rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
     judged = found.drop_null().to_numpy().astype(np.int64)

@@ -345,6 +345,13 @@ def doubled_item(
     return BadTable(f"item {show(item)} a second time", expected, fix, "doubled-item", where)
 
 
+def select_command(table: Where, has: Where, default: str = "labels.parquet") -> str:
+    """The command that keeps the items of a table that another file has."""
+    name = Path(str(table or default))
+    part = name.with_name(f"part-{name.name}") if table else Path(f"part-{default}")
+    return f"sfumato select {name} --items {has or 'inputs.npz'} -o {part}"
+
+
 def missing_column(columns: Iterable[str], expected: str, fix: str, where: Where = None) -> BadTable:
     """A table without a column it needs."""
     return BadTable(f"columns {listing(list(columns))}", expected, fix, "missing-column", where)

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.base_table import Table
 from sfumato.tables.columns import WIDE_PREFIX, check_classes, check_probs, classes_of, numbers, probs_array, probs_of
-from sfumato.tables.errors import BadTable, doubled_item, show, unknown, wrong_shape
+from sfumato.tables.errors import BadTable, doubled_item, select_command, show, unknown, wrong_shape
 from sfumato.tables.estimand import (
     ESTIMAND_COLUMN,
     Estimand,
@@ -182,7 +182,8 @@ class SoftLabels(Table):
         if found.null_count:
             missing = wanted[int(np.argmax(found.is_null().to_numpy(zero_copy_only=False)))].as_py()
             text = f"no label for item {show(missing)} ({found.null_count:,} items have none)"
-            fix = "label the missing items, or remove them from both tables"
+            keep = select_command("TABLE", self.path or "labels.parquet")
+            fix = f"label the missing items, or remove them from the other table: {keep}"
             raise BadTable(text, "a label for every item", fix, "missing-item", self.path)
         return found.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing, no_rows, show, unknown
+from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing, no_rows, select_command, show, unknown
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
@@ -56,7 +56,8 @@ def join_items(
     if (rows < 0).any():
         missing = [labeled[i] for i in np.flatnonzero(rows < 0)]
         found = f"no input for {_some(missing)}"
-        fix = "give the inputs of all items, or remove these items from the labels"
+        own = next((table.path for table in (people,) if table is not None), None)
+        fix = f"give the inputs of all items, or keep the labels that have one: {select_command(own, inputs.path)}"
         raise BadTable(found, "an input for every item that has a label", fix, "missing-input", inputs.path)
     kept = np.sort(rows)
     items = tuple(inputs.items[i] for i in kept)

@@ -34,7 +34,7 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
         if (rows < 0).any():
             first = labels.items[int(np.argmax(rows < 0))].as_py()
             found = f"no input for item {show(first)} ({int((rows < 0).sum()):,} labeled items have none)"
-            fix = "use the item names of the labels, or remove these labels"
+            fix = "use the item names of the labels, or sf.select(labels, items=inputs.items)"
             raise BadTable(found, "an input for every labeled item", fix, "missing-input", inputs.path)
         self.items: tuple[str, ...] = tuple(labels.items.to_pylist())
         self.classes = labels.classes

@@ -10,16 +10,12 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing, show
 from sfumato.tables.files.npz import read_arrays
-from sfumato.tables.files.table_file import read_rows
+from sfumato.tables.item_list import read_item_list
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.setting_checks import bad_setting, between_0_and_1
-from sfumato.tables.text_file import read_text
 from sfumato.training.training_set import TrainingSet
-
-MAX_LIST_BYTES = 100_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,13 +144,7 @@ def _by_class(training_set: TrainingSet, seed: int) -> Int[np.ndarray, "items"]:
 def _listed(path: Path, inputs: Inputs) -> tuple[str, ...]:
     """The items that a file lists; all of them must be among the inputs."""
     suffix = path.name.lower().removesuffix(".gz").rpartition(".")[2]
-    if suffix == "npy":
-        items = _numbered(path, inputs)
-    elif suffix in ("csv", "parquet"):
-        items = read_columns(read_rows(path), ("item",)).listed("item")
-    else:
-        text = read_text(path, limit=MAX_LIST_BYTES, what="a list of items, one per line")
-        items = [line.strip() for line in text.splitlines() if line.strip()]
+    items = _numbered(path, inputs) if suffix == "npy" else list(read_item_list(path))
     unknown_items = [item for item, row in zip(items, inputs.rows_of(items), strict=True) if row < 0]
     if unknown_items:
         found, code = f"{listing([show(item, 40) for item in unknown_items], 5)}, which have no input", "missing-input"

@@ -11,7 +11,15 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.tables.columns import check_classes, check_probs
-from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, ErrorLocation, show, wrong_shape
+from sfumato.tables.errors import (
+    BadProbabilities,
+    BadSetting,
+    BadTable,
+    ErrorLocation,
+    select_command,
+    show,
+    wrong_shape,
+)
 from sfumato.tables.estimand import Estimand, check_estimand
 from sfumato.tables.model_inputs import Images
 
@@ -156,7 +164,8 @@ class TrainingSet:
         empty = np.flatnonzero(np.diff(pool.starts) == 0)
         if len(empty):
             found = f"no belief about item {show(self.items[empty[0]])} ({len(empty):,} such items)"
-            fix = f"leave these items out, or leave out the target {target}"
+            keep = select_command(None, "beliefs.parquet")
+            fix = f"leave these items out ({keep}), or leave out the target {target}"
             raise BadTable(found, "at least one belief about every item", fix, "missing-belief")
         return pool
 

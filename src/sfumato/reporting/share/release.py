@@ -15,7 +15,7 @@ from jaxtyping import Bool, Int
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.column_reader import read_columns
-from sfumato.tables.errors import BadTable, bad_classes, doubled_item, listing, no_rows, show
+from sfumato.tables.errors import BadTable, bad_classes, doubled_item, listing, no_rows, select_command, show
 from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
@@ -141,7 +141,7 @@ def _inputs_of(labels: SoftLabels, inputs: Inputs) -> Inputs:
         raise BadTable(
             f"no input for item {show(first)} ({int((rows < 0).sum()):,} labeled items have none)",
             "an input for every labeled item",
-            "use the item names of the labels, or omit --inputs",
+            f"use the names of the labels, or keep those with an input: {select_command(labels.path, inputs.path)}",
             "missing-input",
             inputs.path,
         )
