@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from sfumato.cli.options import PATH, NameList, check_outputs, given, output_opt
 from sfumato.cli.output import write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
 from sfumato.tables.errors import BadTable
+
+if TYPE_CHECKING:
+    from sfumato.tables.annotations import Annotations
 
 
 def _labelers() -> dict[str, list[Member]]:
@@ -80,9 +83,12 @@ def command(
     labeler = labeler_from_name(name, settings)
     everything = Annotations.read(annotations, classes or ())
     excluded = read_excluded(screening) if screening else []
-    chosen = everything.for_purposes("label", *(["repeat"] if repeats else [])).without(excluded)
-    chosen = chosen.of_kind(kind) if kind else chosen
-    chosen = chosen.take(~has_bad_percents(chosen)) if skip_bad_percents else chosen
+    asked = everything.for_purposes("label", *(["repeat"] if repeats else []))
+    asked = asked.of_kind(kind) if kind else asked
+    used = asked.without(excluded)
+    chosen = used.take(~has_bad_percents(used)) if skip_bad_percents else used
+    if len(everything) and not len(chosen):
+        raise _nothing_left(annotations, screening, everything, asked, used)
     present = kinds_in(chosen)
     if len(present) == 1 and present[0] not in labeler.kinds and (others := labelers_of(present[0])):
         found, expected = f"answers of kind {present[0]}", f"answers of kind {' or '.join(labeler.kinds)}, for {name}"
@@ -90,9 +96,43 @@ def command(
     beliefs = labeler.label(chosen, classes or ())
     n_skipped = len(everything) - len(chosen)
     notes = [f"{n_skipped:,} of {len(everything):,} answers not labeled (checks, repeats, excluded or skipped)"]
+    if excluded and len(used) == len(asked):
+        notes.append(f"none of the {len(excluded):,} annotators excluded in {screening} gave any of these answers")
     people, items = len(beliefs.annotator.names), len(beliefs.item.names)
     what = f"{len(beliefs):,} beliefs of {people:,} annotators about {items:,} items"
-    write_table(beliefs, output, what, notes if len(chosen) < len(everything) else [])
+    write_table(beliefs, output, what, notes if n_skipped else notes[1:])
     if doubt:
         table = plausible_doubt(chosen, beliefs, classes or ()) if "plausible" in labeler.kinds else beliefs.doubt()
         write_table(table, doubt, f"Doubt, {len(table):,} items")
+
+
+def _nothing_left(
+    path: Path, screening: Path | None, everything: Annotations, asked: Annotations, used: Annotations
+) -> BadTable:
+    """The error for a choice that leaves no answer: what was left out by which rule, and how to go on."""
+    from sfumato.labeling.screening import Screened
+
+    parts = []
+    fix = "choose others with --kind or --repeats"
+    if n := len(everything) - len(asked):
+        purposes = ", ".join(everything.purpose.names.to_pylist())
+        parts.append(f"{n:,} have another purpose or kind (purposes: {purposes})")
+    if n := len(asked) - len(used):
+        assert screening is not None, "only a screening excludes annotators"
+        left_out = set(asked.annotator.names.to_pylist()) - set(used.annotator.names.to_pylist())
+        try:
+            reasons = Screened.read(screening).reasons_for(left_out)
+        except BadTable:
+            # A table made by hand may have no reasons.
+            reasons = []
+        rules = ", ".join(f"{rule} {n_people:,}" for rule, n_people in reasons) or "no reasons stated"
+        parts.append(f"{n:,} are by the {len(left_out):,} annotators excluded in {screening} ({rules})")
+        fix = (
+            "look at the values in the screening table, screen with other rules (sfumato screen --by, or "
+            "[quality.rules] in the study file), or label without --screening"
+        )
+    if n := len(used):
+        parts.append(f"{n:,} have bad percents (--skip-bad-percents)")
+        fix = "label without --skip-bad-percents to see the first of them"
+    found = f"no answer left of {len(everything):,}: {'; '.join(parts)}"
+    return BadTable(found, "at least one answer to label", fix, "nothing-left", path)

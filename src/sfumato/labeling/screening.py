@@ -7,7 +7,7 @@ they are two columns.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -277,4 +277,9 @@ class Screened:
 
     def most_common_reasons(self) -> list[tuple[str, int]]:
         """Every reason with its number of annotators, the most frequent first."""
-        return Counter(reason for reasons in self.reasons for reason in reasons).most_common()
+        return self.reasons_for(set(self.annotators))
+
+    def reasons_for(self, annotators: Container[str]) -> list[tuple[str, int]]:
+        """The reasons for these annotators, each with its number of annotators, the most frequent first."""
+        given = zip(self.annotators, self.reasons, strict=True)
+        return Counter(reason for name, reasons in given if name in annotators for reason in reasons).most_common()
