@@ -284,10 +284,8 @@ def _terms(source: Source) -> str:
 def _check_public(sources: Sequence[Source], place: Path) -> None:
     for source in sources:
         if not source.upstream and not (place / source.name).is_dir():
-            found, expected = (
-                f"no {source.name}, which is not public",
-                "sets that are here, or that their authors give out",
-            )
+            found = f"no {source.name}, which is not public"
+            expected = "sets that are here, or that their authors give out"
             fix = f"ask the authors of {source.citation!r}, and put it into {place / source.name}"
             raise BadFile(found, expected, fix, "not-public", place)
 

@@ -168,9 +168,8 @@ def appendix_b_5(rerun: Rerun) -> Part:
         for name, rows in groups.items()
     }
     n_alternatives = np.array([10 - len({*answer.impossible, answer.first}) for answer in answers.each])
-    real = entropy(labeling.TopTwoClamp(as_released=True).label(answers.table, CIFAR_10).probs)[
-        answers.is_doubtful
-    ].mean()
+    elicited = labeling.TopTwoClamp(as_released=True).label(answers.table, CIFAR_10).probs
+    real = entropy(elicited)[answers.is_doubtful].mean()
     similarity = labeling.ClassSimilarity(CIFAR_10, np.ones((len(CIFAR_10), len(CIFAR_10))))
     simulator = SimulatedTopTwo(similarity=similarity, doubtful=fitted[HIGH], clear=fitted[LOW])
     rng, classes = np.random.default_rng(7), np.arange(N_SIMULATED) % len(CIFAR_10)

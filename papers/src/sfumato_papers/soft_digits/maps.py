@@ -4,7 +4,7 @@ Both come from trainings of a fixed length that kept the predictions of every ep
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -96,7 +96,7 @@ def figure_2(rerun: Rerun) -> Part:
         found = maps(rerun, audited)
         for (network, target), drawn in found.items():
             for stratum in (NO_HLV, HLV):
-                own = _in(audited, drawn, stratum)
+                own = _in(audited, drawn.items.to_pylist(), stratum)
                 row = f"{audited.name}, {network}, {stratum}: {target}"
                 for column, value in _averages(drawn, own).items():
                     covers = "items and seeds, not shown"
@@ -162,8 +162,8 @@ def appendix_f_3(rerun: Rerun) -> Part:
     return Part("Appendix F.3", title, findings, about, scaled_down, (chart,))
 
 
-def _in(audited: Audited, drawn: DataMap, stratum: str) -> Bool[np.ndarray, "items"]:
-    return np.array([audited.stratum[item] == stratum for item in drawn.items.to_pylist()])
+def _in(audited: Audited, items: Iterable[str], stratum: str) -> Bool[np.ndarray, "items"]:
+    return np.array([audited.stratum[item] == stratum for item in items])
 
 
 def _averages(drawn: DataMap, own: Bool[np.ndarray, "items"]) -> dict[str, float]:
@@ -181,7 +181,11 @@ def _averages(drawn: DataMap, own: Bool[np.ndarray, "items"]) -> dict[str, float
 
 
 def _of_maps(audited: Audited, found: Mapping[str, DataMap]) -> list[Statement]:
-    at = {(t, s): _averages(drawn, _in(audited, drawn, s)) for t, drawn in found.items() for s in (NO_HLV, HLV)}
+    at = {
+        (t, s): _averages(drawn, _in(audited, drawn.items.to_pylist(), s))
+        for t, drawn in found.items()
+        for s in (NO_HLV, HLV)
+    }
     made = training.ORIGINAL if audited.is_synthetic else training.SYNTHETIC
     people = (training.MAJORITY, training.WEIGHTED)
     name = audited.name
@@ -229,7 +233,7 @@ def _map_chart(audited: Audited, found: Mapping[tuple[str, str], DataMap]) -> Ch
     rows = []
     for stratum in (NO_HLV, HLV):
         for (network, target), drawn in found.items():
-            for k in np.flatnonzero(_in(audited, drawn, stratum)) if network == DRAWN else ():
+            for k in np.flatnonzero(_in(audited, drawn.items.to_pylist(), stratum)) if network == DRAWN else ():
                 item, place = drawn.items[int(k)].as_py(), (float(drawn.confidence[k]), float(drawn.variability[k]))
                 rows.append((item, f"{target}, {stratum}", *place, doubt[item]))
     return shaded_scatter(
@@ -247,11 +251,7 @@ def _map_chart(audited: Audited, found: Mapping[tuple[str, str], DataMap]) -> Ch
 
 def _moved(audited: Audited, runs: Mapping[int, EpochPredictions], stratum: str) -> dict[int, np.ndarray]:
     """By seed, the mean JSD of every epoch from the second on."""
-    found = {}
-    for seed, run in runs.items():
-        own = np.array([audited.stratum[item] == stratum for item in run.items])
-        found[seed] = run.shifts()[:, own].mean(axis=1)
-    return found
+    return {seed: run.shifts()[:, _in(audited, run.items, stratum)].mean(axis=1) for seed, run in runs.items()}
 
 
 def _early(moved: Mapping[int, np.ndarray]) -> dict[int, float]:

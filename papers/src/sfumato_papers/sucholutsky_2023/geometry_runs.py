@@ -147,9 +147,7 @@ def read_cells(path: str | Path) -> Cells:
     rows = read_rows(path)
     cells = rows_of(rows, GridCell)
     if not {"soft", "hard"} <= {cell.kind for cell in cells}:
-        found, expected = (
-            "no cells of soft labels, or none of hard ones",
-            "the cells of a grid over soft and hard labels",
-        )
+        found = "no cells of soft labels, or none of hard ones"
+        expected = "the cells of a grid over soft and hard labels"
         raise BadTable(found, expected, "write them with Grid(...).run().write(path)", "bad-cells", path)
     return Cells(cells)
