@@ -49,7 +49,7 @@ class SoftDigitsImporter:
 
     def read(self, source: str | Path) -> ImportResult:
         path = Path(source)
-        columns = _columns(path)
+        columns = read_columns(path)
         if missing := [name for name in (*LABEL_COLUMNS, *DOUBT_COLUMNS) if name not in columns]:
             raise missing_column(columns, f"the published columns, including {listing(missing)}", PUBLISHED, path)
         n_rows = len(columns[self.column])
@@ -90,12 +90,13 @@ def _items(columns: dict[str, Any], rows: list[int], n_rows: int) -> list[str]:
     return items
 
 
-def _columns(path: Path) -> dict[str, Any]:
-    """The columns by name, without images: arrays of an npz, or lists of a Parquet file."""
+def read_columns(path: Path, *, images: bool = False) -> dict[str, Any]:
+    """The columns by name, if asked for with the images: arrays of an npz, or lists of a Parquet file."""
+    left_out = () if images else ("images",)
     if kind_of(path) is NUMPY:
-        return {name: array for name, array in read_arrays(path).items() if name != "images"}
+        return {name: array for name, array in read_arrays(path).items() if name not in left_out}
     rows = read_rows(path, guarded=False)
-    wanted = [name for name in rows.schema.names if name != "images"]
+    wanted = [name for name in rows.schema.names if name not in left_out]
     table = pa.concat_tables(
         [rows.schema.empty_table().select(wanted), *(chunk.select(wanted) for chunk in rows.chunks)]
     )

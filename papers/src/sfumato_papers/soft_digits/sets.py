@@ -18,13 +18,12 @@ import pyarrow as pa
 from sfumato.aggregation import Mean
 from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
-from sfumato.importers.soft_digits import DIGITS, SoftDigitsImporter
+from sfumato.importers.soft_digits import DIGITS, SoftDigitsImporter, read_columns
 from sfumato.labeling.kind_labelers import PlausibleEqual, PlausibleWeighted, plausible_doubt
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import Doubt
 from sfumato.tables.errors import BadTable, ErrorLocation, wrong_shape
-from sfumato.tables.files import NUMPY, kind_of, read_arrays, read_rows
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.paper import Rerun, Scale, once
@@ -175,7 +174,10 @@ def _part(path: Path, name: str, source: str) -> Audited:
     if original is None:
         raise _no_column("original_labels", path, "the label each picture came with")
     items = tuple(weighted.items.to_pylist())
-    pictures, sources, splits = (_column(path, column) for column in ("images", "source", "split"))
+    columns = read_columns(path, images=True)
+    if missing := [name for name in ("images", "source", "split") if name not in columns]:
+        raise _no_column(missing[0], path)
+    pictures, sources, splits = columns["images"], columns["source"], columns["split"]
     own = np.flatnonzero(np.array([str(each) for each in sources]) == source)
     images = np.stack([_picture(path, int(row), pictures[row]) for row in own])
     split = [str(splits[row]) for row in own]
@@ -189,18 +191,6 @@ def _part(path: Path, name: str, source: str) -> Audited:
     learnt, n_validation = (*by_split["train"], *by_split["val"]), len(by_split["val"])
     doubt, tested = imported.doubt, by_split["test"]
     return Audited(name, inputs, weighted, equal, doubt, synthetic, learnt, n_validation, tested, is_synthetic)
-
-
-def _column(path: Path, name: str) -> Any:
-    if kind_of(path) is NUMPY:
-        arrays = read_arrays(path)
-        if name in arrays:
-            return arrays[name]
-    else:
-        rows = read_rows(path, guarded=False)
-        if name in rows.schema.names:
-            return [value for chunk in rows.chunks for value in chunk.column(name).to_pylist()]
-    raise _no_column(name, path)
 
 
 def _no_column(name: str, path: Path, expected: str = "the published columns") -> BadTable:
