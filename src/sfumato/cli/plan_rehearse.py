@@ -49,7 +49,8 @@ def command(
     batch_size = max(-(-wanted.cost.answers // wanted.cost.people), 1)
     done = rehearse(wanted, crowd, n_items=wanted.n_items, batch_size=batch_size, rng=rng)
     between = "" if wanted.expected.low is None else f" ({wanted.expected.low:.3g} to {wanted.expected.high:.3g})"
-    found = f"{done.value:.4g} ({done.value - 1.96 * done.spread:.3g} to {done.value + 1.96 * done.spread:.3g})"
+    low, high = max(done.value - 1.96 * done.spread, 0.0), done.value + 1.96 * done.spread
+    found = f"{done.value:.4g} ({low:.3g} to {high:.3g})"
     rows = [
         ("", "planned", "rehearsed"),
         (f"error ({wanted.expected.measure})", f"{wanted.expected.value:.4g}{between}", found),

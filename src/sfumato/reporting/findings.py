@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sfumato.reporting.item_votes import ItemVotes
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.phrases import (
     SHARE,
@@ -50,7 +49,7 @@ def _about_people(evidence: ReportInputs) -> list[str]:
     """What people did, from their votes; without votes only what the labels are."""
     votes, labels, original = evidence.votes, evidence.main_labels, evidence.original
     if votes is not None:
-        sentences, compared, first = disagreement(votes), votes.shares(), "people's first choice"
+        sentences, compared, first = [votes.disagreement()], votes.shares(), "people's first choice"
     elif labels is not None and len(labels):
         sentences, compared, first = [_about_labels(labels)], labels, "the most probable class"
     else:
@@ -61,19 +60,6 @@ def _about_people(evidence: ReportInputs) -> list[str]:
         text = f"For {n:,} of {counted(share.n, 'item')}, {share.percent()}, {first} differs from the original label."
         sentences += [text] if share.n else []
     return sentences
-
-
-def disagreement(votes: ItemVotes) -> list[str]:
-    """How many items people disagree about, by a direct count of their votes."""
-    several = votes.several
-    n, n_disputed = int(several.sum()), int((several & ~votes.unanimous).sum())
-    if not n:
-        return ["No item has answers from two annotators, so that disagreement is unknown."]
-    most = mean_of(votes.majority_share[several], SHARE)
-    some = "" if n == len(votes) else " with at least two annotators"
-    share = share_of(n_disputed, n)
-    sentence = f"People disagree about {n_disputed:,} of {counted(n, 'item')}{some}: {share.percent()}."
-    return [f"{sentence} The majority class has {most.percent()} of the votes on average."]
 
 
 def _about_labels(labels: SoftLabels) -> str:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
 from sfumato.labeling.agreement.item_answers import leading
+from sfumato.reporting.phrases import SHARE, counted, mean_of, share_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.soft_labels import SoftLabels
@@ -67,6 +68,20 @@ class ItemVotes:
         n = self.n_annotators
         most = self.counts.max(axis=1, initial=0)
         return np.asarray(np.divide(most, n, out=np.full(len(self), np.nan), where=n > 0))
+
+    def disagreement(self) -> str:
+        """How many items people disagree about, by a direct count, and the mean share of the majority class."""
+        several = self.several
+        n, n_disputed = int(several.sum()), int((several & ~self.unanimous).sum())
+        if not n:
+            return "No item has answers from two annotators, so that disagreement is unknown."
+        most = mean_of(self.majority_share[several], SHARE)
+        some = "" if n == len(self) else " with at least two annotators"
+        share = share_of(n_disputed, n)
+        return (
+            f"People disagree about {n_disputed:,} of {counted(n, 'item')}{some}: {share.percent()}. The majority "
+            f"class has {most.percent()} of the votes on average."
+        )
 
     def shares(self) -> SoftLabels:
         """The share of annotators per class, of the items with annotators."""

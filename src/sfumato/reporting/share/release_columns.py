@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
+from sfumato.reporting.item_votes import ItemVotes
 from sfumato.reporting.share.release import Release
 from sfumato.tables.columns import WIDE_PREFIX
 from sfumato.tables.doubt import entropy
@@ -88,6 +89,8 @@ def summary(release: Release) -> list[str]:
             sentences.append(f"{int((counts == 0).sum()):,} rows have no annotators: they are predictions.")
     nats = entropy(labels.probs)
     sentences.append(f"Mean entropy {nats.mean():.3f} nats, of at most {np.log(len(labels.classes)):.3f}.")
+    if release.beliefs is not None and len(release.beliefs):
+        sentences.append(ItemVotes.of(release.beliefs).disagreement())
     return sentences
 
 

@@ -39,8 +39,9 @@ def test_doubt_by_hand(folder):
     found = told(folder, "doubt", "beliefs")
     # -(2/3) ln(2/3) - (1/3) ln(1/3) = 0.6365; the other item has none: 0.318 on average, of ln 3 = 1.099
     assert found.points[0].startswith("Entropy of a label: 0.318 nats on average, of at most 1.099")
-    assert found.points[1] == "50.0% of the items have all probability on one class."
-    assert "0.318 nats = 0.000 within annotators (unsure) + 0.318 between" in found.points[2]
+    assert found.points[1] == "50.0% of the labels have all probability on one class."
+    assert found.points[2].startswith("People disagree about 1 of 2 items: 50%")
+    assert "0.318 nats = 0.000 within annotators (unsure) + 0.318 between" in found.points[3]
     # ln 3 in fifths: 0.6365 lies in the third, 0.44 to 0.66
     assert [row[1] for row in found.grid.rows] == ["1", "0", "1", "0", "0"]
     assert found.command == "sfumato doubt beliefs.parquet"
@@ -82,11 +83,11 @@ def test_people_times_and_pay(folder):
         "From 2024-10-04 to 2024-10-09 (UTC).",
         "Time per answer: median 6.0 s, middle 80% 6.0 to 6.0 s, 0.0 hours in total.",
     )
-    # 2 EUR for 10 minutes are 12 an hour; ten answers of 6 s take a minute: 120 an hour.
+    # 2 EUR for 10 minutes are 12 an hour. Six answers for 5 labels, half a batch: 12 of 6 s per batch, 100 an hour.
     paid = told(folder, "pay", "study", "annotations").points
-    assert paid[0] == "2 EUR per batch of 10 answers."
+    assert paid[0] == "2 EUR per batch of 10 items."
     assert paid[1] == "Announced as 10 minutes: 12.00 EUR per hour."
-    assert "a batch takes 1.0 minutes: 120.00 EUR per hour" in paid[2]
+    assert "a batch with its checks and repeats takes 1.2 minutes: 100.00 EUR per hour" in paid[2]
     assert told(folder, "missing", "annotations").points == ("1 of 6 answers have no time.",)
 
 

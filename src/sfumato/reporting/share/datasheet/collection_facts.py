@@ -13,6 +13,8 @@ from sfumato import __version__
 from sfumato.elicitation.kind import label_of
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.labeling.agreement import agreement as measured
+from sfumato.reporting.phrases import counted
+from sfumato.reporting.sections.collection import batches_of
 from sfumato.reporting.share.datasheet.datasheet_sources import (
     DatasheetSources,
     FactTable,
@@ -77,18 +79,21 @@ def pay(sources: DatasheetSources) -> KnownFacts:
     if sources.study is None or sources.study.pay is None:
         return KnownFacts()
     paid, rules = sources.study.pay, sources.study.people
-    points = [f"{paid.amount:g} {paid.currency} per batch of {rules.batch_size + rules.repeats} answers."]
+    repeats = f" and {counted(rules.repeats, 'repeat')}" if rules.repeats else ""
+    points = [f"{paid.amount:g} {paid.currency} per batch of {counted(rules.batch_size, 'item')}{repeats}."]
     if paid.minutes:
         hourly = 60 * paid.amount / paid.minutes
         points.append(f"Announced as {paid.minutes:g} minutes: {hourly:.2f} {paid.currency} per hour.")
     files = ["study"]
     seconds = _seconds(sources)
-    if len(seconds):
+    n_batches = 0.0 if sources.annotations is None else batches_of(sources.study, sources.annotations)
+    if sources.annotations is not None and len(seconds) and n_batches and float(np.median(seconds)) > 0:
         files.append("annotations")
-        batch = float(np.median(seconds)) * (rules.batch_size + rules.repeats)
+        batch = float(np.median(seconds)) * len(sources.annotations) / n_batches
         points.append(
-            f"At the median time of {np.median(seconds):.1f} s per answer, a batch takes {batch / 60:.1f} minutes: "
-            f"{3600 * paid.amount / batch:.2f} {paid.currency} per hour, without instructions and pauses."
+            f"At the median time of {np.median(seconds):.1f} s per answer, a batch with its checks and repeats takes "
+            f"{batch / 60:.1f} minutes: {3600 * paid.amount / batch:.2f} {paid.currency} per hour, without "
+            "instructions and pauses."
         )
     return KnownFacts(tuple(points), files=tuple(files))
 

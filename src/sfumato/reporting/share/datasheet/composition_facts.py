@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from sfumato.evaluation.duplicates import find_duplicates
+from sfumato.reporting.item_votes import ItemVotes
 from sfumato.reporting.share.datasheet.datasheet_sources import (
     DatasheetSources,
     FactTable,
@@ -102,7 +103,7 @@ def doubt(sources: DatasheetSources) -> KnownFacts:
     quarters = ", ".join(f"{q:.3f}" for q in np.quantile(nats, (0.25, 0.5, 0.75)))
     points = [
         f"Entropy of a label: {nats.mean():.3f} nats on average, of at most {most:.3f} (quartiles {quarters}).",
-        f"{(labels.probs.max(axis=1) == 1).mean():.1%} of the items have all probability on one class.",
+        f"{(labels.probs.max(axis=1) >= 1 - SAME).mean():.1%} of the labels have all probability on one class.",
     ]
     edges = np.linspace(0, most, N_BINS + 1)
     counts, _ = np.histogram(np.clip(nats, 0, most), edges)
@@ -114,12 +115,13 @@ def doubt(sources: DatasheetSources) -> KnownFacts:
     if sources.beliefs is None:
         return KnownFacts(tuple(points), grid, files=("labels",), settled=False)
     made = sources.beliefs.doubt()
+    points.append(ItemVotes.of(sources.beliefs).disagreement())
     points.append(
         f"Entropy of the mean belief: {made.total.mean():.3f} nats = {made.within.mean():.3f} within annotators"
         f" (unsure) + {made.between.mean():.3f} between annotators (disagreement)."
     )
     if sources.beliefs.hard is not None:
-        points.append("Answers are hard votes without confidence, so that all uncertainty is between annotators.")
+        points.append("Answers name one class without a confidence: uncertainty within annotators is unknown.")
     return KnownFacts(
         tuple(points), grid, files=("labels", "beliefs"), command=f"sfumato doubt {sources.name_of('beliefs')}"
     )
