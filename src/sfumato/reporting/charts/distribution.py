@@ -57,7 +57,8 @@ def _binned(columns: Columns, value: Field, series: str | None, bins: int) -> Co
     groups = np.array(columns[series] if series else [""] * len(numbers), object)
     inside = numbers[np.isfinite(numbers)]
     low, high = value.domain or ((inside.min(), inside.max()) if len(inside) else (0.0, 1.0))
-    edges = np.linspace(low, high if high > low else low + 1, bins + 1)
+    # Values that differ only by rounding are one value.
+    edges = np.linspace(low, high if high - low > 1e-9 * max(abs(high), 1.0) else low + 1, bins + 1)
     kinds = list(dict.fromkeys(groups.tolist()))
     counts = [np.histogram(numbers[(groups == kind) & np.isfinite(numbers)], edges)[0] for kind in kinds]
     table: dict[str, Any] = {

@@ -91,8 +91,8 @@ def entropy_chart(evidence: ReportInputs, labels: SoftLabels) -> Chart:
         title="Entropy of the labels",
         caption=f"The median is {median.text(3, 'nats')}; at least 90% of the items have {high:.2f} or less. The "
         f"largest possible value is {most:.2f}.",
-        data={"entropy": values},
-        value=Field("entropy", "entropy, nats", ".2~f"),
+        data={"entropy": np.maximum(values, 0.0)},
+        value=Field("entropy", "entropy, nats", ".2~f", domain=(0.0, max(float(values.max()), 0.1))),
         source=evidence.source(evidence.main_part),
     )
 

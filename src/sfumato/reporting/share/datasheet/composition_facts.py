@@ -71,8 +71,11 @@ def meaning(sources: DatasheetSources) -> KnownFacts:
         points.append("They keep uncertainty: with more annotators a label gets more precise, not more certain.")
     if estimand is Estimand.TRUTH:
         points.append("They converge to one class with more answers: the uncertainty is about the true class.")
+    made_by = sources.labels.made_by
+    points += [] if made_by is None else [f"They were made by {code(made_by)}."]
+    is_known = estimand is not None and made_by is not None
     if sources.beliefs is None:
-        return KnownFacts(tuple(points), files=("labels",), settled=False)
+        return KnownFacts(tuple(points), files=("labels",), settled=is_known)
     apart = difference_from_mean(sources.labels, sources.beliefs)
     is_mean = apart is not None and apart <= SAME
     if apart is None:
@@ -81,7 +84,7 @@ def meaning(sources: DatasheetSources) -> KnownFacts:
         points.append(f"They are the mean of people's beliefs (`mean`): no probability differs by more than {SAME:g}.")
     else:
         points.append(f"They are not the mean of people's beliefs: probabilities differ by up to {apart:.3g}.")
-    return KnownFacts(tuple(points), files=("labels", "beliefs"), settled=is_mean)
+    return KnownFacts(tuple(points), files=("labels", "beliefs"), settled=is_mean or is_known)
 
 
 def difference_from_mean(labels: SoftLabels, beliefs: Beliefs) -> float | None:
