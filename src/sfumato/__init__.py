@@ -93,7 +93,9 @@ def __getattr__(name: str) -> Any:
         _check_installed(name, *_PACKAGE_OF[name])
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+    from sfumato.tables.call_arguments import no_attribute
+
+    raise no_attribute("the module sfumato", name, __all__, {"score": "use sf.evaluate(predicted=..., people=...)"})
 
 
 _PACKAGE_OF = {

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, final
 import numpy as np
 import pyarrow as pa
 
+from sfumato.tables.call_arguments import no_attribute
 from sfumato.tables.errors import MissingExtra, bad_number
 from sfumato.tables.files.file_type import CSV, TABLE_KINDS, kind_of
 from sfumato.tables.files.table_file import ROW_GROUP, Rows, check_columns, classes_metadata, write_rows
@@ -101,6 +102,11 @@ class Table(ABC):
     def __hash__(self) -> int:
         return hash((type(self).__name__, len(self), self.classes))
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(f"a table {type(self).__name__}", name, dir(type(self)), HINTS)
+
     @property
     def plot(self) -> Any:
         """Charts of the table for notebooks: `labels.plot.entropy()` (needs the extra `report`)."""
@@ -115,6 +121,18 @@ class Table(ABC):
         classes = f", {len(self.classes)} classes" if self.classes else ""
         return f"<{type(self).__name__}: {len(self):,} rows{classes}>"
 
+
+HINTS = {
+    "to_csv": 'use write("table.csv")',
+    "to_parquet": 'use write("table.parquet")',
+    "save": 'use write("table.parquet")',
+    "probabilities": "use probs",
+    "labels": "use argmax() for one class per item, probs for the distributions",
+    "shape": "use len(table) and len(table.classes)",
+    "columns": "use to_polars().columns",
+    "values": "use probs",
+}
+"""What to use instead of names from other libraries."""
 
 N_ROWS = 8
 # Okabe and Ito's palette (2008), with black (invisible on dark pages) replaced, and two colors of Tol: distinguishable

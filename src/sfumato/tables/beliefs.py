@@ -15,6 +15,7 @@ import pyarrow as pa
 from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.base_table import Table
+from sfumato.tables.call_arguments import explained
 from sfumato.tables.columns import WIDE_PREFIX, check_classes, check_probs, classes_of, probs_array, probs_of
 from sfumato.tables.doubt import Doubt, doubt_of
 from sfumato.tables.errors import unknown, wrong_shape
@@ -93,6 +94,7 @@ class Beliefs(Table):
         freeze(self, "hard", "soft")
 
     @classmethod
+    @explained
     def from_numpy(cls, items: Any, annotators: Any, probs: Any, classes: Sequence[Any]) -> Beliefs:
         """Beliefs from a rows x classes array, or from a vector of class numbers for hard votes."""
         classes = _names(classes)
@@ -120,6 +122,7 @@ class Beliefs(Table):
         return votes.beliefs(*coded, tuple(classes))
 
     @classmethod
+    @explained
     def from_votes(cls, *, item: Any, annotator: Any, label: Any, classes: Sequence[Any] = ()) -> Beliefs:
         """Beliefs from three columns of the same length (lists, arrays, Series).
 
@@ -142,17 +145,20 @@ class Beliefs(Table):
         return cls(items, annotators, given, number[chosen.codes])
 
     @classmethod
+    @explained
     def from_probs(cls, *, item: Any, annotator: Any, probs: Any, classes: Sequence[Any]) -> Beliefs:
         """Beliefs from two columns and a rows x classes array of distributions, in the order of `classes`."""
         return cls.from_numpy(item, annotator, probs, classes)
 
     @classmethod
+    @explained
     def from_counts(cls, items: Any, counts: Any, classes: Sequence[Any]) -> Beliefs:
         """One row per vote from an items x classes array of votes, each vote by an annotator of its own."""
         # Counts are made of beliefs, so their module is imported when it is used.
         return import_module("sfumato.tables.counts").Counts.from_numpy(items, counts, classes).votes()  # type: ignore[no-any-return]
 
     @classmethod
+    @explained
     def from_pandas(
         cls, frame: Any, *, item: str = "", annotator: str = "", label: str = "", classes: Sequence[Any] = ()
     ) -> Beliefs:
@@ -164,6 +170,7 @@ class Beliefs(Table):
         return beliefs_of_frame(cls, frame, {"item": item, "annotator": annotator, "label": label}, classes)
 
     @classmethod
+    @explained
     def from_polars(
         cls, frame: Any, *, item: str = "", annotator: str = "", label: str = "", classes: Sequence[Any] = ()
     ) -> Beliefs:
@@ -171,6 +178,7 @@ class Beliefs(Table):
         return beliefs_of_frame(cls, frame, {"item": item, "annotator": annotator, "label": label}, classes)
 
     @classmethod
+    @explained
     def from_hf(
         cls, dataset: Any, *, item: str = "", annotator: str = "", label: str = "", classes: Sequence[Any] = ()
     ) -> Beliefs:

@@ -13,6 +13,7 @@ from jaxtyping import Int
 
 from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.call_arguments import explained
 from sfumato.tables.class_columns import ClassColumns, ColumnChoice, read_class_columns, read_lists
 from sfumato.tables.columns import check_classes
 from sfumato.tables.doubt import Doubt, doubt_of_means
@@ -59,6 +60,7 @@ class Counts(Table):
         freeze(self, "counts")
 
     @classmethod
+    @explained
     def from_numpy(
         cls, items: Sequence[Any], counts: Any, classes: Sequence[Any], *, place: Place | None = None
     ) -> Counts:

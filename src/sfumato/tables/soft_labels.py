@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.base_table import Table
+from sfumato.tables.call_arguments import explained
 from sfumato.tables.columns import WIDE_PREFIX, check_classes, check_probs, classes_of, numbers, probs_array, probs_of
 from sfumato.tables.errors import BadTable, doubled_item, select_command, show, unknown, wrong_shape
 from sfumato.tables.estimand import (
@@ -62,6 +63,7 @@ class SoftLabels(Table):
         object.__setattr__(self, "estimand", estimand)
 
     @classmethod
+    @explained
     def from_numpy(
         cls,
         items: Sequence[str],
@@ -85,6 +87,7 @@ class SoftLabels(Table):
         return replace(labels, estimand=estimand_named(estimand) or labels.estimand, made_by=made_by)
 
     @classmethod
+    @explained
     def one_hot(
         cls, items: Sequence[str], labels: Sequence[str], classes: Sequence[str], n_annotators: Any = None
     ) -> SoftLabels:
