@@ -11,7 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.aggregation import DawidSkene
 from sfumato.evaluation.metrics import Brier
-from sfumato.tables.errors import BadTable
+from sfumato.tables.errors import BadTable, warnings_off
 
 VOTES = "item,annotator,label\na,1,cat\na,2,cat\na,3,dog\nb,1,dog\nb,2,dog\nb,3,dog\n"
 
@@ -97,3 +97,30 @@ def test_a_report_of_a_folder(votes: sf.Beliefs, tmp_path: Path) -> None:
     sf.aggregate(votes).write(tmp_path / "labels.parquet")
     sf.report(tmp_path).save(tmp_path / "report.html")
     assert "<html" in (tmp_path / "report.html").read_text()
+
+
+def test_counts_and_files_are_taken_by_every_step(tmp_path: Path) -> None:
+    counts = sf.Counts.from_numpy(["a", "b", "c"], [[7, 3], [2, 2], [1, 9]], ["cat", "dog"])
+    votes = counts.votes()
+    for by in ("mean", "majority", "bayes:components=2:tolerance=0.01"):
+        np.testing.assert_allclose(sf.aggregate(counts, by).probs, sf.aggregate(votes, by).probs, rtol=0, atol=1e-12)
+    assert np.array_equal(sf.doubt(counts).total, sf.doubt(votes).total)
+    assert sf.agreement(counts).value.tolist() == sf.agreement(votes).value.tolist()
+    with pytest.raises(sf.SfumatoError, match="without annotators, for retest-same-class"):
+        sf.agreement(counts, ["retest-same-class"])
+    counts.write(tmp_path / "people.csv")
+    (tmp_path / "model.csv").write_text("item,dog,cat\na,0.4,0.6\nb,0.5,0.5\nc,0.8,0.2\n")
+    (tmp_path / "truth.csv").write_text("item,label\na,cat\nb,cat\nc,dog\n")
+    predicted = sf.SoftLabels.from_numpy(["a", "b", "c"], [[0.6, 0.4], [0.5, 0.5], [0.2, 0.8]], ["cat", "dog"])
+    with warnings_off():
+        from_files = sf.evaluate(
+            predicted=tmp_path / "model.csv", people=tmp_path / "people.csv", original=tmp_path / "truth.csv"
+        )
+        original = sf.SoftLabels.one_hot(["a", "b", "c"], ["cat", "cat", "dog"], ["cat", "dog"])
+        from_tables = sf.evaluate(predicted=predicted, people=counts, original=original)
+        from_votes = sf.evaluate(predicted=predicted, people=sf.aggregate(votes), original=original)
+    assert from_files.metric == from_tables.metric
+    np.testing.assert_array_equal(from_files.value, from_tables.value)
+    np.testing.assert_allclose(from_votes.value, from_tables.value, rtol=0, atol=1e-12)
+    with warnings_off():
+        assert sf.plan(pilot=counts, budget=50) == sf.plan(pilot=votes, budget=50)

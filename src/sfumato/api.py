@@ -106,30 +106,31 @@ def aggregate(votes: Votes, by: str | Aggregator = "mean") -> SoftLabels:
 
 def evaluate(
     *,
-    predicted: SoftLabels,
-    people: SoftLabels,
-    original: SoftLabels | None = None,
+    predicted: SoftLabels | Path | str,
+    people: SoftLabels | Counts | Path | str,
+    original: SoftLabels | Path | str | None = None,
     metrics: Sequence[str | Metric] = (),
     rng: np.random.Generator | None = None,
     any_estimand: bool = False,
 ) -> Scores:
-    """Score predictions against people's labels; without `metrics`, all that apply.
+    """Score predictions against people's labels; without `metrics`, all that apply. Each is a table, or its file.
 
     Labels that record another estimand than how people judge are an error, unless `any_estimand`.
     """
     from sfumato.evaluation.metric_scores import score
 
+    judged = _people(people)
     return score(
-        predicted=predicted, people=people, original=original, metrics=_metrics(metrics), rng=rng,
-        any_estimand=any_estimand,
+        predicted=_predictions(predicted, judged.classes), people=judged, original=_truth(original, judged.classes),
+        metrics=_metrics(metrics), rng=rng, any_estimand=any_estimand,
     )  # fmt: skip
 
 
 def compare(
-    predicted: Mapping[str, SoftLabels],
+    predicted: Mapping[str, SoftLabels | Path | str],
     *,
-    people: SoftLabels,
-    original: SoftLabels | None = None,
+    people: SoftLabels | Counts | Path | str,
+    original: SoftLabels | Path | str | None = None,
     metrics: Sequence[str | Metric] = (),
     baseline: str | None = None,
     rng: np.random.Generator | None = None,
@@ -140,10 +141,13 @@ def compare(
     from sfumato.evaluation.run_predictions import RunPredictions
     from sfumato.evaluation.run_scores import measure_runs
 
-    runs = [RunPredictions(name, "model", 0, table) for name, table in predicted.items()]
+    judged = _people(people)
+    tables = {name: _predictions(table, judged.classes) for name, table in predicted.items()}
+    runs = [RunPredictions(name, "model", 0, table) for name, table in tables.items()]
     measured = measure_runs(
-        runs, people=people, original=original, metrics=_metrics(metrics), rng=rng, any_estimand=any_estimand
-    )
+        runs, people=judged, original=_truth(original, judged.classes), metrics=_metrics(metrics), rng=rng,
+        any_estimand=any_estimand,
+    )  # fmt: skip
     return compare_runs(measured, baseline=baseline or next(iter(predicted)), rng=rng)
 
 
@@ -190,6 +194,27 @@ def report(folder: str | Path, title: str = "") -> Report:
     from sfumato.reporting.report_inputs import ReportInputs
 
     return Report(ReportInputs.read(folder), title=title)
+
+
+def _people(labels: SoftLabels | Counts | Path | str) -> SoftLabels:
+    """People's labels: a table as it is, counts as shares of votes, a file read."""
+    from sfumato.importers.label_file import read_labels
+
+    if isinstance(labels, (str, Path)):
+        return read_labels(labels)
+    return labels.labels() if isinstance(labels, Counts) else labels
+
+
+def _predictions(labels: SoftLabels | Path | str, classes: tuple[str, ...]) -> SoftLabels:
+    from sfumato.importers.prediction_file import FileOptions, read_predictions
+
+    return read_predictions(labels, FileOptions(known=classes)) if isinstance(labels, (str, Path)) else labels
+
+
+def _truth(labels: SoftLabels | Path | str | None, classes: tuple[str, ...]) -> SoftLabels | None:
+    from sfumato.importers.hard_labels import read_truth
+
+    return read_truth(labels, classes) if isinstance(labels, (str, Path)) else labels
 
 
 def _metrics(metrics: Sequence[str | Metric]) -> list[Metric]:

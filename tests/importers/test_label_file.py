@@ -193,3 +193,17 @@ def test_a_table_of_ours_keeps_what_it_records(tmp_path):
         for read in (read_labels, read_predictions):
             again = read(tmp_path / name)
             assert (again.estimand, again.n_annotators.tolist()) == (Estimand.JUDGMENT, [3, 4])
+
+
+def test_one_of_several_arrays_is_chosen_by_name(tmp_path):
+    path = write(tmp_path / "a.npz", {"net_a": PROBS[::-1], "net_b": PROBS, "labels": np.array([0, 1])})
+    with pytest.raises(BadTable, match="--array net_a"):
+        read_predictions(path, BOTH)
+    assert read_predictions(path, FileOptions(CLASSES, ITEMS, array="net_b")).probs.tolist() == PROBS.tolist()
+
+
+def test_hard_predictions_are_one_hot_over_the_known_classes(tmp_path):
+    path = write(tmp_path / "a.csv", "item,prediction\na,cat\nb,cat\n")
+    labels = read_predictions(path, FileOptions(known=CLASSES))
+    assert labels.probs.tolist() == [[1, 0], [1, 0]]
+    assert labels.estimand is Estimand.PREDICTION

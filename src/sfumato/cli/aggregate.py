@@ -121,7 +121,7 @@ def command(
         table = read_votes(votes)
         if annotators and isinstance(table, Counts):
             raise without_annotators("--annotators")
-        known = FileOptions(table.classes)
+        known = FileOptions(known=table.classes)
         inputs = AggregationInputs(
             gold=read_labels(gold, known) if gold else None,
             weights=read_weights(weights) if weights else None,

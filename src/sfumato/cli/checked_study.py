@@ -58,7 +58,7 @@ def truth_of(path: Path | None, study: Study, items: Sequence[Item]) -> Truth:
     from sfumato.importers.label_file import read_labels
     from sfumato.importers.prediction_file import FileOptions
 
-    return Truth.from_labels(read_labels(path, FileOptions(study.class_names)), study.class_names, items)
+    return Truth.from_labels(read_labels(path, FileOptions(known=study.class_names)), study.class_names, items)
 
 
 def asked_as_planned(checked: StudyCheckResult, plan: Path | None) -> tuple[Study, Sequence[Item]]:

@@ -18,10 +18,10 @@ from sfumato.cli.evaluate_options import (
     strata_from_text,
 )
 from sfumato.cli.evaluate_output import show_curves, show_runs, show_scores
-from sfumato.cli.options import PATH, any_estimand_option, output_option, seeded
-from sfumato.cli.output import counting, printable, say_written, write_table
+from sfumato.cli.options import PATH, NameList, any_estimand_option, output_option, seeded
+from sfumato.cli.output import counting, printable, say, say_written, write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
-from sfumato.tables.errors import unknown
+from sfumato.tables.errors import BadSetting, unknown
 
 if TYPE_CHECKING:
     from sfumato.evaluation.run_predictions import RunPredictions
@@ -47,12 +47,19 @@ def _strata() -> dict[str, list[Member]]:
     "docs/evaluate.md explains every metric; without --metrics all whose inputs are there are written.",
     groups=_strata,
 )
-@click.option("--predicted", type=PATH, help="SoftLabels predicted by a network.")
+@click.option("--predicted", type=PATH, help="Predictions: CSV or Parquet, npz, npy or JSON with one number per class.")
 @click.option(
     "--runs", type=PATH, help="A folder of runs of sfumato train, shift or attack, or with one table per target."
 )
-@click.option("--people", type=PATH, required=True, help="SoftLabels: how people judge.")
-@click.option("--original", type=PATH, help="The original label of every item: a table with item and label.")
+@click.option("--people", type=PATH, required=True, help="How people judge: SoftLabels, Counts, or hard labels.")
+@click.option(
+    "--original", "--truth", "original", type=PATH,
+    help="The original or true class of every item: a table with item and label.",
+)  # fmt: skip
+@click.option("--classes", type=NameList(), help="The classes of predictions without names, in the order of columns.")
+@click.option("--items", type=PATH, help="The items of predictions without ids, in the order of rows: one per line.")
+@click.option("--array", metavar="NAME", help="Which array or list column holds the predictions, if there are several.")
+@click.option("--logits", is_flag=True, help="The predictions are logits: take their softmax.")
 @output_option("Output file for the Scores: .csv or .parquet.")
 @click.option("--metrics", metavar="NAMES", help="Metrics, separated by commas.  [default: all]")
 @click.option("--strata", metavar="NAMES", help="Strata, separated by commas: agree,entropy:quantiles=4,FILE.")
@@ -80,13 +87,22 @@ def command(
     output: Path,
     metrics: str | None,
     strata: str | None,
+    classes: tuple[str, ...] | None,
+    items: Path | None,
+    array: str | None,
+    logits: bool,
     **settings: Any,
 ) -> None:
     from sfumato.importers.label_file import read_labels
-    from sfumato.importers.prediction_file import read_predictions
+    from sfumato.importers.prediction_file import FileOptions, read_predictions
+    from sfumato.tables.item_list import read_item_list
 
     options = EvaluateOptions(**settings)
     options.check(predicted, runs, original)
+    if runs is not None and (classes or items or array or logits):
+        option = "--classes" if classes else "--items" if items else "--array" if array else "--logits"
+        fix = "give one file with --predicted"
+        raise BadSetting(f"{option} together with --runs", f"{option} for one file of predictions", fix)
     kinds = [named_file(text) for text in options.against]
     sources = [each for each in (predicted, people, original, *(path for _, path in kinds)) if each]
     chosen, parts = metrics_from_text(metrics), strata_from_text(strata)
@@ -95,7 +111,11 @@ def command(
     labels = read_labels(people)
     inputs = EvaluateInputs(labels, read_original_labels(original, labels) if original else None, chosen, parts)
     if predicted is not None:
-        _evaluate_one(read_predictions(predicted), inputs, output, options)
+        ids = read_item_list(items) if items else ()
+        given = FileOptions(tuple(classes or ()), ids, logits, known=labels.classes, array=array)
+        if logits:
+            say("predictions are the softmax of the logits")
+        _evaluate_one(read_predictions(predicted, given), inputs, output, options)
     elif runs is not None:
         _evaluate_runs(runs, inputs, output, kinds, options)
 

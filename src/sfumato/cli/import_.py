@@ -53,7 +53,7 @@ FORMAT_LINES = """\b
 @click.option("--item", help="The column, key or data field of item ids.")
 @click.option("--annotator", help="The column or key of annotator ids.")
 @click.option("--label", help="The column, key, question, schema or control of labels.")
-@click.option("--truth", help="The column of true classes, used for --original (crowd).")
+@click.option("--truth", help="The true classes, used for --original: a column, or a file with item and label (crowd).")
 @click.option("--classes", type=NameList(), help="The allowed classes, in order: cat,dog.")
 @click.option("--delimiter", help="What separates the columns of a CSV: ';' or tab (crowd, wide, counts).")
 @click.option("--leave-out", type=NameList(), help="Columns that are not classes: Usage,total (counts).")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
+from sfumato.importers.hard_labels import read_hard_labels
 from sfumato.importers.importer import ImportResult, summary
 from sfumato.importers.preview import Evidence, Preview, delimiter_named, marked
 from sfumato.importers.source_columns import (
@@ -37,8 +38,9 @@ class CrowdImporter:
     """One row per answer, in a CSV or Parquet file; crowd-kit's `task, worker, label` is recognized.
 
     `classes` lists the allowed classes in order; without it the classes are the labels that occur. `truth` names a
-    column of true classes, kept as original labels; values that are not classes (`-1`, empty) mean unknown.
-    `delimiter` separates the columns of a CSV (default: a comma; a tab in a file named `.tsv`).
+    column of true classes, or a file with them (`item`, `label`), kept as original labels; values that are not classes
+    (`-1`, empty) mean unknown. `delimiter` separates the columns of a CSV (default: a comma; a tab in a file named
+    `.tsv`).
     """
 
     item: str | None = None
@@ -63,6 +65,11 @@ class CrowdImporter:
 
     def read(self, source: str | Path) -> ImportResult:
         rows = read_rows(source, guarded=False, delimiter=self.delimiter)
+        truth_file = self.truth if self.truth and self.truth not in rows.schema.names else None
+        if truth_file and Path(truth_file).is_file():
+            apart = replace(self, truth=None).read(source)
+            known = read_hard_labels(truth_file)
+            return replace(apart, notes=(*apart.notes, *known.notes), original=known.one_hot(apart.table.classes or ()))
         names = {role: self._column(rows, role) for role in KNOWN_NAMES}
         truth = [self.truth] if self.truth else []
         columns = coded_columns(rows, [*names.values(), *truth], optional=truth)

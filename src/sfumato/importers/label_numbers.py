@@ -68,12 +68,13 @@ def _in_arrays(path: Path, wanted: Sequence[str]) -> LabelNumbers:
     arrays = read_arrays(path)
     matrices = {name: array for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "fiub"}
     name = next((each for each in wanted if each in matrices), None)
-    if name is None and len(matrices) == 1:
+    if name is None and len(matrices) == 1 and wanted[0] in PROBABILITIES + LOGITS:
         name = next(iter(matrices))
     if name is None:
         shapes = [f"{key} {array.shape}" for key, array in arrays.items()]
         expected = f"an array of items x classes called {' or '.join(wanted[:2])}"
-        fix = f"save it with np.savez(path, {wanted[0]}=..., items=..., classes=...)"
+        save = "save it with np.savez(path, probs=..., items=..., classes=...)"
+        fix = f"choose one with --array {next(iter(matrices))}" if matrices else save
         raise BadTable(f"arrays {listing(shapes)}", expected, fix, "missing-column", path)
     values = matrices[name]
     classes, items = _texts(arrays, CLASS_ARRAYS, path), _texts(arrays, ITEM_ARRAYS, path)

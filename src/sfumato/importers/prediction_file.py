@@ -27,7 +27,8 @@ class FileOptions:
     """What the user says about a file of labels or predictions.
 
     `classes` and `items` name the columns and rows of an array that has no names of its own; `logits` takes the softmax
-    of its numbers. `item` and `leave_out` choose columns of a table.
+    of its numbers. `item` and `leave_out` choose columns of a table, `array` an array or list column if there are
+    several. `known` are the classes of the table that the labels go with: hard labels are one-hot over them.
     """
 
     classes: tuple[str, ...] = ()
@@ -35,6 +36,8 @@ class FileOptions:
     logits: bool = False
     item: str | None = None
     leave_out: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    array: str | None = None
 
     @property
     def choice(self) -> ColumnChoice:
@@ -48,11 +51,12 @@ def read_predictions(path: str | Path, options: FileOptions | None = None) -> So
     `logits` their softmax. Rounded probabilities (float16, four decimals) are rescaled to sum to 1, with a warning.
     """
     path, options = Path(path), options or FileOptions()
-    if not options.logits and (table := own_table(path, options)) is not None:
+    if not options.logits and not options.array and (table := own_table(path, options)) is not None:
         return _as_predictions(table)
-    wanted = (*LOGITS, *PROBABILITIES) if options.logits else (*PROBABILITIES, *LOGITS)
+    usual = (*LOGITS, *PROBABILITIES) if options.logits else (*PROBABILITIES, *LOGITS)
+    wanted = (options.array,) if options.array else usual
     numbers = named(numbers_in(path, options.choice, wanted), options.classes, options.items)
-    if numbers.name in LOGITS and not options.logits:
+    if numbers.name in LOGITS and not options.logits and not options.array:
         raise BadTable("logits", "probabilities", LOGITS_FIX, "logits", numbers.where())
     say_how_read(numbers)
     if options.logits:
@@ -84,7 +88,7 @@ def own_table(path: Path, options: FileOptions) -> SoftLabels | None:
         hard = read_hard_labels(path)
         # Columns named as the labels are: the numbers per class in addition to the label.
         if not (set(names) - {column}) & set(hard.of.values()):
-            return hard.one_hot(options.classes)
+            return hard.one_hot(options.classes or options.known)
     return None
 
 

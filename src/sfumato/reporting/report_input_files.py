@@ -171,7 +171,7 @@ def _origin(path: Path, root: Path | None) -> Origin:
 
 def _original(path: Path, classes: tuple[str, ...]) -> SoftLabels:
     """Published labels: SoftLabels, or a table with item and label."""
-    return read_labels(path, FileOptions(classes))
+    return read_labels(path, FileOptions(known=classes))
 
 
 def _split(path: Path, inputs: Inputs | None) -> dict[str, Inputs]:
