@@ -54,7 +54,7 @@ from loaded_python import end_loaded_sfumato  # noqa: E402
 from postgres_cluster import Cluster, cluster  # noqa: E402
 from study_instance import Serve, StudyInstance, plain_study, running_instance  # noqa: E402
 
-from sfumato import Annotations, SoftLabels  # noqa: E402
+from sfumato import Annotations, Counts, SoftLabels  # noqa: E402
 from sfumato.importers import Cifar10HImporter, Cifar10SImporter  # noqa: E402
 from sfumato.study.stimulus import Stimulus  # noqa: E402
 from sfumato.study.study import People, Study  # noqa: E402
@@ -128,8 +128,8 @@ def published() -> Path:
 @pytest.fixture(scope="session")
 def cifar_10h(published: Path) -> SoftLabels:
     table = Cifar10HImporter().read(published / "cifar10h").table
-    assert isinstance(table, SoftLabels)
-    return table
+    assert isinstance(table, Counts)
+    return table.labels()
 
 
 @pytest.fixture(scope="session")

@@ -94,7 +94,7 @@ def test_the_help_and_the_page_name_every_format():
 
 
 def test_cifar_10h_as_huggingface(published, tmp_path):
-    table = Cifar10HImporter().read(published / "cifar10h").table
+    table = Cifar10HImporter().read(published / "cifar10h").table.labels()
     table.write(tmp_path / "labels.parquet")
     run(tmp_path / "labels.parquet", "--as", "huggingface", "-o", tmp_path / "out")
     read = pq.read_table(tmp_path / "out" / "data")

@@ -18,7 +18,7 @@ PUBLISHED_COUNTS = np.array(
 def test_published_counts_are_shares_and_totals(published):
     arrays = np.load(published / "fashion-mnist-h" / "counts.npz")
     imported = FashionMnistHImporter().read(published / "fashion-mnist-h")
-    labels = imported.table
+    labels = imported.table.labels()
     counts = arrays["counts"].astype(np.int64)
     total = np.array([sum(row) for row in counts.tolist()])
     assert labels.classes == tuple(arrays["class_names"].tolist())
@@ -37,7 +37,7 @@ def test_the_first_rows_are_the_authors(published):
 
 
 def test_the_authors_csv_has_no_header(written):
-    labels = FashionMnistHImporter().read(written("fmh_counts.csv", PUBLISHED_CSV)).table
+    labels = FashionMnistHImporter().read(written("fmh_counts.csv", PUBLISHED_CSV)).table.labels()
     assert np.array_equal(labels.probs, PUBLISHED_COUNTS / PUBLISHED_COUNTS.sum(axis=1, keepdims=True))
     assert labels.n_annotators.tolist() == PUBLISHED_COUNTS.sum(axis=1).tolist()
     assert labels.items.to_pylist() == ["0", "1", "2"]
@@ -45,13 +45,15 @@ def test_the_authors_csv_has_no_header(written):
 
 def test_no_row_of_the_authors_csv_is_taken_for_a_header(written):
     """Ten different counts in the first row look like ten different names."""
-    labels = FashionMnistHImporter().read(written("fmh_counts.csv", "9,8,7,6,5,4,3,2,1,0\n" + PUBLISHED_CSV)).table
+    labels = (
+        FashionMnistHImporter().read(written("fmh_counts.csv", "9,8,7,6,5,4,3,2,1,0\n" + PUBLISHED_CSV)).table.labels()
+    )
     assert labels.n_annotators.tolist() == [45, *PUBLISHED_COUNTS.sum(axis=1).tolist()]
 
 
 def test_a_csv_with_a_header_is_read_too(written):
     header = ",".join(f"class {k}" for k in range(10)) + "\n"
-    labels = FashionMnistHImporter().read(written("fmh_counts.csv", header + PUBLISHED_CSV)).table
+    labels = FashionMnistHImporter().read(written("fmh_counts.csv", header + PUBLISHED_CSV)).table.labels()
     assert np.array_equal(labels.probs * labels.n_annotators[:, None], PUBLISHED_COUNTS)
 
 

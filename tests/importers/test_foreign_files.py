@@ -209,6 +209,7 @@ FACES = {
 CROWD = by_annotator(x="1 cat, 2 dog", y="1 dog")
 CROWD_ROWS = [("item", "annotator", "label"), ("1", "x", "cat"), ("2", "x", "dog"), ("1", "y", "dog")]
 COUNTS = {"a": {"cat": 3, "dog": 1}, "b": {"dog": 4}}
+SHARES = {"a": {"cat": 0.75, "dog": 0.25}, "b": {"dog": 1}}
 COUNTED = [{"item": "a", "counts": {"cat": 3, "dog": 1}}, {"item": "b", "counts": {"cat": 0, "dog": 4}}]
 ONE_BY_ONE = [dict(zip(CROWD_ROWS[0], row, strict=True)) for row in CROWD_ROWS[1:]]
 
@@ -324,6 +325,17 @@ CASES = [
     Case("crowd", text_file("v.tsv", separated("\t")), CROWD),
     Case("crowd", text_file("tabs.csv", separated("\t")), CROWD),
     Case("wide", text_file("w.csv", "item,x,y\n1,cat,dog\n2,dog,\n"), CROWD, certain=False),
+    Case("counts", text_file("c.csv", "item;cat;dog\na;3;1\nb;0;4\n"), COUNTS),
+    Case("counts", text_file("uneven.csv", "item,cat,dog\na,3,1\nb,0,4\nc,2,0\n"), {**COUNTS, "c": {"cat": 2}},
+        certain=False),
+    Case("counts", text_file("arrays.csv", "item,cat,dog,Usage\na,3,1,train\nb,0,4,test\n"), COUNTS,
+        {"leave_out": ("Usage",)}, certain=False),
+    Case("labels", text_file("shares.csv", "item,cat,dog\na,0.75,0.25\nb,0,1\n"), SHARES),
+    Case("labels", text_file("hard.csv", "item,label\na,cat\nb,dog\n"), {"a": {"cat": 1}, "b": {"dog": 1}}),
+    Case("predictions", text_file("p.jsonl", lines({"uid": "a", "probs": [0.75, 0.25]}, {"uid": "b", "probs": [0, 1]})),
+        SHARES, {"classes": ("cat", "dog")}),
+    Case("predictions", text_file("z.jsonl", lines({"uid": "a", "logits": [5, 5]}, {"uid": "b", "logits": [-7, -7]})),
+        {"a": {"cat": 0.5, "dog": 0.5}, "b": {"cat": 0.5, "dog": 0.5}}, {"classes": ("cat", "dog"), "logits": True}),
     Case("json", text_file("v.jsonl", lines(*ONE_BY_ONE)), CROWD),
     Case("json", text_file("v.jsonl.gz", lines(*ONE_BY_ONE)), CROWD),
     Case("json", text_file("v.json", json.dumps(ONE_BY_ONE)), CROWD),

@@ -374,7 +374,8 @@ def test_reference_annotations_are_not_votes(written, answers):
         return {"completed_by": who, "result": result, **more}
 
     given = [annotation(1, "sad"), annotation(2, "happy", ground_truth=True), annotation(3, "sad", ground_truth=False)]
-    imported = LabelStudioImporter().read(written("a.json", json.dumps([{"id": 7, "data": {}, "annotations": given}])))
+    path = written("a.json", json.dumps([{"id": 7, "data": {}, "annotations": given}]))
+    imported = LabelStudioImporter(classes=("sad", "happy")).read(path)
     assert [(a["annotator"], a["payload"]["class"]) for a in answers(imported.table)] == [("1", "sad"), ("3", "sad")]
     assert "1 reference annotations (ground truth), which are not votes" in imported.notes
 

@@ -14,6 +14,7 @@ from jaxtyping import Int
 from sfumato.importers import Cifar10HImporter, Cifar10SImporter, FashionMnistHImporter
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadFile, BadTable
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
@@ -124,8 +125,8 @@ class PublishedData:
     def cifar_10h(self) -> SoftLabels:
         """How people judge the 10,000 test pictures of CIFAR-10."""
         table = Cifar10HImporter().read(self.path("cifar10h")).table
-        assert isinstance(table, SoftLabels)
-        return table
+        assert isinstance(table, Counts)
+        return table.labels()
 
     @cached_property
     def cifar_10s(self) -> Annotations:
@@ -138,8 +139,8 @@ class PublishedData:
     def fashion_mnist_h(self) -> SoftLabels:
         """How people judge the 10,000 test pictures of Fashion-MNIST."""
         table = FashionMnistHImporter().read(self.path("fashion-mnist-h")).table
-        assert isinstance(table, SoftLabels)
-        return table
+        assert isinstance(table, Counts)
+        return table.labels()
 
     @cached_property
     def cifar_10_test(self) -> Inputs:

@@ -21,7 +21,7 @@ from sfumato.tables.errors import BadFile, BadSetting, CannotWrite, SfumatoError
 
 COMMANDS = {
     "study": ("sfumato.cli.study", "Create, check and manage a study."),
-    "import": ("sfumato.cli.import_", "Import votes, counts or published data sets."),
+    "import": ("sfumato.cli.import_", "Import votes, counts, predictions or published data sets."),
     "select": ("sfumato.cli.select", "Keep a part of a table, or divide it into splits."),
     "label": ("sfumato.cli.label", "Convert answers into per-annotator distributions (beliefs)."),
     "screen": ("sfumato.cli.screen", "List annotators to exclude, with reasons."),

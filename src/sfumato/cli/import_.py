@@ -18,6 +18,8 @@ FORMAT_LINES = """\b
   wide             one row per item, one column per annotator
   counts           one row per item, one column per class
   json             JSON or JSON Lines of votes or of counts
+  labels           one distribution or one class per item: tables, arrays, JSON
+  predictions      the same from a model: probabilities, or --logits
   hugging-face     data sets of the datasets library, and what sfumato share writes
   \b
   argilla          records of Argilla 1 and 2
@@ -55,8 +57,10 @@ FORMAT_LINES = """\b
 @click.option("--label", help="The column, key, question, schema or control of labels.")
 @click.option("--truth", help="The true classes, used for --original: a column, or a file with item and label (crowd).")
 @click.option("--classes", type=NameList(), help="The allowed classes, in order: cat,dog.")
+@click.option("--items", help="A file of item ids for an array without ids (labels, predictions).")
+@click.option("--logits", is_flag=True, help="The numbers are logits: take their softmax (predictions).")
 @click.option("--delimiter", help="What separates the columns of a CSV: ';' or tab (crowd, wide, counts).")
-@click.option("--leave-out", type=NameList(), help="Columns that are not classes: Usage,total (counts).")
+@click.option("--leave-out", type=NameList(), help="Columns that are not classes: Usage,total (counts, labels).")
 @click.option("--repeats", is_flag=True, help="Keep second answers of an annotator to an item, marked as repeats.")
 @click.option("--as-released", is_flag=True, help="All rows used for the released labels (cifar-10s).")
 @click.option("--annotator-level", is_flag=True, help="Single answers instead of votes per class (cifar-10h).")

@@ -30,6 +30,7 @@ from sfumato.importers.hugging_face import HuggingFaceImporter
 from sfumato.importers.images import ImagesImporter
 from sfumato.importers.importer import Importer, ImportResult
 from sfumato.importers.json_records import JsonImporter
+from sfumato.importers.label_formats import LabelsImporter, PredictionsImporter
 from sfumato.importers.label_studio import LabelStudioImporter
 from sfumato.importers.lewidi import LeWiDiImporter
 from sfumato.importers.peerannot import PeerannotImporter
@@ -47,6 +48,8 @@ FORMATS: tuple[Any, ...] = (
     WideImporter,
     CountsImporter,
     JsonImporter,
+    LabelsImporter,
+    PredictionsImporter,
     HuggingFaceImporter,
     ArgillaImporter,
     DoccanoImporter,
@@ -91,9 +94,11 @@ __all__ = [
     "Importer",
     "JsonImporter",
     "LabelStudioImporter",
+    "LabelsImporter",
     "LeWiDiImporter",
     "PeerannotImporter",
     "PotatoImporter",
+    "PredictionsImporter",
     "Preview",
     "ProdigyImporter",
     "SfumatoTableImporter",

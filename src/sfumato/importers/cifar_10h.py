@@ -33,7 +33,7 @@ OPTIONAL = ("true_label", "is_attn_check", "trial_index", "reaction_time", "imag
 
 @dataclass(frozen=True)
 class Cifar10HImporter:
-    """The published votes per class as SoftLabels; with `annotator_level` the single answers as Annotations.
+    """The published votes per class as Counts; with `annotator_level` the single answers as Annotations.
 
     Annotator-level sources: the authors' `cifar10h-raw.csv` or its zip (with response times and attention checks, kept
     with purpose `check`), or a table of `image_index, annotator_id, chosen_label[, true_label]`.

@@ -52,8 +52,7 @@ def published_counts(path: Path, arrays: dict[str, np.ndarray], classes: Sequenc
     items = [str(i) for i in range(len(np.atleast_1d(arrays["counts"])))]
     counts = Counts.from_numpy(items, arrays["counts"], classes, place=in_arrays(path))
     original = original_from_numbers(path, items, arrays["labels"], classes) if "labels" in arrays else None
-    note = "votes per class have no annotators, so the table is SoftLabels, not Annotations"
-    return ImportResult(counts.labels(), (_summary(counts), note), original)
+    return ImportResult(counts, (_summary(counts),), original)
 
 
 def _summary(counts: Counts) -> str:
@@ -63,6 +62,11 @@ def _summary(counts: Counts) -> str:
         f"{len(counts):,} items, {int(n.sum()):,} votes, {n.min()} to {n.max()} per item (mean {n.mean():.1f}), "
         f"{len(counts.classes)} classes: {listing(counts.classes)}"
     )
+
+
+def _is_count(value: object) -> bool:
+    text = str(value)
+    return text.isascii() and text.isdigit() and len(text) < 10
 
 
 @dataclass(frozen=True)
@@ -87,11 +91,17 @@ class CountsImporter:
         if len(preview.columns) < 3 or id_column(preview.columns) is None or marked(preview.columns):
             return None
         key = id_column(preview.columns)
-        cells = [[str(value) for name, value in row.items() if name != key] for row in preview.rows]
-        if not cells or not all(cell.isascii() and cell.isdigit() and len(cell) < 10 for row in cells for cell in row):
+        numeric = [
+            name for name in preview.columns if name != key and all(_is_count(row[name]) for row in preview.rows)
+        ]
+        if len(numeric) < 2 or not preview.rows:
             return None
-        totals = {sum(map(int, row)) for row in cells}
-        if len(totals) == 1 and len(cells) > 1 and max(totals) > 1 and len({tuple(row) for row in cells}) > 1:
+        if others := [name for name in preview.columns if name not in (key, *numeric)]:
+            why = f"whole numbers in {listing(numeric, 4)}; leave out the others with --leave-out {','.join(others)}"
+            return Evidence(why, certain=False)
+        cells = [tuple(int(row[name]) for name in numeric) for row in preview.rows]
+        totals = {sum(row) for row in cells}
+        if len(totals) == 1 and max(totals) > 1 and len(set(cells)) > 1:
             return Evidence(f"whole numbers that sum to {totals.pop()} in every row", general=True)
         return Evidence("whole numbers in every column", certain=False)
 

@@ -24,7 +24,7 @@ FILES = ("counts.npz", "fmh_counts.csv", "data/fmh_counts.csv")
 
 @dataclass(frozen=True)
 class FashionMnistHImporter:
-    """The published votes per class as SoftLabels. Reads `counts.npz` or the authors' `fmh_counts.csv` (ten counts per
+    """The published votes per class as Counts. Reads `counts.npz` or the authors' `fmh_counts.csv` (ten counts per
     row, in test order, without a header)."""
 
     name: ClassVar[str] = "fashion-mnist-h"

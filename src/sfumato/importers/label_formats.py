@@ -1,0 +1,100 @@
+"""The formats `labels` and `predictions`: one distribution or class per item, in a table, array or JSON of any kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sfumato.importers.hard_labels import LABEL_NAMES
+from sfumato.importers.importer import ImportResult
+from sfumato.importers.label_file import read_labels
+from sfumato.importers.label_numbers import LOGITS, PROBABILITIES
+from sfumato.importers.prediction_file import FileOptions, read_predictions
+from sfumato.importers.preview import Evidence, Preview, marked
+from sfumato.tables.class_columns import id_column
+from sfumato.tables.errors import listing
+from sfumato.tables.files.table_file import class_names
+from sfumato.tables.item_list import read_item_list
+from sfumato.tables.soft_labels import SoftLabels
+
+
+@dataclass(frozen=True)
+class LabelsImporter:
+    """People's labels: probabilities per class (one column or array column per class), or one class per item.
+
+    `classes` and `items` (a file of ids) name the columns and rows of an array without names; `item` and `leave_out`
+    choose columns of a table.
+    """
+
+    item: str | None = None
+    classes: tuple[str, ...] = ()
+    items: str | None = None
+    leave_out: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "labels"
+
+    @classmethod
+    def recognize(cls, preview: Preview) -> Evidence | None:
+        key = id_column(preview.columns)
+        if key is None or marked(preview.columns) or b"huggingface" in preview.metadata:
+            return None
+        others = [name for name in preview.columns if name != key]
+        if len(others) == 1 and others[0] in LABEL_NAMES:
+            return Evidence(f"one class per item: the columns {key} and {others[0]}", general=True)
+        rows = [[_number(row[name]) for name in others] for row in preview.rows]
+        if len(others) > 1 and rows and all(abs(sum(row) - 1) < 0.02 and min(row) >= 0 for row in rows):
+            return Evidence("numbers per class that sum to 1 in every row", general=True)
+        return None
+
+    def read(self, source: str | Path) -> ImportResult:
+        return _result(read_labels(source, _options(self)))
+
+
+@dataclass(frozen=True)
+class PredictionsImporter:
+    """A model's predictions: probabilities, or `logits`, as SoftLabels with the estimand `prediction`.
+
+    `classes` and `items` (a file of ids) name the columns and rows of an array without names; `item` and `leave_out`
+    choose columns of a table.
+    """
+
+    item: str | None = None
+    classes: tuple[str, ...] = ()
+    items: str | None = None
+    logits: bool = False
+    leave_out: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "predictions"
+
+    @classmethod
+    def recognize(cls, preview: Preview) -> Evidence | None:
+        records = preview.records() if preview.value is not None else []
+        keys = set.intersection(*(set(record) for record in records)) if records else set(preview.files)
+        called = [name for name in (*PROBABILITIES, *LOGITS) if name in keys]
+        is_list = not records or any(isinstance(records[0][name], (list, dict)) for name in called)
+        if not called or not is_list or preview.path.is_dir():
+            return None
+        return Evidence(f"numbers per class called {listing(called)}", general=True)
+
+    def read(self, source: str | Path) -> ImportResult:
+        return _result(read_predictions(source, _options(self)))
+
+
+def _options(importer: LabelsImporter | PredictionsImporter) -> FileOptions:
+    items = read_item_list(importer.items) if importer.items else ()
+    logits = isinstance(importer, PredictionsImporter) and importer.logits
+    return FileOptions(class_names(importer.classes), items, logits, importer.item, importer.leave_out)
+
+
+def _result(labels: SoftLabels) -> ImportResult:
+    size = f"{len(labels):,} items, {len(labels.classes)} classes: {listing(labels.classes)}"
+    known = "not known" if labels.estimand is None else labels.estimand.value
+    return ImportResult(labels, (size, f"estimand: {known}"))
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return -1.0
