@@ -17,6 +17,7 @@ from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import Doubt
 from sfumato.tables.errors import BadTable
 from sfumato.tables.files.table_file import class_names
+from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import Scores
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import strategy_from_name
@@ -38,8 +39,8 @@ Votes = Annotations | Beliefs | Counts
 
 def read(
     path: str | Path, classes: Sequence[str] = (), *, format: str = "auto", **settings: Any
-) -> Annotations | Beliefs | Counts | SoftLabels:
-    """Read votes, counts or labels from any file, zip or folder that `sfumato import` reads.
+) -> Annotations | Beliefs | Counts | SoftLabels | Inputs:
+    """Read votes, counts, labels or images from any file, zip or folder that `sfumato import` reads.
 
     Without `format`, it is recognized; `logging` at level INFO says by what. `settings` are those of the format:
     `sf.read("records.json", label="mood")`. Single votes are returned as Beliefs, other answers as Annotations.
@@ -54,7 +55,7 @@ def read(
     if isinstance(table, Annotations) and result.format_name != "annotations":
         votes = table.kind.names.to_pylist() == ["choice/1"] and table.purpose.names.to_pylist() == ["label"]
         return beliefs_of(table) if votes else table
-    assert isinstance(table, (Annotations, Beliefs, Counts, SoftLabels))
+    assert isinstance(table, (Annotations, Beliefs, Counts, SoftLabels, Inputs))
     return table
 
 
@@ -65,7 +66,7 @@ def beliefs_of(votes: Annotations | Beliefs) -> Beliefs:
     return votes if isinstance(votes, Beliefs) else label_by_default(votes)
 
 
-def votes_of(votes: Votes | SoftLabels) -> Beliefs | Counts:
+def votes_of(votes: Votes | SoftLabels | Inputs) -> Beliefs | Counts:
     """Votes as a step takes them: Counts as they are, answers as beliefs; other tables are an error."""
     if isinstance(votes, Counts):
         return votes

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+import sfumato as sf
 from sfumato.cli import group
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.model_inputs import Inputs
@@ -51,3 +52,16 @@ def test_other_names_are_refused(tmp_path: Path, source: str, output: str, code:
     with pytest.raises(SfumatoError) as caught:
         imported(tmp_path / source, "-o", tmp_path / output)
     assert caught.value.code == code
+
+
+def test_sf_read_takes_a_folder_of_pictures_and_names_the_reader_of_inputs(tmp_path: Path) -> None:
+    (tmp_path / "faces").mkdir()
+    Image.new("L", (6, 5)).save(tmp_path / "faces" / "1.png")
+    read = sf.read(tmp_path / "faces")
+    assert isinstance(read, Inputs)
+    assert read.items == ("1",)
+    np.savez(tmp_path / "x.npz", features=np.eye(2))
+    (tmp_path / "x.csv").write_text("item,text\na,one\n")
+    for name in ("x.npz", "x.csv"):
+        with pytest.raises(SfumatoError, match=r"sf\.Inputs\.read"):
+            sf.read(tmp_path / name)

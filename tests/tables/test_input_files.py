@@ -200,3 +200,28 @@ def test_written_and_read_again(tmp_path: Path, inputs: Inputs) -> None:
         assert np.array_equal(getattr(again, name), getattr(inputs, name))
     with pytest.raises(SfumatoError, match=r"\.npz"):
         inputs.write(tmp_path / "x.csv")
+
+
+# JSON Lines
+
+
+def test_texts_of_json_lines_with_nested_fields(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(
+        '{"uid": "u1", "example": {"premise": "p", "hypothesis": "h"}, "label": "e"}\n\n'
+        '{"uid": "u2", "example": {"premise": "q", "hypothesis": "g"}, "label": "n"}\n'
+    )
+    inputs = Inputs.read(path, text=["example.premise", "example.hypothesis"])
+    assert (inputs.items, inputs.texts, inputs.labels) == (("u1", "u2"), ("p\nh", "q\ng"), ("e", "n"))
+    assert "example.premise" in refused(path).found
+    path.write_text('{"id": 1, "text": "one"}\n{"id": 2}\n')
+    error = refused(path)
+    assert (error.code, error.where.line, error.where.column) == ("missing-value", 2, "text")
+
+
+def test_a_tsv_and_a_json_list(tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text("item\ttext\nq1\tone, two\n")
+    (tmp_path / "x.json").write_text('[{"item": "q1", "text": "one, two", "label": [1, 0]}]')
+    for name in ("x.tsv", "x.json"):
+        inputs = Inputs.read(tmp_path / name)
+        assert (inputs.items, inputs.texts, inputs.labels) == (("q1",), ("one, two",), None)

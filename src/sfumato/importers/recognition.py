@@ -63,6 +63,10 @@ def recognize(source: str | Path, formats: Iterable[Any], settings: Mapping[str,
 def _not_certain(preview: Preview, candidates: list[tuple[Any, Evidence]]) -> BadTable:
     """The error for a file that no format, or more than one, claims."""
     where = preview.path
+    if not candidates and (kinds := {"images", "texts", "features", "text"} & {*preview.files, *preview.columns}):
+        found = f"inputs of models: {listing(sorted(kinds))}"
+        fix = "give the file to --inputs; in Python read it with sf.Inputs.read"
+        return BadTable(found, "votes, counts or labels", fix, "unknown-table", where)
     if candidates:
         why = "; or ".join(f"{member.name} ({evidence.why})" for member, evidence in candidates)
         names = " or ".join(f"sfumato import {member.name}" for member, _ in candidates)

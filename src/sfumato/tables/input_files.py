@@ -9,35 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
-from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import (
     BadFile,
     BadSetting,
     BadTable,
     ErrorLocation,
-    doubled_item,
     listing,
-    missing_column,
     show,
-    unknown,
     warn,
 )
-from sfumato.tables.files.file_type import CSV, NUMPY, PARQUET, check_readable, kind_of
+from sfumato.tables.files.file_type import NUMPY, check_readable, kind_of
 from sfumato.tables.files.npz import read_arrays
-from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.item_list import read_item_list
 from sfumato.tables.picture_file import opened_picture, plain_picture
 from sfumato.tables.picture_folder import SUFFIXES, ids_of, picture_names
 from sfumato.tables.setting_checks import bad_setting
+from sfumato.tables.text_table import TEXT_TABLE_KINDS, read_text_table
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Names = tuple[str, ...]
-ID_COLUMNS = ("item", "id", "uid", "item_id", "text_id")
-"""The columns of item ids that are recognized, in this order."""
 SPLIT_FOLDERS = frozenset({"train", "training", "test", "val", "valid", "validation", "dev"})
 SPARSE_PARTS = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "bsr": ("indices", "indptr"),
                 "coo": ("row", "col"), "dia": ("offsets",)}  # fmt: skip
@@ -75,13 +68,14 @@ def read_input_parts(path: Path, *, text: Sequence[str], items: str | Path | Non
         if path.name.lower().endswith(SUFFIXES):
             found, fix = "a single image", "give the folder of the images"
             raise BadFile(found, "a folder of images, or one file with all inputs", fix, "file-kind", path)
-        if kind_of(path, (NUMPY, CSV, PARQUET)) is NUMPY:
+        if kind_of(path, (NUMPY, *TEXT_TABLE_KINDS)) is NUMPY:
             _refuse(path, "a NumPy file", text=text, size=size)
             parts = _from_arrays(path)
         else:
             _refuse(path, "a table", size=size)
             column = None if items is None or Path(items).exists() else str(items)
-            parts = _from_table(path, tuple(text), column)
+            table = read_text_table(path, tuple(text), column)
+            parts = InputParts(table.items, texts=table.texts, labels=table.labels)
             items = None if column else items
     if items is not None:
         parts = replace(parts, items=read_item_list(items))
@@ -241,42 +235,3 @@ def _named(path: Path, numbers: np.ndarray, classes: Names) -> Names:
 
 def _bad_array(path: Path, array: str, found: str, expected: str, code: str, fix: str) -> BadTable:
     return BadTable(found, expected, fix, code, where=ErrorLocation(str(path), column=array))
-
-
-# --- tables with texts ---
-
-
-def _from_table(path: Path, text: Names, item: str | None) -> InputParts:
-    """The texts of a CSV or Parquet table, with the ids (`item`, `id` ...) and the original classes (`label`).
-
-    Several columns of text are joined by line breaks. An id may repeat with the same text, as in a table of votes.
-    """
-    rows = read_rows(path)
-    names = rows.schema.names
-    text = text or tuple(name for name in ("text",) if name in names)
-    if not text:
-        raise missing_column(names, "a column 'text'", "name the column of the texts: --text COLUMN", path)
-    for name in (*text, *([] if item is None else [item])):
-        if name not in names:
-            raise unknown("column", name, names, where=path, fix="name columns of the table")
-    key = item or next((name for name in ID_COLUMNS if name in names and name not in text), None)
-    label = "label" if "label" in names and "label" not in text and _is_id(rows.schema.field("label").type) else None
-    wanted = tuple(dict.fromkeys([*text, *(name for name in (key, label) if name is not None)]))
-    columns = read_columns(rows, wanted, optional=[name for name in (label,) if name])
-    texts = ["\n".join(parts) for parts in zip(*(columns.listed(name) for name in text), strict=True)]
-    labels = () if label is None else tuple(columns.listed(label))
-    known = labels if labels and all(labels) else None
-    if key is None:
-        return InputParts(None, texts=tuple(texts), labels=known)
-    ids = columns.listed(key)
-    first: dict[str, str] = {}
-    for row, (name, content) in enumerate(zip(ids, texts, strict=True)):
-        if first.setdefault(name, content) != content:
-            fix = "give every text its own id, or name another column with --items"
-            raise doubled_item(name, rows.where(row, key), "one text per item", fix)
-    return InputParts(tuple(first), texts=tuple(first.values()), labels=known if len(first) == len(ids) else None)
-
-
-def _is_id(kind: pa.DataType) -> bool:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind))

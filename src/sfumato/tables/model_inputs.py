@@ -87,9 +87,9 @@ class Inputs:
         """Inputs from a folder of images, a table with texts, or a NumPy file.
 
         A folder (PNG, JPEG, BMP, GIF, WebP): ids are paths without endings; the first folders are the original classes
-        if every image is in one; `size` (`32`, or `"32x48"` for height x width) resizes the images. A CSV or Parquet
-        table: `text` names the column of the texts (default: `text`), or several columns to join. An npz has `images`,
-        `texts` or `features`, or is a matrix of `scipy.sparse.save_npz`; and optionally `items`, `labels` and
+        if every image is in one; `size` (`32`, or `"32x48"` for height x width) resizes the images. A table (CSV, TSV,
+        Parquet, JSON Lines): `text` names the column of the texts (default: `text`), or several to join. An npz has
+        `images`, `texts` or `features`, or is a matrix of `scipy.sparse.save_npz`; and optionally `items`, `labels` and
         `class_names`. `items` is a file that lists the ids, or the column of ids in a table; without any ids, they are
         row numbers as text.
         """
