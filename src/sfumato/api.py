@@ -17,6 +17,7 @@ from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import Doubt
 from sfumato.tables.errors import BadTable
 from sfumato.tables.files.table_file import class_names
+from sfumato.tables.label_argument import label_argument, model_arguments, refuse_positions
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import Scores
 from sfumato.tables.soft_labels import SoftLabels
@@ -106,9 +107,9 @@ def aggregate(votes: Votes, by: str | Aggregator = "mean") -> SoftLabels:
 
 
 def evaluate(
-    *,
-    predicted: SoftLabels | Path | str,
-    people: SoftLabels | Counts | Path | str,
+    *tables: Any,
+    predicted: SoftLabels | Path | str | None = None,
+    people: SoftLabels | Counts | Path | str | None = None,
     original: SoftLabels | Path | str | None = None,
     metrics: Sequence[str | Metric] = (),
     rng: np.random.Generator | None = None,
@@ -116,40 +117,60 @@ def evaluate(
 ) -> Scores:
     """Score predictions against people's labels; without `metrics`, all that apply. Each is a table, or its file.
 
-    Labels that record another estimand than how people judge are an error, unless `any_estimand`.
+    Labels that record another estimand than how people judge are an error, unless `any_estimand`. Tables are given by
+    name: `sf.evaluate(predicted=..., people=...)`.
     """
     from sfumato.evaluation.metric_scores import score
 
-    judged = _people(people)
+    refuse_positions(tables, ("predicted", "people"), "sf.evaluate")
+    judged = _people(people, "sf.evaluate")
     return score(
-        predicted=_predictions(predicted, judged.classes), people=judged, original=_truth(original, judged.classes),
-        metrics=_metrics(metrics), rng=rng, any_estimand=any_estimand,
-    )  # fmt: skip
+        predicted=_predictions(predicted, "predicted", judged.classes, "sf.evaluate"),
+        people=judged,
+        original=_truth(original, judged.classes, "sf.evaluate"),
+        metrics=_metrics(metrics),
+        rng=rng,
+        any_estimand=any_estimand,
+    )
 
 
 def compare(
-    predicted: Mapping[str, SoftLabels | Path | str],
-    *,
-    people: SoftLabels | Counts | Path | str,
+    predicted: Mapping[str, SoftLabels | Path | str | Sequence[SoftLabels | Path | str]],
+    *tables: Any,
+    people: SoftLabels | Counts | Path | str | None = None,
     original: SoftLabels | Path | str | None = None,
     metrics: Sequence[str | Metric] = (),
     baseline: str | None = None,
     rng: np.random.Generator | None = None,
     any_estimand: bool = False,
 ) -> Differences:
-    """Paired differences between models on the same items: each against `baseline`, by default the first."""
+    """Paired differences between models on the same items: each against `baseline`, by default the first.
+
+    A model is one table of predictions, compared item by item, or a list of tables, one per seed, in the same order for
+    every model.
+    """
     from sfumato.evaluation.comparison import compare_runs
     from sfumato.evaluation.run_predictions import RunPredictions
-    from sfumato.evaluation.run_scores import measure_runs
+    from sfumato.evaluation.run_scores import is_quick, measure_runs
 
-    judged = _people(people)
-    tables = {name: _predictions(table, judged.classes) for name, table in predicted.items()}
-    runs = [RunPredictions(name, "model", 0, table) for name, table in tables.items()]
+    refuse_positions(tables, ("people",), "sf.compare")
+    models = model_arguments(predicted, "sf.compare")
+    judged = _people(people, "sf.compare")
+    runs = [
+        RunPredictions(name, "", seed, _predictions(each, f"predicted[{name!r}]", judged.classes, "sf.compare"))
+        for name, own in models.items()
+        for seed, each in enumerate(own)
+    ]
     measured = measure_runs(
-        runs, people=judged, original=_truth(original, judged.classes), metrics=_metrics(metrics), rng=rng,
+        runs,
+        people=judged,
+        original=_truth(original, judged.classes, "sf.compare"),
+        metrics=_metrics(metrics),
+        rng=rng,
+        thorough=is_quick(runs),
         any_estimand=any_estimand,
-    )  # fmt: skip
-    return compare_runs(measured, baseline=baseline or next(iter(predicted)), rng=rng)
+    )
+    return compare_runs(measured, baseline=baseline or next(iter(models)), rng=rng)
 
 
 def scorer(metric: str | Metric) -> ModelScorer:
@@ -197,31 +218,33 @@ def report(folder: str | Path, title: str = "") -> Report:
     return Report(ReportInputs.read(folder), title=title)
 
 
-def _people(labels: SoftLabels | Counts | Path | str) -> SoftLabels:
+def _people(labels: Any, call: str) -> SoftLabels:
     """People's labels: a table as it is, counts as shares of votes, a file read."""
     from sfumato.importers.label_file import read_labels
 
-    if isinstance(labels, (str, Path)):
-        return read_labels(labels)
-    return labels.labels() if isinstance(labels, Counts) else labels
+    return read_labels(labels) if isinstance(labels, (str, Path)) else label_argument(labels, "people", call)
 
 
-def _predictions(labels: SoftLabels | Path | str, classes: tuple[str, ...]) -> SoftLabels:
+def _predictions(labels: Any, name: str, classes: tuple[str, ...], call: str) -> SoftLabels:
     from sfumato.importers.prediction_file import FileOptions, read_predictions
 
-    return read_predictions(labels, FileOptions(known=classes)) if isinstance(labels, (str, Path)) else labels
+    if isinstance(labels, (str, Path)):
+        return read_predictions(labels, FileOptions(known=classes))
+    return label_argument(labels, name, call)
 
 
-def _truth(labels: SoftLabels | Path | str | None, classes: tuple[str, ...]) -> SoftLabels | None:
+def _truth(labels: Any, classes: tuple[str, ...], call: str) -> SoftLabels | None:
     from sfumato.importers.hard_labels import read_truth
 
-    return read_truth(labels, classes) if isinstance(labels, (str, Path)) else labels
+    if isinstance(labels, (str, Path)):
+        return read_truth(labels, classes)
+    return None if labels is None else label_argument(labels, "original", call)
 
 
 def _metrics(metrics: Sequence[str | Metric]) -> list[Metric]:
     from sfumato.evaluation.metrics import METRICS
 
-    return [_strategy("metric", METRICS, each) for each in metrics]
+    return [_strategy("metric", METRICS, each) for each in ([metrics] if isinstance(metrics, str) else metrics)]
 
 
 def _strategy(family: str, members: tuple[Any, ...], given: Any) -> Any:

@@ -14,9 +14,10 @@ import trained
 from click.testing import CliRunner
 
 from sfumato import SoftLabels
+from sfumato.cli import group
 from sfumato.cli.evaluate import _strata, command
 from sfumato.evaluation import STRATA
-from sfumato.tables.errors import SfumatoError, SfumatoWarning
+from sfumato.tables.errors import SfumatoError, SfumatoWarning, warnings_off
 from sfumato.tables.scores import Scores
 
 SFUMATO = Path(sys.executable).parent / "sfumato"
@@ -161,8 +162,39 @@ def test_five_seeds_and_one(folder: Path) -> None:
     for target in ("hard", "soft"):
         trained.trained(target, 0).predictions.write(f"one/{target}.parquet")
     shown = evaluate("--runs", "one", "--people", "people.parquet", "--metrics", "brier")
-    assert "±seeds: none; one seed does not show the variation between trainings" in shown
+    assert "One prediction per target does not show the variation between trainings" in shown
+    assert "±seeds" not in shown
+    assert "paired by seed" not in shown
+    assert "difference: from hard, paired by item" in shown
+    assert shown.splitlines()[1].split() == ["target", "value", "±items", "floor", "difference", "±items", "p"]
+    assert shown.splitlines()[3].split()[-1] == "better"
     assert "brier: lower is better; 40 items" in shown
+
+
+def test_several_predictions_are_compared(folder: Path) -> None:
+    for target in ("hard", "soft"):
+        trained.trained(target, 0).predictions.write(f"{target}.parquet")
+    several = ("--predicted", "old=hard.parquet", "--predicted", "soft.parquet", "--people", "people.parquet")
+    shown = evaluate(*several, "--metrics", "brier,ece", "--differences", "d.csv")
+    assert "difference: from old, paired by item" in shown
+    found = pl.read_csv("d.csv")
+    assert found["target"].to_list() == ["soft", "soft"]
+    assert found["items_low"].null_count() == 0
+    assert refused(*several, "--predicted", "soft.parquet", output="x.csv").code == "doubled-name"
+
+
+def test_an_option_given_twice_is_refused(folder: Path) -> None:
+    with pytest.raises(SfumatoError, match="--people 2 times") as caught:
+        group.main(["evaluate", *ONE, "--people", "people.parquet", "-o", "x.csv"], standalone_mode=False)
+    assert caught.value.code == "repeated-option"
+
+
+def test_strata_hold_for_the_mode_shift(folder: Path) -> None:
+    files = ("--mode-shift", "m.csv", "--cross-label", "c.csv")
+    with warnings_off():  # of few items
+        evaluate(*RUNS, "--original", "original.csv", "--strata", "agree", *files)
+    for file in ("m.csv", "c.csv"):
+        assert {"all", "people agree", "people disagree"} <= set(pl.read_csv(file)["condition"])
 
 
 def test_seeds_that_do_not_pair(folder: Path) -> None:
@@ -179,7 +211,7 @@ def test_seeds_that_do_not_pair(folder: Path) -> None:
     [
         (("--people", "people.parquet"), "neither --predicted nor --runs"),
         ((*ONE, "--runs", "runs"), "both --predicted and --runs"),
-        ((*ONE, "--baseline", "hard"), "--baseline together with --predicted"),
+        ((*ONE, "--baseline", "hard"), "--baseline together with one --predicted"),
         ((*ONE, "--metrics", "breir"), "did you mean 'brier'"),
         ((*ONE, "--metrics", "brier:bins=3"), "unknown-setting"),
         ((*ONE, "--metrics", "brier,brier"), "found brier twice"),

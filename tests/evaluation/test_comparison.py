@@ -25,6 +25,7 @@ from sfumato.evaluation.paired_tests import (
     wilcoxon,
 )
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, UnknownName
+from sfumato.tables.soft_labels import SoftLabels
 
 RNG = np.random.default_rng(0)
 
@@ -210,9 +211,15 @@ def test_one_seed() -> None:
     assert score.covers == "none: one seed does not show the variation between trainings"
     assert score.items_low < score.value < score.items_high
     (found,) = compare_runs(measured, baseline="hard").differences
-    assert np.isnan([found.p, found.p_corrected, found.low, found.both_low, found.d_z]).all()
+    assert np.isnan([found.low, found.both_low, found.d_z]).all()
     assert found.items_high < 0
-    assert found.verdict == ""
+    # With one prediction each, items are the pairs: as scipy's paired t-test of the items' own scores.
+    people, runs = trained.people(), {run.target: run.predictions for run in trained.grid(seeds=[3])}
+    soft, hard = (((runs[name].probs - people.probs) ** 2).sum(axis=1) for name in ("soft", "hard"))
+    expected = stats.ttest_rel(soft, hard)
+    assert found.difference == pytest.approx((soft - hard).mean())
+    assert stats.norm.isf(found.p / 2) == pytest.approx(abs(expected.statistic), rel=0.1)
+    assert (found.verdict, found.test.startswith("paired by item")) == ("better", True)
 
 
 def test_seeds_that_do_not_pair() -> None:
@@ -340,3 +347,19 @@ def test_names_of_targets_and_families() -> None:
     alone = measure_runs(trained.grid(["soft"], [0, 1]), people=trained.people(), metrics=[Brier()])
     with pytest.raises(BadTable, match="no target other than soft"):
         compare_runs(alone, baseline="soft")
+
+
+def test_intervals_over_seeds_stay_in_bounds() -> None:
+    items, classes = [f"i{k}" for k in range(40)], ["cat", "dog"]
+    truth = SoftLabels.one_hot(items, ["cat"] * 40, classes)
+    runs = []
+    for target, wrong in (("hard", (0, 0, 3)), ("soft", (40, 38, 0))):
+        for seed, n_wrong in enumerate(wrong):
+            labels = ["dog"] * n_wrong + ["cat"] * (40 - n_wrong)
+            runs.append(RunPredictions(target, "", seed, SoftLabels.one_hot(items, labels, classes)))
+    measured = measure_runs(runs, people=truth, metrics=[metric_from_name("accuracy")])
+    for row in scores_over_seeds(measured).scores:
+        assert 0 <= row.low <= row.value <= row.high <= 1
+    (found,) = compare_runs(measured, baseline="hard").differences
+    assert -1 <= found.low <= found.difference <= found.high <= 1
+    assert -1 <= found.both_low <= found.both_high <= 1

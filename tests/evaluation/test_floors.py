@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from sfumato.evaluation.metric_scores import metric_from_name, score
+from sfumato.evaluation.metrics import METRICS
 from sfumato.evaluation.strata import AgreementStrata, ClassStrata, EntropyStrata, GivenStrata
 from sfumato.tables.errors import BadSetting, SfumatoWarning, warnings_off
 from sfumato.tables.scores import Score
@@ -145,6 +146,26 @@ def test_calibration_floors_do_not_claim_to_be_the_best_score() -> None:
     rows = scored(people, np.tile([0.4, 0.6], (60, 1)), *OF_CHANCE)
     for metric in OF_CHANCE:
         assert "single values can be lower" in rows[metric, "all"].floor_note
+
+
+@given(studies(), st.integers(0, 2**32 - 1))
+@settings(max_examples=15, deadline=None)
+def test_values_are_in_their_intervals_and_intervals_in_their_bounds(counts: np.ndarray, seed: int) -> None:
+    people = labels_of(counts)
+    rng = np.random.default_rng(seed)
+    kinds = [
+        people.probs,
+        rng.dirichlet(np.full(counts.shape[1], 0.3), len(counts)),
+        np.full(counts.shape, 1 / counts.shape[1]),
+    ]
+    metrics = [member for member in METRICS if member.name not in ("accuracy_original", "wasserstein")]
+    bounds = {member.name: member().bounds for member in metrics}
+    for probs in kinds:
+        for row in scored(people, probs, *bounds).values():
+            low, high = bounds[row.metric]
+            for each in (row.value, row.low, row.high, row.floor):
+                assert np.isnan(each) or low - 1e-12 <= each <= high + 1e-12, row
+            assert np.isnan(row.low) or row.low <= row.value <= row.high, row
 
 
 def test_the_reason_for_no_floor_is_said() -> None:

@@ -26,6 +26,7 @@ def labels(estimand: str | None, n_annotators: int | None = None) -> SoftLabels:
 
 VOTES, TRUTH, PREDICTED, UNKNOWN = labels("judgment", 5), labels("truth", 5), labels("prediction", 0), labels(None)
 COUNTED = labels(None, 5)
+BELIEFS = sf.Beliefs.from_votes(item=["i0"], annotator=["x"], label=["cat"], classes=CLASSES)
 
 REFUSED = [
     (PREDICTED, TRUTH, "wrong-estimand"),
@@ -79,3 +80,62 @@ def test_in_filling_can_be_told_to_mix() -> None:
     with pytest.raises(SfumatoError, match="any-estimand"):
         Infill(filling=TRUTH).apply(some)
     assert len(Infill(filling=TRUTH, any_estimand=True).apply(some)) == 40
+
+
+WRONG: list[tuple[Any, str]] = [
+    (lambda: sf.evaluate(PREDICTED, VOTES), "sf.evaluate(predicted=..., people=...)"),
+    (lambda: sf.evaluate(predicted=PREDICTED), "give people"),
+    (lambda: sf.evaluate(predicted=PREDICTED, people=anything(BELIEFS)), "people=sf.aggregate(people)"),
+    (lambda: sf.evaluate(predicted=anything({"a": PREDICTED}), people=VOTES), "sf.compare"),
+    (lambda: sf.evaluate(predicted=anything([PREDICTED]), people=VOTES), "sf.compare"),
+    (lambda: sf.evaluate(predicted=anything(PREDICTED.probs), people=VOTES), "SoftLabels.from_numpy"),
+    (lambda: sf.evaluate(predicted=anything(PREDICTED.to_polars()), people=VOTES), "SoftLabels.from_arrow"),
+    (lambda: sf.evaluate(predicted=anything(3), people=VOTES), "SoftLabels.from_numpy"),
+    (lambda: sf.compare(anything([PREDICTED, PREDICTED]), people=VOTES), "sf.compare({'a': one, 'b': other}"),
+    (lambda: sf.compare(anything(PREDICTED), people=VOTES), "sf.compare({'a': one, 'b': other}"),
+    (lambda: sf.compare({}, people=VOTES), "sf.compare({'a': one, 'b': other}"),
+    (lambda: sf.compare({anything(1): PREDICTED}, people=VOTES), "sf.compare({'a': one, 'b': other}"),
+    (lambda: sf.compare({"a": PREDICTED, "b": PREDICTED}, VOTES), "sf.compare(people=...)"),
+]
+
+
+def anything(value: object) -> Any:
+    """A value of a wrong type, for the type checker."""
+    return value
+
+
+@pytest.mark.parametrize(("call", "fix"), WRONG)
+def test_wrong_arguments_are_named(call: Any, fix: str) -> None:
+    with pytest.raises(SfumatoError) as caught:
+        call()
+    assert caught.value.code == "wrong-argument"
+    assert fix in caught.value.fix
+
+
+def test_files_are_read(tmp_path: Path) -> None:
+    PREDICTED.write(tmp_path / "p.csv")
+    VOTES.write(tmp_path / "v.parquet")
+    files: dict[str, Any] = {"predicted": tmp_path / "p.csv", "people": str(tmp_path / "v.parquet")}
+    assert sf.evaluate(**files, metrics=["brier"]).value_of("brier") == 0
+    swapped = {"predicted": files["people"], "people": files["predicted"]}
+    with pytest.raises(SfumatoError, match="swapped-labels"):
+        sf.evaluate(**swapped)
+
+
+def test_counts_are_labels_of_people() -> None:
+    counts = np.stack([np.round(SHARES * 5), 5 - np.round(SHARES * 5)], axis=1).astype(np.int32)
+    table = sf.Counts(VOTES.items, tuple(CLASSES), counts)
+    scores = sf.evaluate(predicted=PREDICTED, people=table, metrics=["brier"])
+    assert scores.value_of("brier") == pytest.approx(0, abs=1e-12)
+    assert scores.floor[0] > 0
+
+
+def test_several_seeds_of_a_model() -> None:
+    rng = np.random.default_rng(1)
+
+    def noisy(scale: float) -> list[SoftLabels]:
+        moved = [np.clip(PREDICTED.probs[:, 0] + scale * rng.normal(size=40), 0, 1) for _ in range(3)]
+        return [SoftLabels.from_numpy(ITEMS, np.stack([p, 1 - p], axis=1), CLASSES, 0) for p in moved]
+
+    (found,) = sf.compare({"bad": noisy(0.5), "good": noisy(0.01)}, people=VOTES, metrics=["brier"]).differences
+    assert (found.n_seeds, found.test, found.verdict) == (3, "paired t over seeds", "better")

@@ -61,12 +61,12 @@ def test_half_finished_folders(tmp_path: Path) -> None:
     assert [run.name for run in found] == ["hard.ffn.seed-0", "hard.ffn.seed-1", "soft.ffn.seed-0"]
 
 
-def test_pretrained_networks_are_no_target(tmp_path: Path) -> None:
+def test_pretrained_networks_are_a_row_of_their_own(tmp_path: Path) -> None:
     place = trained.write_run(tmp_path, trained.trained("soft", 0))
     shutil.copytree(place, tmp_path / "pretrained.ffn.seed-0")
     text = (place / "run.json").read_text().replace('"soft"', '"pretrained"').replace('"fold": 0', '"fold": null')
     (tmp_path / "pretrained.ffn.seed-0" / "run.json").write_text(text)
-    assert [run.target for run in read_runs(tmp_path)] == ["soft"]
+    assert [run.target for run in read_runs(tmp_path)] == ["pretrained", "soft"]
 
 
 def test_one_table_a_target(tmp_path: Path) -> None:

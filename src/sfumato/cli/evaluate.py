@@ -13,6 +13,7 @@ from sfumato.cli.evaluate_options import (
     EvaluateOptions,
     check_places,
     metrics_from_text,
+    models_from_text,
     named_file,
     read_original_labels,
     strata_from_text,
@@ -47,7 +48,10 @@ def _strata() -> dict[str, list[Member]]:
     "docs/evaluate.md explains every metric; without --metrics all whose inputs are there are written.",
     groups=_strata,
 )
-@click.option("--predicted", type=PATH, help="Predictions: CSV or Parquet, npz, npy or JSON with one number per class.")
+@click.option(
+    "--predicted", multiple=True, metavar="[NAME=]FILE",
+    help="Predictions: CSV or Parquet, npz, npy or JSON with one number per class; repeat it to compare models.",
+)  # fmt: skip
 @click.option(
     "--runs", type=PATH, help="A folder of runs of sfumato train, shift or attack, or with one table per target."
 )
@@ -80,7 +84,7 @@ def _strata() -> dict[str, list[Member]]:
 @click.option("--cross-label", type=PATH, help="Write scores against several kinds of labels: .md, .tex or .csv.")
 @click.option("--against", multiple=True, metavar="NAME=FILE", help="Another kind of labels for --cross-label.")
 def command(
-    predicted: Path | None,
+    predicted: tuple[str, ...],
     runs: Path | None,
     people: Path,
     original: Path | None,
@@ -98,26 +102,34 @@ def command(
     from sfumato.tables.item_list import read_item_list
 
     options = EvaluateOptions(**settings)
-    options.check(predicted, runs, original)
+    models = models_from_text(predicted)
+    options.check(models, runs, original)
     if runs is not None and (classes or items or array or logits):
         option = "--classes" if classes else "--items" if items else "--array" if array else "--logits"
         fix = "give one file with --predicted"
         raise BadSetting(f"{option} together with --runs", f"{option} for one file of predictions", fix)
     kinds = [named_file(text) for text in options.against]
-    sources = [each for each in (predicted, people, original, *(path for _, path in kinds)) if each]
+    sources = [each for each in (*models.values(), people, original, *(path for _, path in kinds)) if each]
     chosen, parts = metrics_from_text(metrics), strata_from_text(strata)
     sources += [path for path in (getattr(part, "path", None) for part in parts) if path]
     check_places(sources, runs, output, options)
     labels = read_labels(people)
     inputs = EvaluateInputs(labels, read_original_labels(original, labels) if original else None, chosen, parts)
-    if predicted is not None:
-        ids = read_item_list(items) if items else ()
-        given = FileOptions(tuple(classes or ()), ids, logits, known=labels.classes, array=array)
-        if logits:
-            say("predictions are the softmax of the logits")
-        _evaluate_one(read_predictions(predicted, given), inputs, output, options)
-    elif runs is not None:
-        _evaluate_runs(runs, inputs, output, kinds, options)
+    from sfumato.evaluation.run_predictions import RunPredictions, read_runs
+
+    if runs is not None:
+        _evaluate_runs(read_runs(runs), inputs, output, kinds, options)
+        return
+    ids = read_item_list(items) if items else ()
+    given = FileOptions(tuple(classes or ()), ids, logits, known=labels.classes, array=array)
+    if logits:
+        say("predictions are the softmax of the logits")
+    tables = {name: read_predictions(path, given) for name, path in models.items()}
+    if len(tables) == 1:
+        _evaluate_one(next(iter(tables.values())), inputs, output, options)
+    else:
+        several = [RunPredictions(name, "", 0, table) for name, table in tables.items()]
+        _evaluate_runs(several, inputs, output, kinds, options)
 
 
 def _evaluate_one(predicted: SoftLabels, inputs: EvaluateInputs, output: Path, options: EvaluateOptions) -> None:
@@ -134,18 +146,23 @@ def _evaluate_one(predicted: SoftLabels, inputs: EvaluateInputs, output: Path, o
 
 
 def _evaluate_runs(
-    folder: Path, inputs: EvaluateInputs, output: Path, kinds: Sequence[tuple[str, Path]], options: EvaluateOptions
+    found: Sequence[RunPredictions],
+    inputs: EvaluateInputs,
+    output: Path,
+    kinds: Sequence[tuple[str, Path]],
+    options: EvaluateOptions,
 ) -> None:
     from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
     from sfumato.evaluation.gain_decomposition import check_targets
     from sfumato.evaluation.publication_tables import table_of_scores
-    from sfumato.evaluation.run_predictions import read_runs
-    from sfumato.evaluation.run_scores import measure_runs
+    from sfumato.evaluation.run_scores import is_quick, measure_runs
     from sfumato.importers.label_file import read_labels
 
-    found = read_runs(folder)
     targets = list(dict.fromkeys(run.target for run in found))
+    are_single = len({(run.target, run.network, run.condition) for run in found}) == len(found)
     baseline = options.baseline or (BASELINE if BASELINE in targets and len(targets) > 1 else None)
+    if baseline is None and are_single and len(targets) > 1:
+        baseline = targets[0]
     if baseline is not None and baseline not in targets:
         raise unknown("target", baseline, targets, fix="give the target to compare the others with")
     if options.mode_shift:
@@ -155,7 +172,8 @@ def _evaluate_runs(
         measured = measure_runs(
             found, people=inputs.people, original=inputs.original, metrics=inputs.metrics, strata=inputs.strata,
             common=options.common, level=options.level, resamples=options.resamples, rng=seeded(options.seed),
-            thorough=options.thorough, on_progress=on_progress, any_estimand=options.any_estimand,
+            thorough=options.thorough or is_quick(found), on_progress=on_progress,
+            any_estimand=options.any_estimand,
         )  # fmt: skip
     scores = scores_over_seeds(measured)
     differences = None
@@ -172,8 +190,9 @@ def _evaluate_runs(
     else:
         show_runs(measured, scores, differences, shown)
     n_trained = len({(run.target, run.network, run.seed) for run in found})
+    what = f"{n_trained} predictions" if are_single else f"{len(targets)} targets, {n_trained} trainings"
     under = f" under {len(measured.shifts)} conditions" if len(measured.shifts) > 1 else ""
-    say_written(output, f"scores of {len(targets)} targets, {n_trained} trainings{under}, {len(names)} metrics")
+    say_written(output, f"scores of {what}{under}, {len(names)} metrics")
     if len(shown) < len(names):
         click.echo(f"  - {len(names) - len(shown)} more metrics in the file; choose those to print with --metrics")
     if differences is not None:

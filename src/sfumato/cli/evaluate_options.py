@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +37,7 @@ class EvaluateOptions:
     cross_label: Path | None
     against: tuple[str, ...]
 
-    def check(self, predicted: Path | None, runs: Path | None, original: Path | None) -> None:
+    def check(self, predicted: Mapping[str, Path], runs: Path | None, original: Path | None) -> None:
         """Raise unless the options fit together."""
         from sfumato.evaluation.comparison import FAMILIES
         from sfumato.evaluation.paired_tests import CORRECTIONS
@@ -45,12 +45,12 @@ class EvaluateOptions:
 
         check_not_negative("seed", self.seed)
         check_resampling(self.level, self.resamples)
-        check_one_given(predicted=predicted, runs=runs)
+        check_one_given(predicted=predicted or None, runs=runs)
         for option in ("baseline", "correction", "family", "differences", "table", "mode_shift", "cross_label"):
-            if predicted is not None and getattr(self, option) is not None:
+            if len(predicted) == 1 and getattr(self, option) is not None:
                 name = option.replace("_", "-")
-                fix = "give --runs, a folder of runs or with one table per target"
-                raise BadSetting(f"--{name} together with --predicted", f"runs to compare, for --{name}", fix)
+                fix = "give --predicted several times, or --runs, a folder of runs or with one table per target"
+                raise BadSetting(f"--{name} together with one --predicted", f"runs to compare, for --{name}", fix)
         if self.mode_shift and original is None:
             expected, fix = "the original label of every item", "give --original, a table with item and label"
             raise BadSetting("--mode-shift without --original", expected, fix, "no-original")
@@ -93,6 +93,20 @@ def read_original_labels(path: Path, people: SoftLabels) -> SoftLabels:
     from sfumato.importers.hard_labels import read_truth
 
     return read_truth(path, people.classes)
+
+
+def models_from_text(predicted: Sequence[str]) -> dict[str, Path]:
+    """The files of `--predicted`, by name: `soft=a.parquet`, or the file's own name without its ending."""
+    found: dict[str, Path] = {}
+    for text in predicted:
+        name, equals, file = text.partition("=")
+        path = Path(text) if not equals or Path(text).exists() else Path(file)
+        name = name if equals and path == Path(file) else path.name.partition(".")[0]
+        if name in found:
+            fix = f"name them, for example --predicted a={found[name]} --predicted b={path}"
+            raise BadSetting(f"two predictions called {show(name)}", "a name of its own for each", fix, "doubled-name")
+        found[name] = path
+    return found
 
 
 def named_file(text: str) -> tuple[str, Path]:

@@ -48,15 +48,18 @@ def show_runs(
     width = _width_of([row.target for row in rows])
     apart = _by_cell(differences)
     baseline = _baseline(differences)
+    single = all(row.n_seeds == 1 for row in rows)
     for metric in shown:
         for condition, network in dict.fromkeys((row.condition, row.network) for row in rows):
             own = [row for row in rows if (row.metric, row.condition, row.network) == (metric, condition, network)]
             own.sort(key=lambda row: row.target != baseline)
             click.echo(_headed(metric, network, condition, better[metric], [row.n_items for row in own]))
-            head = f"{'target':{width}}  {'value':>7}  ±seeds  ±items  {'floor':>7}"
-            click.echo(f"{head}  {'difference':>10}  ±seeds   ±both  {'p':>6}" if baseline else head)
+            seeds, halves = ("", " ±items") if single else ("  ±seeds", " ±seeds   ±both")
+            head = f"{'target':{width}}  {'value':>7}{seeds}  ±items  {'floor':>7}"
+            click.echo(f"{head}  {'difference':>10} {halves}  {'p':>6}" if baseline else head)
             for row in own:
-                click.echo(_line(row, apart.get((row.target, network, metric, condition)), width).rstrip())
+                less = apart.get((row.target, network, metric, condition))
+                click.echo(_line(row, less, width, single=single).rstrip())
             click.echo()
     _explain(measured, rows, differences)
 
@@ -120,33 +123,42 @@ def _width_of(targets: Sequence[str]) -> int:
     return min(NAME_WIDTH, max(len("target"), *(len(printable(target)) for target in targets)))
 
 
-def _line(row: RunScore, less: Difference | None, width: int) -> str:
+def _line(row: RunScore, less: Difference | None, width: int, *, single: bool) -> str:
+    """One row; `single` if every target has one prediction, so that nothing is known about other trainings."""
     # The longer side of the interval over seeds: one end may be cut at a bound.
     over_seeds = max(row.high - row.value, row.value - row.low)
-    halves = f"{_half(over_seeds)}  {_half((row.items_high - row.items_low) / 2)}"
+    halves = _half((row.items_high - row.items_low) / 2)
+    halves = halves if single else f"{_half(over_seeds)}  {halves}"
     line = f"{printable(row.target, width):{width}}  {_number(row.value)}  {halves}  {_number(row.floor)}"
     if less is None:
         return line
     over_seeds = max(less.high - less.difference, less.difference - less.low)
     halves = f"{_half(over_seeds)}  {_half((less.both_high - less.both_low) / 2)}"
+    halves = _half((less.items_high - less.items_low) / 2) if single else halves
     return f"{line}  {_number(less.difference, '+'):>10}  {halves}  {_p(less.p_corrected):>6}  {less.verdict}"
 
 
 def _explain(measured: RunMeasurements, rows: Sequence[RunScore], differences: Differences | None) -> None:
     level = f"{100 * measured.level:g}%"
     n_seeds = sorted({row.n_seeds for row in rows})
-    if n_seeds == [1]:
-        click.echo("±seeds: none; one seed does not show the variation between trainings")
-    else:
+    if n_seeds != [1]:
         counts = " to ".join(str(n) for n in dict.fromkeys((n_seeds[0], n_seeds[-1])))
         click.echo(f"±seeds: another training ({level} t interval over {counts} seeds)")
-    click.echo(f"±items: other items, these trainings ({level} bootstrap over {measured.over})")
+    click.echo(f"±items: other items, these predictions ({level} bootstrap over {measured.over})")
+    if n_seeds == [1]:
+        click.echo("One prediction per target does not show the variation between trainings; several seeds would.")
     _explain_floors(rows)
     if differences is None or not len(differences):
         return
     first = differences.differences[0]
-    click.echo(f"difference: from {printable(first.baseline)}, paired by seed; ±both: another training on other items")
+    if n_seeds == [1]:
+        click.echo(f"difference: from {printable(first.baseline)}, paired by item")
+    else:
+        both = "±both: another training on other items"
+        click.echo(f"difference: from {printable(first.baseline)}, paired by seed; {both}")
     click.echo(f"p:      {_tested(differences)}")
+    if n_seeds == [1]:
+        return
     notes = [each.wilcoxon for each in differences.differences]
     if all(notes):
         say(f"Wilcoxon's test is not possible: {notes[0]}", hanging=2)
@@ -167,8 +179,10 @@ def _explain_floors(rows: Sequence[Score] | Sequence[RunScore]) -> None:
 
 def _tested(differences: Differences) -> str:
     first = differences.differences[0]
-    what = "not corrected" if first.correction == "none" else f"{first.correction} comparisons"
-    return f"paired t over seeds, {what}"
+    n_compared = "comparison" if first.correction.endswith(" over 1") else "comparisons"
+    what = "not corrected" if first.correction == "none" else f"{first.correction} {n_compared}"
+    tests = dict.fromkeys("over items" if each.n_seeds == 1 else "t over seeds" for each in differences.differences)
+    return f"paired {' or '.join(tests)}, {what}"
 
 
 def _number(value: float, sign: str = "") -> str:

@@ -15,9 +15,36 @@ from typing import Any
 
 import click
 
-from sfumato.tables.errors import unknown
+from sfumato.tables.errors import BadSetting, unknown
 
 ENTRY_POINTS = "sfumato.commands"
+
+
+def _checked(command: click.Command) -> click.Command:
+    """The command, with an error for an option that is given twice, of which click would use the last one only."""
+    if "make_parser" in vars(command):
+        return command
+    make_parser = command.make_parser
+
+    def with_check(context: click.Context) -> Any:
+        parser = make_parser(context)
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> Any:
+            values, rest, order = parse(args)
+            for option in order:
+                if not isinstance(option, click.Option) or option.multiple or option.is_flag or option.count:
+                    continue
+                if order.count(option) > 1:
+                    found = f"{option.opts[-1]} {order.count(option)} times"
+                    raise BadSetting(found, "each option once", "give it once", "repeated-option")
+            return values, rest, order
+
+        vars(parser)["parse_args"] = parse_args
+        return parser
+
+    vars(command)["make_parser"] = with_check
+    return command
 
 
 class LazyGroup(click.Group):
@@ -56,7 +83,7 @@ class LazyGroup(click.Group):
             command = getattr(import_module(module), name or "command")
         elif cmd_name in self.added:
             command = self.added[cmd_name].load()
-        return command
+        return command if command is None else _checked(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         rows = [(name, line) for name, (_, line) in self.members.items()]

@@ -1,4 +1,4 @@
-"""Comparison of training targets, paired by seed and by item."""
+"""Comparison of training targets or models, paired by seed and by item; with one prediction each, by item."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import numpy as np
 
 from sfumato.evaluation.metric import Better
 from sfumato.evaluation.paired_tests import (
+    OVER_ITEMS,
+    OVER_SEEDS,
     both_interval,
     corrected,
     d_z,
     items_interval,
+    paired_by_item,
     paired_t,
     probability_of_improvement,
     t_interval,
@@ -134,7 +137,9 @@ def difference_of(
         over_seeds = t_interval(apart, level).within(bounds)
         over_items = items_interval(drawn, level, over).within(bounds)
         over_both = both_interval(drawn, level, over, rng).within(bounds)
-    tested, signed = paired_t(apart), wilcoxon(apart, round(1 - level, 12))
+    is_single = len(seeds) == 1
+    tested = paired_by_item(float(apart[0]), drawn[0]) if is_single and not one.missing else paired_t(apart)
+    signed = wilcoxon(apart, round(1 - level, 12))
     better = one.metric.better
     improved = (
         float("nan")
@@ -169,6 +174,7 @@ def difference_of(
         d_z=d_z(apart),
         probability_of_improvement=improved,
         verdict="",
+        test=OVER_ITEMS if is_single else OVER_SEEDS,
     )
 
 

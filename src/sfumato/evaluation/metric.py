@@ -84,9 +84,16 @@ class Metric(Protocol):
 
 
 def clipped_estimate(metric: Metric, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
-    """The estimate of `metric`, its interval clipped to the metric's bounds."""
+    """The estimate of `metric`, its interval clipped to the metric's bounds and extended to its value.
+
+    An interval may be about the value without what chance adds, and then end below the value.
+    """
     found = metric.estimate(matched, bootstrap)
-    return replace(found, interval=found.interval.within(metric.bounds))
+    between = found.interval.within(metric.bounds)
+    if found.value < between.low or found.value > between.high:
+        low, high = min(between.low, found.value), max(between.high, found.value)
+        between = Interval(low, high, f"{between.kind}; extended to the value")
+    return replace(found, interval=between)
 
 
 def mean_over_items(
@@ -135,19 +142,21 @@ def from_influence(
     bootstrap: Bootstrap,
     *,
     bounds: tuple[float, float] = (-np.inf, np.inf),
+    bias: float = 0.0,
     floor: Floor | float = NO_FLOOR,
 ) -> Estimate:
     """A value that is not a function of a few sums, with the interval of its linear part.
 
     `influence` is the contribution of each item to the value, to first order (Hampel 1974), 0 on average; its mean is
-    bootstrapped instead of the value. The interval is clipped to `bounds`.
+    bootstrapped instead of the value. `bias` is the known bias of the value: the interval is around `figure - bias`,
+    clipped to `bounds`.
     """
     found = bootstrap.resampled_ratio(bootstrap.sums(influence, np.ones(len(influence))))
     between = found.interval
     if not np.isnan(between.low):
-        low, high = np.clip((figure + between.low, figure + between.high), *bounds)
+        low, high = np.clip((figure - bias + between.low, figure - bias + between.high), *bounds)
         kind = between.kind.replace("bootstrap of t", "bootstrap of t, of influence values,")
-        between = Interval(float(low), float(high), kind)
+        between = Interval(float(low), float(high), kind + (", bias removed" if bias else ""))
     drawn = BootstrapDraws(figure, figure + found.draws, is_linear=True)
     return Estimate(figure, between, len(influence), *_parts(floor), drawn)
 

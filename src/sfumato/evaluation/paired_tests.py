@@ -1,4 +1,4 @@
-"""Paired tests over seeds: p values, effect sizes, intervals, and corrections for multiple comparisons."""
+"""Paired tests over seeds or items: p values, effect sizes, intervals, and corrections for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import gammaln, ndtri, stdtr, stdtrit
+from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
 
 from sfumato.tables.bootstrap import Interval
 from sfumato.tables.setting_checks import one_of
@@ -48,6 +48,21 @@ def paired_t(differences: Float[np.ndarray, "seeds"]) -> TestResult:
         return TestResult(np.nan, "the same difference with every seed")
     t = differences.mean() / (spread / np.sqrt(n))
     return TestResult(float(2 * stdtr(n - 1, -abs(t))))
+
+
+OVER_SEEDS = "paired t over seeds"
+OVER_ITEMS = "paired by item, these predictions: normal, with the standard error of the bootstrap"
+
+
+def paired_by_item(difference: float, drawn: Float[np.ndarray, "draws"]) -> TestResult:
+    """The two-sided p value of a difference of 0 for other items, from the difference in every draw of items."""
+    defined = drawn[np.isfinite(drawn)]
+    if not len(defined) or not np.isfinite(difference):
+        return TestResult(np.nan, "there are no draws of items")
+    error = float(defined.std())
+    if error < 1e-12:
+        return TestResult(np.nan, "every resample gives the same")
+    return TestResult(float(2 * ndtr(-abs(difference) / error)))
 
 
 def wilcoxon(differences: Float[np.ndarray, "seeds"], alpha: float) -> TestResult:

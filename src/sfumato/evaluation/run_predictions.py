@@ -83,8 +83,8 @@ def read_runs(folder: str | Path) -> list[RunPredictions]:
     if not found:
         return _tables(folder)
     _warn_of_unfinished(folder)
-    runs = [run for run in found if run.target != PRETRAINED or run.fold is not None]
-    _check_once(runs)
+    _check_once(found)
+    runs = [run for run in found if not run.is_pretrained]
     trained: list[RunPredictions] = []
     skipped: list[str] = []
     folds: dict[str, set[int | None]] = {}
@@ -99,12 +99,32 @@ def read_runs(folder: str | Path) -> list[RunPredictions]:
         else:
             table = _joined([run.folder / PREDICTIONS for run in own])
             trained.append(RunPredictions(target, network, seed, table, condition))
+    for run in found:
+        if not run.is_pretrained:
+            continue
+        bad = _fault([run], {None})
+        if bad:
+            skipped.append(f"{_named(run.target, run.network, run.seed, run.condition)} ({bad})")
+        else:
+            trained.append(_pretrained(run, trained))
     if skipped:
         more = f" and {len(skipped) - 6:,} more" if len(skipped) > 6 else ""
         warn(f"skipped: {one_line(', '.join(skipped[:6]))}{more}")
     if not trained:
         raise BadFile("no finished run", "at least one", "run the grid again", "no-runs", folder)
     return sorted(trained, key=lambda run: (order_of(run.condition), run.network, run.target, run.seed))
+
+
+def _pretrained(run: _Run, trained: Sequence[RunPredictions]) -> RunPredictions:
+    """The predictions of a network that is only pretrained, of the items that the runs trained from it predict."""
+    table = SoftLabels.read(run.folder / PREDICTIONS)
+    same = [each for each in trained if each.network == run.network and each.condition == run.condition]
+    if same:
+        tested = pa.concat_arrays([each.predictions.items for each in same]).unique()
+        rows = np.flatnonzero(pc.is_in(table.items, value_set=tested).to_numpy(zero_copy_only=False))
+        counts = None if table.n_annotators is None else table.n_annotators[rows]
+        table = replace(table, items=table.items.take(pa.array(rows)), probs=table.probs[rows], n_annotators=counts)
+    return RunPredictions(run.target, run.network, run.seed, table, run.condition)
 
 
 @dataclass(frozen=True)
@@ -118,6 +138,11 @@ class _Run:
     fold: int | None
     ended: str
     condition: str
+
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether the network is only pretrained, and so belongs to no fold."""
+        return self.target == PRETRAINED and self.fold is None
 
 
 def _read(path: Path) -> _Run:

@@ -25,6 +25,14 @@ GROUPS = 50
 Progress = Callable[[int, int], None]
 
 
+FEW_RUNS, FEW_PREDICTIONS = 4, 200_000
+
+
+def is_quick(runs: Sequence[RunPredictions]) -> bool:
+    """Whether the runs are so few that `thorough` takes seconds: then every metric is compared by item."""
+    return len(runs) <= FEW_RUNS and sum(len(run.predictions) for run in runs) <= FEW_PREDICTIONS
+
+
 def measure_runs(
     runs: Sequence[RunPredictions],
     *,

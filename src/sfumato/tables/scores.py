@@ -149,7 +149,8 @@ class Difference:
     """One metric under one condition: `target` minus `baseline`, the mean over common seeds.
 
     `low` and `high` cover another training (t interval over seeds), `items_*` other items, `both_*` both. `p` is from
-    the paired t-test, `p_corrected` is corrected for multiple comparisons. `p_wilcoxon` is NaN if the level cannot be
+    the paired t-test over seeds; with one prediction per target it is from the pairs of items, and `test` says so.
+    `p_corrected` is corrected for multiple comparisons. `p_wilcoxon` is NaN if the level cannot be
     reached with so few seeds (reason in `wilcoxon`). `verdict` is better, worse, differs, or empty if not significant.
     """
 
@@ -180,6 +181,7 @@ class Difference:
     d_z: float
     probability_of_improvement: float
     verdict: str
+    test: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

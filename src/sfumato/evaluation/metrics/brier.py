@@ -80,8 +80,8 @@ class BrierCalibration:
     are shifted to people's mean: `sum_k sum_b n_kb / n (mean p - mean q)^2` (Murphy 1973; DeGroot & Fienberg 1983).
 
     Unlike `ece` it uses every class and the share of people who chose it. `brier_calibration` and `brier_refinement`
-    add up to `brier` exactly. Chance makes it larger, and value and interval include this: the floor is about the value
-    of a calibrated model.
+    add up to `brier` exactly. Chance makes it larger: the floor is about the value of a calibrated model, and the
+    interval is corrected for it (and extended to the value, where it would end below).
     """
 
     bins: int = BINS
@@ -94,7 +94,9 @@ class BrierCalibration:
     def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
         parts = BrierParts.of(matched, self.bins)
         floor = chance_floor(matched, parts.bias)
-        return from_influence(parts.calibration, parts.influence, bootstrap, bounds=self.bounds, floor=floor)
+        return from_influence(
+            parts.calibration, parts.influence, bootstrap, bounds=self.bounds, bias=parts.bias, floor=floor
+        )
 
 
 @dataclass(frozen=True)
@@ -118,4 +120,4 @@ class BrierRefinement:
         brier = float(matched.squared_distances.mean())
         influence = matched.squared_distances - brier - parts.influence
         value = max(brier - parts.calibration, 0.0)
-        return from_influence(value, influence, bootstrap, bounds=self.bounds)
+        return from_influence(value, influence, bootstrap, bounds=self.bounds, bias=-parts.bias)

@@ -32,10 +32,10 @@ class ECE:
     Naeini et al. 2015); right: the most probable class is people's.
 
     Chance makes it larger, most with few items: its floor is the expected value of a perfectly calibrated model with
-    the same confidences. The interval is about the error of these bins with infinitely many items, so the value may be
-    above it. Near perfect calibration no interval for a sum of absolute values is exact, and its coverage is not
-    guaranteed. Prefer `smooth_ece`, which does not depend on the bin edges, or `rms_calibration` with
-    `form="debiased"`.
+    the same confidences. The interval is about the error of these bins with infinitely many items; where it would end
+    below the value, scores extend it to the value. Near perfect calibration no interval for a sum of absolute values is
+    exact, and its coverage is not guaranteed. Prefer `smooth_ece`, which does not depend on the bin edges, or
+    `rms_calibration` with `form="debiased"`.
     """
 
     bins: int = 15
@@ -97,8 +97,8 @@ class RMSCalibration:
       ties by the order of items. Only to compare with published values.
 
     The interval, in every form, is about the error without the effect of chance: normal on the scale of the debiased
-    square, as in Sun et al. (2024), so it may be below the value. Items of equal confidence are assigned to bins at
-    random, and the value is the root of the expected square.
+    square, as in Sun et al. (2024); where it would end below the value, scores extend it. Items of equal confidence are
+    assigned to bins at random, and the value is the root of the expected square.
     """
 
     size: int = 100

@@ -35,8 +35,9 @@ class SmoothECE:
 
     No bins to choose, continuous in the predictions, and within a constant factor of the distance to the nearest
     calibrated predictions. Prefer it to `ece`. Chance makes it larger: its floor is the expected value of a perfectly
-    calibrated model with the same confidences, and the interval is about the error with infinitely many items, so the
-    value may be above it. Near perfect calibration the coverage of the interval is not guaranteed.
+    calibrated model with the same confidences, and the interval is about the error with infinitely many items, in
+    scores extended to the value where it would end below. Near perfect calibration the coverage of the interval is not
+    guaranteed.
     """
 
     name, better, bounds = "smooth_ece", Better.LOW, SHARE

@@ -1,0 +1,77 @@
+"""Checks of tables that are passed to functions: what was given instead of soft labels, and how to convert it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
+from sfumato.tables.errors import BadSetting, listing, show
+from sfumato.tables.soft_labels import SoftLabels
+
+CODE = "wrong-argument"
+
+
+def label_argument(value: Any, name: str, call: str) -> SoftLabels:
+    """`value` as soft labels; counts become shares of votes. An error says how to convert anything else.
+
+    `name` is the name of the argument and `call` that of the function, as users write them.
+    """
+    if isinstance(value, SoftLabels):
+        return value
+    if isinstance(value, Counts):
+        return value.labels()
+    found, fix = _instead(value, name, call)
+    raise BadSetting(f"{found} for {name}", f"SoftLabels, as in {call}({name}=labels)", fix, CODE)
+
+
+def _instead(value: Any, name: str, call: str) -> tuple[str, str]:
+    """What was given, and how to make soft labels of it."""
+    kind = type(value).__name__
+    if value is None:
+        return "nothing", f"give {name}"
+    if isinstance(value, (str, Path)):
+        return f"the file name {show(str(value))}", f'read it first: {name}=sf.read("{value}")'
+    if isinstance(value, (Beliefs, Annotations)):
+        return f"{kind}, one row per answer", f"aggregate them first: {name}=sf.aggregate({name})"
+    if isinstance(value, (Mapping, Sequence)):
+        several = "sf.compare({'a': one, 'b': other}, people=...) compares several models"
+        return f"a {kind} of {len(value)}", f"give one table; {several}"
+    if isinstance(value, np.ndarray):
+        return (
+            f"an array of shape {value.shape}",
+            "name its rows and columns: SoftLabels.from_numpy(items, array, classes)",
+        )
+    if hasattr(value, "__arrow_c_stream__"):
+        return f"a {kind}", f"convert it: {name}=SoftLabels.from_arrow({name})"
+    if hasattr(value, "labels"):
+        return f"a {kind}", f"give its labels: {name}={name}.labels"
+    return f"a {kind}", f"make a table first, for example with SoftLabels.from_numpy, and pass it to {call}"
+
+
+def refuse_positions(tables: Sequence[Any], names: Sequence[str], call: str) -> None:
+    """Raise if tables are passed without names: which is which would depend on their order."""
+    if tables:
+        expected = f"{' and '.join(f'{name}=' for name in names)} by name: their order is easily confused"
+        written = ", ".join(f"{name}=..." for name in names)
+        raise BadSetting(f"{len(tables)} arguments without names", expected, f"write {call}({written})", CODE)
+
+
+def model_arguments(predicted: Any, call: str) -> dict[str, list[Any]]:
+    """The predictions of several models by name, as lists: one entry, or one per seed."""
+    example = f"write {call}({{'a': one, 'b': other}}, people=labels)"
+    if not isinstance(predicted, Mapping):
+        kind = type(predicted).__name__
+        found = f"a {kind}" + (f" of {len(predicted)}" if isinstance(predicted, (list, tuple)) else "")
+        raise BadSetting(f"{found} instead of models by name", "a dictionary of SoftLabels by name", example, CODE)
+    if not predicted:
+        raise BadSetting("no models", "a dictionary of SoftLabels by name", example, CODE)
+    odd = [name for name in predicted if not isinstance(name, str)]
+    if odd:
+        raise BadSetting(f"the names {listing([show(name) for name in odd])}", "names as text", example, CODE)
+    return {name: list(own) if isinstance(own, (list, tuple)) and own else [own] for name, own in predicted.items()}
