@@ -111,7 +111,7 @@ def main() -> None:
         imported.write(folder / "counts.parquet")
         (folder / "fer.csv").unlink()
         model.unlink()
-        _, seconds = timed(lambda: sf.report(folder, title="Faces").write(folder / "report.html"))
+        _, seconds = timed(lambda: sf.report(folder, title="Faces").save(folder / "report.html"))
         print(f"{'report':10} {seconds:10.2f} {'-':>9} {'-':>19}")
     verdict = "ok" if total <= MOST_SECONDS and worst <= LARGEST_DIFFERENCE else "MISSED"
     print(f"{n_items:,} items: {total:.1f} s of CPU without the report (at most {MOST_SECONDS:g}), "
