@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -294,3 +295,19 @@ def test_texts_of_an_npz(tmp_path: Path) -> None:
 def test_a_bad_npz_is_refused(tmp_path: Path, arrays: dict[str, object], code: str) -> None:
     error = refused(npz(tmp_path, **arrays))
     assert (error.code, error.where.file) == (code, str(tmp_path / "items.npz"))
+
+
+# Files of texts
+
+
+def test_texts_of_json_lines_and_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"id": 7, "tweet": "one", "label": "cat"}\n{"id": 8, "tweet": "two", "label": "cow"}\n')
+    items = read_items(ItemSource(texts=path, text="tweet"), CLASSES)
+    assert [(item.id, item.text, item.given) for item in items] == [("7", "one", "cat"), ("8", "two", None)]
+    assert "--text COLUMN" in refused(ItemSource(texts=path)).fix
+    pl.DataFrame({"text": ["a", "b"]}).write_parquet(tmp_path / "x.parquet")
+    items = read_items(ItemSource(texts=tmp_path / "x.parquet"), CLASSES)
+    assert [(item.id, item.text) for item in items] == [("0", "a"), ("1", "b")]
+    path.write_text('{"id": "a\\u0007", "text": "one"}\n')
+    assert refused(ItemSource(texts=path)).code == "bad-id"

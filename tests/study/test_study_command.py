@@ -87,8 +87,9 @@ def test_all_that_is_commented_out_may_be_taken_in(name: str, tmp_path: Path) ->
     for line in file.read_text().splitlines():
         bare = line.removeprefix("# ")
         is_key = line.startswith("# ") and (bare.split(" ")[1:2] == ["="] or bare.startswith("["))
-        # `classes`, `csv` and `npz` stand for the lines above them; `...` is no value.
-        instead = bare.startswith(("[[classes", 'name = "cat"', "key =", "example", "csv", "npz")) or "= ..." in bare
+        # `classes`, `csv`, `npz` and `texts` stand for the lines above them; `...` is no value.
+        others = ("[[classes", 'name = "cat"', "key =", "example", "csv", "npz", "texts")
+        instead = bare.startswith(others) or "= ..." in bare
         kept.append(bare if is_key and not instead else line)
     file.write_text("\n".join(kept))
     from sfumato.study import read_study

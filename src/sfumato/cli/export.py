@@ -32,7 +32,7 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
 
     found = read_study(study)
     # The CSV of items must not be overwritten either.
-    check_outputs(found.items.csv or study, output=output, records=records)
+    check_outputs(found.items.csv or found.items.texts or study, output=output, records=records)
     written = export(StoreLocation.of_study(found, store), found.name, output, records)
     say_written(output, f"{written.n_answers:,} answers ({written.kind})")
     if records is not None:

@@ -1,4 +1,4 @@
-"""The items of a study, from a folder of images, a CSV (`item_table.py`) or an npz.
+"""The items of a study, from a folder of images, a CSV (`item_table.py`), an npz, or a file of texts.
 
 In a folder the path is the id, and a first folder named as a class gives the class. An npz has `images` (uint8, items x
 height x width [x 3]) or `texts`, and optionally the ids, `items`.
@@ -48,13 +48,7 @@ def read_item_arrays(path: Path) -> list[Item]:
     else:
         found = f"items of type {names.dtype} and shape {names.shape}"
         raise _bad_npz(path, "items", found, f"{len(values):,} texts or whole numbers", "bad-items")
-    seen: set[str] = set()
-    for row, name in enumerate(ids):
-        if name in seen or not name.strip() or not name.isprintable():
-            found = f"the id {show(name)}{' twice' if name in seen else ''} (row {row:,})"
-            code = "doubled-item" if name in seen else "bad-id"
-            raise _bad_npz(path, "items", found, "printable ids, each once", code)
-        seen.add(name)
+    _check_ids(path, ids, "save the arrays again (np.savez)")
     if contents == ["images"]:
         return [Item(name, row=row) for row, name in enumerate(ids)]
     texts = values.tolist()
@@ -62,6 +56,34 @@ def read_item_arrays(path: Path) -> list[Item]:
     if empty is not None:
         raise _bad_npz(path, "texts", f"an empty text (row {empty:,})", "something to read", "empty-text")
     return [Item(name, text=text) for name, text in zip(ids, texts, strict=True)]
+
+
+def read_item_texts(path: Path, column: str | None, classes: Sequence[str]) -> list[Item]:
+    """The texts of a table or of JSON records, as `sf.Inputs.read` reads them; a `label` among the classes is given."""
+    # Imported here: the server loads the table reader only for a study that needs it.
+    from sfumato.tables.text_table import read_text_table
+
+    table = read_text_table(path, () if column is None else (column,), None)
+    ids = [str(row) for row in range(len(table.texts))] if table.items is None else list(table.items)
+    _check_ids(path, ids, "correct the ids in the file")
+    labels = table.labels or ("",) * len(ids)
+    known = set(classes)
+    return [
+        Item(name, text=text, given=label if label in known else None)
+        for name, text, label in zip(ids, table.texts, labels, strict=True)
+    ]
+
+
+def _check_ids(path: Path, ids: Sequence[str], fix: str) -> None:
+    """Raise unless all ids are printable and different."""
+    seen: set[str] = set()
+    for row, name in enumerate(ids):
+        if name in seen or not name.strip() or not name.isprintable():
+            found = f"the id {show(name)}{' twice' if name in seen else ''} (row {row:,})"
+            code = "doubled-item" if name in seen else "bad-id"
+            where = ErrorLocation(str(path), column="items")
+            raise BadTable(found, "printable ids, each once", fix, code, where)
+        seen.add(name)
 
 
 def _bad_npz(path: Path, array: str | None, found: str, expected: str, code: str) -> BadTable:
@@ -85,5 +107,7 @@ def read_items(source: ItemSource, classes: Sequence[str]) -> list[Item]:
         return read_item_folder(source.folder, classes)
     if source.csv is not None:
         return read_item_table(source.csv, classes)
-    assert source.npz is not None, "a source has a folder, a csv or an npz"
+    if source.texts is not None:
+        return read_item_texts(source.texts, source.text, classes)
+    assert source.npz is not None, "a source has a folder, a csv, an npz or texts"
     return read_item_arrays(source.npz)

@@ -75,8 +75,8 @@ def check_study(
 def _items(draft: Draft) -> list[Item]:
     """The items; none if the study file does not say where they are."""
     study, mistakes = draft.study, draft.mistakes
-    key = next((key for key in ("folder", "csv", "npz") if getattr(study.items, key)), None)
-    if key is None or any(mistakes.about("items", each) for each in ("folder", "csv", "npz")):
+    key = next((key for key in ("folder", "csv", "npz", "texts") if getattr(study.items, key)), None)
+    if key is None or any(mistakes.about("items", each) for each in ("folder", "csv", "npz", "texts")):
         return []
     if any(each.code == "one-source" for each in mistakes.found):
         return []

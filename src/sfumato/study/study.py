@@ -81,11 +81,14 @@ class StudyClass:
 
 @dataclass(frozen=True)
 class ItemSource:
-    """The source of the items: a folder of images, a CSV of texts or image paths, or an npz file."""
+    """The source of the items: a folder of images, a CSV of texts or image paths, an npz file, or texts in a Parquet,
+    JSON Lines, TSV or CSV file (`texts`), in the column or field `text`."""
 
     folder: Path | None = None
     csv: Path | None = None
     npz: Path | None = None
+    texts: Path | None = None
+    text: Annotated[str | None, Length(MAX_TEXT)] = None
     upscale: Upscale = Upscale.LANCZOS
     size: Annotated[int, Range(16, 1600, whole=True)] = 160
 

@@ -123,13 +123,18 @@ def read_items(top: Fields, base: Path) -> ItemSource:
     """`[items]`: exactly one source."""
     top.require("items", "where the items come from", '{ folder = "images" }, or a table [items]')
     table = top.table("items")
-    folder, csv, npz = table.file("folder", base, folder=True), table.file("csv", base), table.file("npz", base)
-    sources = [key for key in ("folder", "csv", "npz") if key in table.values]
+    places: dict[str, Any] = {
+        key: table.file(key, base, folder=key == "folder") for key in ("folder", "csv", "npz", "texts")
+    }
+    sources = [key for key in places if key in table.values]
     if len(sources) != 1 and "items" in top.values:
-        found = f"{listing(sources) or 'neither folder, csv nor npz'} in [items]"
+        found = f"{listing(sources) or 'neither folder, csv, npz nor texts'} in [items]"
         fix = 'write folder = "images", or remove all but one'
-        table.add(None, found, "one source: folder, csv or npz", fix, "one-source")
-    return table.read(ItemSource, folder=folder, csv=csv, npz=npz)
+        table.add(None, found, "one source: folder, csv, npz or texts", fix, "one-source")
+    if "text" in table.values and "texts" not in table.values:
+        fix = 'write texts = "items.jsonl" too, or remove the key'
+        table.add("text", "text without texts", "the column of a file named by texts", fix, "text-without-texts")
+    return table.read(ItemSource, **places)
 
 
 def read_arms(top: Fields, assignment: Assignment) -> tuple[Arm, ...]:

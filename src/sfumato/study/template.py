@@ -28,13 +28,15 @@ classes = $classes
 # example = "examples/cat.png"
 
 [items]
-# One of three sources. A folder of pictures (PNG, JPEG, WebP, GIF, BMP), with or without subfolders; a subfolder
+# One of four sources. A folder of pictures (PNG, JPEG, WebP, GIF, BMP), with or without subfolders; a subfolder
 # with the name of a class gives its pictures that class, which typicality and mixture need:
 folder = "images"
 # ... or a CSV with the columns item,text or item,image (and class, if known):
 # csv = "items.csv"
 # ... or a NumPy archive with images (uint8, items x height x width [x 3]) or texts, and optionally items (ids):
 # npz = "items.npz"
+# ... or texts in Parquet, JSON Lines or TSV; `text` names the column, if it is not called text:
+# texts = "items.jsonl"
 # upscale = "lanczos"         # how pictures smaller than `size` are enlarged: lanczos, nearest or none
 # size = 160                  # pixels of the longer side
 

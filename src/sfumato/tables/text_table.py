@@ -51,7 +51,7 @@ def read_text_table(path: Path, text: Names, item: str | None) -> TextTable:
     source = _json_source(path) if kind_of(path, TEXT_TABLE_KINDS) in (JSON, JSON_LINES) else _table_source(path)
     text = text or tuple(name for name in ("text",) if name in source.names)
     if not text:
-        fix = "name the column of the texts: --text COLUMN"
+        fix = "name the column of the texts: --text COLUMN, or text = 'COLUMN' in a study"
         raise missing_column(source.names, "a column 'text'", fix, path)
     for name in (*text, *([] if item is None else [item])):
         if name not in source.names:
