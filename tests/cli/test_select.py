@@ -118,3 +118,9 @@ def test_mistakes(
         selected(labels, *arguments)
     assert caught.value.code == code
     assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.parquet"]
+
+
+def test_a_tsv_is_read_and_written_as_csv(tmp_path: Path) -> None:
+    (tmp_path / "x.tsv").write_text("item\tlabel\na\tx, y\nb\tz\n")
+    selected(tmp_path / "x.tsv", "--where", "class==x, y", "-o", tmp_path / "x.csv")
+    assert pl.read_csv(tmp_path / "x.csv").rows() == [("a", "x, y")]

@@ -84,7 +84,9 @@ class RowValues:
         if known is None:
             fix = "use one of these names"
             if name in COMPUTED and self.labels is None:
-                fix = f"this table does not say the {name} of items: give a table that does with --labels"
+                fix = (
+                    f"give a table with the {name} of items (--labels), or import this one first (sfumato import auto)"
+                )
             raise unknown("column", name, self.names, where=self.path, fix=fix)
         return np.asarray(known[self.item.codes])
 
