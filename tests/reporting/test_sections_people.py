@@ -22,6 +22,7 @@ from sfumato.reporting.sections.agreement import agreement_section
 from sfumato.reporting.sections.collection import collection_section
 from sfumato.reporting.sections.screening import screening_section
 from sfumato.reporting.sections.uncertainty import uncertainty_section
+from sfumato.study.study import Recruiting
 
 
 def words(section: Section | None) -> str:
@@ -86,6 +87,25 @@ def test_collection_states_the_cost() -> None:
     assert f"EUR {wage:,.2f} (" in said
     assert evidence.study is not None
     assert "cost" not in words(collection_section(replace(evidence, study=replace(evidence.study, pay=None))))
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "fee", "cost"),
+    [
+        # Nine people with 40 labels each: a whole batch each, and the 45 repeats add nothing.
+        (40, 0.0, "EUR 13.50 9.0 batches at EUR 1.50, with their checks and repeats; without fees"),
+        # 40 of two batches of 30, which may have been finished or not: 9 x 40 / 30 to 9 x 2 batches, and the fee.
+        (30, 0.5, "EUR 27.00 to 40.50 12.0 to 18.0 batches at EUR 1.50, with their checks and repeats; batches that"),
+    ],
+)
+def test_cost_counts_batches_as_they_are_paid(batch_size: int, fee: float, cost: str) -> None:
+    evidence = evidence_of()
+    assert evidence.study is not None
+    people = replace(evidence.study.people, batch_size=batch_size)
+    study = replace(evidence.study, people=people, recruiting=Recruiting("prolific", "CODE", settings={"fee": fee}))
+    said = words(collection_section(replace(evidence, study=study)))
+    assert f"estimated cost: {cost}" in said
+    assert ("with a fee of 50%" in said) == (fee > 0)
 
 
 def test_the_session_is_drawn_by_the_place_of_answers() -> None:

@@ -28,6 +28,8 @@ from sfumato.cli import group
 from sfumato.elicitation.researcher_actions import erase_participant
 from sfumato.labeling import TokensLabeler
 from sfumato.labeling.agreement import agreement
+from sfumato.reporting.report_inputs import ReportInputs
+from sfumato.reporting.sections.collection import _facts
 from sfumato.server import dashboard_cache
 from sfumato.server.dashboard_cache import CacheProcess, DashboardCache
 from sfumato.server.dashboard_counts import (
@@ -362,6 +364,25 @@ def test_cost_by_hand(tmp_path: Path) -> None:
     # One batch of five is earned, one is pending; the one who withdrew gave 3 of 5 answers. 16 of 24 are still to come:
     # four batches more.
     assert told == {"currency": "GBP", "fee": 0.0, "so_far": 2.0, "under_way": 2.0, "left": 1.2, "to_the_end": 11.2}
+
+
+def test_the_report_states_the_cost_of_the_dashboard(crowd: Crowd, tmp_path: Path) -> None:
+    """Two people finish five items with two checks and two repeats each; a third leaves after two answers."""
+
+    def reported() -> str:
+        evidence = ReportInputs(study=crowd.asked.study, annotations=exported(crowd, tmp_path))
+        (fact,) = (each for each in _facts(evidence) if each.label == "estimated cost")
+        return fact.value
+
+    crowd.comes(2)
+    told = figures(crowd)["cost"]
+    assert (told["so_far"], told["under_way"], told["left"]) == (4.0, 0.0, 0.0)
+    assert reported() == "GBP 4.00"
+    crowd._through(limit=2)
+    n_labels = sum(row["purpose"] == "label" for row in exported(crowd, tmp_path).to_arrow().to_pylist()) - 10
+    # In proportion or in full: the answers do not say whether people finished; the dashboard expects them to.
+    assert reported() == f"GBP {4 + 2 * n_labels / 5:.2f} to 6.00"
+    assert figures(crowd)["cost"]["under_way"] == 2.0
 
 
 def test_who_left_early_is_not_counted_as_a_whole_batch(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from decimal import ROUND_HALF_UP, Decimal
-from math import ceil, isnan, nan
+from math import isnan, nan
 from pathlib import Path
 
 import pyarrow as pa
@@ -136,7 +136,7 @@ def payments(
     for number, case in enumerate(participants):
         size = study.people.batch_size
         if case.pay == "yes":
-            n_batches = max(ceil(case.n_labels / size), 1)
+            n_batches = max(int(study.people.paid_batches(case.n_labels, finished=True)), 1)
             add(BASE, pay.amount * n_batches, "yes", f"{n_batches} batch{'es' * (n_batches > 1)} finished")
             if rule is not None and pay.bonus is not None:
                 score, n = float(scores[number]), int(n_compared[number])
@@ -146,7 +146,8 @@ def payments(
                 add(BONUS, bonus_for(score, pay.bonus), "yes", why, score, n)
         elif case.pay == "decide":
             share = f"{case.n_labels} of {size} answers of a batch"
-            add(PART, min(pay.amount * case.n_labels / size, pay.amount * study.people.batches), "decide", share)
+            part = min(study.people.paid_batches(case.n_labels, finished=False), study.people.batches)
+            add(PART, pay.amount * part, "decide", share)
     return Payments(tuple(found), with_ids)
 
 

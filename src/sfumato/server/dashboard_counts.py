@@ -216,21 +216,23 @@ def cost(study: Study, counts: AnswerCounts, quotas: Quotas, people: People, *, 
     if study.pay is None:
         return None
     wanted = [quota for quota in quotas.values() if quota > 0]
-    size = max(min(study.people.batch_size, len(wanted)), 1)
-    finished = pending = n_given = 0
-    left = 0.0
+    finished = pending = left = 0.0
+    n_given = 0
     for person in people:
         n_labels = counts.annotators.get(person.id, NO_ANSWERS).n_labels
-        if person.finished_at is None and state_of(person, now) == "working":
-            pending += math.ceil(n_labels / size)
+        is_working = person.finished_at is None and state_of(person, now) == "working"
+        counts_as_finished = is_working or person.finished_at is not None
+        batches = study.people.paid_batches(n_labels, finished=counts_as_finished, n_items=len(wanted))
+        if is_working:
+            pending += batches
             continue
         n_given += n_labels
         if person.finished_at is not None:
-            finished += math.ceil(n_labels / size)
+            finished += batches
         else:
-            left += n_labels / size
-    remaining = math.ceil(max(sum(wanted) - n_given, 0) / size)
-    fee = _fee(study)
+            left += batches
+    remaining = study.people.paid_batches(max(sum(wanted) - n_given, 0), finished=True, n_items=len(wanted))
+    fee = study.fee
     price = study.pay.amount * (1 + fee)
     return {
         "currency": study.pay.currency,
@@ -240,12 +242,6 @@ def cost(study: Study, counts: AnswerCounts, quotas: Quotas, people: People, *, 
         "left": round(price * left, 2),
         "to_the_end": round(price * (finished + left + max(remaining, pending)), 2),
     }
-
-
-def _fee(study: Study) -> float:
-    """The platform's fee as a share of the pay; 0 if the study file does not state it."""
-    fee = study.recruiting.settings.get("fee", 0.0) if study.recruiting else 0.0
-    return float(fee) if isinstance(fee, (int, float)) and not isinstance(fee, bool) else 0.0
 
 
 def _median(seconds: Sequence[float]) -> float | None:

@@ -5,6 +5,7 @@ Independent of the server, the store and the question types.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -182,6 +183,16 @@ class People:
     repeat_distance: int = 0
     assignment: Assignment = Assignment.FEWEST
 
+    def paid_batches(self, n_labels: int, *, finished: bool, n_items: int | None = None) -> float:
+        """The batches that a participant with `n_labels` answers for labels is paid for.
+
+        Checks and repeats are part of their batch and not paid again. A participant who finished is paid every batch
+        they began, even if no items were left to fill it; others in proportion. A study of fewer than `batch_size`
+        items (`n_items`) has shorter batches at the same pay.
+        """
+        size = max(self.batch_size if n_items is None else min(self.batch_size, n_items), 1)
+        return math.ceil(n_labels / size) if finished else n_labels / size
+
 
 @dataclass(frozen=True)
 class Adaptive:
@@ -311,6 +322,12 @@ class Study:
         if self.arms:
             return tuple(arm.question for arm in self.arms)
         return (self.question,) if self.deeper is None else (self.question, self.deeper.question)
+
+    @property
+    def fee(self) -> float:
+        """The platform's fee as a share of the pay; 0 if the study file does not state it."""
+        fee = self.recruiting.settings.get("fee", 0.0) if self.recruiting else 0.0
+        return float(fee) if isinstance(fee, (int, float)) and not isinstance(fee, bool) else 0.0
 
     @cached_property
     def class_names(self) -> tuple[str, ...]:

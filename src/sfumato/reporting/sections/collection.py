@@ -14,7 +14,7 @@ from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import POSITIVE, DisplayedEstimate, counted, mean_of, median_of, short_names
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.study.study import Framing, Question, Study
+from sfumato.study.study import Framing, Pay, Question, Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import SfumatoError
@@ -60,9 +60,7 @@ def _facts(evidence: ReportInputs) -> tuple[Fact, ...]:
         took = median_of(seconds)
         facts.append(Fact(f"{took.value:.1f} s", "per answer", f"median; {took.low:.1f} to {took.high:.1f}"))
     if evidence.study is not None and evidence.study.pay is not None and answers is not None:
-        pay, n_batches = evidence.study.pay, batches_of(evidence.study, answers)
-        how = f"{n_batches:,.1f} batches at {pay.currency} {pay.amount:,.2f}, without fees"
-        facts.append(Fact(f"{pay.currency} {pay.amount * n_batches:,.2f}", "estimated cost", how))
+        facts.append(_cost(evidence.study, evidence.study.pay, answers))
     return tuple(facts)
 
 
@@ -83,12 +81,26 @@ def _purposes(answers: Annotations | None) -> str:
     return ", ".join([f"{counts['label']:,} for labels", *others])
 
 
-def batches_of(study: Study, answers: Annotations) -> float:
-    """The batches that the answers fill. A batch is paid once, with its checks and repeats; a deeper question about the
-    same item does not count again."""
+def batches_of(study: Study, answers: Annotations, *, finished: bool = False) -> float:
+    """The batches paid for the answers, by the rule of the dashboard: in proportion, or if everybody `finished`, those
+    that were begun. A deeper question about the same item does not count again."""
     labels = answers.for_purposes("label")
     trials = np.unique(labels.item.codes.astype(np.int64) * len(labels.annotator.names) + labels.annotator.codes)
-    return len(trials) / study.people.batch_size
+    each = np.bincount(trials % max(len(labels.annotator.names), 1)).tolist()
+    return sum(study.people.paid_batches(n, finished=finished) for n in each)
+
+
+def _cost(study: Study, pay: Pay, answers: Annotations) -> Fact:
+    """The cost of the answers; a range where it depends on whether people finished, which the answers do not say."""
+    low, high = (batches_of(study, answers, finished=finished) for finished in (False, True))
+    price = pay.amount * (1 + study.fee)
+    whole = f"{low:,.1f}" == f"{high:,.1f}"
+    cost = f"{price * high:,.2f}" if whole else f"{price * low:,.2f} to {price * high:,.2f}"
+    n_batches = f"{high:,.1f}" if whole else f"{low:,.1f} to {high:,.1f}"
+    how = f"{n_batches} batches at {pay.currency} {pay.amount:,.2f}, with their checks and repeats"
+    how += "" if whole else "; batches that were begun, in proportion or in full"
+    how += f"; with a fee of {100 * study.fee:.3g}%" if study.fee else "; without fees"
+    return Fact(f"{pay.currency} {cost}", "estimated cost", how + (", without bonuses" if pay.bonus else ""))
 
 
 def _words(evidence: ReportInputs) -> list[str]:
