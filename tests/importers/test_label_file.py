@@ -207,3 +207,10 @@ def test_hard_predictions_are_one_hot_over_the_known_classes(tmp_path):
     labels = read_predictions(path, FileOptions(known=CLASSES))
     assert labels.probs.tolist() == [[1, 0], [1, 0]]
     assert labels.estimand is Estimand.PREDICTION
+
+
+def test_probabilities_are_never_read_as_votes(tmp_path):
+    for content in ("item,p:cat,p:dog\na,1,1\n", "item,p:cat,p:dog\na,2,0\nb,1,0\n"):
+        with pytest.raises(BadProbabilities) as caught:
+            read_labels(write(tmp_path / "a.csv", content))
+        assert (caught.value.code, caught.value.where.line) == ("bad-sum", 2)

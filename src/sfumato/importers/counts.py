@@ -90,6 +90,8 @@ class CountsImporter:
             return Evidence("an array named counts")
         if len(preview.columns) < 3 or id_column(preview.columns) is None or marked(preview.columns):
             return None
+        if {"annotator", "worker"} & set(preview.columns):
+            return None
         key = id_column(preview.columns)
         numeric = [
             name for name in preview.columns if name != key and all(_is_count(row[name]) for row in preview.rows)

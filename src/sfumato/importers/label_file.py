@@ -27,7 +27,7 @@ def read_labels(path: str | Path, options: FileOptions | None = None) -> SoftLab
         return table
     numbers = named(numbers_in(path, options.choice, (*PROBABILITIES, *COUNTS)), options.classes, options.items)
     say_how_read(numbers)
-    if _are_votes(numbers.values):
+    if numbers.name != PROBABILITIES[0] and _are_votes(numbers.values):
         counts = Counts.from_numpy(
             numbers.ids, numbers.values, numbers.classes or (), place=lambda row, _: numbers.where(row)
         )

@@ -107,7 +107,8 @@ def _in_table(rows: Rows, choice: ColumnChoice, wanted: Sequence[str]) -> LabelN
     kinds = {rows.schema.field(name).type for name in found.columns}
     bits = 16 if pa.float16() in kinds else 32 if pa.float32() in kinds else 64
     items = tuple(found.items) if found.key else None
-    return LabelNumbers(rows.path, found.numbers, items, found.classes, "", bits, found.unread, rows)
+    name = PROBABILITIES[0] if found.columns[0].startswith("p:") else ""
+    return LabelNumbers(rows.path, found.numbers, items, found.classes, name, bits, found.unread, rows)
 
 
 def hugging_face_classes(rows: Rows) -> tuple[str, ...] | None:

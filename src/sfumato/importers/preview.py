@@ -34,6 +34,7 @@ from sfumato.tables.files.file_type import (
     NUMPY,
     PARQUET,
     TSV,
+    check_content,
     check_readable,
     kind_of,
 )
@@ -95,6 +96,7 @@ class Preview:
             return cls(path, value=read_json(path, at_most=N_ROWS).value)
         if kind is NUMPY:
             return _of_arrays(path)
+        check_content(path, kind)
         return _of_table(path, delimiter)
 
     def records(self) -> list[dict[str, Any]]:

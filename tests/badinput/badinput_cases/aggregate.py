@@ -51,14 +51,14 @@ ODD = (
         _by("zero-based-skill"),
         {"item": ["x", "y"], "probs": [[1.0, 0.0], [0.0, 1.0]]},
     ),
-    refused("aggregate-no-rows", {"bad.csv": f"{HEAD}\n".encode()}, _by("dawid-skene"), "no-rows", "no answers"),
-    refused("aggregate-no-annotators", {"bad.csv": b"item,p:cat,p:dog\nx,1,0\n"}, _by("mean"), "missing-column"),
+    refused("aggregate-no-rows", {"bad.csv": f"{HEAD}\n".encode()}, _by("dawid-skene"), "no-rows", "no rows"),
+    refused("aggregate-no-annotators", {"bad.csv": b"item,p:cat,p:dog\nx,1,0\n"}, _by("mean"), "not-votes", "Counts"),
     refused("aggregate-no-distribution", {"bad.csv": f"{HEAD}\nx,a,1,1\n".encode()}, _by("mean"), "bad-sum", "bad.csv"),
     refused(
-        "aggregate-answers-not-beliefs",
+        "aggregate-answers-of-one-class",
         {"bad.csv": b"item,annotator,label\nx,a,cat\n"},
         _by("mean"),
-        "missing-column",
+        "bad-classes",
         "bad.csv",
     ),
 )

@@ -72,7 +72,7 @@ TABLES = (
         "probs-without-prefix",
         {"bad.csv": b"item,annotator,cat,dog\na,x,1,0\n"},
         DOUBT,
-        "missing-column",
+        "unknown-table",
         "bad.csv",
         "p:",
     ),
@@ -96,7 +96,7 @@ TABLES = (
 VOTES = (
     refused("votes-negative", {"bad.csv": b"item,cat,dog\na,1,0\nb,2,-1\n"}, COUNTS, "bad-count", "bad.csv:3", "-1"),
     refused(
-        "votes-fractional", {"bad.csv": b"item,cat,dog\na,1,0\nb,0.5,0.5\n"}, COUNTS, "bad-count", "bad.csv:3", "0.5"
+        "votes-fractional", {"bad.csv": b"item,cat,dog\na,1,0\nb,0.5,1\n"}, COUNTS, "bad-count", "bad.csv:3", "0.5"
     ),
     refused("votes-none", {"bad.csv": b"item,cat,dog\na,1,0\nb,0,0\n"}, COUNTS, "all-zero", "bad.csv:3", "'b'"),
     refused(

@@ -62,7 +62,7 @@ TOP_TWO = (
 
 VOTES = (
     _votes("votes-of-nine-classes", arrays(counts=np.ones((3, 9), np.int64)), "wrong-shape", "9"),
-    _votes("votes-negative", arrays(counts=-np.ones((3, 10), np.int64)), "bad-count", "-1"),
+    _votes("votes-negative", arrays(counts=np.array([[-1] + [1] * 9])), "bad-count", "-1"),
     _votes("votes-as-text", arrays(counts=np.array([["1"] * 10])), "wrong-type"),
     _votes("votes-under-another-name", arrays(votes=np.ones((3, 10))), "missing-column", "counts"),
     _votes(
