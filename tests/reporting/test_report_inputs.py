@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 import reported
 from people_evidence import evidence_of
+from PIL import Image
 
 from sfumato import Counts, SoftLabels
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import BadFile, BadTable, SfumatoError
+from sfumato.tables.model_inputs import InputOptions
 from sfumato.tables.scores import RunScores, Scores
 
 SCORE_HEAD = (
@@ -171,3 +173,18 @@ def test_what_cannot_be_read_says_why(folder: Path) -> None:
 def _with(folder: Path, name: str, text: str) -> ReportInputs:
     (folder / name).write_text(text)
     return ReportInputs.read(screening=folder / name)
+
+
+def test_a_folder_of_pictures_and_a_table_of_texts_are_inputs(tmp_path: Path) -> None:
+    for name in ("cat/1.png", "dog/2.png"):
+        (tmp_path / "inputs" / name).parent.mkdir(parents=True)
+        Image.new("L", (3, 2)).save(tmp_path / "inputs" / name)
+    evidence = ReportInputs.read(tmp_path)
+    assert evidence.inputs is not None
+    assert evidence.inputs.items == ("cat/1", "dog/2")
+    assert evidence.original is not None, "the folders are the original classes"
+    assert evidence.original.classes == ("cat", "dog")
+    (tmp_path / "inputs.csv").write_text("item,tweet\nq1,one\n")
+    evidence = ReportInputs.read(tmp_path, reading=InputOptions(text=("tweet",)))
+    assert evidence.inputs is not None
+    assert evidence.inputs.texts == ("one",)

@@ -9,6 +9,7 @@ import learning
 import numpy as np
 import polars as pl
 import pytest
+from PIL import Image
 
 from sfumato.tables.base_table import columns_of
 from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, UnknownName
@@ -268,3 +269,18 @@ def test_a_grid_that_is_not_there(tmp_path: Path) -> None:
 def test_the_example_is_sound() -> None:
     file = ExperimentFile.read(ROOT / "examples" / "grid.toml")
     assert len(file.grid().targets) >= 4
+
+
+def test_inputs_are_read_as_the_data_section_says(tmp_path: Path) -> None:
+    for name, side in (("cat/1.png", 8), ("dog/2.png", 9)):
+        (tmp_path / "faces" / name).parent.mkdir(parents=True)
+        Image.new("L", (side, side)).save(tmp_path / "faces" / name)
+    (tmp_path / "grid.toml").write_text('[data]\ninputs = "faces"\nsize = "6x5"\nitems = "ids.txt"\n')
+    (tmp_path / "ids.txt").write_text("a\nb\n")
+    data = ExperimentFile.read(tmp_path / "grid.toml").training_set
+    assert (data.items, data.classes) == (("a", "b"), ("cat", "dog"))
+    assert data.images.shape == (2, 6, 5)
+    assert data.original.tolist() == [0, 1]
+    (tmp_path / "grid.toml").write_text('[data]\ninputs = "faces"\nsize = [6, 5]\n')
+    with pytest.raises(BadSetting, match=r"grid.toml:3.*size = "):
+        _ = ExperimentFile.read(tmp_path / "grid.toml").training_set
