@@ -87,7 +87,7 @@ def test_dawid_skene_one_step_with_prior() -> None:
 
     Two such answers are added to each class of each annotator: 1.5 + 2 x 1.51/2.02 of 2 + 2 cats; dogs stay .5, .5.
     """
-    result = DawidSkene(prior=2.0, iterations=1, tolerance=0.0).aggregate(votes(**DS_VOTES))
+    result = DawidSkene(prior=2.0, iterations=1, tolerance=0.0, temperature=1.0).aggregate(votes(**DS_VOTES))
     right = (1.5 + 2 * 1.51 / 2.02) / 4
     x = np.array([2 / 3 * right**2, 1 / 3 * 0.25])
     y = np.array([2 / 3 * right * (1 - right), 1 / 3 * 0.25])

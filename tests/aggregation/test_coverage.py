@@ -90,7 +90,7 @@ def promised(aggregation: Aggregation, first: int = 0) -> float:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_sets_keep_their_promise_where_errors_are_independent(seed: int) -> None:
     truth, beliefs = crowd(seed, hard=0.0)
-    aggregation = DawidSkene().aggregate(beliefs)
+    aggregation = DawidSkene(temperature=1.0).aggregate(beliefs)
     assert hits(aggregation, truth) >= 0.9
     assert hits(aggregation, truth) == pytest.approx(promised(aggregation), abs=0.03)
 
@@ -98,7 +98,7 @@ def test_sets_keep_their_promise_where_errors_are_independent(seed: int) -> None
 @pytest.mark.parametrize("seed", [1, 2])
 def test_sets_break_their_promise_where_people_err_together_until_calibrated(seed: int) -> None:
     truth, beliefs = crowd(seed, hard=0.35)
-    aggregation = DawidSkene().aggregate(beliefs)
+    aggregation = DawidSkene(temperature=1.0).aggregate(beliefs)
     assert hits(aggregation, truth) < 0.88
     assert promised(aggregation) > hits(aggregation, truth) + 0.05
     gold = SoftLabels.one_hot([f"i{i}" for i in range(150)], [CLASSES[k] for k in truth[:150]], CLASSES)

@@ -76,7 +76,7 @@ class Aggregation:
     """The result: labels, annotator quality, and how they were computed.
 
     `objective` is the objective after each iteration, empty for methods without one. `update` starts from `model` and
-    `answers`. `temperature` is set by `calibrate`.
+    `answers`. `temperature` is that of the posterior, set by `dawid-skene` and by `calibrate`.
     """
 
     by: Aggregator

@@ -73,7 +73,7 @@ class MixturePool:
         refuse_anonymous(answers, self.name)
         refuse_gold(answers, self.name)
         pool = ReliabilityPool(shrink=self.shrink)
-        model = DawidSkene(self.prior, self.iterations, self.tolerance, "fractional")
+        model = DawidSkene(self.prior, self.iterations, self.tolerance, "fractional", temperature=1.0)
         truth = model.fit(answers, None if previous is None else replace(previous, model=previous.model.confusions))
         reliability = pool.weights(answers)
         weighed = answers.weighted(reliability)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, PreviousAggregation, refuse_anonymous
+from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, refuse_anonymous
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.em import check_iterations, keep_known, run_em
+from sfumato.aggregation.overdispersion import likelihood_temperature
 from sfumato.aggregation.pass_engine import Sums
-from sfumato.aggregation.passes import BeliefPass, ConfusionPass, VirtualEvidencePass, VotePass
+from sfumato.aggregation.passes import BeliefPass, ConfusionPass, VirtualEvidencePass, VotePass, tempered
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadTable
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.growable_array import occurrences
-from sfumato.tables.setting_checks import not_negative, one_of
+from sfumato.tables.setting_checks import above_0, not_negative, one_of
 
 FLOOR = 1e-10
 """The smallest probability in a confusion matrix, so that one answer never makes a class impossible."""
@@ -59,14 +60,16 @@ class DawidSkene:
     towards Pi_w[c, l] by the probability of l given c and q (Pearl 1988). `evidence="fractional"` uses q(l) of a vote
     for each l instead, which gives less confident labels. Hard votes are the same in both.
 
-    With many answers the label concentrates on one class; errors that annotators share make it overconfident
-    (calibrate it).
+    People make the same errors on hard items, so the posterior is overconfident. It is raised to the power
+    1 / `temperature`, which does not change the most probable class: by default 1.5 times the overdispersion of the
+    answers (`overdispersion.py`); 1 leaves the posterior as it is, and is the default for `prior=0`.
     """
 
     prior: float = 20.0
     iterations: int = 100
     tolerance: float = 1e-6
     evidence: str = "virtual"
+    temperature: float | None = None
 
     name: ClassVar[str] = "dawid-skene"
     estimand: ClassVar[Estimand] = Estimand.TRUTH
@@ -75,6 +78,8 @@ class DawidSkene:
         not_negative("prior", self.prior)
         check_iterations(self.iterations, self.tolerance)
         one_of("evidence", self.evidence, EVIDENCE)
+        if self.temperature is not None:
+            above_0("temperature", self.temperature)
 
     def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
@@ -84,10 +89,24 @@ class DawidSkene:
         _check_memory(answers)
         seen = answers if self.evidence == "virtual" else answers.as_votes()
         fitted = run_em(self, seen, ConfusionEm(self.prior, seen), previous)
+        temperature = self._temperature(seen, fitted)
+        if temperature != 1:
+            log_p = np.log(np.maximum(fitted.probs, 1e-300))
+            fixed = np.zeros(len(log_p), bool) if answers.gold is None else answers.gold >= 0
+            fitted = replace(fitted, probs=np.where(fixed[:, None], fitted.probs, tempered(log_p, temperature)))
         confusion, shares = fitted.model.of_annotators(), fitted.model.shares
         accuracy = np.einsum("wcc,c->w", confusion, shares)
         information = _information(confusion, shares)
-        return Aggregation.of(self, answers, fitted, confusion=confusion, accuracy=accuracy, information=information)
+        found = Aggregation.of(self, answers, fitted, confusion=confusion, accuracy=accuracy, information=information)
+        notes = (f"temperature {temperature:.2f}: people share errors on hard items",) if temperature != 1 else ()
+        return replace(found, temperature=temperature, notes=notes)
+
+    def _temperature(self, answers: AnswerMatrix, fitted: Fitted) -> float:
+        if self.temperature is not None:
+            return self.temperature
+        if self.prior == 0:
+            return 1.0
+        return likelihood_temperature(answers, fitted.model.rows, fitted.probs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,19 +20,19 @@ LEAST, MOST = np.log(0.05), np.log(50.0)
 
 
 def calibrate(aggregation: Aggregation, gold: SoftLabels | None = None) -> Aggregation:
-    """The aggregation with calibrated posteriors, `p^(1/T)`, normalized.
+    """The aggregation with calibrated posteriors, `p^(1/T)`, normalized, where p is the posterior at temperature 1.
 
     Annotators make the same errors on hard items, but the methods assume independent errors: their posteriors are
     overconfident, and T is above 1. With `gold` (known classes of items, not used by the aggregation) T maximizes the
-    probability of those classes. Without, and only for `dawid-skene`, T (at least 1) is the one with which the
-    posterior of the other annotators best predicts each annotator's answers. Gold labels are better: held-out
-    annotators share errors with the others, and predicting answers is not being right, so they never lower T below 1.
+    probability of those classes. Without, and only for `dawid-skene`, T is the one with which the posterior of the
+    other annotators best predicts each annotator's answers. Gold labels are better: held-out annotators share errors
+    with the others, and predicting answers is not being right, so they never lower the temperature.
     """
     if aggregation.estimand is not Estimand.TRUTH:
         found = f"an aggregation by {aggregation.by.name}, which estimates {aggregation.estimand.meaning}"
         fix = "calibrate dawid-skene or one of its kind; doubt that people have is not to be tempered away"
         raise BadSetting(found, f"one that estimates {Estimand.TRUTH.meaning}", fix, "wrong-estimand")
-    log_p = np.log(np.maximum(aggregation.labels.probs, 1e-300))
+    log_p = _before_temperature(aggregation)
     temperature = _on_gold(aggregation, gold, log_p) if gold is not None else _on_held_out(aggregation)
     probs = tempered(log_p, temperature)
     where = "gold items" if gold is not None else "held-out annotators"
@@ -42,6 +42,11 @@ def calibrate(aggregation: Aggregation, gold: SoftLabels | None = None) -> Aggre
         temperature=temperature,
         notes=(*aggregation.notes, f"calibrated on {where}: temperature {temperature:.2f}"),
     )
+
+
+def _before_temperature(aggregation: Aggregation) -> Float[np.ndarray, "items classes"]:
+    """The logarithm of the posterior at temperature 1, up to a constant."""
+    return np.asarray(aggregation.temperature * np.log(np.maximum(aggregation.labels.probs, 1e-300)))
 
 
 def _on_gold(aggregation: Aggregation, gold: SoftLabels, log_p: Float[np.ndarray, "items classes"]) -> float:
@@ -68,7 +73,7 @@ def _on_held_out(aggregation: Aggregation) -> float:
         found = f"no gold labels to calibrate {aggregation.by.name} on"
         expected = "gold labels, or an aggregation by dawid-skene, which predicts the answers of each annotator"
         raise BadSetting(found, expected, "give gold labels", "missing-gold")
-    log_p = np.log(np.maximum(aggregation.labels.probs, 1e-300))
+    log_p = _before_temperature(aggregation)
     of_annotator = model.rows.reshape(-1, answers.n_classes, answers.n_classes)
     without, said, counts = [], [], []
     for first, last in answers.blocks(numbers_per_row=answers.n_classes**2):
@@ -95,4 +100,5 @@ def _on_held_out(aggregation: Aggregation) -> float:
         p = (tempered(others, np.exp(log_temperature)) * likelihood).sum(axis=1)
         return -float(count @ np.log(np.maximum(p, 1e-300)))
 
-    return float(np.exp(minimize_scalar(loss, bounds=(0.0, MOST), method="bounded").x))
+    least = max(0.0, float(np.log(aggregation.temperature)))
+    return float(np.exp(minimize_scalar(loss, bounds=(least, MOST), method="bounded").x))

@@ -71,6 +71,7 @@ def _aggregators() -> dict[str, list[Member]]:
 @click.option("--iterations", type=int, help="Maximum number of iterations.")
 @click.option("--tolerance", type=float, help="Stop when an iteration gains less than this per answer; 0: never.")
 @click.option("--evidence", metavar="NAME", help="How beliefs count: virtual evidence, or fractional votes.")
+@click.option("--temperature", type=float, help="Of the posterior; 1: assume independent errors (dawid-skene).")
 @click.option("--components", type=int, help="Number of Dirichlets in the prior (bayes).")
 @click.option("--extremise", type=float, help="Exponent of the pool (log-pool).")
 @click.option("--floor", type=float, help="Share of the uniform distribution mixed into every belief (log-pool).")
