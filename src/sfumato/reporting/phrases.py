@@ -128,7 +128,8 @@ class DisplayedEstimate:
 
     def percent(self, decimals: int | None = None) -> str:
         """`1.2% (0.9% to 1.6%)`."""
-        places = _places(100 * (self.high - self.low)) if decimals is None else decimals
+        known = 1 if self.low != self.low else _places(100 * (self.high - self.low))
+        places = known if decimals is None else decimals
         return self._with_interval(lambda value: f"{100 * value:.{places}f}%")
 
     def text(self, decimals: int | None = None, unit: str = "") -> str:

@@ -174,11 +174,12 @@ def map_chart(evidence: ReportInputs, labels: SoftLabels) -> Chart:
     above = np.triu_indices(len(labels.classes), 1)
     best = int(made.similarity[above].argmax())
     pair = " and ".join(shorten(labels.classes[int(side[best])]) for side in above)
-    fit = f" The rank correlation between distance and confusion is {made.fit:.2f}; 1 would be a perfect map."
+    fit = f" The rank correlation between distance and similarity is {made.fit:.2f}; 1 would be a perfect map."
     return point_map(
         "class-map",
         title="Map of the classes",
-        caption=f"Classes that are often confused are close to each other; {pair} are confused most."
+        caption="Classes are close to each other if the same labels give probability to both; most similar are "
+        f"{pair}."
         f"{fit * (made.fit == made.fit)} Directions have no meaning.",
         data={"class": list(labels.classes), "x": made.places[:, 0].round(6), "y": made.places[:, 1].round(6)},
         x="x",

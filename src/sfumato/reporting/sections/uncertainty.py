@@ -60,11 +60,12 @@ def _facts(beliefs: Beliefs, doubt: Doubt) -> Facts:
 
 
 def _words(beliefs: Beliefs, doubt: Doubt) -> list[str]:
-    most = float(np.log(len(beliefs.classes)))
+    k = len(beliefs.classes)
+    every = f", {np.log(k):.2f} if all {k} are" if k > 2 else ""
     sentences = [
         "The uncertainty of an item is the entropy of its mean belief. It is the sum of two parts: annotators who are "
         "unsure (within), and annotators who are sure of different classes (between). The unit is nats: 0 if all are "
-        f"sure of one class, 0.69 if two classes are equally likely, {most:.2f} if all {len(beliefs.classes)} are."
+        f"sure of one class, 0.69 if two classes are equally likely{every}."
     ]
     if beliefs.soft is None:
         sentences.append(
