@@ -47,6 +47,8 @@ class InputParts:
     features: np.ndarray | csr_array | None = None
     labels: Names | None = None
     classes: Names | None = None
+    are_row_numbers: bool = False
+    """Whether the file has no ids, so that they are row numbers."""
 
     @property
     def n_items(self) -> int:
@@ -79,7 +81,9 @@ def read_input_parts(path: Path, *, text: Sequence[str], items: str | Path | Non
             items = None if column else items
     if items is not None:
         parts = replace(parts, items=read_item_list(items))
-    return parts if parts.items is not None else replace(parts, items=tuple(map(str, range(parts.n_items))))
+    if parts.items is not None:
+        return parts
+    return replace(parts, items=tuple(map(str, range(parts.n_items))), are_row_numbers=True)
 
 
 def _refuse(path: Path, what: str, **options: object) -> None:

@@ -53,6 +53,8 @@ class Inputs:
     path: Path | None = None
     features: np.ndarray | csr_array | None = None
     """Numbers, items x dimensions: dense, or sparse as in `scipy.sparse`."""
+    n_rows: int | None = None
+    """The number of rows of the file if it has no ids, so that row numbers are the ids; None if it has ids."""
 
     def __post_init__(self) -> None:
         given = [name for name in KINDS if getattr(self, name) is not None]
@@ -100,7 +102,8 @@ class Inputs:
         columns = (text,) if isinstance(text, str) else tuple(text)
         parts = read_input_parts(path, text=columns, items=items, size=None if size is None else str(size))
         assert parts.items is not None
-        return cls(parts.items, parts.images, parts.texts, parts.labels, parts.classes, path, parts.features)
+        n_rows = len(parts.items) if parts.are_row_numbers else None
+        return cls(parts.items, parts.images, parts.texts, parts.labels, parts.classes, path, parts.features, n_rows)
 
     def write(self, path: str | Path) -> None:
         """Write an npz that `read` reads; sparse features as `scipy.sparse.save_npz` writes them."""
@@ -151,6 +154,7 @@ class Inputs:
             self.classes,
             self.path,
             None if self.features is None else self.features[index],
+            self.n_rows,
         )
 
     def rows_of(self, items: Sequence[str]) -> Int[np.ndarray, "asked"]:

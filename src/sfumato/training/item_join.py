@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing, no_rows, select_command, show, unknown
 from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.row_numbers import check_numbered_inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 
@@ -52,6 +53,7 @@ def join_items(
     sources = (classes, *tables, inputs.classes, sorted(set((original or {}).values())))
     names = tuple(next((given for given in sources if given), ()))
     labeled = _labeled_items(people, original, beliefs)
+    check_numbered_inputs(labeled, inputs.n_rows, inputs.path)
     rows = inputs.rows_of(labeled)
     if (rows < 0).any():
         missing = [labeled[i] for i in np.flatnonzero(rows < 0)]
