@@ -124,3 +124,11 @@ def test_a_tsv_is_read_and_written_as_csv(tmp_path: Path) -> None:
     (tmp_path / "x.tsv").write_text("item\tlabel\na\tx, y\nb\tz\n")
     selected(tmp_path / "x.tsv", "--where", "class==x, y", "-o", tmp_path / "x.csv")
     assert pl.read_csv(tmp_path / "x.csv").rows() == [("a", "x, y")]
+
+
+def test_other_files_are_to_be_imported_first(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text('{"item": "a"}\n')
+    (tmp_path / "x.csv").write_text("photo,vote\na,b\n")
+    for arguments in (("x.jsonl", "--where", "item==a"), ("x.csv", "--split", "a=0.5,b=0.5")):
+        with pytest.raises(SfumatoError, match="sfumato import"):
+            selected(tmp_path / arguments[0], *arguments[1:], "-o", tmp_path / "y.csv")

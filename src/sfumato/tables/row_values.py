@@ -49,7 +49,7 @@ class RowValues:
         """The items of the rows; a table without items is an error."""
         key = self._first_of(ITEM_COLUMNS)
         if key is None:
-            fix = "rename the column of the ids, or choose rows by their columns only (--where)"
+            fix = "rename the column of the ids, or import the table first (sfumato import); --where works without ids"
             raise missing_column(self.columns.column_names, "a column 'item'", fix, self.path)
         coded = _plain(self.columns.column(key)).dictionary_encode().combine_chunks()
         coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
