@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.call_arguments import check_kind, explained
 from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import Doubt
-from sfumato.tables.errors import BadTable
+from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.tables.files.table_file import class_names
-from sfumato.tables.label_argument import label_argument, model_arguments, refuse_positions
+from sfumato.tables.frame_votes import is_frame
+from sfumato.tables.label_argument import label_argument, model_arguments
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import Scores
+from sfumato.tables.setting_checks import number
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import strategy_from_name
 
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 Votes = Annotations | Beliefs | Counts
 
 
+@explained
 def read(
     path: str | Path, classes: Sequence[str] = (), *, format: str = "auto", **settings: Any
 ) -> Annotations | Beliefs | Counts | SoftLabels | Inputs:
@@ -48,6 +53,8 @@ def read(
     """
     from sfumato.importers import import_file
 
+    fix = "a data frame becomes votes with sf.Beliefs.from_pandas, from_polars or from_hf"
+    check_kind("path", path, (str, Path), "the path of a file or folder", fix)
     given = {**settings, "classes": class_names(classes)} if classes else settings
     result = import_file(path, format, given)
     for note in result.notes:
@@ -67,25 +74,34 @@ def beliefs_of(votes: Annotations | Beliefs) -> Beliefs:
     return votes if isinstance(votes, Beliefs) else label_by_default(votes)
 
 
-def votes_of(votes: Votes | SoftLabels | Inputs) -> Beliefs | Counts:
-    """Votes as a step takes them: Counts as they are, answers as beliefs; other tables are an error."""
+def votes_of(votes: Any) -> Beliefs | Counts:
+    """Votes as a step takes them: Counts as they are, answers as beliefs, files read, data frames converted."""
+    if isinstance(votes, (str, Path)):
+        votes = read(votes)
     if isinstance(votes, Counts):
         return votes
-    if not isinstance(votes, (Annotations, Beliefs)):
-        fix = "give the votes or beliefs behind the labels, or read a file with sf.read"
-        found = (
-            "SoftLabels, one distribution per item" if isinstance(votes, SoftLabels) else f"a {type(votes).__name__}"
-        )
-        where = getattr(votes, "path", None)
-        raise BadTable(found, "Annotations, Beliefs or Counts", fix, "not-votes", where)
-    return beliefs_of(votes)
+    if isinstance(votes, (Annotations, Beliefs)):
+        return beliefs_of(votes)
+    if is_frame(votes) and not isinstance(votes, Table):
+        return Beliefs.from_pandas(votes)
+    soft = isinstance(votes, SoftLabels)
+    found = "SoftLabels, one distribution per item" if soft else f"a {type(votes).__name__}"
+    fix = (
+        "give the votes or beliefs behind the labels"
+        if soft
+        else "read a file with sf.read, or make votes with sf.Beliefs.from_votes, from_numpy or from_pandas"
+    )
+    where = getattr(votes, "path", None) if isinstance(votes, Table) else None
+    raise BadTable(found, "Annotations, Beliefs or Counts", fix, "not-votes", where)
 
 
+@explained
 def doubt(votes: Votes) -> Doubt:
     """Uncertainty per item, within and between annotators."""
     return votes_of(votes).doubt()
 
 
+@explained
 def agreement(
     votes: Votes, measures: Sequence[str | AgreementMeasure] = (), *, rng: np.random.Generator | None = None
 ) -> AgreementTable:
@@ -94,10 +110,11 @@ def agreement(
 
     from sfumato.labeling.agreement import MEASURES, agreement
 
-    chosen = [_strategy("measure", MEASURES, each) for each in measures]
+    chosen = _strategies("measure", MEASURES, measures)
     return agreement(votes_of(votes), measures=chosen, rng=rng or np.random.default_rng(0))
 
 
+@explained
 def aggregate(votes: Votes, by: str | Aggregator = "mean") -> SoftLabels:
     """One distribution per item from all annotators; the labels record their estimand."""
     from sfumato.aggregation import AGGREGATORS
@@ -106,10 +123,11 @@ def aggregate(votes: Votes, by: str | Aggregator = "mean") -> SoftLabels:
     return aggregator.aggregate(votes_of(votes)).labels
 
 
+@explained
 def evaluate(
-    *tables: Any,
-    predicted: SoftLabels | Path | str | None = None,
-    people: SoftLabels | Counts | Path | str | None = None,
+    *,
+    predicted: SoftLabels | Path | str,
+    people: SoftLabels | Counts | Path | str,
     original: SoftLabels | Path | str | None = None,
     metrics: Sequence[str | Metric] = (),
     rng: np.random.Generator | None = None,
@@ -122,7 +140,6 @@ def evaluate(
     """
     from sfumato.evaluation.metric_scores import score
 
-    refuse_positions(tables, ("predicted", "people"), "sf.evaluate")
     judged = _people(people, "sf.evaluate")
     return score(
         predicted=_predictions(predicted, "predicted", judged.classes, "sf.evaluate"),
@@ -134,10 +151,11 @@ def evaluate(
     )
 
 
+@explained
 def compare(
     predicted: Mapping[str, SoftLabels | Path | str | Sequence[SoftLabels | Path | str]],
-    *tables: Any,
-    people: SoftLabels | Counts | Path | str | None = None,
+    *,
+    people: SoftLabels | Counts | Path | str,
     original: SoftLabels | Path | str | None = None,
     metrics: Sequence[str | Metric] = (),
     baseline: str | None = None,
@@ -153,7 +171,6 @@ def compare(
     from sfumato.evaluation.run_predictions import RunPredictions
     from sfumato.evaluation.run_scores import is_quick, measure_runs
 
-    refuse_positions(tables, ("people",), "sf.compare")
     models = model_arguments(predicted, "sf.compare")
     judged = _people(people, "sf.compare")
     runs = [
@@ -173,6 +190,7 @@ def compare(
     return compare_runs(measured, baseline=baseline or next(iter(models)), rng=rng)
 
 
+@explained
 def scorer(metric: str | Metric) -> ModelScorer:
     """A scorer for scikit-learn's `cross_val_score(model, X, distributions, scoring=sf.scorer("brier"))`."""
     from sfumato.evaluation.model_scorer import ModelScorer
@@ -180,9 +198,10 @@ def scorer(metric: str | Metric) -> ModelScorer:
     return ModelScorer(_metrics([metric])[0])
 
 
+@explained
 def plan(
     *,
-    pilot: Votes | SoftLabels,
+    pilot: Votes | SoftLabels | Path | str,
     budget: float,
     goal: str = "distribution",
     items: int | None = None,
@@ -198,23 +217,27 @@ def plan(
     from sfumato.planning.pilot_answers import Pilot
     from sfumato.planning.plan_file import Budget
 
-    source, terms = Pilot.of(pilot), costs or CostModel()
+    answers = pilot if isinstance(pilot, SoftLabels) else votes_of(pilot)
+    source, terms = Pilot.of(answers), costs or CostModel()
     return decide(
         source,
         goal=goal_named(goal),
         costs=terms,
-        classes=pilot.classes,
+        classes=answers.classes,
         n_items=items or source.n_items,
-        budget=Budget(amount=budget, unit=terms.currency),
+        budget=Budget(amount=number("budget", budget), unit=terms.currency),
         rng=rng or np.random.default_rng(0),
     )
 
 
+@explained
 def report(folder: str | Path, title: str = "") -> Report:
     """A report on everything that a folder holds: labels, runs, scores, plan; `.save("report.html")` writes it."""
     from sfumato.reporting.report import Report
     from sfumato.reporting.report_inputs import ReportInputs
 
+    fix = "write the table to a folder, labels.write('study/labels.parquet'), and give the folder"
+    check_kind("folder", folder, (str, Path), "the path of a folder", fix)
     return Report(ReportInputs.read(folder), title=title)
 
 
@@ -244,11 +267,22 @@ def _truth(labels: Any, classes: tuple[str, ...], call: str) -> SoftLabels | Non
 def _metrics(metrics: Sequence[str | Metric]) -> list[Metric]:
     from sfumato.evaluation.metrics import METRICS
 
-    return [_strategy("metric", METRICS, each) for each in ([metrics] if isinstance(metrics, str) else metrics)]
+    return _strategies("metric", METRICS, metrics)
+
+
+def _strategies(family: str, members: tuple[Any, ...], given: Any) -> list[Any]:
+    """Several strategies: a list of names and objects, or one of them."""
+    many = list(given) if isinstance(given, (list, tuple, set)) else [given]
+    return [_strategy(family, members, each) for each in many]
 
 
 def _strategy(family: str, members: tuple[Any, ...], given: Any) -> Any:
-    """The strategy that a text (`name:setting=value`) describes; an object is returned as it is."""
-    if not isinstance(given, str):
-        return given
-    return strategy_from_name(family, members, given, {})
+    """The strategy that a text (`name:setting=value`) or a class describes; an object is returned as it is."""
+    if isinstance(given, str):
+        return strategy_from_name(family, members, given, {})
+    if isinstance(given, type) and hasattr(given, "name"):
+        return given()
+    if not hasattr(given, "name"):
+        found, fix = f"a {type(given).__name__} as {family}", f'write its name: "{members[0].name}"'
+        raise BadSetting(found, f"a {family}, by name or as an object", fix, "wrong-argument")
+    return given

@@ -84,7 +84,7 @@ def test_in_filling_can_be_told_to_mix() -> None:
 
 WRONG: list[tuple[Any, str]] = [
     (lambda: sf.evaluate(PREDICTED, VOTES), "sf.evaluate(predicted=..., people=...)"),
-    (lambda: sf.evaluate(predicted=PREDICTED), "give people"),
+    (lambda: sf.evaluate(predicted=PREDICTED), "predicted=..., people=..."),
     (lambda: sf.evaluate(predicted=PREDICTED, people=anything(BELIEFS)), "people=sf.aggregate(people)"),
     (lambda: sf.evaluate(predicted=anything({"a": PREDICTED}), people=VOTES), "sf.compare"),
     (lambda: sf.evaluate(predicted=anything([PREDICTED]), people=VOTES), "sf.compare"),
@@ -95,7 +95,7 @@ WRONG: list[tuple[Any, str]] = [
     (lambda: sf.compare(anything(PREDICTED), people=VOTES), "sf.compare({'a': one, 'b': other}"),
     (lambda: sf.compare({}, people=VOTES), "sf.compare({'a': one, 'b': other}"),
     (lambda: sf.compare({anything(1): PREDICTED}, people=VOTES), "sf.compare({'a': one, 'b': other}"),
-    (lambda: sf.compare({"a": PREDICTED, "b": PREDICTED}, VOTES), "sf.compare(people=...)"),
+    (lambda: sf.compare({"a": PREDICTED, "b": PREDICTED}, VOTES), "sf.compare(predicted, people=...)"),
 ]
 
 

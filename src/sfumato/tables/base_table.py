@@ -105,7 +105,8 @@ class Table(ABC):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            raise no_attribute(f"a table {type(self).__name__}", name, dir(type(self)), HINTS)
+            known = {*dir(type(self)), *getattr(type(self), "__dataclass_fields__", ())}
+            raise no_attribute(f"a table {type(self).__name__}", name, sorted(known), HINTS)
 
     @property
     def plot(self) -> Any:

@@ -37,13 +37,19 @@ def _wrong_call(name: str, signature: inspect.Signature, args: Sequence[Any], kw
     takes = f"arguments of sf.{name}: {listing(list(own), len(own))}"
     strange = next((each for each in kwargs if each not in own), None)
     if strange is not None:
-        return BadSetting(f"the argument {strange}", takes, f"{nearest(strange, own)}write {form}", "bad-call")
+        return BadSetting(f"the argument {strange}", takes, f"{nearest(strange, own)}write {form}", "wrong-argument")
     if len(args) - n_self > len(by_place):
         found = f"{len(args) - n_self} values without a name"
-        return BadSetting(found, takes, f"name them: {form}", "bad-call")
+        return BadSetting(found, takes, f"name them: {form}", "wrong-argument")
     missing = [each for each in needed if each not in kwargs and each not in by_place[: len(args) - n_self]]
     found = f"no {' and no '.join(missing)}" if missing else "an argument given twice"
-    return BadSetting(found, takes, f"write {form}", "bad-call")
+    return BadSetting(found, takes, f"write {form}", "wrong-argument")
+
+
+def check_kind(name: str, value: object, kinds: tuple[type, ...], expected: str, fix: str) -> None:
+    """Raise unless the argument `name` is of one of these types."""
+    if not isinstance(value, kinds):
+        raise BadSetting(f"a {type(value).__name__} as {name}", expected, fix, "wrong-argument")
 
 
 class UnknownAttribute(UnknownName, AttributeError):

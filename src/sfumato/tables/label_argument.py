@@ -54,14 +54,6 @@ def _instead(value: Any, name: str, call: str) -> tuple[str, str]:
     return f"a {kind}", f"make a table first, for example with SoftLabels.from_numpy, and pass it to {call}"
 
 
-def refuse_positions(tables: Sequence[Any], names: Sequence[str], call: str) -> None:
-    """Raise if tables are passed without names: which is which would depend on their order."""
-    if tables:
-        expected = f"{' and '.join(f'{name}=' for name in names)} by name: their order is easily confused"
-        written = ", ".join(f"{name}=..." for name in names)
-        raise BadSetting(f"{len(tables)} arguments without names", expected, f"write {call}({written})", CODE)
-
-
 def model_arguments(predicted: Any, call: str) -> dict[str, list[Any]]:
     """The predictions of several models by name, as lists: one entry, or one per seed."""
     example = f"write {call}({{'a': one, 'b': other}}, people=labels)"

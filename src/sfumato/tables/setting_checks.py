@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 
 from sfumato.tables.errors import BadSetting, ErrorLocation, listing, show
 
@@ -46,6 +46,13 @@ def at_least(name: str, value: int, least: int) -> int:
 def is_whole(value: object) -> bool:
     """Whether it is a whole number, Python's or NumPy's; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def number(name: str, value: object) -> float:
+    """`value`, or an error unless it is a number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise bad_setting(name, value, "a number, without quotes or units")
+    return float(value)
 
 
 def one_of(name: str, value: object, known: Sequence[object]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.base_table import Table
-from sfumato.tables.call_arguments import explained
+from sfumato.tables.call_arguments import check_kind, explained
 from sfumato.tables.columns import WIDE_PREFIX, check_classes, check_probs, classes_of, numbers, probs_array, probs_of
 from sfumato.tables.errors import BadTable, doubled_item, select_command, show, unknown, wrong_shape
 from sfumato.tables.estimand import (
@@ -75,6 +75,7 @@ class SoftLabels(Table):
         made_by: str | None = None,
     ) -> SoftLabels:
         """Labels from an items x classes array; `classes` are the names of its columns."""
+        check_kind("items", items, (Iterable,), "a list of ids", "give one id per row: range(n), or names")
         classes = class_names(classes)
         columns: dict[str, Any] = {"item": pa.array([str(item) for item in items], pa.string())}
         matrix = np.asarray(probs, np.float64)
@@ -163,6 +164,8 @@ class SoftLabels(Table):
 
     def __getitem__(self, item: str | int) -> dict[str, float]:
         """The distribution of one item, by its id: the probability of each class."""
+        fix = "give one id, or use probs[rows] and items[rows] for some rows"
+        check_kind("item", item, (str, int), "the id of an item", fix)
         return dict(zip(self.classes, self.probs[self.rows_of([str(item)])[0]].tolist(), strict=True))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

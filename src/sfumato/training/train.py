@@ -13,9 +13,12 @@ from weakref import finalize
 import numpy as np
 
 from sfumato.importers.hard_labels import hard_labels_of
+from sfumato.importers.label_file import read_labels
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.call_arguments import check_kind, explained
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadSetting, unknown
+from sfumato.tables.label_argument import label_argument
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, strategy_from_name
@@ -64,9 +67,10 @@ class TrainedModels:
         return SoftLabels.from_numpy(first.items.to_pylist(), probs, first.classes, 0, made_by=f"train: {target}")
 
 
+@explained
 def train(
-    inputs: Inputs | np.ndarray,
-    labels: SoftLabels | Counts | Mapping[str, SoftLabels | Counts | Beliefs],
+    inputs: Inputs | np.ndarray | str | Path,
+    labels: SoftLabels | Counts | str | Path | Mapping[str, SoftLabels | Counts | Beliefs],
     *,
     targets: Sequence[str | Target] = ("soft",),
     model: str | Network = "lenet",
@@ -80,8 +84,8 @@ def train(
 ) -> TrainedModels:
     """Train `model` on every target and seed, and predict the test items of `split`.
 
-    `inputs` are images by item, or an array in the order of the labels. `labels` are people's soft labels, or tables by
-    source: `people`, `original` (one-hot), `beliefs`, `teacher`. Targets, model and split are names with settings
+    `inputs` are images by item, a file of them, or an array in the order of the labels. `labels` are people's, or
+    tables by source: `people`, `original` (one-hot), `beliefs`, `teacher`. Targets, model and split are names with settings
     (`smoothing:share=0.2`) or objects. `recipe` replaces `epochs`. Runs are written to `output`, by default to a
     temporary folder; finished runs in it are not trained again. With `processes` above 1, call this from a script that
     has an `if __name__ == "__main__"` block. Targets with people's uncertainty need labels of how people judge;
@@ -94,7 +98,10 @@ def train(
     from sfumato.training.targets import target_named
     from sfumato.training.worker_pool import run_experiment
 
-    given: Mapping[str, Any] = {"people": labels} if isinstance(labels, (SoftLabels, Counts)) else labels
+    inputs = Inputs.read(inputs) if isinstance(inputs, (str, Path)) else inputs
+    fix = 'read a file with sf.Inputs.read("images.npz"), or give an array of images'
+    check_kind("inputs", inputs, (Inputs, np.ndarray), "Inputs, an array or a file", fix)
+    given = labels if isinstance(labels, Mapping) else {"people": _people(labels)}
     sources: Mapping[str, Any] = {
         name: each.labels() if isinstance(each, Counts) else each for name, each in given.items()
     }
@@ -125,6 +132,10 @@ def train(
         finalize(models, rmtree, folder, ignore_errors=True)
     run_experiment(models.experiment, processes=processes)
     return models
+
+
+def _people(labels: Any) -> SoftLabels:
+    return read_labels(labels) if isinstance(labels, (str, Path)) else label_argument(labels, "labels", "sf.train")
 
 
 def _named(choice: Any, from_name: Any) -> tuple[str, Any]:

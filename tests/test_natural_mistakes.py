@@ -1,0 +1,132 @@
+"""What people naturally get wrong in Python ends in an error of ours that says what to do, or simply works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import sfumato as sf
+from sfumato.aggregation.dawid_skene import DawidSkene
+from sfumato.evaluation.metrics.brier import Brier
+
+VOTES = {"item": list("aabbcc"), "annotator": list("121212"), "label": list("xyxxyy")}
+votes: Any = sf.Beliefs.from_votes(**VOTES)  # type: ignore[arg-type]
+labels: Any = sf.aggregate(votes)
+predicted: Any = sf.SoftLabels.from_numpy("abc", [[0.5, 0.5], [0.9, 0.1], [0.2, 0.8]], ["x", "y"], 0)
+images: Any = sf.Inputs(("a", "b", "c"), images=np.zeros((3, 4, 4), np.uint8))
+others: Any = sf.SoftLabels.from_numpy(["a"], [[0.5, 0.5]], ["x", "z"], 0)
+
+MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
+    "read a missing file": (lambda: sf.read("vots.csv"), "votes.csv"),
+    "read a data frame": (lambda: sf.read(pd.DataFrame(VOTES)), "sf.Beliefs.from_pandas"),
+    "read nothing": (lambda: sf.read(None), "the path of a file or folder"),
+    "read with a misspelled format": (lambda: sf.read("votes.csv", format="crwod"), "did you mean 'crowd'"),
+    "aggregate a dictionary": (lambda: sf.aggregate(VOTES), "sf.Beliefs.from_votes"),
+    "aggregate an array": (lambda: sf.aggregate(np.eye(3)), "from_numpy"),
+    "aggregate labels": (lambda: sf.aggregate(labels), "the votes or beliefs behind the labels"),
+    "aggregator with an underscore": (lambda: sf.aggregate(votes, "dawid_skene"), "did you mean 'dawid-skene'"),
+    "aggregator misspelled": (lambda: sf.aggregate(votes, "majorty"), "did you mean 'majority'"),
+    "aggregator None": (lambda: sf.aggregate(votes, None), "a aggregator, by name or as an object"),
+    "several aggregators": (lambda: sf.aggregate(votes, ["mean", "majority"]), 'write its name: "mean"'),
+    "argument misspelled": (lambda: sf.aggregate(votes, method="mean"), "write sf.aggregate(votes, by)"),
+    "setting misspelled": (lambda: sf.aggregate(votes, "dawid-skene:priors=20"), "did you mean 'prior'"),
+    "doubt of labels": (lambda: sf.doubt(labels), "Annotations, Beliefs or Counts"),
+    "doubt of a list": (lambda: sf.doubt([1, 2, 3]), "sf.Beliefs.from_votes"),
+    "agreement by another name": (lambda: sf.agreement(votes, "kappa"), "alpha-nominal"),
+    "agreement of labels": (lambda: sf.agreement(labels), "Annotations, Beliefs or Counts"),
+    "evaluate without names": (lambda: sf.evaluate(predicted, labels), "sf.evaluate(predicted=..., people=...)"),
+    "evaluate without people": (lambda: sf.evaluate(predicted=predicted), "no people"),
+    "evaluate an array": (lambda: sf.evaluate(predicted=np.eye(3), people=labels), "SoftLabels.from_numpy"),
+    "evaluate against votes": (lambda: sf.evaluate(predicted=predicted, people=votes), "sf.aggregate(people)"),
+    "evaluate swapped": (lambda: sf.evaluate(predicted=labels, people=predicted), "swap predicted and people"),
+    "evaluate other classes": (lambda: sf.evaluate(predicted=others, people=labels), "the same class names"),
+    "metric misspelled": (lambda: sf.evaluate(predicted=predicted, people=labels, metrics=["briar"]), "'brier'"),
+    "metric as a number": (lambda: sf.evaluate(predicted=predicted, people=labels, metrics=[3]), "a metric, by name"),
+    "compare a list": (lambda: sf.compare([predicted, predicted], people=labels), "a dictionary of SoftLabels"),
+    "compare one table": (lambda: sf.compare(predicted, people=labels), "a dictionary of SoftLabels"),
+    "compare one model": (lambda: sf.compare({"a": predicted}, people=labels), "at least two"),
+    "baseline misspelled": (
+        lambda: sf.compare({"a": predicted, "b": predicted}, people=labels, baseline="c"),
+        "one of a, b",
+    ),
+    "plan without names": (lambda: sf.plan(votes, 500), "sf.plan(pilot=..., budget=...)"),
+    "plan without a budget": (lambda: sf.plan(pilot=votes), "no budget"),
+    "plan with a negative budget": (lambda: sf.plan(pilot=votes, budget=-3), "above 0"),
+    "plan with a budget as text": (lambda: sf.plan(pilot=votes, budget="500"), "a number, without quotes"),
+    "goal misspelled": (lambda: sf.plan(pilot=votes, budget=9, goal="distributions"), "did you mean 'distribution'"),
+    "report of a missing folder": (lambda: sf.report("nowhere"), "check the path"),
+    "report of a table": (lambda: sf.report(labels), "the path of a folder"),
+    "train without labels": (lambda: sf.train(images), "no labels"),
+    "train on nothing": (lambda: sf.train(None, labels), "sf.Inputs.read"),
+    "train on a missing file": (lambda: sf.train("images.npz", labels), "an existing file"),
+    "train on votes": (lambda: sf.train(images, votes), "sf.aggregate"),
+    "target misspelled": (lambda: sf.train(images, labels, targets=["sotf"]), "did you mean 'soft'"),
+    "array transposed": (lambda: sf.SoftLabels.from_numpy("abc", np.ones((2, 3)) / 3, ["x", "y"]), "(3, 2)"),
+    "percentages": (lambda: sf.SoftLabels.from_numpy("a", [[70, 30]], ["x", "y"]), "divide them by 100"),
+    "no classes": (lambda: sf.SoftLabels.from_numpy("a", [[0.7, 0.3]]), "no classes"),
+    "classes as one text": (lambda: sf.SoftLabels.from_numpy("a", [[0.7, 0.3]], "x,y"), "write ['x', 'y']"),
+    "a number of items": (lambda: sf.SoftLabels.from_numpy(3, [[0.7, 0.3]] * 3, ["x", "y"]), "range(n)"),
+    "votes of different lengths": (
+        lambda: sf.Beliefs.from_votes(item=["a"], annotator=["1", "2"], label=["x"]),
+        "the same number of each",
+    ),
+    "votes without names": (lambda: sf.Beliefs.from_votes(["a"], ["1"], ["x"]), "item=..., annotator=..., label=..."),
+    "a vote missing": (
+        lambda: sf.Beliefs.from_votes(item="ab", annotator="12", label=["x", None]),
+        "fill in or remove",
+    ),
+    "an unknown class": (lambda: sf.SoftLabels.one_hot("a", "z", ["x", "y"]), "one of x, y"),
+    "shares as counts": (lambda: sf.Counts.from_numpy("a", [[0.7, 0.3]], ["x", "y"]), "whole numbers"),
+    "attribute of another library": (lambda: labels.to_csv("x.csv"), 'write("table.csv")'),
+    "attribute misspelled": (lambda: labels.prob, "did you mean 'probs'"),
+    "function misspelled": (lambda: sf.agregate(votes), "did you mean 'aggregate'"),
+    "written for a spreadsheet": (lambda: labels.write("x.xlsx"), "write 'x.csv' instead"),
+    "an item that is not there": (lambda: labels["zz"], "no label for item 'zz'"),
+    "a slice of labels": (lambda: labels[0:2], "the id of an item"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame(VOTES).write_csv("votes.csv")
+
+
+@pytest.mark.parametrize(("made", "said"), MISTAKES.values(), ids=list(MISTAKES))
+@pytest.mark.filterwarnings("ignore::sfumato.SfumatoWarning")
+def test_a_mistake_is_explained(made: Callable[[], Any], said: str) -> None:
+    with pytest.raises(sf.SfumatoError) as error:
+        made()
+    assert said in str(error.value)
+    assert "; fix: " in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [pd.DataFrame(VOTES), pl.DataFrame(VOTES), "votes.csv", Path("votes.csv"), votes],
+    ids=lambda v: type(v).__name__,
+)
+def test_votes_are_taken_in_any_form(given: Any) -> None:
+    assert sf.aggregate(given) == labels
+    assert sf.doubt(given) == sf.doubt(votes)
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.SfumatoWarning")
+def test_strategies_are_taken_as_names_classes_and_objects() -> None:
+    by_name = sf.aggregate(votes, "dawid-skene")
+    assert sf.aggregate(votes, DawidSkene) == by_name  # type: ignore[arg-type]
+    assert sf.aggregate(votes, DawidSkene()) == by_name
+    scores = [sf.evaluate(predicted=predicted, people=labels, metrics=each) for each in ("brier", ["brier"], [Brier()])]
+    assert scores[0] == scores[1] == scores[2]
+
+
+def test_missing_attributes_are_still_attribute_errors() -> None:
+    assert not hasattr(labels, "to_csv")
+    assert not hasattr(sf, "agregate")
+    assert getattr(labels, "nothing", 3) == 3
