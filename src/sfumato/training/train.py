@@ -85,10 +85,10 @@ def train(
     """Train `model` on every target and seed, and predict the test items of `split`.
 
     `inputs` are images by item, a file of them, or an array in the order of the labels. `labels` are people's, or
-    tables by source: `people`, `original` (one-hot), `beliefs`, `teacher`. Targets, model and split are names with settings
-    (`smoothing:share=0.2`) or objects. `recipe` replaces `epochs`. Runs are written to `output`, by default to a
-    temporary folder; finished runs in it are not trained again. With `processes` above 1, call this from a script that
-    has an `if __name__ == "__main__"` block. Targets with people's uncertainty need labels of how people judge;
+    tables by source: `people`, `original` (one-hot), `beliefs`, `teacher`. Targets, model and split are names with
+    settings (`smoothing:share=0.2`) or objects. `recipe` replaces `epochs`. Runs are written to `output`, by default to
+    a temporary folder; finished runs in it are not trained again. With `processes` above 1, call this from a script
+    that has an `if __name__ == "__main__"` block. Targets with people's uncertainty need labels of how people judge;
     `any_estimand` allows others.
     """
     from sfumato.training.experiment import Experiment
