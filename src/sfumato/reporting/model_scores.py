@@ -162,7 +162,9 @@ class ModelScores:
         table = next((name for name, each in evidence.scores.items() if isinstance(each, RunScores)), None)
         if table is not None and (folder == "runs" or runs is None):
             return evidence.source("scores" if table == "scores" else f"scores/{table}")
-        labels = evidence.origins.get(evidence.people_part)
+        # Labels that the report computed from beliefs or answers are in no file.
+        is_file = evidence.people_part not in ("beliefs", "annotations")
+        labels = evidence.origins.get(evidence.people_part) if is_file else None
         metrics = metrics or self.metrics
         parts = [
             f"sfumato evaluate --runs {runs.file if runs else 'RUNS'} --people {labels.file if labels else 'LABELS'}",
@@ -172,6 +174,8 @@ class ModelScores:
             f"--resamples {resamples or self.resamples} --common -o scores.csv --differences differences.csv",
         ]
         note = "Means over seeds; items are resampled with seed 0."
+        if not is_file:
+            note += f" LABELS is the mean of {evidence.people_part}: `sfumato aggregate --by mean`."
         if strata:
             note += " STRATA.csv has the columns item and stratum: whether the votes of an item are all for one class."
         return DataSource(" ".join(parts), runs.file if runs else "", note)

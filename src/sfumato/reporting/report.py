@@ -52,8 +52,10 @@ def sources_section(evidence: ReportInputs, models: ModelScores | None, *, comma
     blocks: list[Block] = [Prose((text,))]
     blocks += [Commands((command,))] if command else []
     blocks += [_files(evidence)] if evidence.origins else []
-    if evidence.notes:
-        blocks += [Prose(("Warnings about the files:",)), Points(evidence.notes)]
+    unscored = evidence.runs is not None and evidence.people_labels is None
+    notes = (*evidence.notes, *(["there are no labels of people: the models are not scored"] if unscored else []))
+    if notes:
+        blocks += [Prose(("Warnings about the files:",)), Points(notes)]
     if models is not None and models.notes:
         blocks += [Prose(("Warnings from scoring the models:",)), Points(tuple(models.notes))]
     return Section(SOURCES, (*blocks, _versions(evidence)))
