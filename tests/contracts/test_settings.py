@@ -133,7 +133,9 @@ def typed_settings() -> Iterator[Typed]:
 def values_of(member: Any, field: Any, kind: Any, whole: Any) -> Iterator[tuple[str, Any]]:
     """Texts for a setting other than its default, and what they mean."""
     if kind is tuple:
-        yield from LISTS[get_args(whole)[0]]
+        known = known_texts(member, field.name, ("no such text",)) if get_args(whole)[0] is str else None
+        # Some formats have fixed classes.
+        yield from LISTS[get_args(whole)[0]] if known is None else [(f"[{known[1]},{known[0]}]", (known[1], known[0]))]
     elif kind is bool:
         yield from (("true", True), ("false", False), ("True", True))
     elif kind is str:
@@ -151,10 +153,10 @@ def values_of(member: Any, field: Any, kind: Any, whole: Any) -> Iterator[tuple[
             yield "none", None
 
 
-def known_texts(member: Any, setting: str) -> list[str] | None:
+def known_texts(member: Any, setting: str, wrong: Any = "no such text") -> list[str] | None:
     """The texts that a setting allows; None if it allows any."""
     try:
-        made(member, **{setting: "no such text"})
+        made(member, **{setting: wrong})
     except SfumatoError as error:
         known = re.findall(r"[\w-]+", error.expected.removeprefix("one of "))
         return [text for text in known if text not in ("and", "or")]

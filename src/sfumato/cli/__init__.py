@@ -129,7 +129,7 @@ def usage_error(error: click.ClickException) -> SfumatoError:
         options = [
             each.opts[-1]
             for each in context.command.params
-            if isinstance(each, click.Option) and isinstance(each.type, click.Path)
+            if isinstance(each, click.Option) and (isinstance(each.type, click.Path) or "FILE" in (each.metavar or ""))
             if not context.params.get(each.name or "") and "rite" not in (each.help or "")
         ]
         fix = f"write {' or '.join(options[:2])} before {extra}; {help_text}" if options else help_text
