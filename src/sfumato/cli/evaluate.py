@@ -44,7 +44,7 @@ def _strata() -> dict[str, list[Member]]:
     "evaluate",
     cls=FamilyCommand,
     help="Score predictions against people's labels: one table (--predicted), or every run of a grid (--runs), with "
-    "intervals and the floor, the best possible score.\n\nSettings follow a name: ece:bins=10, entropy:quantiles=5. "
+    "intervals and the floor, a score to compare with.\n\nSettings follow a name: ece:bins=10, entropy:quantiles=5. "
     "docs/evaluate.md explains every metric; without --metrics all whose inputs are there are written.",
     groups=_strata,
 )

@@ -33,9 +33,7 @@ def check_numbered_inputs(labeled: Sequence[str], n_rows: int | None, where: Whe
     n_labels = None if n_rows is None else n_numbered_rows(labeled)
     if n_labels is None or n_rows is None or n_labels >= n_rows:
         return
-    found = (
-        f"labels for the items 0 to {n_labels - 1:,}, and {n_rows:,} inputs without ids, numbered 0 to {n_rows - 1:,}"
-    )
+    found = f"labels for the items 0 to {n_labels - 1:,}, and {n_rows:,} inputs without ids, numbered by row"
     expected = "inputs with ids, or as many as labels: row numbers of two files need not be the same items"
     fix = "give the ids of the inputs (items in the npz), or only the inputs that have labels"
     raise BadTable(found, expected, fix, "other-row-numbers", where)
