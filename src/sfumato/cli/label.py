@@ -91,7 +91,8 @@ def command(
         raise _nothing_left(annotations, screening, everything, asked, used)
     present = kinds_in(chosen)
     if len(present) == 1 and present[0] not in labeler.kinds and (others := labelers_of(present[0])):
-        found, expected = f"answers of kind {present[0]}", f"answers of kind {' or '.join(labeler.kinds)}, for {name}"
+        found = f"answers of kind {chosen.kind.names[0].as_py()}"
+        expected = f"answers of kind {' or '.join(labeler.kinds)}, for {name}"
         raise BadTable(found, expected, f"use --by {' or --by '.join(others)}", "wrong-kind", annotations)
     beliefs = labeler.label(chosen, classes or ())
     n_skipped = len(everything) - len(chosen)

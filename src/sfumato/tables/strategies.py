@@ -270,7 +270,10 @@ def _unknown_setting(
     """The error for a setting that `member` does not have."""
     option, options = setting.replace("_", "-"), [each.replace("_", "-") for each in known]
     name = getattr(member, "name", member.__name__.lower())
-    found, fix = f"the setting {option} for {name}", f"{nearest(option, options)}leave it out"
+    found, fix = (
+        f"the setting {option} for {name}",
+        f"{nearest(option, options)}leave {'it out' if code == 'unknown-setting' else f'out --{option}'}",
+    )
     expected = f"settings of {name}: {listing(options) or 'it has none'}"
     return BadSetting(found, expected, fix, code, where)
 

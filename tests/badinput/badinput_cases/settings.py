@@ -126,7 +126,14 @@ CLASSES = (
 
 KINDS = (
     refused(
-        "setting-kind-of-another-labeler", FILE, _label("sliders"), "wrong-kind", "bad.csv", "choice/1", "sliders/1"
+        "setting-kind-of-another-labeler",
+        FILE,
+        _label("sliders"),
+        "wrong-kind",
+        "bad.csv",
+        "choice/1",
+        "sliders",
+        "use --by one-hot",
     ),
     refused(
         "setting-kinds-mixed",
