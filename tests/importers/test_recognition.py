@@ -339,3 +339,30 @@ def test_a_folder_of_pictures_is_recognized(tmp_path):
     (tmp_path / "cat" / "1.png").touch()
     importer = importer_for(tmp_path)
     assert (importer.name, [kind.name for kind in importer.output_kinds]) == ("images", ["NumPy"])
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "value"),
+    [
+        ("argilla_2_nested.json", (0, "responses", "mood", 0), "x"),
+        ("argilla_2_nested.json", (0, "responses", "mood"), 3),
+        ("argilla_2_flat.jsonl", (0, "mood.responses"), 3),
+        ("argilla_1.jsonl", (0, "mood", 0), None),
+        ("doccano_1_0.jsonl", (0, "annotations", 0, "user"), {}),
+        ("doccano_1_0.jsonl", (0, "annotations", 0, "label"), []),
+        ("potato_2/ana/user_state.json", ("instance_id_to_label_to_value",), [1]),
+    ],
+)
+def test_a_value_of_another_form_is_located(written, name, keys, value):
+    text = (FOREIGN / name).read_text()
+    document = [json.loads(line) for line in text.splitlines()] if name.endswith(".jsonl") else json.loads(text)
+    inner = document
+    for key in keys[:-1]:
+        inner = inner[key]
+    inner[keys[-1]] = value
+    path = written(Path(name).name, lines(*document) if name.endswith(".jsonl") else json.dumps(document))
+    settings = {"label": "mood"} if name != "doccano_1_0.jsonl" else {}
+    with pytest.raises(BadTable) as caught:
+        import_file(path, name.partition("_")[0], settings)
+    assert caught.value.code == "bad-field"
+    assert caught.value.where.file == str(path)

@@ -71,7 +71,7 @@ class ArgillaImporter:
                 expected = "a record of Argilla: responses by question or by user"
                 raise bad_field(f"a record with {listing(list(record))}", expected, where)
             item = self._item(record, number, notes)
-            for response in READERS[shape](record):
+            for response in _responses(record, shape, where):
                 questions[response.question] = None
                 found.append((item, response, where))
         question = self._question(list(questions), found, ErrorLocation(str(path)))
@@ -219,6 +219,14 @@ SHAPES: dict[str | None, str] = {
     "feedback": "Argilla 1: external_id, and lists of responses by question",
     "legacy": "Argilla before feedback data sets: annotation, annotation_agent and prediction",
 }
+
+
+def _responses(record: dict[str, Any], shape: str, where: ErrorLocation) -> list[ArgillaResponse]:
+    try:
+        return list(READERS[shape](record))
+    except (AttributeError, KeyError, TypeError) as error:
+        expected = "responses with a user and a value"
+        raise bad_field("responses of another form", expected, where) from error
 
 
 def _options(path: Path, question: str) -> list[str]:

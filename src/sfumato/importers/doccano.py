@@ -89,7 +89,7 @@ def _add_old(answers: AnswerList, item: Any, annotations: Any, where: ErrorLocat
     """The labels of doccano before 1.3: a list of label and user numbers, one entry per class."""
     by_user: dict[Any, list[Any]] = {}
     for each in annotations if isinstance(annotations, list) else [None]:
-        if not isinstance(each, dict) or "label" not in each or "user" not in each:
+        if not isinstance(each, dict) or not all(isinstance(each.get(key), (int, str)) for key in ("label", "user")):
             answers.fault(show(each), "an annotation with label and user", where)
             return
         if "start_offset" in each:

@@ -140,7 +140,10 @@ def _answers(path: Path) -> Iterator[Answer]:
         return
     content = read_json(path)
     if isinstance(content.value, dict) and VALUES in content.value:
-        for item, given in (content.value[VALUES] or {}).items():
+        by_item = content.value[VALUES] or {}
+        if not isinstance(by_item, dict):
+            raise bad_field(show(by_item), "an object of items", content.where(None, VALUES))
+        for item, given in by_item.items():
             where = content.where(None, VALUES, item)
             yield item, content.value.get("user_id"), _labels(given, where), where
         return
