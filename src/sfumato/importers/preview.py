@@ -215,7 +215,9 @@ def arrow_tables(paths: Sequence[Path]) -> pa.Table:
     for path in paths:
         check_readable(path)
         try:
-            tables.append(pa.ipc.open_stream(io.BytesIO(path.read_bytes())).read_all())
+            table = pa.ipc.open_stream(io.BytesIO(path.read_bytes())).read_all()
+            table.validate(full=True)  # wrong offsets would end the process
+            tables.append(table)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise damaged_file("Arrow file", error, path) from error
     return pa.concat_tables(tables)

@@ -98,7 +98,7 @@ DAMAGED = (
         "column 3",
         "UTF8",
     ),
-    # Offsets that point past the end of the text end the process that follows them: Arrow files are not read.
+    # Offsets that point past the end of the text end the process that follows them.
     refused(
         "arrow-wild-offsets",
         {
@@ -108,7 +108,7 @@ DAMAGED = (
             )
         },
         ("doubt", "bad.arrow"),
-        "file-kind",
+        "damaged",
         "bad.arrow",
     ),
 )

@@ -47,8 +47,8 @@ def _export(*options: str, output: str = "out.parquet") -> tuple[str, ...]:
     return ("export", "study.toml", "-o", output, *options)
 
 
-def _simulate(*options: str) -> tuple[str, ...]:
-    return ("simulate", "study.toml", "--annotators", "2", "--url", NO_SERVER, *options)
+def _simulate(*options: str, annotators: str = "2") -> tuple[str, ...]:
+    return ("simulate", "study.toml", "--annotators", annotators, "--url", NO_SERVER, *options)
 
 
 def _links(*options: str) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ EXPORTS = (
 )
 
 SIMULATIONS = (
-    refused("simulate-fewer-than-nobody", GOOD, _simulate("--annotators", "-1"), "bad-setting", "--annotators"),
+    refused("simulate-fewer-than-nobody", GOOD, _simulate(annotators="-1"), "bad-setting", "--annotators"),
     refused("simulate-seed-negative", GOOD, _simulate("--seed", "-1"), "bad-setting", "--seed"),
     refused("simulate-dropouts-above-all", GOOD, _simulate("--dropouts", "1.5"), "bad-setting", "dropouts"),
     refused("simulate-dropouts-no-number", GOOD, _simulate("--dropouts", "nan"), "bad-setting", "dropouts"),

@@ -151,10 +151,10 @@ SPLITS = (
     refused("train-split-of-floats", files(a_npy=npy([0.5]), b_npy=npy([1])), train(*GIVEN), "wrong-type", "a.npy"),
     refused(
         "train-split-test-without-labels",
-        files(said=labels("0,1,0", "1,0,1"), a_npy=npy([0]), b_npy=npy([2])),
+        files(said=labels("0,1,0", "2,0,1"), a_npy=npy([0]), b_npy=npy([1])),
         train(*GIVEN),
         "missing-item",
-        "'2'",
+        "'1'",
     ),
     refused("train-split-file-not-there", files(a_npy=npy([0])), train(*GIVEN), "no-such-file", "b.npy"),
 )
