@@ -23,7 +23,17 @@ ELSEWHERE = {"--no-deps", "--write", "--nproc-per-node", "--only"}
 """Options in the documents that are of pip, of torchrun, or of our benchmarks."""
 NO_NAMES = {"sfumato.classes", "sfumato.estimand", "sfumato.made_by", "sfumato.json", "sfumato.commands"}
 """Keys of metadata, a file and an entry-point group, called like modules."""
-OTHERS = {"DataLoader", "TensorDataset", "Sequence", "Mine", "Poisson"}
+OTHERS = {
+    "DataLoader",
+    "TensorDataset",
+    "Sequence",
+    "Mine",
+    "Poisson",
+    "List",
+    "ClassLabel",
+    "LogisticRegression",
+    "Pipeline",
+}
 """Classes in the documents that are not ours."""
 WORDS = (
     "study", "item", "class", "annotator", "kind", "answer", "belief", "soft label", "aggregator", "learner", "metric",
