@@ -57,7 +57,7 @@ def test_all_sets_come_and_each_file_is_asked_for_once(home: Home, tmp_path: Pat
 
 def test_what_was_downloaded_can_be_imported(home: Home, tmp_path: Path) -> None:
     fetched(home, tmp_path, *ALL)
-    assert Cifar10HImporter().read(tmp_path / "cifar10h").table.probs.tolist()[1][:3] == [0, 0.4, 0.6]
+    assert Cifar10HImporter().read(tmp_path / "cifar10h").table.labels().probs.tolist()[1][:3] == [0, 0.4, 0.6]
     assert len(Cifar10SImporter(as_released=True).read(tmp_path / "cifar10s").table) == 3
     assert len(FashionMnistHImporter().read(tmp_path / "fashion-mnist-h").table) == 2
     assert len(HMixImporter().read(tmp_path / "hmix").table) == 2

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.paper import Part, Rerun
@@ -48,7 +49,10 @@ def with_predictions(rerun: Rerun, found: dict[str, SoftLabels]) -> Rerun:
 def test_networks_that_are_as_people_are_need_no_people(rerun: Rerun) -> None:
     people = rerun.data.cifar_10h
     probs = 0.999 * people.probs + 0.001 / 10
-    own = {name: replace(people, probs=probs, n_annotators=None) for name in (*RELEASED, ENSEMBLE)}
+    own = {
+        name: replace(people, probs=probs, n_annotators=None, estimand=Estimand.PREDICTION)
+        for name in (*RELEASED, ENSEMBLE)
+    }
     part = released_networks.section_6_3(with_predictions(rerun, own))
     verdicts = by_row(part)
     assert verdicts["Ensemble"] is Verdict.NOT_REPRODUCED
