@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,6 +20,10 @@ from sfumato.cli import evaluate
 from sfumato.cli import map as map_command
 from sfumato.cli import train as train_command
 from sfumato.evaluation import RunPredictions, match_labels
+from sfumato.evaluation.metric_scores import score
+from sfumato.evaluation.metrics.brier import Brier
+from sfumato.evaluation.metrics.calibration_error import ECE
+from sfumato.evaluation.metrics.divergence import CrossEntropy
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting import Chart, Points, Prose, ReportTable, Section
 from sfumato.reporting.blocks import rows_of
@@ -376,6 +381,21 @@ def test_scores_of_one_table_are_listed(folder: Path) -> None:
     listed = table(single_scores_section(evidence), "scores-of-scores")
     assert rows_of(listed.columns)[0][:3] == ("accuracy", "all", "0.750")
     assert single_scores_section(ReportInputs.read(folder)) is None
+
+
+def test_a_floor_is_called_a_bound_only_if_it_is_one(folder: Path) -> None:
+    people = SoftLabels.from_numpy(list("abcd"), [[1, 0], [0.8, 0.2], [0.2, 0.8], [0.6, 0.4]], ["x", "y"], [5] * 4)
+    scores = score(predicted=people, people=people, metrics=[CrossEntropy(), Brier(), ECE()], resamples=100)
+    said = words(single_scores_section(replace(ReportInputs.read(folder), scores={"scores": scores})))
+    assert "best possible" not in said
+    # The labels themselves are below the floor of votes, which is therefore no bound.
+    brier = next(row for row in scores.rows() if row.metric == "brier")
+    assert brier.value < brier.floor
+    assert re.findall(r"Floor of (.*): a bound,", said) == ["cross-entropy"]
+    assert re.search(r"Floor of .*Brier.*: the expected score of the crowd's own distribution", said)
+    old = Scores.of([Score("brier", "all", 0.3, 0.2, 0.4, 40, 0.1, "x")])
+    said = words(single_scores_section(replace(ReportInputs.read(folder), scores={"scores": old})))
+    assert re.search(r"Floor of .*Brier.*: its meaning is not in the file", said)
 
 
 def test_the_plan_is_told_with_what_money_buys(folder: Path, plan_with: Callable[..., Plan]) -> None:

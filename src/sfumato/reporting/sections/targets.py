@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sfumato.evaluation.score_floor import BOUND
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable, attributes
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.comparison import intervals
@@ -21,7 +22,7 @@ from sfumato.reporting.phrases import (
     widest_interval,
 )
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.tables.scores import ALL, Difference, RunScore, Scores
+from sfumato.tables.scores import ALL, Difference, RunScore, Score, Scores
 
 TITLE = "Comparison of training targets"
 RIGHT = ("accuracy", "second_best_accuracy", "accuracy_original")
@@ -245,10 +246,24 @@ def single_scores_section(evidence: ReportInputs) -> Section | None:
     if not tables:
         return None
     text = (
-        "Scores of predictions against labels. Intervals cover the choice of items, not another training; the "
-        "floor is the best possible score for these items."
+        "Scores of predictions against labels. Intervals cover the choice of items, not another training. The floor is "
+        "a score to compare the value with; scores can be better than it unless it is said to be a bound."
     )
-    return Section(SINGLE_TITLE, (Prose((text,)), *(_listed(evidence, name, table) for name, table in tables.items())))
+    notes = _floor_notes([row for table in tables.values() for row in table.rows()])
+    return Section(
+        SINGLE_TITLE, (Prose((text, *notes)), *(_listed(evidence, name, table) for name, table in tables.items()))
+    )
+
+
+def _floor_notes(rows: Sequence[Score]) -> list[str]:
+    """What the floors are: one sentence per kind, with its metrics."""
+    metrics: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row.floor == row.floor:
+            note = row.floor_note or "its meaning is not in the file"
+            note = f"a bound, {note}" if note == BOUND else note
+            metrics.setdefault(note, {})[metric_title(row.metric)] = None
+    return [f"Floor of {', '.join(names)}: {note}." for note, names in metrics.items()]
 
 
 def _listed(evidence: ReportInputs, name: str, scores: Scores) -> ReportTable:
