@@ -19,7 +19,7 @@ from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import Doubt
 from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.tables.files.table_file import class_names
-from sfumato.tables.frame_votes import is_frame
+from sfumato.tables.frame_votes import has_votes_per_class, is_frame
 from sfumato.tables.label_argument import label_argument, model_arguments
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import Scores
@@ -83,7 +83,7 @@ def votes_of(votes: Any) -> Beliefs | Counts:
     if isinstance(votes, (Annotations, Beliefs)):
         return beliefs_of(votes)
     if is_frame(votes) and not isinstance(votes, Table):
-        return Beliefs.from_pandas(votes)
+        return Counts.from_pandas(votes) if has_votes_per_class(votes) else Beliefs.from_pandas(votes)
     soft = isinstance(votes, SoftLabels)
     found = "SoftLabels, one distribution per item" if soft else f"a {type(votes).__name__}"
     fix = (

@@ -214,3 +214,9 @@ def test_probabilities_are_never_read_as_votes(tmp_path):
         with pytest.raises(BadProbabilities) as caught:
             read_labels(write(tmp_path / "a.csv", content))
         assert (caught.value.code, caught.value.where.line) == ("bad-sum", 2)
+
+
+def test_probabilities_are_no_logits(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("item,cat,dog\na,0.7,0.3\nb,0.25,0.75\n")
+    with pytest.raises(SfumatoError, match="probabilities; expected logits"):
+        read_predictions(tmp_path / "p.csv", FileOptions(logits=True))

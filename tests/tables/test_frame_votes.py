@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import sfumato as sf
 from sfumato import Beliefs, Counts, SfumatoError, SoftLabels
 
 VOTES = {"item": ["a", "a", "b"], "annotator": ["1", "2", "1"], "label": ["x", "y", "x"]}
@@ -61,6 +62,22 @@ def test_other_frames_are_refused_with_a_fix(wrong: Any, said: str) -> None:
     with pytest.raises(SfumatoError) as refused:
         wrong()
     assert said in str(refused.value)
+
+
+def test_columns_to_name_are_suggested_by_their_names() -> None:
+    frame = pd.DataFrame({"photo": ["a"], "worker_id": ["1"], "answer": ["cat"]})
+    with pytest.raises(SfumatoError, match="item='photo', annotator='worker_id', label='answer'"):
+        Beliefs.from_pandas(frame)
+    assert Beliefs.from_pandas(frame, item="photo", annotator="worker_id", label="answer", classes=["cat", "dog"])
+
+
+def test_counts_and_labels_from_frames() -> None:
+    counts = Counts.from_numpy(["a", "b"], [[2, 1], [0, 3]], ["x", "y"])
+    wide = {"item": ["a", "b"], "n:x": [2, 0], "n:y": [1, 3]}
+    assert Counts.from_pandas(pd.DataFrame(wide)) == counts == Counts.from_polars(pl.DataFrame(wide))
+    assert sf.aggregate(pd.DataFrame(wide)) == sf.aggregate(counts)
+    labels = SoftLabels.from_pandas(pd.DataFrame({"item": ["a"], "p:x": [0.5], "p:y": [0.5]}))
+    assert labels["a"] == {"x": 0.5, "y": 0.5}
 
 
 def test_labels_can_be_used_like_a_dictionary_and_an_array() -> None:

@@ -64,6 +64,8 @@ def read_predictions(path: str | Path, options: FileOptions | None = None) -> So
     return _as_predictions(distributions(numbers))
 
 
+ROUNDED_SUM = 0.01
+"""Rows that all sum to 1 within this, without negative numbers, are probabilities."""
 LOGITS_FIX = "give --logits (in Python logits=True), which takes their softmax"
 
 
@@ -116,6 +118,12 @@ def _softmax(numbers: LabelNumbers) -> Float[np.ndarray, "items classes"]:
         row = int(np.argmax(bad.any(axis=1)))
         fix = "remove the row, or correct its source"
         raise BadProbabilities("a value that is not finite", "finite logits", fix, "not-finite", numbers.where(row))
+    if (numbers.values >= 0).all() and (np.abs(numbers.values.sum(axis=1) - 1) < ROUNDED_SUM).all():
+        found, fix = (
+            "rows >= 0 that sum to 1: probabilities",
+            "leave out --logits, or evaluate this file alone without it",
+        )
+        raise BadProbabilities(found, "logits", fix, "not-logits", numbers.where())
     shifted = np.exp(numbers.values - numbers.values.max(axis=1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 

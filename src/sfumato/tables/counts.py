@@ -87,6 +87,16 @@ class Counts(Table):
         return cls.from_rows(Rows.of(frame), ColumnChoice(classes=class_names(classes)))
 
     @classmethod
+    def from_pandas(cls, frame: Any, classes: Sequence[str] = ()) -> Counts:
+        """Counts from a pandas data frame with `item` and one column per class; `classes` chooses columns."""
+        return cls.from_arrow(frame, classes)
+
+    @classmethod
+    def from_polars(cls, frame: Any, classes: Sequence[str] = ()) -> Counts:
+        """Counts from a Polars data frame; see `from_pandas`."""
+        return cls.from_arrow(frame, classes)
+
+    @classmethod
     def read(cls, path: str | Path, classes: Sequence[str] = ()) -> Counts:
         """Counts from a Parquet or CSV file."""
         return cls.from_rows(read_rows(path), ColumnChoice(classes=class_names(classes)))

@@ -18,6 +18,12 @@ KNOWN_NAMES = {
     "label": ("label", "class"),
 }
 """Names of the columns of votes that are recognized."""
+LIKELY_NAMES = {
+    "item": ("item", "task", "image", "photo", "picture", "text", "question", "id"),
+    "annotator": ("annotator", "worker", "rater", "coder", "user", "who", "judge", "participant"),
+    "label": ("label", "class", "answer", "vote", "choice", "rating", "category", "response"),
+}
+"""Parts of other names, for suggestions."""
 
 
 def is_frame(value: Any) -> bool:
@@ -37,8 +43,10 @@ def beliefs_of_frame(kind: type[Beliefs], frame: Any, names: Mapping[str, str], 
         return kind.from_arrow(table.rename_columns([renamed.get(name, name) for name in table.column_names]), given)
     missing = next((role for role, name in found.items() if name is None), None)
     if missing is not None:
-        expected = f"a column for the {missing}: {' or '.join(KNOWN_NAMES[missing])}"
-        raise missing_column(table.column_names, expected, f"name it: {missing}='{table.column_names[0]}'", None)
+        raise missing_column(
+            table.column_names, f"a column for the {missing}: {' or '.join(KNOWN_NAMES[missing])}",
+            _name_them(table, found, names), None,
+        )  # fmt: skip
     label = table.column(found["label"])
     if pa.types.is_floating(label.type) and label.null_count == 0:
         whole = label.cast(pa.int64(), safe=False)
@@ -80,6 +88,31 @@ def _column(table: pa.Table, role: str, name: str) -> str | None:
         fix = f"choose one of the columns: {role}=..."
         raise missing_column(table.column_names, f"the column {name!r}", fix, None)
     return name or next((each for each in KNOWN_NAMES[role] if each in table.column_names), None)
+
+
+def _name_them(table: pa.Table, found: Mapping[str, str | None], names: Mapping[str, str]) -> str:
+    """How to name the columns: those whose names look alike, else a placeholder."""
+    taken = {name for name in found.values() if name}
+    written = []
+    for role, name in found.items():
+        if name is not None and not names[role]:
+            continue
+        alike = (each for each in table.column_names if each not in taken and _looks_like(each, role))
+        chosen = name or next(alike, "COLUMN")
+        taken.add(chosen)
+        written.append(f"{role}={chosen!r}")
+    counts = "; votes per class without annotators: sf.Counts.from_pandas(frame)"
+    return f"name it: sf.Beliefs.from_pandas(frame, {', '.join(written)})" + ("" if found["label"] else counts)
+
+
+def _looks_like(name: str, role: str) -> bool:
+    return any(part in name.lower() for part in LIKELY_NAMES[role])
+
+
+def has_votes_per_class(frame: Any) -> bool:
+    """Whether a data frame has one row per item and votes per class (`n:cat`) instead of single votes."""
+    names = [str(name) for name in getattr(frame, "columns", getattr(frame, "column_names", ()))]
+    return any(name.startswith("n:") for name in names) and not {"annotator", "worker"} & set(names)
 
 
 def _named(label: pa.ChunkedArray, names: Sequence[str]) -> pa.ChunkedArray:

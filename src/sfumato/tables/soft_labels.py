@@ -108,6 +108,16 @@ class SoftLabels(Table):
         return cls.from_rows(Rows.of(frame, classes))
 
     @classmethod
+    def from_pandas(cls, frame: Any, classes: Sequence[str] = ()) -> SoftLabels:
+        """Labels from a pandas data frame with `item` and one column per class (`p:cat`); see `from_arrow`."""
+        return cls.from_arrow(frame, classes)
+
+    @classmethod
+    def from_polars(cls, frame: Any, classes: Sequence[str] = ()) -> SoftLabels:
+        """Labels from a Polars data frame; see `from_arrow`."""
+        return cls.from_arrow(frame, classes)
+
+    @classmethod
     def read(cls, path: str | Path) -> SoftLabels:
         """Labels from a Parquet or CSV file."""
         return cls.from_rows(read_rows(path))
