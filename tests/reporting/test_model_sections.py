@@ -384,7 +384,8 @@ def test_scores_of_one_table_are_listed(folder: Path) -> None:
 
 
 def test_a_floor_is_called_a_bound_only_if_it_is_one(folder: Path) -> None:
-    people = SoftLabels.from_numpy(list("abcd"), [[1, 0], [0.8, 0.2], [0.2, 0.8], [0.6, 0.4]], ["x", "y"], [5] * 4)
+    shares, items = [[1, 0], [0.8, 0.2], [0.2, 0.8], [0.6, 0.4]] * 10, [str(i) for i in range(40)]
+    people = SoftLabels.from_numpy(items, shares, ["x", "y"], [5] * 40)
     scores = score(predicted=people, people=people, metrics=[CrossEntropy(), Brier(), ECE()], resamples=100)
     said = words(single_scores_section(replace(ReportInputs.read(folder), scores={"scores": scores})))
     assert "best possible" not in said
