@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 import sfumato as sf
 from sfumato.cli.evaluate import command
+from sfumato.evaluation.matched_labels import match_labels
 from sfumato.labeling.transforms import Infill
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.soft_labels import SoftLabels
@@ -139,3 +140,10 @@ def test_several_seeds_of_a_model() -> None:
 
     (found,) = sf.compare({"bad": noisy(0.5), "good": noisy(0.01)}, people=VOTES, metrics=["brier"]).differences
     assert (found.n_seeds, found.test, found.verdict) == (3, "paired t over seeds", "better")
+
+
+def test_ids_that_are_one_apart_are_refused() -> None:
+    predicted = SoftLabels.from_numpy(range(4), [[0.6, 0.4]] * 4, ["cat", "dog"], 0)
+    people = SoftLabels.from_numpy(range(1, 5), [[0.6, 0.4]] * 4, ["cat", "dog"], 5)
+    with pytest.raises(SfumatoError, match="numbered 0 to 3, and labels numbered 1 to 4"):
+        match_labels(predicted=predicted, people=people, common=True)

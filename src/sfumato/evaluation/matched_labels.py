@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadTable, listing, select_command, show
 from sfumato.tables.estimand import check_roles
-from sfumato.tables.row_numbers import warn_of_row_numbers
+from sfumato.tables.row_numbers import check_row_numbers
 from sfumato.tables.soft_labels import SoftLabels
 
 ROWS_AT_ONCE = 2**16
@@ -216,13 +216,13 @@ def match_labels(
         text = f"items {ours}, of which people judged none ({theirs})"
         expected, fix = "predictions of items that people judged", "give both tables the same ids"
         raise BadTable(text, expected, fix, "no-common-items", predicted.path)
+    check_row_numbers(predicted.items, people.items)
     if found.null_count and not common:
         missing = predicted.items.filter(found.is_null())[0].as_py()
         text = f"{found.null_count:,} of {len(found):,} items that nobody judged, the first {show(missing)}"
         keep = select_command(predicted.path, people.path, "predictions.parquet")
         fix = f"score only the common items (--common), or remove the others: {keep}"
         raise BadTable(text, "people's label for every item predicted", fix, "missing-item", predicted.path)
-    warn_of_row_numbers(predicted.items, people.items)
     rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
     judged = found.drop_null().to_numpy().astype(np.int64)
     items = predicted.items.take(pa.array(rows))

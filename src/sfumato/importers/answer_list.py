@@ -32,7 +32,7 @@ from sfumato.tables.files.table_file import class_names, read_rows
 from sfumato.tables.soft_labels import SoftLabels
 
 FIX = "export again, or correct the file"
-DUPLICATE = "keep them as repeats with --repeats, or remove the wrong ones"
+DUPLICATE = "keep them as repeats with sfumato import ... --repeats, or remove the wrong ones"
 
 
 def bad_field(found: str, expected: str, where: ErrorLocation, fix: str = FIX, code: str = "bad-field") -> BadTable:

@@ -311,6 +311,6 @@ class LabelStudioImporter:
             seen.add((a.item, a.annotator))
             if later[-1] and not self.repeats:
                 found = f"annotator {show(a.annotator)} answering item {show(a.item)} again"
-                expected, fix = "one answer per annotator and item", "keep them as repeats with --repeats"
+                expected, fix = "one answer per annotator and item", "import with --repeats to keep them as repeats"
                 raise _bad_field(a.pointer, found, expected, fix, "duplicate-answer")
         return np.array(later, dtype=bool)

@@ -67,7 +67,7 @@ def check_no_second_answer(rows: Rows, item: CodedText, annotator: CodedText, la
         name = show(annotator.names[int(annotator.codes[row])].as_py())
         item_name = show(item.names[int(item.codes[row])].as_py())
         found = f"annotator {name} answering item {item_name} again ({int(later.sum()):,} such rows)"
-        fix = "keep them as repeats with --repeats, or remove the wrong rows"
+        fix = "keep them as repeats with sfumato import ... --repeats, or remove the wrong rows"
         raise BadTable(found, "one answer per annotator and item", fix, "duplicate-answer", rows.where(row))
 
 

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from sfumato.tables.errors import BadTable, Where, warn
 
 
-def n_numbered_rows(items: Sequence[str] | pa.Array) -> int | None:
-    """The number n of ids if they are the numbers 0 to n - 1 as text, in any order; None otherwise."""
+def n_numbered_rows(items: Sequence[str] | pa.Array, first: int = 0) -> int | None:
+    """The number n of ids if they are the numbers 0 to n - 1 (from `first`) as text, in any order; None otherwise."""
     ids = items if isinstance(items, pa.Array) else pa.array(items, pa.string())
     if not len(ids) or not (ids[0].as_py() or "").isdecimal():
         return None
@@ -23,7 +23,7 @@ def n_numbered_rows(items: Sequence[str] | pa.Array) -> int | None:
         numbers = ids.cast(pa.int64())
     except pa.ArrowInvalid:
         return None
-    whole = pc.min_max(numbers).as_py() == {"min": 0, "max": len(ids) - 1}
+    whole = pc.min_max(numbers).as_py() == {"min": first, "max": first + len(ids) - 1}
     plain = whole and numbers.cast(pa.string()).equals(ids.cast(pa.string()))
     return len(ids) if plain and len(numbers.unique()) == len(ids) else None
 
@@ -39,9 +39,13 @@ def check_numbered_inputs(labeled: Sequence[str], n_rows: int | None, where: Whe
     raise BadTable(found, expected, fix, "other-row-numbers", where)
 
 
-def warn_of_row_numbers(predicted: pa.Array, people: pa.Array) -> None:
-    """Warn if both tables are numbered by row, and have different numbers of rows."""
+def check_row_numbers(predicted: pa.Array, people: pa.Array) -> None:
+    """Warn if both tables are numbered by row, and have different numbers of rows; raise if one counts from 1."""
     n_predicted = n_numbered_rows(predicted)
+    if n_predicted is not None and n_predicted == n_numbered_rows(people, first=1):
+        found = f"predictions numbered 0 to {n_predicted - 1:,}, and labels numbered 1 to {n_predicted:,}"
+        fix = "give both the same ids: name the rows of the predictions with --items"
+        raise BadTable(found, "the same ids in both tables: these are probably one apart", fix, "other-row-numbers")
     if n_predicted is None or n_predicted == len(people):
         return
     n_people = n_numbered_rows(people)
