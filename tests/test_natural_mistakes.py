@@ -21,6 +21,7 @@ labels: Any = sf.aggregate(votes)
 predicted: Any = sf.SoftLabels.from_numpy("abc", [[0.5, 0.5], [0.9, 0.1], [0.2, 0.8]], ["x", "y"], 0)
 images: Any = sf.Inputs(("a", "b", "c"), images=np.zeros((3, 4, 4), np.uint8))
 others: Any = sf.SoftLabels.from_numpy(["a"], [[0.5, 0.5]], ["x", "z"], 0)
+named: Any = sf.SoftLabels.from_numpy(["photo-1", "photo-3", "other"], predicted.probs, ["x", "y"], 0)
 
 MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "read a missing file": (lambda: sf.read("vots.csv"), "votes.csv"),
@@ -50,7 +51,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "metric as a number": (lambda: sf.evaluate(predicted=predicted, people=labels, metrics=[3]), "a metric, by name"),
     "compare a list": (lambda: sf.compare([predicted, predicted], people=labels), "a dictionary of SoftLabels"),
     "compare one table": (lambda: sf.compare(predicted, people=labels), "a dictionary of SoftLabels"),
-    "compare one model": (lambda: sf.compare({"a": predicted}, people=labels), "at least two"),
+    "compare one model": (lambda: sf.compare({"a": predicted}, people=labels), "evaluate without a baseline"),
     "baseline misspelled": (
         lambda: sf.compare({"a": predicted, "b": predicted}, people=labels, baseline="c"),
         "one of a, b",
@@ -87,7 +88,21 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "attribute misspelled": (lambda: labels.prob, "did you mean 'probs'"),
     "function misspelled": (lambda: sf.agregate(votes), "did you mean 'aggregate'"),
     "written for a spreadsheet": (lambda: labels.write("x.xlsx"), "write 'x.csv' instead"),
-    "an item that is not there": (lambda: labels["zz"], "no label for item 'zz'"),
+    "an item that is not there": (lambda: labels["zz"], "no item 'zz' among 3 items"),
+    "counts of an item that is not there": (lambda: sf.Counts.of(votes)["zz"], "use an id of the table, such as 'a'"),
+    "an item misspelled": (lambda: named["photo-31"], "did you mean 'photo-3'"),
+    "split as a number": (lambda: sf.select(labels, split=0.8), '{"train": 0.8, "test": 0.2}'),
+    "split as other text": (lambda: sf.select(labels, split="0.8"), "train=0.8,test=0.2"),
+    "where as a function": (lambda: sf.select(labels, where=lambda _row: True), 'where="n_annotators>=5"'),
+    "where as a list of functions": (lambda: sf.select(labels, where=[len]), '"n_annotators>=5"'),
+    "select from a data frame": (lambda: sf.select(pd.DataFrame(VOTES), items=["a"]), "sf.Beliefs.from_pandas"),
+    "select from a file of others": (lambda: sf.select("votes.csv", items=["a"]), 'sf.read("votes.csv")'),
+    "select from a missing file": (lambda: sf.select("labels.parquet", items=["a"]), "an existing file"),
+    "select misspelled": (lambda: sf.select(labels, item=["a"]), "did you mean 'items'"),
+    "scorer that needs the original": (lambda: sf.scorer("accuracy_original"), "needs the original labels"),
+    "scorer without a better way": (lambda: sf.scorer("entropy_difference"), "neither way is better"),
+    "scorer of another kind": (lambda: sf.scorer("overconfidence"), 'use one such as "brier"'),
+    "scorer of predictions": (lambda: sf.scorer("brier")(predicted.probs, labels.probs), "sf.evaluate(predicted="),
     "a slice of labels": (lambda: labels[0:2], "the id of an item"),
 }
 
@@ -115,6 +130,15 @@ def test_a_mistake_is_explained(made: Callable[[], Any], said: str) -> None:
 def test_votes_are_taken_in_any_form(given: Any) -> None:
     assert sf.aggregate(given) == labels
     assert sf.doubt(given) == sf.doubt(votes)
+
+
+def test_select_takes_files_and_splits_as_text(tmp_path: Path) -> None:
+    labels.write(tmp_path / "labels.parquet")
+    images.write(tmp_path / "images.npz")
+    parts = sf.select(tmp_path / "labels.parquet", split="train=2,test=1")
+    assert parts == sf.select(labels, split={"train": 2, "test": 1})
+    assert {name: len(part) for name, part in parts.items()} == {"train": 2, "test": 1}
+    assert sf.select(str(tmp_path / "images.npz"), items=["b"]).items == ("b",)
 
 
 @pytest.mark.filterwarnings("ignore::sfumato.SfumatoWarning")

@@ -92,7 +92,7 @@ def test_labels_can_be_used_like_a_dictionary_and_an_array() -> None:
     np.testing.assert_allclose(labels.entropy(), [-0.2 * np.log(0.2) - 0.8 * np.log(0.8), np.log(2)])
     assert labels.argmax().tolist() == ["y", "x"]
     assert labels.head(1).rows() == [("a", 0.2, 0.8, None)]
-    with pytest.raises(SfumatoError, match="no label for item 'b'"):
+    with pytest.raises(SfumatoError, match="no item 'b' among 2 items"):
         labels["b"]
     with pytest.raises(ValueError, match="read-only"):
         np.asarray(labels)[0, 0] = 1.0

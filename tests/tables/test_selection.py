@@ -183,7 +183,7 @@ def test_mistakes(options: dict[str, Any], code: str, says: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "says"), [("labels.parquet", "sf.read"), (pl.DataFrame({"item": ["a"]}), "from_arrow")]
+    ("table", "says"), [("labels.parquet", "an existing file"), (pl.DataFrame({"item": ["a"]}), "from_arrow")]
 )
 def test_what_is_no_table(table: Any, says: str) -> None:
     with pytest.raises(SfumatoError, match=says):

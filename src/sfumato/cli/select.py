@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import click
 
 from sfumato.cli.options import PATH, check_outputs, output_option
 from sfumato.cli.output import counted, say_written
-from sfumato.tables.errors import BadSetting, one_line, show
+from sfumato.tables.errors import BadSetting, one_line
 
 VALUE_LINES = """\b
 Names in --where and --stratify: the columns of the table, and per item
@@ -30,15 +29,9 @@ class SplitShares(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, float]:  # noqa: ARG002
         if isinstance(value, dict):
             return value
-        found: dict[str, float] = {}
-        for part in value.split(","):
-            name, _, share = (text.strip() for text in part.partition("="))
-            number = re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", share)
-            if not re.fullmatch(r"[\w.-]+", name) or number is None or name in found:
-                expected = "different names, each with a share or a number of items"
-                raise BadSetting(f"--split {show(value)}", expected, "write for example --split train=0.8,test=0.2")
-            found[name] = float(share)
-        return found
+        from sfumato.tables.selection import split_shares
+
+        return split_shares(value, "--split")
 
 
 @click.command(

@@ -93,7 +93,7 @@ def compare_runs(
     if baseline not in measured.targets:
         raise unknown("target", baseline, measured.targets, fix="name the target the others are compared with")
     if len(measured.targets) < 2:
-        fix = "train another one, or omit --baseline"
+        fix = "add the predictions of another one, or score this one alone (evaluate without a baseline)"
         raise BadTable(f"no target other than {baseline}", "at least two targets", fix, "nothing-to-compare")
     pairs = []
     alone: dict[str, None] = {}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.evaluation.matched_labels import match_labels
-from sfumato.evaluation.metric import Better, Metric, missing_input
+from sfumato.evaluation.metric import NEEDS, Better, Metric, missing_input
 from sfumato.tables.bootstrap import FEWEST_DRAWS, Bootstrap
 from sfumato.tables.errors import BadSetting, unknown, wrong_shape
 from sfumato.tables.soft_labels import SoftLabels
@@ -23,7 +23,20 @@ class ModelScorer:
 
     metric: Metric
 
-    def __call__(self, model: Any, X: Any, y: Any) -> float:  # noqa: N803
+    def __post_init__(self) -> None:
+        expected = "a metric of predictions and labels alone, of which higher or lower is better"
+        fix = 'use one such as "brier" or "kl_divergence"; sf.evaluate computes all metrics'
+        needs = [NEEDS[need] for need in getattr(self.metric, "needs", ()) if need == "original"]
+        if needs or self.metric.better is Better.NEITHER:
+            why = f"which {needs[0]}" if needs else f"of which {self.metric.better}"
+            found = f"{self.metric.name} as a scorer, {why}"
+            raise BadSetting(found, expected, fix)
+
+    def __call__(self, model: Any, X: Any, y: Any = None) -> float:  # noqa: N803
+        if y is None or not hasattr(model, "predict_proba"):
+            found = "no labels y" if hasattr(model, "predict_proba") else f"a {type(model).__name__} as the model"
+            fix = "write scorer(model, X, y), or score predictions with sf.evaluate(predicted=..., people=...)"
+            raise BadSetting(found, "a fitted classifier that predicts probabilities", fix, "wrong-argument")
         probs = np.asarray(model.predict_proba(X), np.float64)
         names = [str(name) for name in model.classes_]
         people = _people(y, names)

@@ -172,7 +172,7 @@ class Counts(Table):
 
     def __getitem__(self, item: str | int) -> dict[str, int]:
         """The votes for one item, by its id: the number for each class."""
-        return dict(zip(self.classes, self.counts[self.labels().rows_of([str(item)])[0]].tolist(), strict=True))
+        return dict(zip(self.classes, self.counts[self.labels().row_of(item)].tolist(), strict=True))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.counts, dtype=dtype, copy=copy)

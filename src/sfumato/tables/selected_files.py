@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -12,10 +11,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
-from sfumato.tables.annotations import Annotations
-from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.columns import WIDE_PREFIX, probs_array
-from sfumato.tables.counts import COUNT_PREFIX, Counts
+from sfumato.tables.columns import probs_array
 from sfumato.tables.errors import BadFile, BadTable, listing, no_rows
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.file_type import JSON, JSON_LINES, NPZ, NUMPY, TABLE_KINDS, TSV, FileKind, kind_of
@@ -23,8 +19,7 @@ from sfumato.tables.files.npz import read_arrays, write_array, write_texts
 from sfumato.tables.files.table_file import read_rows, write_table
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.row_values import RowValues
-from sfumato.tables.selection import take, values_of
-from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.selection import table_reader, take, values_of
 
 PER_ITEM = ("images", "texts", "features", "probs", "predictions", "logits", "counts", "labels", "n_annotators")
 """The arrays of an npz that say how many items it has if it has no `items`."""
@@ -81,20 +76,11 @@ class TableContent:
 
     def write(self, rows: Int[np.ndarray, "kept"], output: Path) -> None:
         """Write the rows with all their columns; a table of ours in another file type has that type's columns."""
-        reader = None if kind_of(output) is kind_of(self.path) else _reader(self.table.column_names)
+        reader = None if kind_of(output) is kind_of(self.path) else table_reader(self.table.column_names)
         if reader is None:
             write_table(self.table.take(pa.array(rows)), output)
         else:
             take(reader(self.path), rows).write(output)
-
-
-def _reader(names: list[str]) -> Callable[[Path], Any] | None:
-    """How to read a table of ours, by its columns; None for a table of others."""
-    if {"item", "annotator", "kind", "payload"} <= set(names):
-        return Annotations.read
-    if "probs" in names or any(name.startswith(WIDE_PREFIX) for name in names):
-        return Beliefs.read if "annotator" in names else SoftLabels.read
-    return Counts.read if "counts" in names or any(name.startswith(COUNT_PREFIX) for name in names) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,11 +17,18 @@ from jaxtyping import Bool, Float, Int
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.base_table import RecordTable, Table
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.call_arguments import check_kind, explained
+from sfumato.tables.columns import WIDE_PREFIX
+from sfumato.tables.counts import COUNT_PREFIX, Counts
 from sfumato.tables.errors import BadSetting, BadTable, listing, no_rows, show, warn
+from sfumato.tables.files.file_type import NUMPY, TABLE_KINDS, TSV, kind_of
+from sfumato.tables.files.table_file import read_rows
+from sfumato.tables.frame_votes import is_frame
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.row_conditions import RowCondition
 from sfumato.tables.row_values import RowValues
 from sfumato.tables.setting_checks import at_least, bad_setting
+from sfumato.tables.soft_labels import SoftLabels
 
 WHOLE = ""
 """The name of the only part if there is no split."""
@@ -139,33 +147,79 @@ class Selection:
 Selectable = TypeVar("Selectable", bound=Table | Inputs)
 
 
+@explained
 def select(
-    table: Selectable,
+    table: Selectable | str | Path,
     *,
     items: Sequence[str] | None = None,
     leave_out: Sequence[str] = (),
     where: str | Sequence[str] = (),
     per_class: int | None = None,
-    split: Mapping[str, float] | None = None,
+    split: Mapping[str, float] | str | None = None,
     stratify: str | None = None,
     seed: int = 0,
-    labels: Table | None = None,
+    labels: Table | str | Path | None = None,
 ) -> Any:
     """A part of `table`, or with `split` its parts by name: see `Selection`. What was left out is a warning.
 
-    `labels` is a table that gives the class, entropy or number of annotators of items instead of `table`.
+    `labels` is a table that gives the class, entropy or number of annotators of items instead of `table`. Both may be
+    files. A split may be text, as on the command line: `"train=0.8,test=0.2"`.
     """
     if isinstance(items, str) or isinstance(leave_out, str):
         fix = "give a list of ids; sfumato.tables.item_list.read_item_list reads a file"
         raise BadSetting("a single text for items", "a list of item ids", fix)
+    fix = 'write where="n_annotators>=5", or give the ids as items'
+    check_kind("where", where, (str, Sequence), "a condition as text, or a list of them", fix)
     conditions = (where,) if isinstance(where, str) else tuple(where)
-    chosen = Selection(items, leave_out, conditions, per_class, split, stratify, seed)
-    other = None if labels is None else values_of(labels)
+    parts_of = split_shares(split) if isinstance(split, str) else split
+    if parts_of is not None:
+        fix = 'write split={"train": 0.8, "test": 0.2}'
+        check_kind("split", parts_of, (Mapping,), "parts by name with their shares", fix)
+    chosen = Selection(items, leave_out, conditions, per_class, parts_of, stratify, seed)
+    other = None if labels is None else values_of(read_selectable(labels))
+    table = read_selectable(table)
     found = chosen.of(replace(values_of(table), labels=other))
     for note in found.notes:
         warn(note)
     parts = {name: take(table, rows) for name, rows in found.rows.items()}
     return parts if split is not None else parts[WHOLE]
+
+
+def split_shares(text: str, option: str = "split") -> dict[str, float]:
+    """Parts with their shares or numbers of items, from text: `train=0.8,test=0.2`."""
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, share = (each.strip() for each in part.partition("="))
+        number = re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", share)
+        if not re.fullmatch(r"[\w.-]+", name) or number is None or name in found:
+            expected = "different names, each with a share or a number of items"
+            raise BadSetting(f"{option} {show(text)}", expected, f"write for example {option} train=0.8,test=0.2")
+        found[name] = float(share)
+    return found
+
+
+def read_selectable(table: Any) -> Any:
+    """A table of ours or Inputs: read if `table` is the path of one."""
+    if not isinstance(table, (str, Path)):
+        return table
+    path = Path(table)
+    if path.is_dir() or kind_of(path, (*TABLE_KINDS, TSV, NUMPY)) is NUMPY:
+        return Inputs.read(path)
+    names = read_rows(path).schema.names
+    reader = table_reader(names)
+    if reader is None:
+        found, fix = f"the columns {listing(names)}", f'read it first: sf.read("{table}")'
+        raise BadTable(found, "a table of sfumato", fix, "not-a-table", path)
+    return reader(path)
+
+
+def table_reader(names: Sequence[str]) -> Callable[[Path], Any] | None:
+    """How to read a table of ours, by its columns; None for a table of others."""
+    if {"item", "annotator", "kind", "payload"} <= set(names):
+        return Annotations.read
+    if "probs" in names or any(name.startswith(WIDE_PREFIX) for name in names):
+        return Beliefs.read if "annotator" in names else SoftLabels.read
+    return Counts.read if "counts" in names or any(name.startswith(COUNT_PREFIX) for name in names) else None
 
 
 def values_of(table: Any) -> RowValues:
@@ -175,7 +229,8 @@ def values_of(table: Any) -> RowValues:
         columns |= {} if table.labels is None else {"label": pa.array(table.labels, pa.string())}
         return RowValues(pa.table(columns), path=table.path)
     if not isinstance(table, Table):
-        fix = "read the file first: sf.read(path)" if isinstance(table, (str, Path)) else "convert it with from_arrow"
+        votes = "sf.Beliefs.from_pandas(frame) makes votes of it, sf.SoftLabels.from_arrow(frame) labels"
+        fix = votes if is_frame(table) else "make a table first: sf.read(path), sf.Beliefs.from_votes or from_numpy"
         raise BadTable(f"a {type(table).__name__}", "a table of sfumato, or Inputs", fix, "not-a-table")
     return RowValues(table.to_arrow(), table.classes, getattr(table, "path", None))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from jaxtyping import Float, Int, Shaped
 from sfumato.tables.base_table import Table
 from sfumato.tables.call_arguments import check_kind, explained
 from sfumato.tables.columns import WIDE_PREFIX, check_classes, check_probs, classes_of, numbers, probs_array, probs_of
-from sfumato.tables.errors import BadTable, doubled_item, select_command, show, unknown, wrong_shape
+from sfumato.tables.errors import BadTable, doubled_item, listing, select_command, show, unknown, wrong_shape
 from sfumato.tables.estimand import (
     ESTIMAND_COLUMN,
     Estimand,
@@ -28,6 +29,9 @@ from sfumato.tables.estimand import (
 from sfumato.tables.files.table_file import Rows, check_columns, class_names, classes_metadata, read_rows
 from sfumato.tables.growable_array import GrowableArray, freeze
 from sfumato.tables.text_columns import TextReader
+
+MOST_COMPARED = 20_000
+"""How many ids are compared with an unknown one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,7 +180,19 @@ class SoftLabels(Table):
         """The distribution of one item, by its id: the probability of each class."""
         fix = "give one id, or use probs[rows] and items[rows] for some rows"
         check_kind("item", item, (str, int), "the id of an item", fix)
-        return dict(zip(self.classes, self.probs[self.rows_of([str(item)])[0]].tolist(), strict=True))
+        return dict(zip(self.classes, self.probs[self.row_of(item)].tolist(), strict=True))
+
+    def row_of(self, item: str | int) -> int:
+        """The row of one item, by its id; an error suggests the nearest ids."""
+        row = pc.index(self.items, str(item)).as_py()
+        if row < 0:
+            names = self.items.to_pylist()
+            near = difflib.get_close_matches(str(item)[:200], names[:MOST_COMPARED], n=3)
+            such = listing([show(name, 40) for name in near or names[:3]])
+            fix = f"did you mean {such}?" if near else f"use an id of the table, such as {such}; items lists them all"
+            found = f"no item {show(str(item))} among {len(self):,} items"
+            raise BadTable(found, "the id of an item in the table", fix, "missing-item", self.path)
+        return int(row)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.probs, dtype=dtype, copy=copy)
