@@ -124,6 +124,7 @@ def test_what_is_said_about_people_is_a_count_of_their_votes(votes: Votes, how: 
         assert most is not None
         shares = [max(Counter(own).values()) / len(own) for own in votes.several]
         assert float(most[1]) == pytest.approx(100 * np.mean(shares), abs=0.51)
+    check_confusions(votes, whole)
     for card in (card for section in sections for b in section.blocks if isinstance(b, Gallery) for card in b.cards):
         own = votes.of_item[int(card.item[1:])]
         for bar in card.bars:
@@ -138,10 +139,28 @@ def test_what_is_said_about_people_is_a_count_of_their_votes(votes: Votes, how: 
 def test_labels_alone_say_nothing_about_what_people_did(votes: Votes, how: str) -> None:
     said, sections = said_of(ReportInputs(labels=labels_of(votes, how)))
     whole = "\n".join(said)
-    assert not re.search(r"disagree about|unanimous|chose|majority|of the votes", whole, re.IGNORECASE)
+    assert not re.search(
+        r"disagree about|unanimous|chose|majority|of the votes|confusion|labeled as", whole, re.IGNORECASE
+    )
     assert not any(re.search(r"\d of \d", bar.words) for s in sections for b in s.blocks if isinstance(b, Gallery)
                    for card in b.cards for bar in card.bars)  # fmt: skip
     check_bounds(said, sections)
+
+
+def check_confusions(votes: Votes, whole: str) -> None:
+    """The largest confusion is that of the votes by most frequent class, whatever the labels are."""
+    of_class: dict[int, list[list[float]]] = {}
+    for own in votes.several:
+        shares = [own.count(c) / len(own) for c in range(3)]
+        of_class.setdefault(shares.index(max(shares)), []).append(shares)
+    found = {(i, j): np.mean([row[j] for row in rows]) for i, rows in of_class.items() for j in range(3) if i != j}
+    largest = max(found.values(), default=0)
+    said = re.findall(rf"largest confusion is (\w+) labeled as (\w+), ({NUMBER})%", whole)
+    assert len(said) == (largest > 0)
+    for one, other, share in said:
+        assert float(share) == pytest.approx(100 * largest, abs=0.51)
+        assert found[CLASSES.index(one), CLASSES.index(other)] == pytest.approx(largest)
+    assert ("There are no confusions" in whole) == (bool(votes.several) and largest == 0)
 
 
 def check_bounds(said: list[str], sections: list[Section]) -> None:

@@ -146,7 +146,7 @@ def test_labels_without_doubt_have_nothing_disputed() -> None:
     assert not any(isinstance(each, Gallery) for each in section.blocks)
     assert "labels with one class: 100.0%" in words(section)
     assert "unanimous" not in words(section)
-    assert "There are no confusions" in words(confusion_section(ReportInputs(labels={"l": _sure()})))
+    assert "Every label has only the class" in words(confusion_section(ReportInputs(labels={"l": _sure()})))
 
 
 def _sure() -> SoftLabels:
@@ -160,11 +160,10 @@ def test_intervals_are_those_of_the_first_class() -> None:
     assert "90% interval (made up) of the most probable class, for 2 items. The median is 0.50" in drawn.caption
 
 
-def test_confusion_is_the_mean_label_of_each_class() -> None:
-    evidence = evidence_of()
-    labels = evidence.labels["mean"]
+def check_confusion(evidence: ReportInputs, shares: dict[str, np.ndarray]) -> None:
+    """The matrix and the pairs are the mean of these shares by original class."""
     rows: dict[str, list[np.ndarray]] = {name: [] for name in CLASSES}
-    for item, probs in zip(labels.items.to_pylist(), labels.probs, strict=True):
+    for item, probs in shares.items():
         rows[_original(evidence, item)].append(probs)
     expected = {(a, b): np.mean([p[CLASSES.index(b)] for p in rows[a]]) for a in CLASSES for b in CLASSES}
     drawn = chart(confusion_section(evidence), "confusion").columns
@@ -173,6 +172,45 @@ def test_confusion_is_the_mean_label_of_each_class() -> None:
     pairs = listing(confusion_section(evidence), "confused-pairs")
     worst = max((key for key in expected if key[0] != key[1]), key=lambda key: expected[key])
     assert (pairs.columns[0].values[0], pairs.columns[1].values[0]) == worst
+
+
+def test_confusion_is_the_mean_share_of_votes_of_each_class() -> None:
+    evidence = evidence_of()
+    beliefs = evidence.judged
+    assert beliefs is not None
+    first: dict[str, dict[str, int]] = {}
+    names, people = beliefs.item.names.to_pylist(), beliefs.annotator.names.to_pylist()
+    for i, j, probs in zip(beliefs.item.codes, beliefs.annotator.codes, beliefs.probs, strict=True):
+        first.setdefault(names[i], {}).setdefault(people[j], int(np.argmax(probs)))
+    check_confusion(
+        evidence, {item: np.eye(len(CLASSES))[list(own.values())].mean(axis=0) for item, own in first.items()}
+    )
+    section = confusion_section(evidence)
+    assert section is not None
+    assert section.title == "Confusions between classes"
+
+
+def test_without_votes_the_labels_are_described_as_labels() -> None:
+    evidence = evidence_of()
+    alone = ReportInputs(labels=evidence.labels, original=evidence.original)
+    labels = evidence.labels["mean"]
+    check_confusion(alone, dict(zip(labels.items.to_pylist(), labels.probs, strict=True)))
+    section = confusion_section(alone)
+    assert section is not None
+    assert section.title == "Classes within labels"
+    assert "what people confuse is unknown" in words(section)
+    assert "labeled as" not in chart(section, "confusion").caption
+    assert "labeled as" not in [column.title for column in listing(section, "confused-pairs").columns]
+
+
+def test_one_vote_shows_confusion_only_against_an_original_label() -> None:
+    counts = Counts.from_numpy(["a", "b"], [[1, 0], [0, 1]], ["x", "y"])
+    assert confusion_section(ReportInputs(counts=counts)) is None
+    original = SoftLabels.one_hot(["a", "b"], ["x", "x"], ["x", "y"])
+    assert (
+        "x labeled as y, 50%"
+        in chart(confusion_section(ReportInputs(counts=counts, original=original)), "confusion").caption
+    )
 
 
 def test_the_map_puts_alike_classes_together() -> None:

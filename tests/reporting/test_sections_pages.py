@@ -163,6 +163,9 @@ def test_plots_are_the_charts_of_the_report() -> None:
     assert beliefs is not None
     assert evidence.annotations is not None
     charts = {chart.name: chart for chart in page_of(replace(evidence, screening=None)).charts}
+    # Labels alone say nothing about votes, which the confusions of a report are counted from.
+    alone = page_of(ReportInputs(labels={"mean": labels}, original=evidence.original))
+    charts |= {chart.name: chart for chart in alone.charts if chart.name in ("confusion", "class-map")}
     drawn = plot(labels, inputs=evidence.inputs, original=evidence.original)
     found = [drawn.entropy(), drawn.confusion(), drawn.class_map(), beliefs.plot.doubt(), plot(beliefs).agreement()]
     found += [

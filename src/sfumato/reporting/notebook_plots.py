@@ -54,12 +54,12 @@ class LabelCharts:
         return disputed(evidence, self.labels, at_least("n", n, 1))
 
     def confusion(self) -> Chart:
-        """The confusion matrix of the labels."""
+        """The mean label of each class, as a matrix."""
         return confusion_chart(self.evidence, class_confusion(self.evidence, self.labels))
 
     def class_map(self) -> Chart:
-        """A map of the classes; classes that are often confused are close to each other."""
-        return map_chart(self.evidence, self.labels)
+        """A map of the classes; classes that often share a label are close to each other."""
+        return map_chart(self.evidence, class_confusion(self.evidence, self.labels))
 
     def changed_majority(self, n: int = 8) -> Gallery:
         """The items whose most probable class differs most from the original one."""

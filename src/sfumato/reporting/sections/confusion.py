@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,8 +14,9 @@ from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import point_map
 from sfumato.reporting.charts.heat_map import confusion
+from sfumato.reporting.item_votes import ItemVotes
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import SHARE, DisplayedEstimate, mean_of, short_names, shorten
+from sfumato.reporting.phrases import SHARE, DisplayedEstimate, counted, mean_of, short_names, shorten
 from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -59,22 +60,27 @@ def class_map(probs: Float[np.ndarray, "items classes"]) -> ClassMap:
 
 
 TITLE = "Confusions between classes"
+LABELS_TITLE = "Classes within labels"
+"""The title without votes: labels do not say what people confuse."""
 MAX_CLASSES = 12
 N_PAIRS = 10
 LEAST = 1e-6
 FEW = 0.001
-"""The smallest share that counts as a confusion: smoothed labels have a little of every class."""
+"""The smallest share that counts as a confusion."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassConfusion:
-    """Confusions between classes: `share[i, j]` is the mean share of class j in the labels of items of class i, NaN for
-    classes without items. `rows` says how the class of an item is defined."""
+    """Confusions between classes: `share[i, j]` is the mean share of class j in the votes about items of class i (in
+    their labels if `votes` is False), NaN for classes without items. `rows` says how the class of an item is defined,
+    `part` is the input that the shares come from."""
 
     classes: tuple[str, ...]
     of_class: Int[np.ndarray, "items"]
     probs: Float[np.ndarray, "items classes"]
     rows: str
+    part: str
+    votes: bool = False
 
     @cached_property
     def share(self) -> Float[np.ndarray, "classes classes"]:
@@ -94,39 +100,72 @@ class ClassConfusion:
 
 
 def class_confusion(evidence: ReportInputs, labels: SoftLabels) -> ClassConfusion:
-    """The confusions in `labels`: items by original class if known, else by most probable class."""
+    """The classes within `labels`: items by original class if known, else by most probable class."""
+    return _by_original(evidence, labels, evidence.people_part) or ClassConfusion(
+        labels.classes, labels.probs.argmax(axis=1), labels.probs, "its most probable class", evidence.people_part
+    )
+
+
+def vote_confusion(evidence: ReportInputs, votes: ItemVotes) -> ClassConfusion | None:
+    """The confusions in votes: items by original class if known, else by most frequent class; then only items with at
+    least two annotators count, because one vote is always for the most frequent class. None if there are none."""
+    shares = votes.shares()
+    found = _by_original(evidence, shares, votes.part)
+    if found is not None:
+        return replace(found, votes=True)
+    several = votes.several[votes.n_annotators > 0]
+    if not several.any():
+        return None
+    some = "" if several.all() else f"; only the {counted(int(several.sum()), 'item')} with two or more annotators"
+    rows, probs = f"its most frequent class, of ties the first{some}", shares.probs[several]
+    return ClassConfusion(votes.classes, probs.argmax(axis=1), probs, rows, votes.part, votes=True)
+
+
+def _by_original(evidence: ReportInputs, labels: SoftLabels, part: str) -> ClassConfusion | None:
+    """Items by original class; None if it is unknown."""
     original = evidence.original
-    if original is not None and set(original.classes) <= set(labels.classes):
-        at = rows_by_name(labels.items, original.items)
-        number = np.array([labels.classes.index(name) for name in original.classes])
-        if (at >= 0).any():
-            best = number[original.probs.argmax(axis=1)]
-            return ClassConfusion(labels.classes, best[at[at >= 0]], labels.probs[at >= 0], "its original class")
-    return ClassConfusion(labels.classes, labels.probs.argmax(axis=1), labels.probs, "its most probable class")
+    if original is None or not set(original.classes) <= set(labels.classes):
+        return None
+    at = rows_by_name(labels.items, original.items)
+    number = np.array([labels.classes.index(name) for name in original.classes])
+    if not (at >= 0).any():
+        return None
+    best = number[original.probs.argmax(axis=1)]
+    return ClassConfusion(labels.classes, best[at[at >= 0]], labels.probs[at >= 0], "its original class", part)
 
 
 def confusion_section(evidence: ReportInputs) -> Section | None:
-    """The confusion matrix, the most confused pairs, and a map of the classes; None without labels of people: a label
-    that estimates what is true does not say what people confuse."""
-    labels = evidence.people_labels
-    if labels is None or not len(labels) or len(labels.classes) < 2:
+    """The confusion matrix, the most confused pairs, and a map of the classes, from votes. Without votes, the same of
+    the labels of people, described as labels. None without both, and if no item has two votes."""
+    votes, labels = evidence.votes, evidence.people_labels
+    if votes is not None:
+        found = vote_confusion(evidence, votes)
+    else:
+        found = class_confusion(evidence, labels) if labels is not None and len(labels) else None
+    if found is None or len(found.classes) < 2:
         return None
-    found = class_confusion(evidence, labels)
+    title = TITLE if found.votes else LABELS_TITLE
     if found.away.max() < LEAST:
-        return Section(TITLE, (Prose(("There are no confusions: every label has only the class of its item.",)),))
+        every = "There are no confusions: every vote is for" if found.votes else "Every label has only"
+        return Section(title, (Prose((f"{every} the class of its item.",)),))
     if found.away.max() < FEW:
-        text = f"There are hardly any confusions: no class has {FEW:.1%} or more of the labels of another class."
-        return Section(TITLE, (Prose((text,)),))
+        hardly, what = ("There are hardly any confusions: no", "votes") if found.votes else ("No", "labels")
+        return Section(title, (Prose((f"{hardly} class has {FEW:.1%} or more of the {what} of another class.",)),))
     rest = mean_of(1 - found.probs[np.arange(len(found.of_class)), found.of_class], SHARE)
-    mean = " The labels here are the mean of people's answers." if labels is evidence.mean_labels else ""
-    text = (
-        f"On average, {rest.percent()} of a label goes to other classes than the item's own. The class of an item is "
-        f"{found.rows}.{mean}"
-    )
+    if found.votes:
+        text = f"On average, {rest.percent()} of the votes about an item are for other classes than its own."
+    else:
+        text = (
+            f"On average, {rest.percent()} of a label goes to other classes than the item's own. This describes the "
+            "labels, which may be smoothed; what people confuse is unknown without their votes."
+        )
+    text += f" The class of an item is {found.rows}."
+    if evidence.judged is not None and evidence.judged.soft is not None:
+        text += " The vote of an annotator is the most probable class of the belief."
     blocks: list[Block] = [Prose((text,)), confusion_chart(evidence, found), _pairs(evidence, found)]
-    if len(labels.classes) > 2:
-        blocks.append(map_chart(evidence, labels))
-    return Section(TITLE, tuple(blocks))
+    if len(found.classes) > 2:
+        blocks.append(map_chart(evidence, found))
+    return Section(title, tuple(blocks))
 
 
 def confusion_chart(evidence: ReportInputs, found: ClassConfusion) -> Chart:
@@ -134,17 +173,22 @@ def confusion_chart(evidence: ReportInputs, found: ClassConfusion) -> Chart:
     k = len(found.classes)
     order = np.argsort(-(found.away.sum(axis=1) + found.away.sum(axis=0)), kind="stable")
     kept = np.sort(order[:MAX_CLASSES])
-    left = f" The {len(kept)} most confused of {k} classes; shares are among these." if len(kept) < k else ""
+    most = "most confused" if found.votes else "most mixed"
+    left = f" The {len(kept)} {most} of {k} classes; shares are among these." if len(kept) < k else ""
     i, j = divmod(int(found.away.argmax()), k)
-    largest = f"{shorten(found.classes[i])} labeled as {shorten(found.classes[j])}, {found.pair(i, j).percent()}"
+    one, other, share = shorten(found.classes[i]), shorten(found.classes[j]), found.pair(i, j).percent()
+    if found.votes:
+        columns, largest = "votes", f"The largest confusion is {one} labeled as {other}, {share}."
+    else:
+        columns, largest = "labels", f"The largest share of another class is {other} in the labels of {one}, {share}."
     return confusion(
         "confusion",
-        title="Confusion matrix",
-        caption=f"Rows: the class of an item ({found.rows}). Columns: the mean share of each class in the labels."
-        f"{left} The largest confusion is {largest}.",
+        title="Confusion matrix" if found.votes else "Mean label of each class",
+        caption=f"Rows: the class of an item ({found.rows}). Columns: the mean share of each class in the {columns}."
+        f"{left} {largest}",
         classes=short_names([found.classes[each] for each in kept], 12),
         matrix=np.nan_to_num(found.share[np.ix_(kept, kept)]),
-        source=evidence.source(evidence.people_part, note=f"Rows: {found.rows}."),
+        source=evidence.source(found.part, note=f"Rows: {found.rows}."),
     )
 
 
@@ -153,37 +197,38 @@ def _pairs(evidence: ReportInputs, found: ClassConfusion) -> ReportTable:
     cells = [divmod(int(cell), len(found.classes)) for cell in order if found.away.flat[cell] > LEAST]
     both = [found.pair(i, j) for i, j in cells]
     back = [found.pair(j, i) for i, j in cells]
+    what = "votes that are for" if found.votes else "label that goes to"
     return ReportTable(
         "confused-pairs",
-        "Most confused pairs",
-        "The mean share of the label that goes to the other class, in both directions, with 95% intervals over items.",
+        "Most confused pairs" if found.votes else "Largest shares of other classes",
+        f"The mean share of the {what} the other class, in both directions, with 95% intervals over items.",
         (
             Column("class", tuple(shorten(found.classes[i]) for i, _ in cells)),
-            Column("labeled as", tuple(shorten(found.classes[j]) for _, j in cells)),
+            Column("labeled as" if found.votes else "other class", tuple(shorten(found.classes[j]) for _, j in cells)),
             Column("share", tuple(each.percent() for each in both)),
             Column("items", tuple(each.n for each in both), 0),
             Column("reverse share", tuple(each.percent() if each.n else "no items" for each in back)),
         ),
-        evidence.source(evidence.people_part, note=f"The class of an item is {found.rows}."),
+        evidence.source(found.part, note=f"The class of an item is {found.rows}."),
     )
 
 
-def map_chart(evidence: ReportInputs, labels: SoftLabels) -> Chart:
+def map_chart(evidence: ReportInputs, found: ClassConfusion) -> Chart:
     """The map of classes."""
-    made = class_map(labels.probs)
-    above = np.triu_indices(len(labels.classes), 1)
+    made = class_map(found.probs)
+    above = np.triu_indices(len(found.classes), 1)
     best = int(made.similarity[above].argmax())
-    pair = " and ".join(shorten(labels.classes[int(side[best])]) for side in above)
+    pair = " and ".join(shorten(found.classes[int(side[best])]) for side in above)
     fit = f" The rank correlation between distance and similarity is {made.fit:.2f}; 1 would be a perfect map."
+    same = "the same items have votes for" if found.votes else "the same labels give probability to"
     return point_map(
         "class-map",
         title="Map of the classes",
-        caption="Classes are close to each other if the same labels give probability to both; most similar are "
-        f"{pair}."
+        caption=f"Classes are close to each other if {same} both; most similar are {pair}."
         f"{fit * (made.fit == made.fit)} Directions have no meaning.",
-        data={"class": list(labels.classes), "x": made.places[:, 0].round(6), "y": made.places[:, 1].round(6)},
+        data={"class": list(found.classes), "x": made.places[:, 0].round(6), "y": made.places[:, 1].round(6)},
         x="x",
         y="y",
         of="class",
-        source=evidence.source(evidence.people_part, note="Torgerson's scaling of the ranks of all pairs of classes."),
+        source=evidence.source(found.part, note="Torgerson's scaling of the ranks of all pairs of classes."),
     )
