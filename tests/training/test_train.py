@@ -23,7 +23,7 @@ SMALL = Recipe(epochs=1, batch_size=16)
 
 def test_one_table_of_labels_and_names(tmp_path: Path) -> None:
     models = sf.train(
-        learning.images(), learning.people(), targets=["soft", "majority"], model="simple-ffn", seeds=2, recipe=SMALL,
+        learning.images(), learning.people(), targets="soft, majority", model="simple-ffn", seeds=2, recipe=SMALL,
         output=tmp_path / "runs",
     )  # fmt: skip
     assert [run.folder.name for run in models.runs][:2] == [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
@@ -17,11 +18,12 @@ from sfumato.importers.label_file import read_labels
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.call_arguments import check_kind, explained
 from sfumato.tables.counts import Counts
-from sfumato.tables.errors import BadSetting, unknown
+from sfumato.tables.errors import BadSetting, SfumatoError, UnknownName, listing, nearest, show, unknown
 from sfumato.tables.label_argument import label_argument
 from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.setting_checks import at_least
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.strategies import StrategyText, strategy_from_name
+from sfumato.tables.strategies import StrategyText, split_choices, strategy_from_name
 from sfumato.training.item_join import join_items
 from sfumato.training.splits import SPLITS, Split
 
@@ -33,6 +35,11 @@ if TYPE_CHECKING:
     from sfumato.training.target_labels import Target
 
 SOURCES = ("people", "original", "beliefs", "teacher")
+MEANT = {"labels": "people", "soft": "people", "votes": "beliefs", "truth": "original", "hard": "original"}
+"""Names that are often given instead of a source."""
+EXAMPLE = 'sf.train(inputs, {"people": labels, "original": hard})'
+OPTIONS = {"--labels": '"people"', "--original": '"original"', "--beliefs": '"beliefs"', "--teacher": '"teacher"'}
+"""Options of the command line, and the source that has the same role in Python."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +79,7 @@ def train(
     inputs: Inputs | np.ndarray | str | Path,
     labels: SoftLabels | Counts | str | Path | Mapping[str, SoftLabels | Counts | Beliefs],
     *,
-    targets: Sequence[str | Target] = ("soft",),
+    targets: str | Target | Sequence[str | Target] = ("soft",),
     model: str | Network = "lenet",
     seeds: int | Sequence[int] = 1,
     split: str | Split = "share:test=0.3",
@@ -86,10 +93,10 @@ def train(
 
     `inputs` are images by item, a file of them, or an array in the order of the labels. `labels` are people's, or
     tables by source: `people`, `original` (one-hot), `beliefs`, `teacher`. Targets, model and split are names with
-    settings (`smoothing:share=0.2`) or objects. `recipe` replaces `epochs`. Runs are written to `output`, by default to
-    a temporary folder; finished runs in it are not trained again. With `processes` above 1, call this from a script
-    that has an `if __name__ == "__main__"` block. Targets with people's uncertainty need labels of how people judge;
-    `any_estimand` allows others.
+    settings (`smoothing:share=0.2`) or objects; several targets are a list, or names separated by commas. `recipe`
+    replaces `epochs`. Runs are written to `output`, by default to a temporary folder; finished runs in it are not
+    trained again. With `processes` above 1, call this from a script that has an `if __name__ == "__main__"` block.
+    Targets with people's uncertainty need labels of how people judge; `any_estimand` allows others.
     """
     from sfumato.training.experiment import Experiment
     from sfumato.training.grid import Grid
@@ -102,35 +109,40 @@ def train(
     fix = 'read a file with sf.Inputs.read("images.npz"), or give an array of images'
     check_kind("inputs", inputs, (Inputs, np.ndarray), "Inputs, an array or a file", fix)
     given = labels if isinstance(labels, Mapping) else {"people": _people(labels)}
-    sources: Mapping[str, Any] = {
-        name: each.labels() if isinstance(each, Counts) else each for name, each in given.items()
-    }
-    for name in sources:
-        if name not in SOURCES:
-            raise unknown("label source", name, list(SOURCES))
-    if isinstance(inputs, np.ndarray):
-        table = next(iter(sources.values()))
-        inputs = Inputs(tuple(table.items.to_pylist()), inputs)
-    training_set = join_items(
-        inputs,
-        people=sources.get("people"),
-        original=hard_labels_of(sources["original"]).of if "original" in sources else None,
-        beliefs=sources.get("beliefs"),
-        teachers=[sources["teacher"]] if "teacher" in sources else [],
-        any_estimand=any_estimand,
-    )
+    sources: Mapping[str, Any] = {name: _source(name, each) for name, each in given.items()}
+    if isinstance(targets, str):
+        targets = split_choices(targets)
+    many = targets if isinstance(targets, Sequence) else [targets]
+    fix = "give a number of seeds, as in seeds=3, or a list of them"
+    check_kind("seeds", seeds, (int, np.integer, Sequence), "a whole number or a list of them", fix)
     grid = Grid(
-        dict(_named(each, target_named) for each in targets),
-        dict([_named(model, network_named)]),
-        tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds),
+        dict(_named("target", each, target_named, "soft") for each in many),
+        dict([_named("model", model, network_named, "lenet")]),
+        tuple(seeds) if isinstance(seeds, Sequence) else tuple(range(at_least("seeds", seeds, 1))),
         recipe or Recipe(epochs=epochs),
     )
-    _, chosen_split = _named(split, lambda name, settings: strategy_from_name("split", SPLITS, name, settings))
+    example = f"share:test={split}" if isinstance(split, float) else "share:test=0.3"
+    _, chosen_split = _named("split", split, lambda *text: strategy_from_name("split", SPLITS, *text), example)
+    if isinstance(inputs, np.ndarray):
+        table = next(iter(sources.values()), None)
+        ids = table.item.names if isinstance(table, Beliefs) else None if table is None else table.items
+        inputs = Inputs(tuple(map(str, range(len(inputs))) if ids is None else ids.to_pylist()), inputs)
+    with _words_of_python():
+        training_set = join_items(
+            inputs,
+            people=sources.get("people"),
+            original=hard_labels_of(sources["original"]).of if "original" in sources else None,
+            beliefs=sources.get("beliefs"),
+            teachers=[sources["teacher"]] if "teacher" in sources else [],
+            any_estimand=any_estimand,
+        )
     folder = Path(mkdtemp(prefix="sfumato-train-") if output is None else output)
-    models = TrainedModels(Experiment(grid, training_set, tuple(chosen_split.folds(training_set)), folder))
+    with _words_of_python():
+        models = TrainedModels(Experiment(grid, training_set, tuple(chosen_split.folds(training_set)), folder))
     if output is None:
         finalize(models, rmtree, folder, ignore_errors=True)
-    run_experiment(models.experiment, processes=processes)
+    with _words_of_python():
+        run_experiment(models.experiment, processes=processes)
     return models
 
 
@@ -138,8 +150,43 @@ def _people(labels: Any) -> SoftLabels:
     return read_labels(labels) if isinstance(labels, (str, Path)) else label_argument(labels, "labels", "sf.train")
 
 
-def _named(choice: Any, from_name: Any) -> tuple[str, Any]:
-    """A strategy with its name in the runs; `choice` is an object, or a name with settings."""
-    if not isinstance(choice, str):
-        return choice.name, choice
-    return StrategyText.of(choice).text, from_name(choice, {})
+def _source(name: Any, table: Any) -> Any:
+    """The table of a source, counts as shares of votes; an error for an unknown source or another kind of table."""
+    if name not in SOURCES:
+        known = str(name) in MEANT
+        hint = f"name it {MEANT[str(name)]}: " if known else nearest(str(name), SOURCES)
+        found, expected = f"label source {show(name)}", f"one of {listing(SOURCES)}"
+        raise UnknownName(found, expected, f"{hint}write {EXAMPLE}", "unknown-label-source")
+    if name == "beliefs":
+        fix = 'give the votes as Beliefs, from sf.read or sf.Beliefs.from_votes; other labels are "people"'
+        check_kind(name, table, (Beliefs,), "Beliefs, one row per item and annotator", fix)
+        return table
+    fix = f'write {{"{name}": sf.aggregate(votes)}}' if isinstance(table, Beliefs) else f"write {EXAMPLE}"
+    check_kind(name, table, (SoftLabels, Counts), "SoftLabels, one distribution per item", fix)
+    return table.labels() if isinstance(table, Counts) else table
+
+
+@contextmanager
+def _words_of_python() -> Iterator[None]:
+    """Errors raised inside name the sources of `labels` instead of options of the command line."""
+    try:
+        yield
+    except SfumatoError as error:
+        fix = error.fix
+        for option, source in OPTIONS.items():
+            fix = fix.replace(option, source)
+        if fix != error.fix:
+            error.fix = f"{fix}; write {EXAMPLE}"
+            error.args = (str(error),)
+        raise
+
+
+def _named(family: str, choice: Any, from_name: Any, example: str) -> tuple[str, Any]:
+    """A strategy with its name in the runs; `choice` is an object, a class, or a name with settings."""
+    if isinstance(choice, str):
+        return StrategyText.of(choice).text, from_name(choice, {})
+    if not hasattr(choice, "name"):
+        found, fix = f"{family} = {show(choice)}", f'write its name: "{example}"'
+        raise BadSetting(found, f"a {family}, by name or as an object", fix, "wrong-argument")
+    made = choice() if isinstance(choice, type) else choice
+    return made.name, made
