@@ -371,6 +371,25 @@ def test_one_seed_has_intervals_over_items_alone(tmp_path: Path) -> None:
     assert "; 1 seed, 40 items)" in words(targets_section(found))
 
 
+def test_predictions_of_others_say_nothing_of_training_and_are_paired_by_item(tmp_path: Path) -> None:
+    rng, items = np.random.default_rng(0), [str(i) for i in range(40)]
+    (tmp_path / "runs").mkdir()
+    people = SoftLabels.from_numpy(items, rng.multinomial(5, [0.6, 0.4], 40) / 5, ["x", "y"], 5)
+    people.write(tmp_path / "labels.parquet")
+    for name in ("one", "other"):
+        predicted = SoftLabels.from_numpy(items, rng.dirichlet([3, 2], 40), ["x", "y"], 0)
+        predicted.write(tmp_path / "runs" / f"{name}.parquet")
+    found = score_models(ReportInputs.read(tmp_path))
+    assert found is not None
+    section = targets_section(found)
+    assert section is not None
+    said = " ".join([words(section), chart(section, "differences").caption])
+    for false in ("not used for training", "same weights", "by seed", "over seeds"):
+        assert false not in said
+    assert "Predictions of 2 models (`one`, `other`) are scored on 40 items" in said
+    assert "paired by item" in said
+
+
 def test_no_labels_no_models(folder: Path) -> None:
     assert score_models(replace(ReportInputs.read(folder), labels={})) is None
 

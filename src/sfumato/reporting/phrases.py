@@ -75,16 +75,16 @@ def values_text(difference: Difference, level: float) -> str:
     both = f"{number_text(difference.value)} and {number_text(difference.baseline_value)}"
     low, high, over = widest_interval(difference)
     interval = f"{level:.0%} CI {interval_text(low, high, signed=True)}; {over}"
-    known = interval if low == low else f"no interval: {difference.both_covers}"
+    known = interval if low == low else f"not tested: {difference.both_covers.removeprefix('none: ')}"
     return f"{both}, difference{JOIN}{number_text(difference.difference, signed=True)} ({known})"
 
 
 def comparison_sentence(difference: Difference, level: float, where: str = "") -> str:
     """Two targets compared by one metric; `where` states a subset of items or a condition."""
     metric, both = metric_title(difference.metric), f"`{difference.target}` and `{difference.baseline}`{where}"
-    start = (
-        f"{capitalized(metric)} of" if excludes_zero(difference) else f"No significant difference in {metric} between"
-    )
+    tested = widest_interval(difference)[0] == widest_interval(difference)[0]
+    no_difference = tested and not excludes_zero(difference)
+    start = f"No significant difference in {metric} between" if no_difference else f"{capitalized(metric)} of"
     return f"{start} {both}: {values_text(difference, level)}."
 
 

@@ -211,7 +211,7 @@ def _facts(evidence: ReportInputs, models: ModelScores | None) -> list[Fact]:
         note = f"{least}{counted(seeds[-1], 'seed')} per target"
         facts.append(Fact(f"{n}", f"training target{'s' * (n != 1)}", note))
         tested = max((row.n_items for row in models.scores), default=0)
-        facts.append(Fact(f"{tested:,}", "test items", "not used for training"))
+        facts.append(Fact(f"{tested:,}", "test items", "not used for training" if models.folders else ""))
     if evidence.plan is not None:
         facts.append(Fact(f"{evidence.plan.cost.answers:,}", "answers planned", f"{evidence.plan.n_items:,} items"))
     return facts

@@ -58,11 +58,15 @@ def targets_section(models: ModelScores) -> Section | None:
 
 def _words(models: ModelScores) -> list[str]:
     n_seeds, n_items = max(each.n_seeds for each in models.scores), max(each.n_items for each in models.scores)
+    names, items = ", ".join(f"`{each}`" for each in models.targets), counted(n_items, "item")
+    scored = "All scores are against people's labels."
+    # What is known of training is in the folders of runs; predictions alone do not say how they were made.
     sentences = [
-        f"{counted(len(models.targets), 'target')} ({', '.join(f'`{each}`' for each in models.targets)}) with "
-        f"{counted(n_seeds, 'seed')} per target were tested on {counted(n_items, 'item')} that were not used for "
-        f"training. All scores are against people's labels. Runs with the same seed start with the same "
-        "weights and see the same batches, so that targets are compared by seed and by item."
+        f"{counted(len(models.targets), 'target')} ({names}) with {counted(n_seeds, 'seed')} per target were tested on "
+        f"{items} that were not used for training. {scored} Runs with the same seed start with the same weights and "
+        "see the same batches, so that targets are compared by seed and by item."
+        if models.folders
+        else f"Predictions of {counted(len(models.targets), 'model')} ({names}) are scored on {items}. {scored}"
     ]
     if n_seeds < 2:
         sentences.append("With one seed, intervals cover only the choice of items, not another training.")
@@ -134,11 +138,13 @@ def _differences_chart(models: ModelScores) -> Chart:
     n_apart = sum(excludes_zero(each) for each in rows)
     seeds_only = dict.fromkeys(metric_title(each.metric) for each in rows if each.both_low != each.both_low)
     alone = f"; for {' and '.join(seeds_only)} only seeds" if seeds_only else ""
+    by_item = all(each.n_seeds == 1 for each in rows)
+    paired, cover = ("item", "items, not another training") if by_item else ("seed", f"seeds and items{alone}")
     return intervals(
         "differences",
         title=f"Differences from {models.control}",
-        caption=f"Each target minus {models.control}, paired by seed. {n_apart} of {len(rows)} intervals exclude 0 "
-        f"(the dashed line). Intervals cover seeds and items{alone}.{models.subset_note()}",
+        caption=f"Each target minus {models.control}, paired by {paired}. {n_apart} of {len(rows)} intervals exclude 0 "
+        f"(the dashed line). Intervals cover {cover}.{models.subset_note()}",
         data={
             "metric": [metric_title(each.metric) for each in rows],
             **attributes(rows, "target", "difference"),
@@ -167,13 +173,16 @@ def _differences_listed(models: ModelScores) -> ReportTable:
     correction = next((each.correction for each in rows), "none")
     why = next((each.wilcoxon for each in rows if each.p_wilcoxon != each.p_wilcoxon and each.wilcoxon), "")
     tested = any(each.p_wilcoxon == each.p_wilcoxon for each in rows)
-    few = f" Wilcoxon's test is omitted: {why}." if why and not tested else ""
+    by_item = all(each.n_seeds == 1 for each in rows)
+    few = f" Wilcoxon's test is omitted: {why}." if why and not tested and not by_item else ""
+    cover = "items, not another training" if by_item else "seeds and items; those marked * cover only seeds"
     return ReportTable(
         "tests",
         f"Paired tests against {models.control}",
-        f"Paired t-test over seeds, corrected by {correction} comparisons per metric. A result is better or worse if "
+        f"Paired test over {'items' if by_item else 'seeds (t)'}, corrected by {correction} comparisons per metric. A "
+        f"result is better or worse if "
         f'the corrected p is below {1 - models.level:.2g} and the interval excludes 0; "on these items" if only the '
-        f"first holds. Intervals cover seeds and items; those marked * cover only seeds.{few}{left_out}",
+        f"first holds. Intervals cover {cover}.{few}{left_out}",
         (
             Column("metric", tuple(metric_title(each.metric) for each in rows)),
             Column("target", tuple(_model_name(models, each.target, each.network) for each in rows)),
@@ -190,7 +199,8 @@ def _differences_listed(models: ModelScores) -> ReportTable:
 def _interval(difference: Difference) -> str:
     """The widest interval, marked if it covers only seeds."""
     low, high, _ = widest_interval(difference)
-    return interval_text(low, high, signed=True) + ("" if difference.both_low == difference.both_low else f"{JOIN}*")
+    only_seeds = difference.both_low != difference.both_low and difference.low == difference.low
+    return interval_text(low, high, signed=True) + (f"{JOIN}*" if only_seeds else "")
 
 
 def _result(difference: Difference) -> str:
