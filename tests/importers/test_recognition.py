@@ -366,3 +366,12 @@ def test_a_value_of_another_form_is_located(written, name, keys, value):
         import_file(path, name.partition("_")[0], settings)
     assert caught.value.code == "bad-field"
     assert caught.value.where.file == str(path)
+
+
+def test_votes_with_other_column_names_are_not_taken_for_a_wide_table(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("image;rater;emotion\na;1;happy\na;2;sad\nb;1;sad\nb;2;sad\n")
+    with pytest.raises(BadTable, match="name the columns with --item, --annotator and --label"):
+        sf.read(tmp_path / "v.csv")
+    votes = sf.read(tmp_path / "v.csv", item="image", annotator="rater", label="emotion")
+    assert isinstance(votes, sf.Beliefs)
+    assert sf.aggregate(votes)["a"] == {"happy": 0.5, "sad": 0.5}

@@ -59,8 +59,10 @@ class CrowdImporter:
     @classmethod
     def recognize(cls, preview: Preview) -> Evidence | None:
         found = [next((name for name in known if name in preview.columns), None) for known in KNOWN_NAMES.values()]
-        if None in found or marked(preview.columns) or b"huggingface" in preview.metadata:
+        if marked(preview.columns) or b"huggingface" in preview.metadata:
             return None
+        if None in found:
+            return _unnamed(preview)
         return Evidence(f"the columns {', '.join(map(str, found))}", general=True)
 
     def read(self, source: str | Path) -> ImportResult:
@@ -115,6 +117,14 @@ class CrowdImporter:
             expected = f"a column for the {role}: {' or '.join(KNOWN_NAMES[role])}"
             raise missing_column(columns, expected, f"name the column with --{role} NAME", rows.where())
         return found
+
+
+def _unnamed(preview: Preview) -> Evidence | None:
+    """A guess for a table of three columns or more whose ids repeat: votes whose columns have other names."""
+    ids = [row[preview.columns[0]] for row in preview.rows] if len(preview.columns) > 2 else []
+    if len(set(ids)) == len(ids):
+        return None
+    return Evidence("several rows per item: name the columns with --item, --annotator and --label", certain=False)
 
 
 def _original(

@@ -49,6 +49,9 @@ def recognize(source: str | Path, formats: Iterable[Any], settings: Mapping[str,
         evidence = member.recognize(preview) if hasattr(member, "recognize") else None
         if evidence is not None:
             found.append((member, evidence))
+    named = {settings.get(role) for role in ("item", "annotator", "label")}
+    if None not in named and named <= set(preview.columns):
+        found = [(each, Evidence("the columns that were named")) for each in members if each.name == "crowd"]
     certain = [(member, evidence) for member, evidence in found if evidence.certain]
     certain = [each for each in certain if not each[1].general] or certain
     if len(certain) != 1:

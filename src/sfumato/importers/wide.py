@@ -44,6 +44,9 @@ class WideImporter:
     def recognize(cls, preview: Preview) -> Evidence | None:
         if len(preview.columns) < 3 or marked(preview.columns) or id_column(preview.columns[:1]) is None:
             return None
+        ids = [row[preview.columns[0]] for row in preview.rows]
+        if len(set(ids)) < len(ids):
+            return None
         cells = [str(value) for row in preview.rows for value in list(row.values())[1:] if value not in (None, "")]
         if not cells or len(set(cells)) > max(2, len(cells) / 2) or max(map(len, cells)) > 40:
             return None
