@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.svm import LinearSVC
 
 import sfumato as sf
 from sfumato.aggregation.dawid_skene import DawidSkene
@@ -22,6 +24,11 @@ predicted: Any = sf.SoftLabels.from_numpy("abc", [[0.5, 0.5], [0.9, 0.1], [0.2, 
 images: Any = sf.Inputs(("a", "b", "c"), images=np.zeros((3, 4, 4), np.uint8))
 others: Any = sf.SoftLabels.from_numpy(["a"], [[0.5, 0.5]], ["x", "z"], 0)
 named: Any = sf.SoftLabels.from_numpy(["photo-1", "photo-3", "other"], predicted.probs, ["x", "y"], 0)
+
+
+def fitted(estimator: Any, y: Any = ("x", "y", "x", "y")) -> Any:
+    return sf.SoftLabelClassifier(estimator).fit([[0.0], [1.0], [0.0], [1.0]], y)
+
 
 MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "read a missing file": (lambda: sf.read("vots.csv"), "votes.csv"),
@@ -97,6 +104,10 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "an unknown class": (lambda: sf.SoftLabels.one_hot("a", "z", ["x", "y"]), "one of x, y"),
     "shares as counts": (lambda: sf.Counts.from_numpy("a", [[0.7, 0.3]], ["x", "y"]), "whole numbers"),
+    "classifier of a regressor": (lambda: fitted(LinearRegression()), "use a classifier"),
+    "classifier of a class": (lambda: fitted(LogisticRegression), "SoftLabelClassifier(LogisticRegression())"),
+    "classifier of one class": (lambda: fitted(None, ["x"] * 4), "add items of another class"),
+    "classifier without probabilities": (lambda: fitted(LinearSVC()).predict_labels([[0.0]]), "LinearSVC"),
     "attribute of another library": (lambda: labels.to_csv("x.csv"), 'write("table.csv")'),
     "attribute misspelled": (lambda: labels.prob, "did you mean 'probs'"),
     "function misspelled": (lambda: sf.agregate(votes), "did you mean 'aggregate'"),

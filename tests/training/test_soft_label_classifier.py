@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
 from scipy.optimize import minimize
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import sfumato as sf
@@ -21,6 +25,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 LOGITS = X @ RNG.normal(size=(3, 3))
 Y = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
+FRAME = pd.DataFrame(Y, columns=["cat", "dog", "owl"])
 
 
 @pytest.mark.parametrize(
@@ -60,6 +65,33 @@ def test_labels_as_a_table_an_array_or_names_are_the_same_when_they_are_hard() -
         assert model.score(X, y) == pytest.approx(np.mean(model.predict(X) == names))
     predicted = model.predict_labels(X, items=[f"photo-{i}" for i in range(60)])
     assert predicted["photo-3"] == pytest.approx(dict(zip(("cat", "dog", "owl"), expected[3].tolist(), strict=True)))
+
+
+@pytest.mark.parametrize("frame", [FRAME, pl.from_pandas(FRAME)], ids=["pandas", "polars"])
+def test_the_columns_of_a_frame_are_the_classes(frame: object) -> None:
+    model = SoftLabelClassifier().fit(X, frame)
+    assert model.classes_.tolist() == ["cat", "dog", "owl"]
+    np.testing.assert_allclose(model.predict_proba(X), SoftLabelClassifier().fit(X, Y).predict_proba(X))
+    other = SoftLabelClassifier(classes=["owl", "cat", "dog"]).fit(X, frame)
+    np.testing.assert_allclose(other.predict_proba(X)[:, [1, 2, 0]], model.predict_proba(X), atol=1e-3)
+    assert other.score(X, frame) == pytest.approx(model.score(X, frame))
+
+
+def test_counts_are_shares_of_votes() -> None:
+    counts = RNG.integers(0, 5, (60, 2)) + 1
+    table = sf.Counts.from_numpy(range(60), counts, ["cat", "dog"])
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    model, expected = SoftLabelClassifier().fit(X, table), SoftLabelClassifier().fit(X, shares)
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X))
+    assert model.classes_.tolist() == ["cat", "dog"]
+    assert model.score(X, table) == pytest.approx(expected.score(X, shares))
+
+
+def test_an_estimator_without_probabilities_has_no_predict_proba() -> None:
+    model = SoftLabelClassifier(LinearSVC()).fit(X, Y)
+    assert not hasattr(model, "predict_proba")
+    assert not hasattr(model, "predict_log_proba")
+    assert model.predict(X).shape == (60,)
 
 
 def test_texts_in_a_pipeline_and_sparse_features() -> None:
@@ -108,6 +140,15 @@ def test_forests_take_weights() -> None:
         (lambda: SoftLabelClassifier(KNeighborsClassifier()).fit(X, Y), "takes no weights"),
         (lambda: SoftLabelClassifier(classes=["a"]).fit(X, ["b"] * 60), "the label 'b'"),
         (lambda: SoftLabelClassifier().fit(X, Y, sample_weight=[1.0]), "one weight for each of 60 rows"),
+        (lambda: SoftLabelClassifier(LinearRegression()).fit(X, Y), "the regressor LinearRegression"),
+        (lambda: SoftLabelClassifier(make_pipeline(StandardScaler(), Ridge())).fit(X, Y), "the regressor Ridge"),
+        (lambda: SoftLabelClassifier(LogisticRegression).fit(X, Y), "SoftLabelClassifier(LogisticRegression())"),
+        (lambda: SoftLabelClassifier("logistic").fit(X, Y), "'logistic' as the estimator"),
+        (lambda: SoftLabelClassifier().fit(X, ["cat"] * 60), "only one class, 'cat'"),
+        (lambda: SoftLabelClassifier().fit(X, np.eye(3)[[1] * 60]), "only one class, 1"),
+        (lambda: SoftLabelClassifier(LinearSVC()).fit(X, Y).predict_labels(X), "the estimator LinearSVC"),
+        (lambda: SoftLabelClassifier(LinearSVC()).fit(X, Y).predict_proba(X), "CalibratedClassifierCV"),
+        (lambda: SoftLabelClassifier(classes=["a", "b", "c"]).fit(X, FRAME), "the columns cat, dog, owl"),
         (lambda: sf.scorer("brierr"), "brier"),
         (lambda: sf.scorer("brier")(SoftLabelClassifier().fit(X, Y), X, Y[:, :2]), "items x 3 classes"),
         (lambda: sf.scorer("accuracy_original"), "needs the original labels"),

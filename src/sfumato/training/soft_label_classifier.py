@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_regressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
@@ -18,8 +18,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d, has_fit_parameter
 
+from sfumato.tables.call_arguments import UnknownAttribute
 from sfumato.tables.columns import SUM_TOLERANCE
-from sfumato.tables.errors import BadTable, show
+from sfumato.tables.counts import Counts
+from sfumato.tables.errors import BadTable, listing, show
 from sfumato.tables.soft_labels import SoftLabels
 
 
@@ -36,9 +38,9 @@ def _if_estimator_can(self: SoftLabelClassifier) -> bool:
 class SoftLabelClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Trains `estimator` on distributions, through sample weights.
 
-    `fit(X, y)` takes SoftLabels (one row per row of X, in the same order), an array of items x classes whose rows sum
-    to 1, or hard labels as other classifiers do. `classes` names the columns of an array. The estimator, by default
-    logistic regression, must take `sample_weight`; a Pipeline passes it to its last step.
+    `fit(X, y)` takes SoftLabels or Counts (one row per row of X, in the same order), an array or data frame of items x
+    classes whose rows sum to 1, or hard labels as other classifiers do. `classes` names the columns of an array. The
+    estimator, by default logistic regression, must take `sample_weight`; a Pipeline passes it to its last step.
     """
 
     def __init__(self, estimator: Any = None, *, classes: Any = None) -> None:
@@ -57,7 +59,8 @@ class SoftLabelClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         weights = probs[row, column]
         if sample_weight is not None:
             weights = weights * _checked_weights(sample_weight, len(probs))[row]
-        estimator = clone(self.base_estimator())
+        _check_classes_present(self.classes_[column[weights > 0]])
+        estimator = clone(_checked_estimator(self.base_estimator()))
         weighted = sample_weight is not None or (weights != 1).any()
         given = {_weight_name(estimator): weights} if weighted else {}
         estimator.fit(X if len(row) == len(probs) else _safe_indexing(X, row), self.classes_[column], **given)
@@ -80,6 +83,14 @@ class SoftLabelClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
         probs = np.zeros((len(found), len(self.classes_)))
         probs[:, self._columns(self.estimator_.classes_)] = found
         return probs
+
+    def __getattr__(self, name: str) -> Any:
+        # Python asks here after `available_if` has refused, so that the error can name the estimator.
+        if name != "predict_proba":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        found = f"the estimator {type(self.base_estimator()).__name__}, which has no predict_proba"
+        fix = "use one that has it, such as LogisticRegression, or CalibratedClassifierCV around this one"
+        raise UnknownAttribute(found, "an estimator that predicts probabilities", fix)
 
     def predict_labels(self, X: Any, items: Any = None) -> SoftLabels:  # noqa: N803
         """The predictions as a table of SoftLabels; without `items`, the ids are row numbers."""
@@ -110,13 +121,17 @@ class SoftLabelClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  
 
 
 def class_distributions(y: Any, classes: Any = None) -> tuple[np.ndarray, Float[np.ndarray, "rows classes"]]:
-    """The classes and one distribution per row: of SoftLabels, of an array of distributions, or of hard labels."""
+    """The classes and one distribution per row: of labels, counts, an array or frame of them, or of hard labels."""
+    if isinstance(y, Counts):
+        y = y.labels()
     if isinstance(y, SoftLabels):
         return np.asarray(y.classes), y.probs
     if y is None:
         # The words that scikit-learn's own checks look for.
         found = "y=None: SoftLabelClassifier requires y to be passed, but the target y is None"
         raise BadTarget(found, "one label per row of X", "give the labels as y")
+    if classes is None or not isinstance(y, np.ndarray):
+        y, classes = _named_columns(y, classes)
     values = np.asarray(y)
     if values.ndim < 2 or values.shape[1] == 1:
         hard = column_or_1d(y, warn=True)
@@ -129,6 +144,47 @@ def class_distributions(y: Any, classes: Any = None) -> tuple[np.ndarray, Float[
             raise BadTarget(f"the label {show(missing[0])}", f"one of {show(names.tolist())}", fix)
         return names, np.eye(len(names))[_place(names, chosen)[code]]
     return _checked_names(classes, values), values.astype(np.float64)
+
+
+def _named_columns(y: Any, classes: Any) -> tuple[Any, Any]:
+    """A data frame with its column names as classes, in the order of `classes` if they are given; else unchanged."""
+    names = list(getattr(y, "columns", ()))
+    if len(names) < 2 or not all(isinstance(name, str) for name in names):
+        return y, classes
+    if classes is None:
+        return y, names
+    wanted = [str(each) for each in classes]
+    if sorted(wanted) != sorted(names):
+        found, expected = f"the columns {listing(names)}", f"one column for each of {listing(wanted)}"
+        raise BadTarget(found, expected, "name the columns by the classes, and leave out other columns")
+    return y[wanted], classes
+
+
+def _check_classes_present(names: np.ndarray) -> None:
+    present = np.unique(names).tolist()
+    if len(present) == 1:
+        # "one class": the words that scikit-learn's own checks look for.
+        raise BadTarget(
+            f"labels of only one class, {show(present[0])}",
+            "at least two classes to learn to tell apart",
+            "add items of another class",
+        )
+
+
+def _checked_estimator(estimator: Any) -> Any:
+    """`estimator`, or an error unless it is a classifier."""
+    expected = "a classifier that takes sample_weight"
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise BadTarget(f"the class {name}", expected, f"make an object of it: SoftLabelClassifier({name}())")
+    if not hasattr(estimator, "fit"):
+        fix = "write SoftLabelClassifier(LogisticRegression())"
+        raise BadTarget(f"{show(estimator)} as the estimator", expected, fix)
+    if is_regressor(estimator):
+        last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+        fix = "use a classifier, such as LogisticRegression or RandomForestClassifier"
+        raise BadTarget(f"the regressor {type(last).__name__}", expected, fix)
+    return estimator
 
 
 def _checked_names(classes: Any, values: np.ndarray) -> np.ndarray:
