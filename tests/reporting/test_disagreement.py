@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.stats import entropy as scipy_entropy
 
 from sfumato import Beliefs, Counts, SoftLabels
 from sfumato.reporting import Chart, Facts, Points, Prose, ReportTable, Section
@@ -88,6 +89,7 @@ def texts_of(section: Section) -> list[str]:
 STUDIES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple), min_size=1, max_size=6)
 UNANIMOUS = Votes(((0, 0, 0), (1, 1, 1), (0, 0, 0), (2, 2, 2)))
 UNIFORM = Votes(((0, 1, 2), (0, 1, 2), (0, 1, 2)))
+MOSTLY_ONE = Votes(((0,), (1,), (2,), (0,), (0, 0, 1), (1, 1), (2, 1, 2)))
 HOW = ("none", "mean", "smoothed", "barely smoothed", "one-hot", "truth")
 
 
@@ -101,6 +103,8 @@ def said_of(evidence: ReportInputs) -> tuple[list[str], list[Section]]:
 @example(UNANIMOUS, "barely smoothed", "counts")
 @example(UNIFORM, "one-hot", "beliefs")
 @example(Votes(((0, 0, 1, 0),)), "smoothed", "votes")
+@example(MOSTLY_ONE, "none", "counts")
+@example(MOSTLY_ONE, "mean", "votes")
 @settings(max_examples=20, deadline=None)
 def test_what_is_said_about_people_is_a_count_of_their_votes(votes: Votes, how: str, source: str) -> None:
     labels = labels_of(votes, how)
@@ -125,6 +129,8 @@ def test_what_is_said_about_people_is_a_count_of_their_votes(votes: Votes, how: 
         shares = [max(Counter(own).values()) / len(own) for own in votes.several]
         assert float(most[1]) == pytest.approx(100 * np.mean(shares), abs=0.51)
     check_confusions(votes, whole)
+    if source != "beliefs":
+        check_entropies(votes, how, sections)
     for card in (card for section in sections for b in section.blocks if isinstance(b, Gallery) for card in b.cards):
         own = votes.of_item[int(card.item[1:])]
         for bar in card.bars:
@@ -145,6 +151,22 @@ def test_labels_alone_say_nothing_about_what_people_did(votes: Votes, how: str) 
     assert not any(re.search(r"\d of \d", bar.words) for s in sections for b in s.blocks if isinstance(b, Gallery)
                    for card in b.cards for bar in card.bars)  # fmt: skip
     check_bounds(said, sections)
+
+
+def check_entropies(votes: Votes, how: str, sections: list[Section]) -> None:
+    """Uncertainty of votes is a mean over the items with two votes or more, and it is said if there are others."""
+    entropies = [scipy_entropy(list(Counter(own).values())) for own in votes.several]
+    said = {section.title: "\n".join(texts_of(section)) for section in sections}
+    names = ["Uncertainty", "Labels"] if how in ("none", "mean") else ["Uncertainty"]
+    for title in names if votes.several else ():
+        found = re.search(rf"mean entropy, nats: ({NUMBER})", said[title])
+        assert found is not None
+        assert float(found[1]) == pytest.approx(np.mean(entropies), abs=0.00051)
+        assert ("at least two annotators" in said[title]) == (len(votes.several) < len(votes.of_item))
+    by_class = [b for s in sections for b in s.blocks if isinstance(b, Chart) and b.name == "doubt-by-class"]
+    for chart in by_class:
+        assert sum(chart.columns["items"]) == len(votes.several)
+        assert np.dot(chart.columns["nats"], chart.columns["items"]) == pytest.approx(sum(entropies))
 
 
 def check_confusions(votes: Votes, whole: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from sfumato.reporting.sections.confusion import class_map, confusion_section
 from sfumato.reporting.sections.duplicates import MAX_COMPARED, duplicates_section
 from sfumato.reporting.sections.label_changes import changed_majority, label_changes_section
 from sfumato.reporting.sections.labels import labels_section
+from sfumato.reporting.sections.uncertainty import uncertainty_section
 from sfumato.study.study import ItemSource
 from sfumato.tables.model_inputs import Inputs
 
@@ -138,6 +140,25 @@ def test_votes_are_counted_from_counts_and_never_from_shares() -> None:
     counts = Counts.from_numpy(["a", "b"], [[2, 1], [1, 1]], ["x", "y"])
     shown = gallery(labels_section(ReportInputs(labels={"labels": labels}, counts=counts)), "disputed").cards
     assert [[bar.words for bar in each.bars] for each in shown] == [["1 of 2", "1 of 2"], ["2 of 3", "1 of 3"]]
+
+
+def test_one_vote_is_not_taken_for_certainty() -> None:
+    votes = [[1, 0]] * 150 + [[9, 1]] * 48 + [[10, 0]] * 2
+    counts = Counts.from_numpy([str(i) for i in range(200)], votes, ["x", "y"])
+    nats = 48 / 50 * scipy_entropy([9, 1])
+    for evidence in (ReportInputs(counts=counts), ReportInputs(labels={"labels": counts.labels()})):
+        section = labels_section(evidence)
+        said = words(section)
+        assert "items: 200" in said
+        assert re.search(rf"mean entropy, nats: {nats:.3f} .*of the 50 items with at least two annotators", said)
+        assert "The median is 0.325" in chart(section, "entropy").caption
+        assert sum(chart(section, "entropy").columns["n"]) == 50
+        assert listing(section, "entropy-above").columns[2].values[0].startswith("96%")
+    said = words(labels_section(ReportInputs(counts=counts)))
+    assert re.search(r"unanimous items: 4.0% .*of the 50 items with at least two annotators", said)
+    said = words(uncertainty_section(ReportInputs(counts=counts)))
+    assert f"mean entropy, nats: {nats:.3f}" in said
+    assert "the 50 of 200 items with at least two annotators" in said
 
 
 def test_labels_without_doubt_have_nothing_disputed() -> None:

@@ -62,6 +62,11 @@ class ItemVotes:
         """The items with at least two annotators: only these can show disagreement."""
         return np.asarray(self.n_annotators > 1)
 
+    def only_several(self) -> str:
+        """`the 50 of 200 items with at least two annotators`; empty if all items have two."""
+        n = int(self.several.sum())
+        return "" if n == len(self) else f"the {n:,} of {counted(len(self), 'item')} with at least two annotators"
+
     @property
     def majority_share(self) -> Float[np.ndarray, "items"]:
         """The share of annotators with the most frequent class; NaN for items without annotators."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from jaxtyping import Bool
 
 from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.chart import Chart
@@ -40,29 +41,52 @@ def labels_section(evidence: ReportInputs) -> Section | None:
     labels = evidence.main_labels
     if labels is None or not len(labels):
         return None
-    values = entropy(labels.probs)
+    values = entropy(labels.probs)[measured_rows(labels)]
     blocks: list[Block] = [Facts(_facts(evidence, labels, values)), Prose(tuple(_words(evidence, labels)))]
-    blocks += [entropy_chart(evidence, labels), _above(evidence, values), *_answers(evidence, labels)]
+    blocks += [entropy_chart(evidence, labels), _above(evidence, labels, values), *_answers(evidence, labels)]
     blocks += _intervals(evidence)
     if float(values.max()) >= SHOWN:
         blocks.append(disputed(evidence, labels))
     return Section(TITLE, tuple(blocks))
 
 
+def measured_rows(labels: SoftLabels) -> Bool[np.ndarray, "items"]:
+    """The labels whose entropy says something: all, except one-class labels of one vote if others have more votes."""
+    n, every = labels.n_annotators, np.ones(len(labels), bool)
+    if n is None or labels.estimand in (Estimand.TRUTH, Estimand.PREDICTION):
+        return every
+    alone = n == 1
+    is_votes = bool((labels.probs[alone].max(axis=1) >= 1 - ROUNDING).all())
+    return np.asarray(n > 1) if is_votes and alone.any() and (n > 1).any() else every
+
+
+def _only(labels: SoftLabels) -> str:
+    """Which items the figures about entropy are of; empty if of all."""
+    n = int(measured_rows(labels).sum())
+    return "" if n == len(labels) else f"of the {counted(n, 'item')} with at least two annotators"
+
+
 def _facts(evidence: ReportInputs, labels: SoftLabels, values: np.ndarray) -> tuple[Fact, ...]:
     """Items, classes, entropy, and the share of unanimous items by their votes; without votes, of one-class labels."""
+    only, of = _only(labels), ""
     mean, votes = mean_of(values, (0.0, math.log(max(len(labels.classes), 2)))), evidence.votes
     several = votes.several if votes is not None else np.zeros(0, bool)
     if votes is not None and several.any():
         sure, what = share_of(int((several & votes.unanimous).sum()), int(several.sum())), "unanimous items"
+        of = (
+            ""
+            if several.sum() == len(labels)
+            else f"of the {counted(int(several.sum()), 'item')} with at least two annotators"
+        )
     else:
         one = labels.probs.max(axis=1) >= 1 - ROUNDING
         sure, what = share_of(int(one.sum()), len(labels)), "labels with one class"
+    interval = f"{100 * sure.low:.1f}% to {100 * sure.high:.1f}%"
     return (
         Fact(f"{len(labels):,}", "items"),
         Fact(f"{len(labels.classes)}", "classes"),
-        Fact(f"{mean.value:.3f}", "mean entropy, nats", mean.interval(3)),
-        Fact(f"{100 * sure.value:.1f}%", what, f"{100 * sure.low:.1f}% to {100 * sure.high:.1f}%"),
+        Fact(f"{mean.value:.3f}", "mean entropy, nats", "; ".join(filter(None, (mean.interval(3), only)))),
+        Fact(f"{100 * sure.value:.1f}%", what, "; ".join(filter(None, (interval, of)))),
     )
 
 
@@ -83,27 +107,29 @@ def _words(evidence: ReportInputs, labels: SoftLabels) -> list[str]:
 
 def entropy_chart(evidence: ReportInputs, labels: SoftLabels) -> Chart:
     """The distribution of the labels' entropy."""
-    values = entropy(labels.probs)
+    values, only = entropy(labels.probs)[measured_rows(labels)], _only(labels)
     median, high = median_of(values), float(np.quantile(values, 0.9, method="inverted_cdf"))
     most = math.log(len(labels.classes))
+    few = f" These are figures {only}: one vote cannot show disagreement." if only else ""
     return histogram(
         "entropy",
         title="Entropy of the labels",
         caption=f"The median is {median.text(3, 'nats')}; at least 90% of the items have {high:.2f} or less. The "
-        f"largest possible value is {most:.2f}.",
+        f"largest possible value is {most:.2f}.{few}",
         data={"entropy": np.maximum(values, 0.0)},
         value=Field("entropy", "entropy, nats", ".2~f", domain=(0.0, max(float(values.max()), 0.1))),
         source=evidence.source(evidence.main_part),
     )
 
 
-def _above(evidence: ReportInputs, values: np.ndarray) -> ReportTable:
+def _above(evidence: ReportInputs, labels: SoftLabels, values: np.ndarray) -> ReportTable:
     found = [(at, words, share_of(int((values > at + ROUNDING).sum()), len(values))) for at, words in THRESHOLDS]
     found = [row for row in found if row[0] < THRESHOLDS[0][0] + 1e-9 or row[2].value > 0] or found[:1]
+    only = _only(labels)
     return ReportTable(
         "entropy-above",
         "Items by entropy",
-        "The share of items with an entropy above some values, with 95% intervals.",
+        f"The share of items with an entropy above some values, with 95% intervals{only and ', ' + only}.",
         (
             Column("entropy above", tuple(at for at, _, _ in found), 2),
             Column("items", tuple(round(each.value * each.n) for _, _, each in found), 0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Bool
 
 from sfumato.reporting.blocks import Block, DataSource, Fact, Facts, Prose
 from sfumato.reporting.chart import Chart
@@ -28,11 +29,12 @@ def uncertainty_section(evidence: ReportInputs) -> Section | None:
     beliefs = evidence.judged
     if beliefs is None or not len(beliefs):
         return None
-    doubt = beliefs.doubt()
-    if beliefs.hard is not None and doubt.n_answers.max() < 2:
-        text = "Every item has one answer with one class, so that uncertainty cannot be measured."
+    doubt, votes = beliefs.doubt(), ItemVotes.of(beliefs)
+    measured = _measured(beliefs, votes)
+    if not measured.any():
+        text = "No item has votes of two annotators, so that uncertainty cannot be measured."
         return Section(TITLE, (Prose((text,)),))
-    blocks: list[Block] = [_facts(beliefs, doubt), Prose(tuple(_words(beliefs, doubt)))]
+    blocks: list[Block] = [_facts(beliefs, doubt, measured), Prose(tuple(_words(beliefs, doubt, votes)))]
     if beliefs.soft is not None:
         blocks.append(doubt_scatter(evidence, doubt))
     blocks += doubt_by_class(evidence, beliefs, doubt)
@@ -44,9 +46,14 @@ def nats(beliefs: Beliefs) -> tuple[float, float]:
     return 0.0, float(np.log(max(len(beliefs.classes), 2)))
 
 
-def _facts(beliefs: Beliefs, doubt: Doubt) -> Facts:
-    bounds = nats(beliefs)
-    total, within, between = (mean_of(each, bounds) for each in (doubt.total, doubt.within, doubt.between))
+def _measured(beliefs: Beliefs, votes: ItemVotes) -> Bool[np.ndarray, "items"]:
+    """The items whose uncertainty is known: one vote for one class cannot show any."""
+    return votes.several if beliefs.hard is not None else np.ones(len(votes), bool)
+
+
+def _facts(beliefs: Beliefs, doubt: Doubt, measured: Bool[np.ndarray, "items"]) -> Facts:
+    bounds, parts = nats(beliefs), (doubt.total, doubt.within, doubt.between)
+    total, within, between = (mean_of(each[measured], bounds) for each in parts)
     entropy = Fact(f"{total.value:.3f}", "mean entropy, nats", total.interval(3))
     if beliefs.hard is not None:
         return Facts((entropy, Fact("unknown", WITHIN, "answers name one class")))
@@ -59,7 +66,7 @@ def _facts(beliefs: Beliefs, doubt: Doubt) -> Facts:
     ))  # fmt: skip
 
 
-def _words(beliefs: Beliefs, doubt: Doubt) -> list[str]:
+def _words(beliefs: Beliefs, doubt: Doubt, votes: ItemVotes) -> list[str]:
     k = len(beliefs.classes)
     every = f", {np.log(k):.2f} if all {k} are" if k > 2 else ""
     sentences = [
@@ -72,10 +79,16 @@ def _words(beliefs: Beliefs, doubt: Doubt) -> list[str]:
             "Annotators named one class without a confidence, so that all uncertainty appears as disagreement. "
             "Uncertainty within annotators cannot be measured with these answers."
         )
-    few = np.median(doubt.n_answers)
-    if doubt.n_answers.max() < 2:
-        sentences.append("Every item has one answer, so that disagreement between annotators cannot be measured.")
-    elif few < 10:
+    some = votes.only_several()
+    if not votes.several.any():
+        sentences.append("No item has two annotators, so that disagreement between annotators cannot be measured.")
+        return sentences
+    if some and beliefs.hard is not None:
+        sentences.append(f"The figures are of {some}: one vote cannot show disagreement.")
+    elif some:
+        sentences.append(f"Disagreement is known for {some}; for the others the part between annotators counts as 0.")
+    few = np.median(doubt.n_answers[_measured(beliefs, votes)])
+    if few < 10:
         sentences.append(
             f"With a median of {few:g} answers per item, the estimate of the part between annotators is biased low."
         )
@@ -114,11 +127,13 @@ def doubt_source(evidence: ReportInputs) -> DataSource:
 
 def doubt_by_class(evidence: ReportInputs, beliefs: Beliefs, doubt: Doubt) -> list[Chart]:
     """The mean parts of the uncertainty, by majority class."""
-    of_class = ItemVotes.of(beliefs).counts.argmax(axis=1)
-    found = [(int(k), of_class == k) for k in np.unique(of_class)]
+    votes = ItemVotes.of(beliefs)
+    of_class, measured = votes.counts.argmax(axis=1), _measured(beliefs, votes)
+    found = [(int(k), measured & (of_class == k)) for k in np.unique(of_class[measured])]
     found.sort(key=lambda row: -float(doubt.total[row[1]].mean()))
     if len(found) < 2 or float(doubt.total.max()) < LEAST:
         return []
+    some = f" Only {votes.only_several()} count." if not measured.all() else ""
     left = f" The {MAX_CLASSES} highest of {len(found)}." if len(found) > MAX_CLASSES else ""
     shown = found[:MAX_CLASSES]
     names = short_names([beliefs.classes[k] for k, _ in shown])
@@ -131,7 +146,7 @@ def doubt_by_class(evidence: ReportInputs, beliefs: Beliefs, doubt: Doubt) -> li
             title="Uncertainty per class",
             caption=f"Mean uncertainty of items by majority class: from {highest.text(2, 'nats')} "
             f"for {shorten(beliefs.classes[shown[0][0]])} down to {lowest.text(2, 'nats')} "
-            f"for {shorten(beliefs.classes[shown[-1][0]])}.{left}",
+            f"for {shorten(beliefs.classes[shown[-1][0]])}.{some}{left}",
             data={
                 "class": [name for name in names for _ in pieces],
                 "part": [part for _ in names for part, _ in pieces],
