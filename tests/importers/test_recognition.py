@@ -375,3 +375,9 @@ def test_votes_with_other_column_names_are_not_taken_for_a_wide_table(tmp_path: 
     votes = sf.read(tmp_path / "v.csv", item="image", annotator="rater", label="emotion")
     assert isinstance(votes, sf.Beliefs)
     assert sf.aggregate(votes)["a"] == {"happy": 0.5, "sad": 0.5}
+
+
+def test_a_bare_array_says_what_to_name(tmp_path: Path) -> None:
+    np.save(tmp_path / "p.npy", np.full((3, 2), 0.5))
+    with pytest.raises(BadTable, match=r"an array of shape \(3, 2\) without names.*sfumato import predictions"):
+        sf.read(tmp_path / "p.npy")

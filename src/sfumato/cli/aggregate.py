@@ -179,9 +179,9 @@ def _chosen(names: tuple[str, ...], settings: dict[str, Any]) -> dict[str, Aggre
 
 def _check_asked(several: bool, output: Path | None, truth: Path | None, **single: object) -> None:
     """Raise unless there is something to write or to print, and only what goes with the number of methods."""
-    if output is None and (truth is None or not several):
-        found, fix = "no -o", "add -o labels.parquet" + (", or --truth FILE to compare the methods" if several else "")
-        raise BadSetting(found, "a file for the labels", fix)
+    if output is None and truth is None:
+        fix = "add -o labels.parquet, or --truth FILE to print accuracy and log-loss"
+        raise BadSetting("no -o", "a file for the labels", fix)
     if several:
         wrong = next((option for option, value in single.items() if value is not None), None)
         if wrong:

@@ -74,6 +74,10 @@ def _not_certain(preview: Preview, candidates: list[tuple[Any, Evidence]]) -> Ba
         why = "; or ".join(f"{member.name} ({evidence.why})" for member, evidence in candidates)
         names = " or ".join(f"sfumato import {member.name}" for member, _ in candidates)
         return BadTable(f"a file that may be {why}", "one certain format", f"name it: {names}", "not-certain", where)
+    if preview.shape:
+        found = f"an array of shape {preview.shape} without names of rows and columns"
+        fix = "name what it is: sfumato import predictions (or labels, counts) FILE --classes cat,dog --items ids.txt"
+        return BadTable(found, "a format that can be recognized", fix, "unknown-table", where)
     if preview.columns:
         found = f"columns {listing(preview.columns)}"
         expected = "item, annotator and label; or item and p:CLASS or n:CLASS for each class; or kind and payload"
