@@ -27,6 +27,7 @@ from sfumato.evaluation.metrics.divergence import CrossEntropy
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting import Chart, Points, Prose, ReportTable, Section
 from sfumato.reporting.blocks import rows_of
+from sfumato.reporting.findings import findings
 from sfumato.reporting.missing_scores import score_models
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.phrases import metric_title
@@ -388,6 +389,7 @@ def test_predictions_of_others_say_nothing_of_training_and_are_paired_by_item(tm
         assert false not in said
     assert "Predictions of 2 models (`one`, `other`) are scored on 40 items" in said
     assert "paired by item" in said
+    assert not any("trained on" in each for each in findings(found.evidence, found))
 
 
 def test_no_labels_no_models(folder: Path) -> None:

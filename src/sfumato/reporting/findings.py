@@ -5,6 +5,7 @@ from __future__ import annotations
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.phrases import (
     SHARE,
+    capitalized,
     comparison_sentence,
     counted,
     excludes_zero,
@@ -37,7 +38,7 @@ def findings(evidence: ReportInputs, models: ModelScores | None) -> tuple[str, .
     compared: list[str] = []
     if models is not None and models.treatment is not None:
         found = [models.difference(metric) for metric in OUTCOMES]
-        compared = [finding(each, models.level) for each in found if each is not None]
+        compared = [finding(each, models.level, _models_of(models)) for each in found if each is not None]
     elif models is not None and models.scores:
         compared = [_single_target(models)]
     plan = [] if evidence.plan is None else [f"Next: {decision(evidence.plan)}"]
@@ -71,13 +72,18 @@ def _about_labels(labels: SoftLabels) -> str:
     )
 
 
-def finding(difference: Difference, level: float) -> str:
-    """A difference between two targets as a sentence."""
+def _models_of(models: ModelScores) -> str:
+    """How models are named: by the target they were trained on, if their runs are there; else only predictions are."""
+    return "models trained on" if models.folders else "predictions of"
+
+
+def finding(difference: Difference, level: float, models: str = "models trained on") -> str:
+    """A difference between two targets as a sentence; `models` stands before their names."""
     if not excludes_zero(difference):
         return comparison_sentence(difference, level)
     is_worse = (difference.difference > 0) != (difference.metric in HIGH_IS_BETTER)
     return (
-        f"Models trained on `{difference.target}` {OUTCOMES[difference.metric][is_worse]} than models trained on "
+        f"{capitalized(models)} `{difference.target}` {OUTCOMES[difference.metric][is_worse]} than {models} "
         f"`{difference.baseline}`: {metric_title(difference.metric)} {values_text(difference, level)}."
     )
 
@@ -86,4 +92,6 @@ def _single_target(models: ModelScores) -> str:
     """The scores of the only target."""
     rows = {row.metric: row for row in models.of_metric("accuracy") + models.of_metric("cross_entropy")}
     scores = [f"{metric_title(name)} {number_text(row.value)}" for name, row in rows.items() if row.value == row.value]
-    return f"Models trained on `{models.targets[0]}` reach {' and '.join(scores)} against people's labels."
+    return (
+        f"{capitalized(_models_of(models))} `{models.targets[0]}` reach {' and '.join(scores)} against people's labels."
+    )
