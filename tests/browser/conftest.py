@@ -59,7 +59,7 @@ def visitor(chromium: Browser) -> Iterator[Callable[..., Page]]:
             context = chromium.new_context(**{"viewport": {"width": 1200, "height": 800}, **options})
             stack.callback(context.close)
             page = context.new_page()
-            page.set_default_timeout(20_000)
+            page.set_default_timeout(60_000)
             if not forgiving:
                 page.on("pageerror", lambda error: faults.append(f"thrown: {error}"))
                 page.on("console", lambda said: said.type == "error" and faults.append(f"console: {said.text}"))
