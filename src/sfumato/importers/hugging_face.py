@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from sfumato.importers.answer_list import AnswerList, bad_field
+from sfumato.importers.file_head import Evidence, Preview, arrow_tables
+from sfumato.importers.foreign_answers import AnswerList, bad_field
 from sfumato.importers.importer import ImportResult, located_in, summary
 from sfumato.importers.json_records import ANNOTATORS, VoteCounts
-from sfumato.importers.preview import Evidence, Preview, arrow_tables
 from sfumato.tables.annotations import SCHEMA, Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.class_columns import id_column

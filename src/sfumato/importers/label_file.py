@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.importers.label_numbers import COUNTS, PROBABILITIES, named, numbers_in
+from sfumato.importers.label_matrix import COUNTS, PROBABILITIES, named, numbers_in
 from sfumato.importers.prediction_file import FileOptions, distributions, own_table, say_how_read
 from sfumato.tables.counts import COUNT_PREFIX, Counts
 from sfumato.tables.files.file_type import CSV, PARQUET
