@@ -168,8 +168,8 @@ def compare(
     every model.
     """
     from sfumato.evaluation.comparison import compare_runs
-    from sfumato.evaluation.run_predictions import RunPredictions
-    from sfumato.evaluation.run_scores import is_quick, measure_runs
+    from sfumato.evaluation.run_predictions import RunPredictions, paired_runs
+    from sfumato.evaluation.run_scores import measure_runs
 
     models = model_arguments(predicted, "sf.compare")
     judged = _people(people, "sf.compare")
@@ -178,16 +178,16 @@ def compare(
         for name, own in models.items()
         for seed, each in enumerate(own)
     ]
+    first = baseline or next(iter(models))
     measured = measure_runs(
-        runs,
+        paired_runs(runs, first),
         people=judged,
         original=_truth(original, judged.classes, "sf.compare"),
         metrics=_metrics(metrics),
         rng=rng,
-        thorough=is_quick(runs),
         any_estimand=any_estimand,
     )
-    return compare_runs(measured, baseline=baseline or next(iter(models)), rng=rng)
+    return compare_runs(measured, baseline=first, rng=rng)
 
 
 @explained
