@@ -139,7 +139,7 @@ def compare_runs(
 def paired_seeds(one: SeedValues, other: SeedValues) -> list[int]:
     """The seeds of both. A network that is only pretrained has one run, which is paired with every seed."""
     if _is_only_pretrained(one) or _is_only_pretrained(other):
-        return list(max(one.seeds, other.seeds, key=len))
+        return list(one.seeds if len(one.seeds) >= len(other.seeds) else other.seeds)
     return [seed for seed in one.seeds if seed in other.seeds]
 
 
