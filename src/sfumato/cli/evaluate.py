@@ -153,10 +153,10 @@ def _evaluate_runs(
     kinds: Sequence[tuple[str, Path]],
     options: EvaluateOptions,
 ) -> None:
-    from sfumato.evaluation.comparison import compare_runs, default_baseline, scores_over_seeds
+    from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
     from sfumato.evaluation.gain_decomposition import check_targets
     from sfumato.evaluation.publication_tables import table_of_scores
-    from sfumato.evaluation.run_predictions import paired_runs
+    from sfumato.evaluation.run_predictions import default_baseline, paired_runs
     from sfumato.evaluation.run_scores import are_single, measure_runs
     from sfumato.importers.label_file import read_labels
 

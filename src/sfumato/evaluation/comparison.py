@@ -22,13 +22,12 @@ from sfumato.evaluation.paired_tests import (
     wilcoxon,
 )
 from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
-from sfumato.evaluation.run_predictions import PRETRAINED
+from sfumato.evaluation.run_predictions import PRETRAINED, default_baseline
 from sfumato.tables.bootstrap import Interval
 from sfumato.tables.errors import BadTable, listing, unknown, warn
 from sfumato.tables.scores import Difference, Differences, RunScore, RunScores
 from sfumato.tables.setting_checks import one_of
 
-CONTROL = "hard"
 FAMILIES = ("metric", "table")
 """The comparisons that are corrected together: those of one metric, or all."""
 
@@ -76,14 +75,6 @@ def _over_items(figures: SeedValues, measured: RunMeasurements) -> Interval:
     low, high = (float(np.mean([getattr(each, end) for each in figures.intervals])) for end in ("low", "high"))
     mean = "mean of the seeds' intervals: " if len(figures.seeds) > 1 else ""
     return Interval(low, high, f"other items, these trainings: {mean}{figures.intervals[0].kind}")
-
-
-def default_baseline(targets: Sequence[str]) -> str | None:
-    """The target that others are compared with: `hard`, else the first; None if there is only one."""
-    names = list(dict.fromkeys(targets))
-    if len(names) < 2:
-        return None
-    return CONTROL if CONTROL in names else names[0]
 
 
 def compare_runs(

@@ -46,6 +46,7 @@ def joined(condition: str, stratum: str) -> str:
 
 RUN, PREDICTIONS, MODEL = "run.json", "predictions.parquet", "model.safetensors"
 UNFINISHED = "unfinished"
+CONTROL = "hard"
 PRETRAINED = "pretrained"
 """The target of networks that are only pretrained."""
 SEED = re.compile(r"(.+)\.seed-(\d+)")
@@ -287,6 +288,14 @@ def _only(run: RunPredictions, items: pa.StringArray) -> SoftLabels:
     if len(items) == len(table):
         return table
     return replace(table, items=items, probs=table.probs[table.rows_of(items)], n_annotators=None)
+
+
+def default_baseline(targets: Sequence[str]) -> str | None:
+    """The target that others are compared with: `hard`, else the first; None if there is only one."""
+    names = list(dict.fromkeys(targets))
+    if len(names) < 2:
+        return None
+    return CONTROL if CONTROL in names else names[0]
 
 
 def paired_runs(runs: Sequence[RunPredictions], baseline: str | None = None) -> list[RunPredictions]:

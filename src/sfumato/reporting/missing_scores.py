@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.evaluation.comparison import compare_runs, default_baseline, scores_over_seeds
+from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.metrics.accuracy import Accuracy, AccuracyOriginal, SecondBestAccuracy
@@ -19,7 +19,7 @@ from sfumato.evaluation.metrics.divergence import CrossEntropy, KLDivergence
 from sfumato.evaluation.metrics.entropy import EntropyPearson
 from sfumato.evaluation.metrics.selective import AURC
 from sfumato.evaluation.run_metric_values import RunMeasurements
-from sfumato.evaluation.run_predictions import CLEAN, RunPredictions, paired_runs, read_runs
+from sfumato.evaluation.run_predictions import CLEAN, RunPredictions, default_baseline, paired_runs, read_runs
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.evaluation.strata import Stratum
 from sfumato.reporting.item_votes import ItemVotes

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from sfumato.evaluation.comparison import default_baseline
 from sfumato.evaluation.epoch_predictions import RunFound, find_runs
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.run_predictions import RUN, RunPredictions, match_runs
+from sfumato.evaluation.run_predictions import RUN, RunPredictions, default_baseline, match_runs
 from sfumato.reporting.blocks import DataSource
 from sfumato.reporting.phrases import comparison_sentence
 from sfumato.reporting.report_inputs import ReportInputs
