@@ -369,7 +369,7 @@ def test_one_seed_has_intervals_over_items_alone(tmp_path: Path) -> None:
     assert set(columns["low"]) == {None}
     assert None not in columns["items_low"]
     assert "With one seed, intervals cover only the choice of items" in words(targets_section(found))
-    assert "; 1 seed, 40 items)" in words(targets_section(found))
+    assert "; 40 items, one prediction each)" in words(targets_section(found))
 
 
 def test_predictions_of_others_say_nothing_of_training_and_are_paired_by_item(tmp_path: Path) -> None:
