@@ -7,7 +7,7 @@ from sfumato.reporting.charts import Field, curve
 from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.collins_2022.form import SECONDS_A_PAGE, SECONDS_A_VOTE
 from sfumato_papers.collins_2022.tables import TABLE_2, TABLE_3
-from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
+from sfumato_papers.finding import Estimate, Finding, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun, Scale
 
 HARD_VOTES, SOFT_LABELS = "CIFAR-10H", "Ours (T2, Clamp)"
@@ -139,11 +139,9 @@ def _chart(name: str, found: protocol.Figures, scale: Scale, *, by: str) -> Char
         title=f"What networks reach by {x}",
         caption="Means over trainings with 95% intervals, de-aggregated; lower is better. Published: the points that "
         "the paper prints, in Tables 2 and 3.",
-        data=chart_columns(("figure", "labels", by, "mean"), rows),
+        **with_intervals(("figure", "labels", by, "mean"), rows),
         x=Field(by, x, log=True),
         y=Field("mean", "", ".3~g"),
-        low="low",
-        high="high",
         series="labels",
         panel="figure",
         own_y=True,

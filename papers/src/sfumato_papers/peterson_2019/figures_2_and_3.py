@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from sfumato.evaluation import metrics, read_runs
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars
-from sfumato_papers.finding import Change, Estimate, Finding, Published, Reference, Statement, interval_chart
+from sfumato_papers.finding import Change, Estimate, Finding, Published, Reference, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun, once
 from sfumato_papers.peterson_2019 import protocol
 from sfumato_papers.peterson_2019.protocol import CONTROL, FROM_SCRATCH, HUMAN, from_scratch
@@ -25,7 +25,8 @@ def pairs_of_bars(
     """
     rows = [(group, labels, Estimate.over_seeds(values.values())) for group, labels, values in shown]
     caption = f"{caption} Lines: 95% for another training."
-    return interval_chart(bars, name, title, caption, rows, ("of", "labels"), value)
+    columns = with_intervals(("of", "labels", "value"), rows)
+    return bars(name, title=title, caption=caption, **columns, of="of", value=value, series="labels")
 
 
 HELD_OUT = "CIFAR10H held out"

@@ -22,7 +22,7 @@ from sfumato.training.optimizers import Adam
 from sfumato.training.recipe import Recipe
 from sfumato.training.splits import NamedSplit
 from sfumato.training.targets import DeaggregatedTarget, HardTarget, SoftTarget
-from sfumato_papers.finding import Estimate, Finding, Published, Statement, chart_columns
+from sfumato_papers.finding import Estimate, Finding, Published, Statement, chart_columns, with_intervals
 from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.published_data import drawn_by_class, original_labels, vote_counts
 from sfumato_papers.published_table import published_tables
@@ -168,11 +168,9 @@ def section_4(rerun: Rerun) -> Part:
         title="How many votes per picture are enough",
         caption="KL divergence of LeNet's predictions from all votes on Fashion-MNIST-H, where people disagree; 95% "
         "intervals over seeds.",
-        data=chart_columns(("taught by", "kld"), shown.items()),
+        **with_intervals(("taught by", "kld"), shown.items()),
         of="taught by",
         value=Field("kld", "KL divergence, nats", ".2f"),
-        low="low",
-        high="high",
     )
     about = (
         "Some six single votes per picture, as many as Table 6 says, against all 53 to 79 there are, and against "

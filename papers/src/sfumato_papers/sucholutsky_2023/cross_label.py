@@ -15,7 +15,7 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, dots, scatter
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.finding import Estimate, Finding, Reference, Statement, chart_columns, interval_chart
+from sfumato_papers.finding import Estimate, Finding, Reference, Statement, chart_columns, with_intervals
 from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.published_data import original_labels
 from sfumato_papers.published_table import published_tables
@@ -102,11 +102,9 @@ def _softness_chart(rerun: Rerun, found: Mapping[str, Values]) -> Chart:
         title="Cross-entropy by how soft the labels are that were learned from",
         caption="CIFAR-10H from hard labels over temperatures to half uniform, tested on five label sets. Bands: 95% "
         "over seeds.",
-        data=chart_columns(("tested", "entropy", "labels", "loss"), rows),
+        **with_intervals(("tested", "entropy", "labels", "loss"), rows),
         x=Field("entropy", "mean entropy of labels learned from (nats)", ".1f"),
         y=Field("loss", "cross-entropy (nats)", ".2f"),
-        low="low",
-        high="high",
         panel="tested",
         own_y=True,
     )
@@ -195,14 +193,14 @@ def _shift_chart(found: Mapping[str, Values]) -> Chart:
         for place, each in found.items()
         for name, values in each.items()
     ]
-    return interval_chart(
-        dots,
+    return dots(
         "figure-5-bottom",
-        "Cross-entropy on pictures from elsewhere",
-        "Mean over seeds with its 95% interval; lower is better.",
-        rows,
-        ("labels", "pictures"),
-        Field("loss", "cross-entropy (nats)", ".2f"),
+        title="Cross-entropy on pictures from elsewhere",
+        caption="Mean over seeds with its 95% interval; lower is better.",
+        **with_intervals(("labels", "pictures", "loss"), rows),
+        of="labels",
+        value=Field("loss", "cross-entropy (nats)", ".2f"),
+        series="pictures",
     )
 
 
