@@ -11,13 +11,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
+from sfumato import Annotations, Counts, Inputs, SoftLabels
 from sfumato.importers import Cifar10HImporter, Cifar10SImporter, FashionMnistHImporter
 from sfumato.importers.importer import CIFAR_10
-from sfumato.tables.annotations import Annotations
-from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadFile, BadTable
-from sfumato.tables.model_inputs import Inputs
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.dataset_source import SOURCES, Source, source_named
 from sfumato_papers.download import Fetcher, SayLine, download
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve
+from sfumato.reporting.charts import Chart, Field, curve
 from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.collins_2022.form import SECONDS_A_PAGE, SECONDS_A_VOTE
 from sfumato_papers.collins_2022.tables import TABLE_2, TABLE_3

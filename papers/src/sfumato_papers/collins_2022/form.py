@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import rankdata
 
+from sfumato import Annotations
 from sfumato.importers import Cifar10HImporter
 from sfumato.reporting.charts import Field, histogram
-from sfumato.tables.annotations import Annotations
 from sfumato_papers.collins_2022 import elicitation
 from sfumato_papers.collins_2022.keystroke_model import BOXES, planned_top_two
 from sfumato_papers.finding import Estimate, Finding, Published, Statement

@@ -11,8 +11,7 @@ from sfumato import labeling
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling.simulated_soft_labels import AnswerStatistics, SimulatedTopTwo
 from sfumato.labeling.top_two_labelers import clamp, read_top_two
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, bars, heat_map
+from sfumato.reporting.charts import Chart, Field, bars, heat_map
 from sfumato.tables.doubt import entropy
 from sfumato.tables.payloads import TopTwoPayload
 from sfumato_papers.collins_2022.elicitation import FOUND, Cifar10sAnswers, as_released, counted, first_pass

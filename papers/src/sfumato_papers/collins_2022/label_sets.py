@@ -11,9 +11,9 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from jaxtyping import Int
 
+from sfumato import SoftLabels
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import Labeler, SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.item_join import beliefs_pool
 from sfumato.training.target_labels import FixedLabels, PooledLabels
 from sfumato.training.targets import Target

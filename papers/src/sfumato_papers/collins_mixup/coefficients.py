@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from sfumato.evaluation.rank_correlation import spearman
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, bars, curve
+from sfumato.reporting.charts import Chart, Field, bars, curve
 from sfumato.tables.doubt import entropy
 from sfumato.training.mixing import CurveFit, ShareCurve
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from sfumato import Annotations, Beliefs
 from sfumato.importers import HMixImporter
-from sfumato.tables.annotations import Annotations
-from sfumato.tables.beliefs import Beliefs
 from sfumato.training.mixing import HumanMixtures, Judgments, blends_of
 from sfumato_papers.paper import Rerun, once
 

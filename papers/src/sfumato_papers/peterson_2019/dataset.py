@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sfumato import Annotations
 from sfumato.importers import Cifar10HImporter
 from sfumato.reporting.charts import Field, bars, curve, histogram
-from sfumato.tables.annotations import Annotations
 from sfumato.tables.doubt import entropy
 from sfumato_papers.finding import Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun

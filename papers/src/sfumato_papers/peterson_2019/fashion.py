@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato import Inputs
 from sfumato.evaluation import metrics, read_runs
 from sfumato.evaluation.metrics import Accuracy, AccuracyOriginal, CrossEntropy
 from sfumato.reporting.charts import Field, dots
-from sfumato.tables.model_inputs import Inputs
 from sfumato.training.attacks import attack_named
 from sfumato.training.corruptions import GaussianNoise
 from sfumato.training.grid import Grid

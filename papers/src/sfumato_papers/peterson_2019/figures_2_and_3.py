@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sfumato.evaluation import metrics, read_runs
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, bars
+from sfumato.reporting.charts import Chart, Field, bars
 from sfumato_papers.finding import Change, Estimate, Finding, Published, Reference, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun, once
 from sfumato_papers.peterson_2019 import protocol

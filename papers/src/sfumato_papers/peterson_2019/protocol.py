@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.tables.model_inputs import Inputs
-from sfumato.tables.soft_labels import SoftLabels
+from sfumato import Inputs, SoftLabels
 from sfumato.training import targets
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items

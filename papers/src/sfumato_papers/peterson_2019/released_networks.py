@@ -7,10 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
-from sfumato.evaluation.metric import mean_over_items
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, dots, scatter
+from sfumato.evaluation import MatchedLabels, match_labels, mean_over_items
+from sfumato.reporting.charts import Chart, Field, dots, scatter
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato_papers.finding import Change, Estimate, Finding, Published, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun

@@ -11,15 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.evaluation import read_runs
-from sfumato.evaluation.metric import Metric
+from sfumato import Inputs, SoftLabels
+from sfumato.evaluation import Metric, RunMeasurements, RunPredictions, measure_runs, read_runs
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
-from sfumato.evaluation.run_metric_values import RunMeasurements
-from sfumato.evaluation.run_predictions import RunPredictions
-from sfumato.evaluation.run_scores import measure_runs
-from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import ALL
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.attacks import Attack
 from sfumato.training.grid import PRETRAINED, RunKey, path_name
 from sfumato.training.robustness_runs import AttackExperiment, run_missing

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, dots
+from sfumato.reporting.charts import Chart, Field, dots
 from sfumato.training.grid import PRETRAINED
 from sfumato_papers.finding import Estimate, Finding, Reference, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.evaluation.doubt_correlation import AXES, HumanDoubt, doubt_correlations
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, bars
+from sfumato.reporting.charts import Chart, Field, bars
 from sfumato_papers.finding import Estimate, Finding, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.soft_digits.maps import maps

@@ -7,14 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from sfumato import Beliefs, Inputs, SoftLabels
 from sfumato.evaluation import GivenStrata, RunPredictions, measure_runs, read_runs
 from sfumato.evaluation.duplicates import find_duplicates
 from sfumato.evaluation.metrics import Accuracy, KLDivergence
 from sfumato.reporting.charts import Field, curve, dots
-from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import ALL
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items
 from sfumato.training.networks import network_named

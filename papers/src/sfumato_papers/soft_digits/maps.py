@@ -10,11 +10,10 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool
 
+from sfumato import SoftLabels
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion, data_map
 from sfumato.evaluation.epoch_predictions import EpochPredictions, TrainingDynamics, find_runs
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve, shaded_scatter
-from sfumato.tables.soft_labels import SoftLabels
+from sfumato.reporting.charts import Chart, Field, curve, shaded_scatter
 from sfumato.tables.text_columns import CodedText
 from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun, once

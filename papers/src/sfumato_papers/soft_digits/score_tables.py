@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, bars, dots
+from sfumato.reporting.charts import Chart, Field, bars, dots
 from sfumato_papers.finding import Estimate, Finding, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.published_table import published_tables

@@ -15,17 +15,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sfumato import Annotations, Beliefs, Doubt, Inputs, SoftLabels
 from sfumato.aggregation import Mean
 from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
 from sfumato.importers.soft_digits import DIGITS, SoftDigitsImporter, read_columns
-from sfumato.labeling.kind_labelers import PlausibleEqual, PlausibleWeighted, plausible_doubt
-from sfumato.tables.annotations import Annotations
-from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.doubt import Doubt
+from sfumato.labeling import PlausibleEqual, PlausibleWeighted, plausible_doubt
 from sfumato.tables.errors import BadTable, ErrorLocation, wrong_shape
-from sfumato.tables.model_inputs import Inputs
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.paper import Rerun, Scale, once
 from sfumato_papers.published_data import vote_counts
 

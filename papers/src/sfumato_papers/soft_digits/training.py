@@ -13,11 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato import Inputs, SoftLabels
 from sfumato.evaluation import RunPredictions, read_runs
 from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
-from sfumato.tables.model_inputs import Inputs
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training import targets as target_types
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items

@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sfumato.evaluation import RunPredictions
-from sfumato.evaluation.metric import Metric
+from sfumato import SoftLabels
+from sfumato.evaluation import Metric, RunPredictions, measure_runs
 from sfumato.evaluation.metrics import Accuracy, CrossEntropy
-from sfumato.evaluation.run_scores import measure_runs
 from sfumato.importers.importer import CIFAR_10
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve, dots, scatter
+from sfumato.reporting.charts import Chart, Field, curve, dots, scatter
 from sfumato.tables.doubt import entropy
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Estimate, Finding, Reference, Statement, chart_columns, with_intervals
 from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.published_data import original_labels

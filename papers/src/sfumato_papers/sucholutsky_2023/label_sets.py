@@ -9,12 +9,11 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
+from sfumato import Annotations, SoftLabels
 from sfumato.importers import Cifar10SImporter
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import TopTwoClamp
 from sfumato.labeling.transforms import Infill, Smooth, Sparsify, Temper
-from sfumato.tables.annotations import Annotations
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.target_labels import FixedLabels
 from sfumato.training.targets.controls import cycles
 from sfumato.training.training_set import TrainingSet, digest_of

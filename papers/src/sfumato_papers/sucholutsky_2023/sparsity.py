@@ -13,8 +13,7 @@ from sfumato.planning.informativeness.answered_triplets import RankedLists
 from sfumato.planning.informativeness.embedding import Gnmds, component_rho, recovery
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve
+from sfumato.reporting.charts import Chart, Field, curve
 from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.sucholutsky_2023.simulated_worlds import n_processes

@@ -14,8 +14,7 @@ from sfumato.planning.informativeness.answered_triplets import RankedLists, poss
 from sfumato.planning.informativeness.embedding import Gnmds, recovery
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve, heat_map
+from sfumato.reporting.charts import Chart, Field, curve, heat_map
 from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns, with_intervals
 from sfumato_papers.paper import Part, Rerun, Scale
 
