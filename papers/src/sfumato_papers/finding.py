@@ -113,9 +113,10 @@ class Estimate:
         return cls.over_seeds(one[seed] - other[seed] for seed in sorted(one.keys() & other.keys()))
 
 
-def in_words(found: Mapping[str, Estimate], places: int = 3, between: str = ", ") -> str:
-    """Every estimate with its name: `LeNet -0.223 (-0.250 to -0.196), ...`."""
-    return between.join(f"{name} {each.signed(places)}" for name, each in found.items())
+def in_words(found: Mapping[str, Estimate], *, percent: bool = False, between: str = ", ") -> str:
+    """Every estimate with its name: `LeNet -0.223 (-0.250 to -0.196), ...`; with `percent`, in points."""
+    factor, places = (100, 1) if percent else (1, 3)
+    return between.join(f"{name} {each.times(factor).signed(places)}" for name, each in found.items())
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Int
 
 from sfumato import Annotations, Counts, Inputs, SoftLabels
-from sfumato.importers import Cifar10HImporter, Cifar10SImporter, FashionMnistHImporter
+from sfumato.importers import Cifar10HImporter, Cifar10SImporter, FashionMnistHImporter, Importer
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.errors import BadFile, BadTable
 from sfumato_papers.dataset_source import SOURCES, Source, source_named
@@ -20,6 +21,7 @@ from sfumato_papers.download import Fetcher, SayLine, download
 
 PLACE = "SFUMATO_DATA"
 """Names the folder with the data, where the command does not."""
+AnyTable = TypeVar("AnyTable")
 WANTED = "the released data, a folder per set"
 AS_RELEASED, UNCHECKED, NOT_HERE, UNKNOWN = "as released", "unchecked", "not here", "not known here"
 
@@ -118,26 +120,26 @@ class PublishedData:
             raise BadFile(f"no {'/'.join(parts)}", WANTED, fix, "no-such-file", self.folder)
         return path
 
+    def table(self, importer: Importer, kind: type[AnyTable], *parts: str) -> AnyTable:
+        """What an importer reads from a file or folder of the data, which is a table of this kind."""
+        table = importer.read(self.path(*parts)).table
+        assert isinstance(table, kind)
+        return table
+
     @cached_property
     def cifar_10h(self) -> SoftLabels:
         """How people judge the 10,000 test pictures of CIFAR-10."""
-        table = Cifar10HImporter().read(self.path("cifar10h")).table
-        assert isinstance(table, Counts)
-        return table.labels()
+        return self.table(Cifar10HImporter(), Counts, "cifar10h").labels()
 
     @cached_property
     def cifar_10s(self) -> Annotations:
         """What annotators answered about 1,000 of them, repeats included."""
-        table = Cifar10SImporter().read(self.path("cifar10s")).table
-        assert isinstance(table, Annotations)
-        return table
+        return self.table(Cifar10SImporter(), Annotations, "cifar10s")
 
     @cached_property
     def fashion_mnist_h(self) -> SoftLabels:
         """How people judge the 10,000 test pictures of Fashion-MNIST."""
-        table = FashionMnistHImporter().read(self.path("fashion-mnist-h")).table
-        assert isinstance(table, Counts)
-        return table.labels()
+        return self.table(FashionMnistHImporter(), Counts, "fashion-mnist-h").labels()
 
     @cached_property
     def cifar_10_test(self) -> Inputs:

@@ -100,9 +100,7 @@ def original_classes(data: PublishedData) -> Int[np.ndarray, "items"]:
 
 
 def _answers(data: PublishedData, importer: Cifar10SImporter) -> Cifar10sAnswers:
-    table = importer.read(data.path("cifar10s")).table
-    assert isinstance(table, Annotations)
-    return Cifar10sAnswers(table, data.cifar_10h, original_classes(data))
+    return Cifar10sAnswers(data.table(importer, Annotations, "cifar10s"), data.cifar_10h, original_classes(data))
 
 
 FOUND = "in the data"

@@ -138,12 +138,11 @@ def _seconds(row: str, published: Published | None, value: float, *, how: str = 
 
 def _seconds_a_vote(rerun: Rerun) -> Finding:
     """From the file of single votes, where it stands next to the counts."""
-    row, path = "median a vote of CIFAR-10H on these images", rerun.data.path("cifar10h") / RAW_VOTES
-    if not path.is_file():
+    row = "median a vote of CIFAR-10H on these images"
+    if not (rerun.data.path("cifar10h") / RAW_VOTES).is_file():
         needs = f"{RAW_VOTES}, the times of single votes, next to the counts of CIFAR-10H"
         return Finding(row, "seconds", SECONDS_A_VOTE, needs=needs)
-    table = Cifar10HImporter(annotator_level=True).read(path).table
-    assert isinstance(table, Annotations)
+    table = rerun.data.table(Cifar10HImporter(annotator_level=True), Annotations, "cifar10h", RAW_VOTES)
     wanted = set(elicitation.first_pass(rerun).table.item.names.to_pylist())
     own = np.array([name in wanted for name in table.item.names.to_pylist()])[table.item.codes]
     return _seconds(row, SECONDS_A_VOTE, float(np.nanmedian(table.seconds[own])))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
@@ -60,14 +61,16 @@ class Relabelled:
         return PooledLabels.of(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
 
 
-LABELERS: dict[str, Labeler] = {
-    "T1, Unif": TopOneUniform(as_released=True),
-    "T1, Clamp": TopOneClamp(as_released=True),
-    "T2, Unif": TopTwoUniform(as_released=True),
-    "T2, Clamp": TopTwoClamp(as_released=True),
-    "Select Top 2 Only": SelectTopTwo(as_released=True),
+RULES: dict[str, Callable[..., Labeler]] = {
+    "T1, Unif": TopOneUniform,
+    "T1, Clamp": TopOneClamp,
+    "T2, Unif": TopTwoUniform,
+    "T2, Clamp": TopTwoClamp,
+    "Select Top 2 Only": SelectTopTwo,
 }
-"""Section 4.2's ways from an answer to a label, as the released code goes them."""
+"""Section 4.2's ways from an answer to a label."""
+LABELERS = {name: rule(as_released=True) for name, rule in RULES.items()}
+"""The same, as the released code goes them."""
 
 
 LabelSets: TypeAlias = dict[str, Labelled]

@@ -51,9 +51,7 @@ class Collection:
 @once
 def all_collections(rerun: Rerun) -> Collection:
     """Everything released, from the 81 participants of two collections."""
-    table = HMixImporter().read(rerun.data.path("hmix")).table
-    assert isinstance(table, Annotations)
-    return Collection.of(table)
+    return Collection.of(rerun.data.table(HMixImporter(), Annotations, "hmix"))
 
 
 @once
@@ -74,6 +72,4 @@ def mixtures(rerun: Rerun) -> HumanMixtures:
 
 def soft_labels(rerun: Rerun) -> Beliefs:
     """Ten-class beliefs about 100 of the mixed images."""
-    table = HMixImporter(part="soft-labels").read(rerun.data.path("hmix")).table
-    assert isinstance(table, Beliefs)
-    return table
+    return rerun.data.table(HMixImporter(part="soft-labels"), Beliefs, "hmix")

@@ -33,8 +33,7 @@ def dataset(rerun: Rerun) -> Part:
     per_category = np.bincount(label, weights=n, minlength=votes.shape[1])
     least, most = per_category.min(), per_category.max()
     evenly = "every category alike" if least == most else f"{least:,.0f} to {most:,.0f}"
-    single = Cifar10HImporter(annotator_level=True).read(rerun.data.path("cifar10h")).table
-    assert isinstance(single, Annotations)
+    single = rerun.data.table(Cifar10HImporter(annotator_level=True), Annotations, "cifar10h")
     # Both totals are whole participants of 200 images each.
     why_400 = (
         f"{(2571 - 14) * 200:,} is 2,571 participants less the 14 excluded, times 200 images; "

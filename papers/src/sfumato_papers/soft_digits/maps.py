@@ -15,10 +15,10 @@ from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion, data_map
 from sfumato.evaluation.epoch_predictions import EpochPredictions, TrainingDynamics, find_runs
 from sfumato.reporting.charts import Chart, Field, curve, shaded_scatter
 from sfumato.tables.text_columns import CodedText
-from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
+from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns, in_words
 from sfumato_papers.paper import Part, Rerun, once
 from sfumato_papers.soft_digits import training
-from sfumato_papers.soft_digits.run_scores import audited_sets, differences, in_words, is_below, smaller
+from sfumato_papers.soft_digits.run_scores import audited_sets, differences, is_below, smaller
 from sfumato_papers.soft_digits.sets import HLV, NO_HLV, Audited
 
 LAST = 5

@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.reporting.charts import Chart, Field, bars, dots
-from sfumato_papers.finding import Estimate, Finding, Statement, with_intervals
+from sfumato_papers.finding import Estimate, Finding, Statement, in_words, with_intervals
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.published_table import published_tables
 from sfumato_papers.soft_digits import run_scores, training
-from sfumato_papers.soft_digits.run_scores import (
-    ACCURACY,
-    KLD,
-    contrasts,
-    in_words,
-    is_above,
-    is_below,
-    measured,
-    stand_in_cells,
-)
+from sfumato_papers.soft_digits.run_scores import ACCURACY, KLD, contrasts, is_above, is_below, measured, stand_in_cells
 from sfumato_papers.soft_digits.sets import FASHION_MNIST_H, HLV, NO_HLV, ON_ORIGINAL, ON_PEOPLE, Audited, stand_ins
 
 STRATA = tuple(column for column, (_, stratum) in run_scores.COLUMNS.items() if stratum in (NO_HLV, HLV))

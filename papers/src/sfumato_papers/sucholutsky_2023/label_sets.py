@@ -83,8 +83,7 @@ def cifar_10s(data: PublishedData) -> SoftLabels:
 
     All 6,723 released labels, repeats among them: so their mean entropy comes to what the paper says.
     """
-    answers = Cifar10SImporter(as_released=True).read(data.path("cifar10s")).table
-    assert isinstance(answers, Annotations)
+    answers = data.table(Cifar10SImporter(as_released=True), Annotations, "cifar10s")
     beliefs = TopTwoClamp(as_released=True).label(answers, CIFAR_10)
     names, codes = beliefs.item.names, beliefs.item.codes.astype(np.int64)
     sums = np.zeros((len(names), len(CIFAR_10)))
