@@ -35,9 +35,7 @@ class Described:
     """A set as it is here: on what terms, and whether it is the released data."""
 
     set: str
-    title: str
     licence: str
-    citation: str
     home: str
     n_files: int
     state: str
@@ -94,12 +92,12 @@ class PublishedData:
         here = {path.name for path in folder.iterdir()} if folder.is_dir() else set[str]()
         state = UNCHECKED if here else NOT_HERE
         if source is None:
-            return Described(name, "", UNKNOWN, "", UNKNOWN, len(here), state)
+            return Described(name, UNKNOWN, UNKNOWN, len(here), state)
         if here and source.files:
             differs = source.differing(folder)
             state = f"differs: {', '.join(differs)}" if differs else AS_RELEASED
         n_files = len(here & source.files.keys()) if source.files else len(here)
-        return Described(name, source.title, source.licence, source.citation, source.home, n_files, state)
+        return Described(name, source.licence, source.home, n_files, state)
 
     def _not_here(self, missing: Sequence[str]) -> BadFile:
         """The error for sets that are not here and may not be fetched; it tells of the first."""

@@ -24,12 +24,12 @@ Values = Mapping[str, Mapping[int, float]]
 
 
 def by_set(runs: Sequence[RunPredictions], labels: SoftLabels, metric: Metric) -> dict[str, dict[int, float]]:
-    """A metric by label set and seed, the mean of networks."""
-    measured = measure_runs(runs, people=labels, metrics=[metric], common=True, resamples=100)
+    """A metric by label set and seed, the mean of networks; a seed may have test images of its own."""
     found: dict[str, dict[int, list[float]]] = {}
-    for figures in measured.figures:
-        for seed, value in zip(figures.seeds, figures.values, strict=True):
-            found.setdefault(figures.target, {}).setdefault(seed, []).append(float(value))
+    for seed in sorted({run.seed for run in runs}):
+        own = [run for run in runs if run.seed == seed]
+        for figures in measure_runs(own, people=labels, metrics=[metric], common=True, resamples=100).figures:
+            found.setdefault(figures.target, {}).setdefault(seed, []).append(float(figures.values[0]))
     return {name: {seed: float(np.mean(each)) for seed, each in own.items()} for name, own in found.items()}
 
 
@@ -248,21 +248,15 @@ COLUMNS = {"80 l/c": 80, "8 l/c": 8}
 OURS = (sets.S_TOP_TWO, sets.SHUFFLED)
 """Rows that the paper has not: what replaces CIFAR-10S+dense, and the control."""
 
-BySet = dict[str, dict[int, float]]
-"""Cross-entropy by label set and seed."""
-
 
 def table_1(rerun: Rerun) -> Part:
     names = (*(name for name in sets.PAPER_SETS if name not in sets.NOT_PUBLIC), *OURS)
     every = sets.label_sets(rerun)
-    found: dict[str, BySet] = {}
-    against_people: dict[str, BySet] = {}
-    for column, per_class in COLUMNS.items():
-        runs = training.trained_on_few(rerun, per_class, names)
-        found[column], against_people[column] = (
-            by_set_over_draws(runs, every[sets.HARD]),
-            by_set_over_draws(runs, every[sets.H]),
-        )
+    runs = {column: training.trained_on_few(rerun, per_class, names) for column, per_class in COLUMNS.items()}
+    found, against_people = (
+        {column: by_set(own, every[labels], CrossEntropy()) for column, own in runs.items()}
+        for labels in (sets.HARD, sets.H)
+    )
     findings: list[Finding | Statement] = [finding for column in COLUMNS for finding in cells(column, found[column])]
     findings += [
         Finding.over_seeds(name, f"{column}, against CIFAR-10H", None, values)
@@ -295,7 +289,7 @@ def table_1(rerun: Rerun) -> Part:
     return Part("Table 1", title, findings, about, training.few_scaled_down(rerun.scale), (chart,))
 
 
-def cells(column: str, values: BySet) -> list[Finding]:
+def cells(column: str, values: Values) -> list[Finding]:
     """A column of the table, measured from its first row."""
     reference = Reference(sets.HARD, TABLE_1[sets.HARD, column], values[sets.HARD])
     rows = []
@@ -309,7 +303,7 @@ def cells(column: str, values: BySet) -> list[Finding]:
     return rows
 
 
-def soft_beats_hard(column: str, values: BySet) -> Statement:
+def soft_beats_hard(column: str, values: Values) -> Statement:
     """The paper's sentence, over the soft label sets it has that are public."""
     hard = float(np.mean(list(values[sets.HARD].values())))
     soft = {name: float(np.mean(list(values[name].values()))) for name in (sets.S_HARD, sets.H)}
@@ -321,13 +315,3 @@ def soft_beats_hard(column: str, values: BySet) -> Statement:
         ours=f"hard {hard:.2f}; " + ", ".join(f"{name} {value:.2f}" for name, value in soft.items()),
         how=f"people's labels on other images of the class: {control:.2f}",
     )
-
-
-def by_set_over_draws(runs: list[RunPredictions], labels: SoftLabels) -> BySet:
-    """Cross-entropy against `labels`, by label set and seed; each seed has test images of its own."""
-    found: BySet = {}
-    for seed in sorted({run.seed for run in runs}):
-        own = by_set([run for run in runs if run.seed == seed], labels, CrossEntropy())
-        for name, values in own.items():
-            found.setdefault(name, {}).update(values)
-    return found
