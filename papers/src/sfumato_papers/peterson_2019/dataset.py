@@ -10,6 +10,7 @@ from sfumato.reporting.charts import Field, bars, curve, histogram
 from sfumato.tables.doubt import entropy
 from sfumato_papers.finding import Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
+from sfumato_papers.published_data import vote_counts
 
 RAW = "cifar10h-raw.csv (single answers with times and attention checks), which is not among the data here"
 BULK = 0.30
@@ -24,7 +25,7 @@ def dataset(rerun: Rerun) -> Part:
     people = rerun.data.cifar_10h
     assert people.n_annotators is not None
     n = people.n_annotators
-    votes = np.rint(people.probs * n[:, None]).astype(np.int64)
+    votes = vote_counts(people, people.items.to_pylist())
     doubt = entropy(people.probs)
     with np.load(rerun.data.path("cifar10h", "counts.npz")) as file:
         label = file["labels"].astype(int)

@@ -64,14 +64,8 @@ def figure_2(rerun: Rerun) -> Part:
         for column in (ACCURACY, ENTROPY)
     ]
     findings += _statements(found)
-    return Part(
-        "Figure 2",
-        "Generalization results",
-        findings,
-        ABOUT.strip(),
-        protocol.smaller(rerun.scale, protocol.TRAINING),
-        _charts(found),
-    )
+    scaled_down = protocol.smaller(rerun.scale, protocol.TRAINING)
+    return Part("Figure 2", "Generalization results", findings, ABOUT.strip(), scaled_down, _charts(found))
 
 
 @once
@@ -252,15 +246,9 @@ def figure_3(rerun: Rerun) -> Part:
             ("figure-3-b", ("jsd", "total_variation"), "(B) Distance of predictions from people", DISTANCE),
         )
     )
+    title, findings = "Confidence, and fit to people", (*cells, *_fit_statements(found))
     scaled_down = protocol.smaller(rerun.scale, protocol.TRAINING)
-    return Part(
-        "Figure 3",
-        "Confidence, and fit to people",
-        (*cells, *_fit_statements(found)),
-        ABOUT_FIGURE_3.strip(),
-        scaled_down,
-        charts,
-    )
+    return Part("Figure 3", title, findings, ABOUT_FIGURE_3.strip(), scaled_down, charts)
 
 
 @once

@@ -109,11 +109,8 @@ def under_attack(
     runs = tuple(run for run in TrainedRuns.in_folder(folder).runs if run.metadata["target"] in targets)
     attacking = AttackExperiment(runs, folder.parent / name, attack, inputs, device=rerun.device)
     run_missing(attacking, processes=rerun.processes)
-    predicted, hard, metrics = (
-        read_runs(folder.parent / name),
-        original_labels(inputs),
-        (AccuracyOriginal(), CrossEntropy()),
-    )
+    predicted, hard = read_runs(folder.parent / name), original_labels(inputs)
+    metrics = (AccuracyOriginal(), CrossEntropy())
     conditions = [CLEAN, *(attacking.name_of(step) for step in range(1, attack.n_steps + 1))]
     sets = {each: scored(under(predicted, each), hard, metrics, original=hard) for each in conditions}
     return Scored(sets), conditions[-1]

@@ -54,13 +54,9 @@ def labels_of(rerun: Rerun, audited: Audited) -> Mapping[str, SoftLabels]:
         training.MAJORITY: audited.weighted,
         training.WEIGHTED: audited.weighted,
     }
-    if audited.is_synthetic:
-        assert audited.synthetic is not None
-        return {**labels, training.ORIGINAL: audited.synthetic}
-    if any(target == training.SYNTHETIC for _, target in watched(rerun, audited)):
-        made = training.with_synthetic(rerun, audited).synthetic
-        assert made is not None
-        return {**labels, training.SYNTHETIC: made}
+    made = training.ORIGINAL if audited.is_synthetic else training.SYNTHETIC
+    if any(target == made for _, target in watched(rerun, audited)):
+        labels[made] = training.model_made(rerun, audited)
     return labels
 
 
