@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from sfumato.tables.errors import BadFile, CannotWrite, NoReply, Refused
+from sfumato.tables.files.atomic_write import sync_path
 from sfumato_papers.dataset_source import PIECE_BYTES, Source, Upstream, source_named
 
 TIMEOUT_SECONDS = 30.0
@@ -262,7 +263,8 @@ def _put(source: Source, place: Path, fetcher: Fetcher) -> None:
     made.mkdir()
     CONVERTERS[source.name]({file.name: path for file, path in files.items()}, place, made)
     (made / TERMS).write_text(_terms(source), "utf-8")
-    _sync(made)
+    for path in (*made.iterdir(), made):
+        sync_path(path)
     os.replace(made, place / source.name)
     differs = source.differing(place / source.name)
     state = f", but differs from the release: {', '.join(differs)}" if differs else ""
@@ -300,16 +302,6 @@ def _alone_in(place: Path, say: SayLine) -> Iterator[None]:
             say(f"another command downloads into {place}: waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def _sync(folder: Path) -> None:
-    """Everything in `folder` is on the disk before the folder gets its name."""
-    for path in (*folder.iterdir(), folder):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _amount(files: Sequence[Upstream]) -> str:

@@ -102,19 +102,13 @@ def _worth(found: protocol.Figures, scale: Scale) -> str:
     """How many votes per image reach what one soft label does, block by block."""
     said = []
     for block in protocol.BLOCKS:
-        one = _mean(found, "10s m=1", block, protocol.METRICS[0])
-        enough = [
-            m
-            for name, m, runs in pools(scale)
-            if name == HARD_VOTES and _mean(found, runs, block, protocol.METRICS[0]) <= one
-        ]
+        every = {(name, m): found[runs, block, protocol.CE] for name, m, runs in pools(scale)}
+        loss = {pool: Estimate.over_seeds(values.values()).value for pool, values in every.items()}
+        one = loss[SOFT_LABELS, 1]
+        enough = [m for (name, m), each in loss.items() if name == HARD_VOTES and each <= one]
         votes = f"{min(enough)} votes" if enough else "more votes than there are"
         said.append(f"on {block}, {votes} an image reach the cross-entropy of one soft label ({one:.3f})")
     return f"Of the pools that were trained: {'; '.join(said)}."
-
-
-def _mean(found: protocol.Figures, runs: str, block: str, metric: str) -> float:
-    return Estimate.over_seeds(found[runs, block, metric].values()).value
 
 
 def _chart(name: str, found: protocol.Figures, scale: Scale, *, by: str) -> Chart:

@@ -134,15 +134,12 @@ def _stand_in(
 ) -> Audited:
     n_validation = rerun.scale.of(N_VALIDATION)
     n_learnt = rerun.scale.of(N_LEARNT) + n_validation
-    rows = [*range(n_learnt), *range(FIRST_TESTED, FIRST_TESTED + rerun.scale.of(N_TESTED))]
-    whole = rerun.data.pictures(*pictures, classes=classes)
-    assert whole.images is not None
-    assert whole.labels is not None
-    items = tuple(whole.items[row] for row in rows)
+    rows = np.r_[:n_learnt, FIRST_TESTED : FIRST_TESTED + rerun.scale.of(N_TESTED)]
+    inputs = rerun.data.pictures(*pictures, classes=classes).take(rows)
+    items = inputs.items
     answers = panel_answers(votes, items, np.random.default_rng(SEED))
     weighted_beliefs = PlausibleWeighted().label(answers)
     weighted = Mean().aggregate(weighted_beliefs).labels
-    inputs = Inputs(items, whole.images[rows], labels=tuple(whole.labels[row] for row in rows))
     equal = Mean().aggregate(PlausibleEqual().label(answers)).labels
     doubt = plausible_doubt(answers, weighted_beliefs)
     return Audited(name, inputs, weighted, equal, doubt, None, items[:n_learnt], n_validation, items[n_learnt:])
