@@ -90,7 +90,9 @@ class Fetcher:
                 raise NoReply(broke, _wanted(file, source), fix, "no-download", file.url)
 
     def _opened(self, file: Upstream, source: Source, have: int, path: Path) -> Any:
-        address = _address(file.url, self.homes)
+        url = file.url
+        moved = (home + url.removeprefix(start) for start, home in self.homes.items() if url.startswith(start))
+        address = next(moved, url)
         if not _is_safe(address):
             raise _refused(file, source, path, f"the address {address}, which is not https")
         request = Request(address, headers={"User-Agent": "sfumato"})
@@ -146,13 +148,6 @@ class _SafeRedirects(HTTPRedirectHandler):
 def sha256_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _address(url: str, homes: Mapping[str, str]) -> str:
-    for beginning, other in homes.items():
-        if url.startswith(beginning):
-            return other + url.removeprefix(beginning)
-    return url
 
 
 def _is_safe(address: str) -> bool:

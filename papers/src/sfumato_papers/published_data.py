@@ -41,10 +41,6 @@ class Described:
     state: str
     """`as released`, `differs: counts.npz`, `unchecked` or `not here`."""
 
-    @property
-    def as_released(self) -> bool:
-        return self.state == AS_RELEASED
-
 
 @dataclass(frozen=True, eq=False)
 class PublishedData:

@@ -33,6 +33,15 @@ def by_set(runs: Sequence[RunPredictions], labels: SoftLabels, metric: Metric) -
     return {name: {seed: float(np.mean(each)) for seed, each in own.items()} for name, own in found.items()}
 
 
+def unpublished(columns: Mapping[str, Values]) -> list[Finding]:
+    """Columns that the paper does not print, a row for each label set."""
+    return [
+        Finding.over_seeds(name, column, None, values)
+        for column, each in columns.items()
+        for name, values in each.items()
+    ]
+
+
 def u_shape(row: str, values: Values, names: Sequence[str]) -> Statement:
     """Whether the lowest cross-entropy along `names`, from hard to softest, is at neither end."""
     mean = {name: float(np.mean(list(values[name].values()))) for name in names}
@@ -59,16 +68,9 @@ def cross_label(rerun: Rerun) -> Part:
     tests = {name: sets.cifar_10s(rerun.data) if name == S else every[name] for name in TESTED_ON}
     found = {name: by_set(runs, labels, CrossEntropy()) for name, labels in tests.items()}
     right = {name: by_set(runs, labels, Accuracy()) for name, labels in tests.items() if name in (sets.HARD, sets.H)}
-    findings: list[Finding | Statement] = [
-        Finding.over_seeds(name, f"on {test}", None, values)
-        for test, each in found.items()
-        for name, values in each.items()
-    ]
-    findings += [
-        Finding.over_seeds(name, f"top-1 on {test} (Figure 9)", None, values)
-        for test, each in right.items()
-        for name, values in each.items()
-    ]
+    columns = {f"on {test}": each for test, each in found.items()}
+    columns |= {f"top-1 on {test} (Figure 9)": each for test, each in right.items()}
+    findings: list[Finding | Statement] = [*unpublished(columns)]
     findings += [
         Finding("every training set", f"on {name}", None, needs=sets.NOT_PUBLIC[name]) for name in PUBLISHED_TESTS
     ]
@@ -116,9 +118,7 @@ STAND_INS = {"k = 2": sets.S_TOP_TWO, "k = 10": sets.S_ALL}
 
 def generalization(rerun: Rerun) -> Part:
     found = elsewhere(rerun)
-    findings: list[Finding | Statement] = [
-        Finding.over_seeds(name, place, None, values) for place, each in found.items() for name, values in each.items()
-    ]
+    findings: list[Finding | Statement] = [*unpublished(found)]
     findings += [Finding("every training set", place, None, needs=place) for place in NOT_PUBLIC]
     findings.append(u_shape(f"U-shape, near: {NEAR}", found[NEAR], sets.BY_SOFTNESS))
     gains = {place: Estimate.paired(each[sets.HARD], each[sets.H]) for place, each in found.items()}
@@ -213,10 +213,7 @@ def predicted_entropy(rerun: Rerun) -> Part:
         rows.append((run.target, learned, own))
     mean = {name: float(np.mean(list(each.values()))) for name, each in gaps.items()}
     closest = min((sets.S_HARD, sets.H, sets.HARD, sets.LOW, sets.HIGH), key=lambda name: abs(mean[name]))
-    findings: list[Finding | Statement] = [
-        Finding.over_seeds(name, "entropy of predictions minus that of labels", None, values)
-        for name, values in gaps.items()
-    ]
+    findings: list[Finding | Statement] = [*unpublished({"entropy of predictions minus that of labels": gaps})]
     says = "remarkable alignment for networks trained on the CIFAR-10S varieties"
     nearest = f"nearest among the paper's sets: {closest} ({mean[closest]:+.2f})"
     ours = f"{nearest}; {sets.S_HARD} {mean[sets.S_HARD]:+.2f}"
@@ -258,11 +255,7 @@ def table_1(rerun: Rerun) -> Part:
         for labels in (sets.HARD, sets.H)
     )
     findings: list[Finding | Statement] = [finding for column in COLUMNS for finding in cells(column, found[column])]
-    findings += [
-        Finding.over_seeds(name, f"{column}, against CIFAR-10H", None, values)
-        for column, each in against_people.items()
-        for name, values in each.items()
-    ]
+    findings += unpublished({f"{column}, against CIFAR-10H": each for column, each in against_people.items()})
     findings += [soft_beats_hard(column, found[column]) for column in COLUMNS]
     about = (
         "Every seed draws its own 80 or 8 images of each class from CIFAR-10's test set, the same for all label sets, "
