@@ -162,7 +162,7 @@ def pairs_of_bars(
     value: Field,
     times: float = 1.0,
 ) -> Chart:
-    """Two bars for each of `groups`, which names a test set and a metric: the control's, and that of human labels.
+    """Two bars for each of `groups`, a test set and a metric by name: the control's, and that of human labels.
 
     Lines are the 95% interval for another training. `value` names the column `value`.
     """
@@ -249,7 +249,8 @@ def figure_3(rerun: Rerun) -> Part:
             ("figure-3-b", ("jsd", "total_variation"), "(B) Distance of predictions from people", DISTANCE),
         )
     )
-    title, findings = "Confidence, and fit to people", (*cells, *_fit_statements(found))
+    title = "Confidence, and fit to people"
+    findings: list[Finding | Statement] = [*cells, *_fit_statements(found)]
     scaled_down = protocol.smaller(rerun.scale, protocol.TRAINING)
     return Part("Figure 3", title, findings, ABOUT_FIGURE_3.strip(), scaled_down, charts)
 
