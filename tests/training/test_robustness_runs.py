@@ -338,7 +338,7 @@ def test_labels_that_are_missing(trained: Path, tmp_path: Path) -> None:
     assert (error.code, "--targets majority" in error.fix) == ("missing-source", True)
     attacking(trained, tmp_path, inputs=bare, original=dict(zip(learning.ITEMS, learning.inputs().labels, strict=True)))
     error = refused(lambda: attacking(trained, tmp_path, people=None, targets="soft"))
-    assert (error.code, error.fix) == ("missing-source", "give --labels")
+    assert (error.code, error.fix) == ("missing-source", "give labels=")
     others = SoftLabels.from_numpy(learning.ITEMS, people.probs, ("cat", "dog", "owl"))
     assert refused(lambda: attacking(trained, tmp_path, people=others, targets="soft")).code == "bad-classes"
     assert refused(lambda: attacking(trained, tmp_path, targets="sofd")).code == "unknown-target"

@@ -161,11 +161,9 @@ def check_one_given(fix: str = "give one of them", **options: object) -> None:
 
 def read_votes(path: Path, classes: tuple[str, ...] = ()) -> Beliefs | Counts:
     """Votes, beliefs or counts in a file, as `sf.read` reads it; answers become beliefs."""
-    from sfumato.api import read, votes_of
+    from sfumato.api import votes_of
 
-    table = read(path, classes)
-    refuse_empty(table, path)
-    return votes_of(table)
+    return votes_of(path, classes)
 
 
 def refuse_empty(table: Any, path: Path) -> None:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+from jaxtyping import Float
+
 from sfumato.importers.hard_labels import LABEL_NAMES
 from sfumato.importers.importer import ImportResult
-from sfumato.importers.label_file import read_labels
-from sfumato.importers.label_numbers import LOGITS, PROBABILITIES
-from sfumato.importers.prediction_file import FileOptions, read_predictions
+from sfumato.importers.label_numbers import COUNTS, LOGITS, PROBABILITIES, named, numbers_in
+from sfumato.importers.prediction_file import (
+    FileOptions,
+    LabelsRead,
+    distributions,
+    own_table,
+    predictions_in,
+    say_how_read,
+)
 from sfumato.importers.preview import Evidence, Preview, marked
 from sfumato.tables.class_columns import id_column
+from sfumato.tables.counts import COUNT_PREFIX, Counts, Place
 from sfumato.tables.errors import listing
-from sfumato.tables.files.table_file import class_names
+from sfumato.tables.files.file_type import CSV, PARQUET
+from sfumato.tables.files.table_file import class_names, read_rows
 from sfumato.tables.item_list import read_item_list
-from sfumato.tables.soft_labels import SoftLabels
 
 
 @dataclass(frozen=True)
@@ -48,7 +58,7 @@ class LabelsImporter:
         return None
 
     def read(self, source: str | Path) -> ImportResult:
-        return _result(read_labels(source, _options(self)))
+        return _result(labels_in(Path(source), _options(self)))
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,7 @@ class PredictionsImporter:
     """A model's predictions: probabilities, or `logits`, as SoftLabels with the estimand `prediction`.
 
     `classes` and `items` (a file of ids) name the columns and rows of an array without names; `item` and `leave_out`
-    choose columns of a table.
+    choose columns of a table, and `array` an array, key or list column if there are several.
     """
 
     item: str | None = None
@@ -64,12 +74,15 @@ class PredictionsImporter:
     items: str | None = None
     logits: bool = False
     leave_out: tuple[str, ...] = ()
+    array: str | None = None
 
     name: ClassVar[str] = "predictions"
 
     @classmethod
     def recognize(cls, preview: Preview) -> Evidence | None:
-        records = preview.records() if preview.value is not None else []
+        if marked(preview.columns) or b"huggingface" in preview.metadata:
+            return None
+        records = preview.records()
         keys = set.intersection(*(set(record) for record in records)) if records else set(preview.files)
         called = [name for name in (*PROBABILITIES, *LOGITS) if name in keys]
         is_list = not records or any(isinstance(records[0][name], (list, dict)) for name in called)
@@ -78,19 +91,47 @@ class PredictionsImporter:
         return Evidence(f"numbers per class called {listing(called)}", general=True)
 
     def read(self, source: str | Path) -> ImportResult:
-        return _result(read_predictions(source, _options(self)))
+        return _result(predictions_in(Path(source), _options(self)))
 
 
 def _options(importer: LabelsImporter | PredictionsImporter) -> FileOptions:
     items = read_item_list(importer.items) if importer.items else ()
-    logits = isinstance(importer, PredictionsImporter) and importer.logits
-    return FileOptions(class_names(importer.classes), items, logits, importer.item, importer.leave_out)
+    given = FileOptions(class_names(importer.classes), items, item=importer.item, leave_out=importer.leave_out)
+    if isinstance(importer, PredictionsImporter):
+        return replace(given, logits=importer.logits, array=importer.array)
+    return given
 
 
-def _result(labels: SoftLabels) -> ImportResult:
+def labels_in(path: Path, options: FileOptions) -> LabelsRead:
+    """People's labels in a table, array or JSON: distributions, votes per class (as shares), or hard labels."""
+    if path.name.lower().endswith((*CSV.suffixes, *PARQUET.suffixes)):
+        rows = read_rows(path)
+        if any(name == "counts" or name.startswith(COUNT_PREFIX) for name in rows.schema.names):
+            return LabelsRead(
+                replace(Counts.from_rows(rows, options.choice).labels(), path=path), "shares of the votes"
+            )
+    if (table := own_table(path, options)) is not None:
+        return table
+    numbers = named(numbers_in(path, options.choice, (*PROBABILITIES, *COUNTS)), options.classes, options.items)
+    say_how_read(numbers)
+    if numbers.name != PROBABILITIES[0] and _are_votes(numbers.values):
+        place: Place = lambda row, _: numbers.where(row)  # noqa: E731
+        counts = Counts.from_numpy(numbers.ids, numbers.values, numbers.classes or (), place=place)
+        return LabelsRead(replace(counts.labels(), path=path), f"{numbers.note}: votes, read as their shares")
+    return LabelsRead(distributions(numbers), numbers.note)
+
+
+def _are_votes(values: Float[np.ndarray, "items classes"]) -> bool:
+    """Whether the numbers are votes per class: whole numbers, with more than one vote in some row."""
+    with np.errstate(invalid="ignore"):
+        return bool((values == np.floor(values)).all() and (values.sum(axis=1) > 1).any())
+
+
+def _result(read: LabelsRead) -> ImportResult:
+    labels = read.labels
     size = f"{len(labels):,} items, {len(labels.classes)} classes: {listing(labels.classes)}"
     known = "not known" if labels.estimand is None else labels.estimand.value
-    return ImportResult(labels, (size, f"estimand: {known}"))
+    return ImportResult(labels, (size, read.note, f"estimand: {known}"))
 
 
 def _number(value: Any) -> float:

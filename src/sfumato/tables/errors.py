@@ -34,6 +34,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from sfumato.tables.option_words import worded
+
 
 @dataclass(frozen=True)
 class ErrorLocation:
@@ -65,9 +67,7 @@ class SfumatoError(Exception):
 
     def __init__(self, found: str, expected: str, fix: str, code: str = "", where: Where = None) -> None:
         prefix = "" if not found or found.startswith("found ") else self.first_word
-        self.found = one_line(prefix + found)
-        self.expected = one_line(expected)
-        self.fix = one_line(fix)
+        self.found, self.expected, self.fix = (one_line(worded(part)) for part in (prefix + found, expected, fix))
         self.code = code or self.default_code
         self.where = ErrorLocation(str(where)) if isinstance(where, (Path, str)) else where or ErrorLocation()
         super().__init__(str(self))
@@ -266,7 +266,7 @@ def warn(sentence: str) -> None:
     caller, level = sys._getframe(1), 2
     while caller.f_back is not None and caller.f_globals.get("__name__", "").startswith("sfumato"):
         caller, level = caller.f_back, level + 1
-    warnings.warn(sentence, SfumatoWarning, stacklevel=level)
+    warnings.warn(worded(sentence), SfumatoWarning, stacklevel=level)
 
 
 @contextmanager
