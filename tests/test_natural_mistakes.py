@@ -23,6 +23,7 @@ labels: Any = sf.aggregate(votes)
 predicted: Any = sf.SoftLabels.from_numpy("abc", [[0.5, 0.5], [0.9, 0.1], [0.2, 0.8]], ["x", "y"], 0)
 images: Any = sf.Inputs(("a", "b", "c"), images=np.zeros((3, 4, 4), np.uint8))
 others: Any = sf.SoftLabels.from_numpy(["a"], [[0.5, 0.5]], ["x", "z"], 0)
+more: Any = sf.SoftLabels.from_numpy("abcd", [[0.5, 0.5]] * 4, ["x", "y"], 0)
 named: Any = sf.SoftLabels.from_numpy(["photo-1", "photo-3", "other"], predicted.probs, ["x", "y"], 0)
 
 
@@ -131,7 +132,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "stratified without a split": (lambda: sf.select(labels, stratify="class"), 'split="train=0.8,test=0.2"'),
     "ids that are not in the table": (lambda: sf.select(labels, items=["zz"]), "ids of items= among"),
     "select from records": (lambda: sf.select("records.json", items=["a"]), 'sf.read("records.json")'),
-    "items that people did not judge": (lambda: sf.evaluate(predicted=named, people=labels), "(common=True)"),
+    "items that people did not judge": (lambda: sf.evaluate(predicted=more, people=labels), "(common=True)"),
     "totals as a class": (lambda: sf.read("totals.csv", format="counts"), 'leave_out=["total"]'),
     "predictions without class names": (
         lambda: sf.evaluate(predicted="p.npy", people=labels),
@@ -139,7 +140,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a bare array": (lambda: sf.read("p.npy"), 'sf.read("p.npy", format="predictions", classes=["cat", "dog"]'),
     "columns of other names": (lambda: sf.read("other.csv"), "item=, annotator= and label="),
-    "inputs of other sizes": (lambda: sf.Inputs.read("votes.csv"), "text=COLUMN"),
+    "texts without their column": (lambda: sf.Inputs.read("votes.csv"), "text=COLUMN"),
     "a slice of labels": (lambda: labels[0:2], "the id of an item"),
 }
 

@@ -155,7 +155,7 @@ def test_exact_probabilities_are_not_changed(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
-        ("a.npy", PROBS, None, "--classes"),
+        ("a.npy", PROBS, None, "classes="),
         ("a.npy", PROBS, FileOptions(classes=("cat",)), "found 2 columns; expected 1 classes"),
         ("a.npy", PROBS, FileOptions(CLASSES, ("a",)), "1 ids for 2 rows"),
         ("a.npz", {"x": np.ones(3), "y": np.ones(2)}, None, "np.savez"),

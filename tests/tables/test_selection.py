@@ -158,7 +158,7 @@ def test_ids_that_the_table_does_not_have_are_named() -> None:
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
-        ({}, "nothing-chosen", "--where"),
+        ({}, "nothing-chosen", "where="),
         ({"items": ["z"]}, "missing-item", "'a', 'b', 'c'"),
         ({"items": "a"}, "bad-setting", "a list of item ids"),
         ({"where": "n_annotator>3"}, "unknown-column", "did you mean 'n_annotators'"),

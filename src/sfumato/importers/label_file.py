@@ -6,15 +6,18 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from sfumato.importers import importer_for
+import numpy as np
+from jaxtyping import Float
+
 from sfumato.importers.importer import Importer
-from sfumato.importers.label_formats import LabelsImporter, PredictionsImporter, labels_in
-from sfumato.importers.prediction_file import FileOptions
+from sfumato.importers.label_numbers import COUNTS, PROBABILITIES, named, numbers_in
+from sfumato.importers.prediction_file import FileOptions, LabelsRead, distributions, own_table, say_how_read
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.counts import Counts
+from sfumato.tables.counts import COUNT_PREFIX, Counts, Place
 from sfumato.tables.errors import BadTable
 from sfumato.tables.files.file_type import CSV, NUMPY, PARQUET, TSV
+from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.soft_labels import SoftLabels
 
 OWN_KINDS = (CSV, TSV, PARQUET, NUMPY)
@@ -39,8 +42,35 @@ def recognized(path: Path) -> Importer | None:
     """The importer of the tool or data set that a file is certainly from; None if it is to be read by its columns."""
     if path.is_file() and path.name.lower().endswith(tuple(end for kind in OWN_KINDS for end in kind.suffixes)):
         return None
+    from sfumato.importers import importer_for  # here, to keep chains of imports short
+
     try:
         importer = importer_for(path)
     except BadTable:
         return None
-    return None if importer.name in (LabelsImporter.name, PredictionsImporter.name) else importer
+    return None if importer.name in ("labels", "predictions", "images") else importer
+
+
+def labels_in(path: Path, options: FileOptions) -> LabelsRead:
+    """People's labels in a table, array or JSON: distributions, votes per class (as shares), or hard labels."""
+    if path.name.lower().endswith((*CSV.suffixes, *PARQUET.suffixes)):
+        rows = read_rows(path)
+        if any(name == "counts" or name.startswith(COUNT_PREFIX) for name in rows.schema.names):
+            return LabelsRead(
+                replace(Counts.from_rows(rows, options.choice).labels(), path=path), "shares of the votes"
+            )
+    if (table := own_table(path, options)) is not None:
+        return table
+    numbers = named(numbers_in(path, options.choice, (*PROBABILITIES, *COUNTS)), options.classes, options.items)
+    say_how_read(numbers)
+    if numbers.name != PROBABILITIES[0] and _are_votes(numbers.values):
+        place: Place = lambda row, _: numbers.where(row)  # noqa: E731
+        counts = Counts.from_numpy(numbers.ids, numbers.values, numbers.classes or (), place=place)
+        return LabelsRead(replace(counts.labels(), path=path), f"{numbers.note}: votes, read as their shares")
+    return LabelsRead(distributions(numbers), numbers.note)
+
+
+def _are_votes(values: Float[np.ndarray, "items classes"]) -> bool:
+    """Whether the numbers are votes per class: whole numbers, with more than one vote in some row."""
+    with np.errstate(invalid="ignore"):
+        return bool((values == np.floor(values)).all() and (values.sum(axis=1) > 1).any())

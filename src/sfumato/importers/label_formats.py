@@ -6,26 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-from jaxtyping import Float
-
 from sfumato.importers.hard_labels import LABEL_NAMES
 from sfumato.importers.importer import ImportResult
-from sfumato.importers.label_numbers import COUNTS, LOGITS, PROBABILITIES, named, numbers_in
-from sfumato.importers.prediction_file import (
-    FileOptions,
-    LabelsRead,
-    distributions,
-    own_table,
-    predictions_in,
-    say_how_read,
-)
+from sfumato.importers.label_file import labels_in
+from sfumato.importers.label_numbers import LOGITS, PROBABILITIES
+from sfumato.importers.prediction_file import FileOptions, LabelsRead, predictions_in
 from sfumato.importers.preview import Evidence, Preview, marked
 from sfumato.tables.class_columns import id_column
-from sfumato.tables.counts import COUNT_PREFIX, Counts, Place
 from sfumato.tables.errors import listing
-from sfumato.tables.files.file_type import CSV, PARQUET
-from sfumato.tables.files.table_file import class_names, read_rows
+from sfumato.tables.files.table_file import class_names
 from sfumato.tables.item_list import read_item_list
 
 
@@ -100,31 +89,6 @@ def _options(importer: LabelsImporter | PredictionsImporter) -> FileOptions:
     if isinstance(importer, PredictionsImporter):
         return replace(given, logits=importer.logits, array=importer.array)
     return given
-
-
-def labels_in(path: Path, options: FileOptions) -> LabelsRead:
-    """People's labels in a table, array or JSON: distributions, votes per class (as shares), or hard labels."""
-    if path.name.lower().endswith((*CSV.suffixes, *PARQUET.suffixes)):
-        rows = read_rows(path)
-        if any(name == "counts" or name.startswith(COUNT_PREFIX) for name in rows.schema.names):
-            return LabelsRead(
-                replace(Counts.from_rows(rows, options.choice).labels(), path=path), "shares of the votes"
-            )
-    if (table := own_table(path, options)) is not None:
-        return table
-    numbers = named(numbers_in(path, options.choice, (*PROBABILITIES, *COUNTS)), options.classes, options.items)
-    say_how_read(numbers)
-    if numbers.name != PROBABILITIES[0] and _are_votes(numbers.values):
-        place: Place = lambda row, _: numbers.where(row)  # noqa: E731
-        counts = Counts.from_numpy(numbers.ids, numbers.values, numbers.classes or (), place=place)
-        return LabelsRead(replace(counts.labels(), path=path), f"{numbers.note}: votes, read as their shares")
-    return LabelsRead(distributions(numbers), numbers.note)
-
-
-def _are_votes(values: Float[np.ndarray, "items classes"]) -> bool:
-    """Whether the numbers are votes per class: whole numbers, with more than one vote in some row."""
-    with np.errstate(invalid="ignore"):
-        return bool((values == np.floor(values)).all() and (values.sum(axis=1) > 1).any())
 
 
 def _result(read: LabelsRead) -> ImportResult:

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from types import FrameType
 
 FLAGS = frozenset(
     {
@@ -21,13 +22,11 @@ OPTION = re.compile(rf"(?<![\w-])--([a-z][a-z-]*[a-z])(?: ({VALUE}))?")
 
 
 def is_command() -> bool:
-    """Whether a command of sfumato is running, and not a program that calls the functions."""
-    click = sys.modules.get("click")
-    context = click.get_current_context(silent=True) if click is not None else None
-    if context is None:
-        return False
-    command = context.find_root().command
-    return any(getattr(each, "__module__", "").startswith("sfumato") for each in (command.callback, type(command)))
+    """Whether a command of sfumato called this, and not a program that uses the functions."""
+    caller: FrameType | None = sys._getframe(1)
+    while caller is not None and not caller.f_globals.get("__name__", "").startswith(("sfumato.cli", "sfumato_papers")):
+        caller = caller.f_back
+    return caller is not None
 
 
 def worded(text: str) -> str:
