@@ -335,7 +335,7 @@ def test_labels_that_are_missing(trained: Path, tmp_path: Path) -> None:
     attacking(trained, tmp_path, people=few, targets="hard")
     bare = replace(learning.inputs(), labels=None)
     error = refused(lambda: attacking(trained, tmp_path, inputs=bare, targets="hard"))
-    assert (error.code, "--targets majority" in error.fix) == ("missing-source", True)
+    assert (error.code, 'targets="majority"' in error.fix) == ("missing-source", True)
     attacking(trained, tmp_path, inputs=bare, original=dict(zip(learning.ITEMS, learning.inputs().labels, strict=True)))
     error = refused(lambda: attacking(trained, tmp_path, people=None, targets="soft"))
     assert (error.code, error.fix) == ("missing-source", "give labels=")
