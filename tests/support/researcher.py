@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.cookies import SimpleCookie
 from typing import Any
 
 from site_client import AskedSite, Reply
 
 from sfumato.server.dashboard_cache import DashboardCache, Sections
+from sfumato.server.login_attempts import LoginAttempts
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Researcher:
     @classmethod
     def by_link(cls, asked: AskedSite) -> Researcher:
         """A client that has just opened a new link."""
-        reply = asked.client.get(asked.site.dashboard.new_link())
+        reply = asked.client.send("POST", asked.site.dashboard.new_link())
         assert (reply.status, reply.header("location")) == (303, "/studio"), reply.body
         return cls(asked, cookie_of(reply))
 
@@ -62,7 +62,23 @@ def recompute(cache: Any) -> Sections:
 
 
 def cookie_of(reply: Reply) -> str:
-    """The cookie of a reply, in the form that a browser sends."""
-    cookies = SimpleCookie(reply.header("set-cookie") or "")
-    ((name, morsel),) = cookies.items()
-    return f"{name}={morsel.value}"
+    """The session cookie of a reply, in the form that a browser sends."""
+    return all_cookies_of(reply)[0]
+
+
+def all_cookies_of(reply: Reply) -> list[str]:
+    """The cookies of a reply: that of the session, and that of the device."""
+    return [value.partition(";")[0] for name, value in reply.headers if name == "set-cookie"]
+
+
+class UnlimitedAttempts(LoginAttempts):
+    """Without limits on login attempts, for tests of something else."""
+
+    def count_password(self, device: str | None, address: str) -> None:
+        pass
+
+    def count_wrong_link(self, address: str) -> None:
+        pass
+
+    def is_logged(self) -> bool:
+        return True
