@@ -7,10 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from site_client import AskedSite, Reply
+from site_client import JSON, AskedSite, Reply, SiteClient
 
+from sfumato.server.app import application
 from sfumato.server.dashboard_cache import DashboardCache, Sections
 from sfumato.server.login_attempts import LoginAttempts
+from sfumato.server.passwords import hash_password
+
+PASSWORD = "nine grey geese by the lake"
 
 
 @dataclass
@@ -82,3 +86,22 @@ class UnlimitedAttempts(LoginAttempts):
 
     def is_logged(self) -> bool:
         return True
+
+
+def set_password(asked: AskedSite, password: str = PASSWORD) -> None:
+    """Set the researcher's password while the study is served."""
+    asked.site.dashboard.set_password(hash_password(password))
+
+
+async def knocking(
+    asked: AskedSite, password: str, cookie: str = "", *, address: str = "192.0.2.1", code: str = ""
+) -> Reply:
+    """The reply to an attempt by password, from a device with or without a cookie."""
+    client = SiteClient(application(asked.site), asked.runner, address=address)
+    body = json.dumps({"password": password, "code": code}).encode()
+    return await client._send("POST", "/studio/login", body, JSON | {"cookie": cookie})
+
+
+def knock(asked: AskedSite, password: str, cookie: str = "", **others: str) -> Reply:
+    """As `knocking`, from outside of the event loop."""
+    return asked.runner.run(knocking(asked, password, cookie, **others))

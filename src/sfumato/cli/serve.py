@@ -58,12 +58,14 @@ def command(
     start it again, the study continues.
     """
     with server_packages():
+        from sfumato.server.dashboard_access import LockedFolder
         from sfumato.server.rate_limit import ServerLimits
         from sfumato.server.server import LOOPBACK, bind_socket, open_site, serve
     check_public(host, public, LOOPBACK)
     check_https(public, proxy, plain_http)
     planned, items = asked_as_planned(checked_study(study), plan)
     entered = new_password(planned, password, password_file)
+    LockedFolder.remove_left()
     listener = bind_socket(host or ("0.0.0.0" if public else "127.0.0.1"), port)
     with listener, open_site(planned, store, items, public=public and not plain_http) as site:
         if entered is not None:

@@ -49,7 +49,7 @@ def second_factor(study: Path, remove: bool, store: str | None) -> None:
     ends. Login links need no code. Stop the server first if the store is a file.
     """
     with server_packages():
-        from sfumato.elicitation.researcher_actions import set_second_factor
+        from sfumato.elicitation.researcher_actions import check_has_password, set_second_factor
         from sfumato.server.server import open_site
         from sfumato.store.credentials import new_second_factor, otpauth_url
     with open_site(read_study(study), store) as site:
@@ -57,6 +57,7 @@ def second_factor(study: Path, remove: bool, store: str | None) -> None:
             site.writer.run(lambda running: set_second_factor(running, None, "terminal"))
             click.echo("second factor removed: the password is enough")
             return
+        check_has_password(site.dashboard.credentials())
         factor, recovery = new_second_factor()
         click.echo(f"key for the app: {factor.secret}")
         click.echo(f"as an address: {otpauth_url(factor, site.study.name)}")

@@ -16,7 +16,7 @@ from sfumato.tables.errors import BadSetting, InvalidAnswer, NotNow, NotThere, s
 
 if TYPE_CHECKING:
     from sfumato.elicitation.running_study import RunningStudy
-    from sfumato.store.credentials import SecondFactor
+    from sfumato.store.credentials import Credentials, SecondFactor
 
 
 def log_event(running: RunningStudy, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:
@@ -60,11 +60,17 @@ def set_second_factor(running: RunningStudy, factor: SecondFactor | None, who: s
     """Set or remove the second factor of logins by password."""
     connection, study, _ = running.action()
     known = researcher_queries.credentials_of(connection, study)
-    if known.password is None and factor is not None:
-        fix = "set one first: sfumato serve STUDY --password"
-        raise NotNow("no password", "a password, to which the code is added", fix, "no-password")
+    if factor is not None:
+        check_has_password(known)
     researcher_queries.set_credentials(connection, study, replace(known, second_factor=factor))
     log_event(running, who, "second factor set" if factor else "second factor removed")
+
+
+def check_has_password(known: Credentials) -> None:
+    """Raise if there is no password, to which a second factor could be added."""
+    if known.password is None:
+        fix = "set one first: sfumato serve STUDY --password"
+        raise NotNow("no password", "a password, to which the code is added", fix, "no-password")
 
 
 def use_code(running: RunningStudy, code: str) -> bool:

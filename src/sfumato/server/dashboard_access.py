@@ -59,11 +59,15 @@ class LockedFolder:
 
     @classmethod
     def new(cls) -> LockedFolder:
-        """A new folder, and an end to those that killed processes left behind."""
+        """A new folder."""
+        return cls._locked(Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX)))
+
+    @classmethod
+    def remove_left(cls) -> None:
+        """Remove the folders that killed processes of this user left behind."""
         for left in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
             with contextlib.suppress(OSError):
                 cls._locked(left).remove()
-        return cls._locked(Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX)))
 
     @classmethod
     def _locked(cls, path: Path) -> LockedFolder:
