@@ -18,6 +18,11 @@ from playwright.sync_api import Browser, Page, expect
 from study_server import StudyServer
 
 from browser import CLASSES, rows, write_study
+from sfumato.elicitation.researcher_actions import set_second_factor
+from sfumato.server.passwords import hash_password
+from sfumato.server.server import open_site
+from sfumato.store.credentials import new_second_factor
+from sfumato.study import read_study
 
 PATIENT_MS = 120_000
 PASSWORD = "nine grey geese by the lake"
@@ -263,6 +268,29 @@ def test_by_password(visitor: Callable[..., Page], tmp_path: Path) -> None:
         page.keyboard.type(PASSWORD)
         page.keyboard.press("Enter")
         expect(page.locator("#live")).to_have_text(LIVE)
+
+
+def test_by_password_and_code(visitor: Callable[..., Page], tmp_path: Path) -> None:
+    folder = write_study(tmp_path / "study", "choice")
+    factor, codes = new_second_factor()
+    with open_site(read_study(folder)) as site:
+        site.dashboard.set_password(hash_password(PASSWORD))
+        site.writer.run(lambda running: set_second_factor(running, factor, "test"))
+    with StudyServer(folder) as server:
+        page = visitor(forgiving=True)
+        page.goto(f"{answering(server).url}/studio")
+        look_closely(page, "studio-code")
+        for code, is_right in (("123456", False), (codes[0], True)):
+            page.locator("#password").fill(PASSWORD)
+            page.locator("#code").fill(code)
+            page.keyboard.press("Enter")
+            if not is_right:
+                expect(page.locator("#wrong")).to_have_text("Wrong password or code. Try again.")
+        expect(page.locator("#live")).to_have_text(LIVE)
+        # Every session ends, and this device is still known.
+        page.locator("#logout-everywhere").click()
+        expect(page.locator("#password")).to_be_focused()
+        assert [cookie["name"] for cookie in page.context.cookies()] == ["sfumato-device"]
 
 
 @pytest.mark.parametrize("kind", ["arms", "adaptive"])

@@ -14,7 +14,7 @@ from sfumato.server.dashboard_cache import DashboardCache, Sections
 from sfumato.server.login_attempts import LoginAttempts
 from sfumato.server.passwords import hash_password
 
-PASSWORD = "nine grey geese by the lake"
+PASSWORD = "nine gray geese by the lake"
 
 
 @dataclass

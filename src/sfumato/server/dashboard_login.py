@@ -76,7 +76,7 @@ async def login(request: Request) -> Response:
     check = dashboard.attempts.verify(lambda: is_password(sent.password, stored.password), known=device is not None)
     is_right = await check and _is_code(site, sent.code, stored)
     if is_right and stored.second_factor is not None:
-        # Of several requests with the same code, one opens a session.
+        # Of several requests with the same code, only the first is accepted.
         is_right = await site.writer.ask(lambda running: researcher_actions.use_code(running, sent.code))
     if not is_right:
         await _log_refusal(request, "login refused")
