@@ -15,14 +15,15 @@ from pathlib import Path
 
 import pytest
 from picture_study import write_picture_study
+from postgres_cluster import Cluster
 from researcher import PASSWORD, Researcher, all_cookies_of, knock, knocking, set_password
 from sfumato_command import sfumato
 from site_client import AskedSite, asked_site
 
 from sfumato.cli import serve as serve_command
-from sfumato.server import dashboard_login
+from sfumato.server import dashboard_access, dashboard_login
 from sfumato.server.login_attempts import DAY, KnownDevices, LoginAttempts, network_of
-from sfumato.server.login_links import LoginLinks, leave_link
+from sfumato.server.login_links import LoginLinks, leave_link, link_file
 from sfumato.server.passwords import check_password
 from sfumato.server.rate_limit import TooMany
 from sfumato.server.researcher_sessions import Sessions
@@ -241,6 +242,14 @@ def test_files_that_others_may_have_written_open_nothing(tmp_path: Path) -> None
         assert Sessions(file=file, boot=lambda: "boot").find(token) is None
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+def test_root_makes_a_link_for_the_owner_of_the_folder(tmp_path: Path) -> None:
+    os.chown(tmp_path, 65534, 65534)
+    key = leave_link(tmp_path / "link").rpartition("/")[2]
+    assert (tmp_path / "link").stat().st_uid == 65534
+    assert LoginLinks(tmp_path / "link").redeem(key)
+
+
 # --- sessions and devices after a change of the password ---
 
 
@@ -264,6 +273,22 @@ def test_another_password_ends_every_session_and_forgets_every_device(tmp_path: 
         assert [knock(asked, "wrong", device).status for _ in range(6)] == [401] * 5 + [429]
     with asked_site(folder) as asked:
         assert asked.client.get("/studio", {"cookie": session}).status == 401
+
+
+@pytest.mark.usefixtures("cheap_hashes")
+def test_a_password_set_by_another_server_ends_sessions_here(
+    tmp_path: Path, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, store = write_picture_study(tmp_path), postgres.new_database()
+    with asked_site(folder, store) as here, asked_site(folder, store) as there:
+        person = Researcher.by_link(here)
+        set_password(there)
+        assert person.get("/studio").status == 200
+        monkeypatch.setattr(dashboard_access, "CREDENTIALS_SECONDS", -1)
+        assert person.get("/studio").status == 401
+        # Only the server that deletes the file opens a session.
+        link = leave_link(link_file(here.study, here.site.place))
+        assert [asked.client.send("POST", link).status for asked in (there, here)] == [303, 404]
 
 
 def test_cookies_of_devices_cannot_be_made_up() -> None:
