@@ -60,7 +60,9 @@ async def enter(request: Request) -> Response:
         fix = "make a new link on the server's machine: sfumato study login STUDY"
         return html(site.error_page(NotThere(found, expected, fix, "unknown-link"), 404), 404)
     reply = RedirectResponse("/studio", 303, NO_STORE)
-    await _open_session(request, reply, "link", await run_in_threadpool(dashboard.credentials))
+    stored = await run_in_threadpool(dashboard.credentials)
+    dashboard.sessions.set_credentials(stored.fingerprint)
+    await _open_session(request, reply, "link")
     dashboard.on_new_link(dashboard.links.new())
     return reply
 
@@ -70,9 +72,11 @@ async def login(request: Request) -> Response:
     site: ServedStudy = request.app.state.site
     dashboard = site.dashboard
     sent = decode(LOGIN, await json_body(request))
-    stored = await run_in_threadpool(dashboard.credentials)
-    device = _devices(site, stored).find(request.cookies.get(dashboard.device_cookie))
+    # Nothing is read from the store for an attempt that is refused.
+    device = _devices(site).find(request.cookies.get(dashboard.device_cookie))
     dashboard.attempts.count_password(device, client_address(request))
+    stored = await run_in_threadpool(dashboard.credentials)
+    dashboard.sessions.set_credentials(stored.fingerprint)
     check = dashboard.attempts.verify(lambda: is_password(sent.password, stored.password), known=device is not None)
     is_right = await check and _is_code(site, sent.code, stored)
     if is_right and stored.second_factor is not None:
@@ -83,7 +87,7 @@ async def login(request: Request) -> Response:
         expected = "the password" if stored.second_factor is None else "the password and a code that was not used"
         return error_response(NotLoggedIn("no match", expected=expected, fix="try again"))
     reply = Json({})
-    await _open_session(request, reply, "password", stored)
+    await _open_session(request, reply, "password")
     return reply
 
 
@@ -115,8 +119,8 @@ def _is_code(site: ServedStudy, code: str, stored: Credentials) -> bool:
     return factor is None or factor.after(code, site.clock.now() / 1000) is not None
 
 
-def _devices(site: ServedStudy, stored: Credentials) -> KnownDevices:
-    return KnownDevices(site.dashboard.secret, stored.fingerprint, lambda: site.clock.now() / 1000)
+def _devices(site: ServedStudy) -> KnownDevices:
+    return KnownDevices(site.dashboard.secret, site.dashboard.sessions.credentials, lambda: site.clock.now() / 1000)
 
 
 async def _log_refusal(request: Request, what: str) -> None:
@@ -125,14 +129,13 @@ async def _log_refusal(request: Request, what: str) -> None:
         await dashboard.log_event("somebody", what, {"address": client_address(request)})
 
 
-async def _open_session(request: Request, reply: Response, by: str, stored: Credentials) -> None:
+async def _open_session(request: Request, reply: Response, by: str) -> None:
     """Open a session with a new token, whatever token the browser sent, and make its device known."""
     site: ServedStudy = request.app.state.site
     dashboard = site.dashboard
-    dashboard.sessions.set_credentials(stored.fingerprint)
     token = dashboard.sessions.open(by, replaces=request.cookies.get(dashboard.cookie))
     _set_cookie(site, reply, dashboard.cookie, token, LONGEST_SECONDS)
-    device = _devices(site, stored).new(replaces=request.cookies.get(dashboard.device_cookie))
+    device = _devices(site).new(replaces=request.cookies.get(dashboard.device_cookie))
     _set_cookie(site, reply, dashboard.device_cookie, device, DEVICE_DAYS * DAY)
     await dashboard.log_event(f"researcher, by {by}", "logged in", {"address": client_address(request)})
 

@@ -89,7 +89,7 @@ class Sessions:
         boot: Callable[[], str] = boot_id,
         credentials: str = "",
     ) -> None:
-        self._clock, self._file, self._boot, self._credentials = clock, file, boot(), credentials
+        self._clock, self._file, self._boot, self.credentials = clock, file, boot(), credentials
         self._lock = threading.Lock()
         self._open = self._read()
         self._saved_at = clock()
@@ -138,8 +138,8 @@ class Sessions:
 
     def set_credentials(self, credentials: str) -> None:
         """End every session if these are not the credentials that opened them."""
-        if credentials != self._credentials:
-            self._credentials = credentials
+        if credentials != self.credentials:
+            self.credentials = credentials
             self.close_all()
 
     def _read(self) -> dict[bytes, Session]:
@@ -152,7 +152,7 @@ class Sessions:
             found = {bytes.fromhex(hashed): Session(*each) for hashed, each in saved.open.items()}
         except (msgspec.MsgspecError, ValueError):
             return {}
-        return found if (saved.boot, saved.credentials) == (self._boot, self._credentials) else {}
+        return found if (saved.boot, saved.credentials) == (self._boot, self.credentials) else {}
 
     def _save(self) -> None:
         """Write the file. If that fails, the sessions stay in memory only: an old file could open ended ones again."""
@@ -161,7 +161,7 @@ class Sessions:
             return
         rows = {hashed.hex(): (each.by, each.opened_at, each.seen_at) for hashed, each in self._open.items()}
         try:
-            write_private(self._file, msgspec.json.encode(SavedSessions(self._boot, rows, self._credentials)))
+            write_private(self._file, msgspec.json.encode(SavedSessions(self._boot, rows, self.credentials)))
         except OSError:
             with contextlib.suppress(OSError):
                 self._file.unlink()
