@@ -201,7 +201,7 @@ def test_a_door_left_open_is_found(roles: Roles, monkeypatch: pytest.MonkeyPatch
 def test_anyone_may_use_what_is_for_anyone(asked: AskedSite) -> None:
     for (method, path), statuses in ACCESS.items():
         if len(set(statuses)) == 1:
-            target = path.format(kind="choice", file="form.js", key="A" * 32) + ("/style.css" if path == "/static" else "")
+            target = path.format(kind="choice", file="form.js", key="A") + ("/style.css" if path == "/static" else "")
             assert asked.client.send(method, target).status in (200, 303), path
 
 
