@@ -143,10 +143,10 @@ class Quality:
     answers and pay are kept: both are decided later. `rules` names a set of screening rules (`sfumato screen`)
     whose flags the dashboard shows, or single rules with their settings."""
 
-    checks_per_person: int | None = None
     most_failed: Annotated[int, Range(1, 1000, whole=True)] = 2
     stop: bool = False
     rules: str | Mapping[str, Mapping[str, float]] = ""
+    checks_per_person: int | None = None
 
 
 @dataclass(frozen=True)
