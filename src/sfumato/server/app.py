@@ -90,7 +90,7 @@ def application(site: ServedStudy, hosts: Collection[str] = (), limits: ServerLi
     app.router.redirect_slashes = False
     # The guard is outermost, so that replies to internal errors carry its headers too.
     return RequestGuard(
-        answer_api.AnswerEndpoint(site, app),
+        answer_api.AnswerEndpoint(site, app, app.state.limits),
         hosts,
         site.platform.framed_by if site.platform else (),
         limits=limits,
