@@ -37,7 +37,7 @@ def raise_file_limit() -> None:
 
 def connections_for(n_files: int) -> int:
     """How many connections a process with at most `n_files` open files keeps."""
-    return max(min(MAX_CONNECTIONS, n_files - RESERVED_FILES), n_files // 2, 1)
+    return min(MAX_CONNECTIONS, max(n_files - RESERVED_FILES, n_files // 2))
 
 
 class ConnectionTable:

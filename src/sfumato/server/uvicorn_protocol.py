@@ -42,7 +42,7 @@ class StrictHttpProtocol(HttpToolsProtocol):
         self._in_head = False
         self._is_chunked = False
         self._n_bytes: int | None = None
-        """Bytes of the request that is being received, without its first packet; None between requests."""
+        """Bytes of the request that is being received, if it takes several packets; None between requests."""
         self._status = 400
         self._since: float | None = None
         """Since when we wait for the client; None while a request is being answered."""
@@ -88,10 +88,10 @@ class StrictHttpProtocol(HttpToolsProtocol):
         except httptools.HttpParserError:
             self.send_400_response("Invalid HTTP request received.")
             return
-        if n_bytes is None or self._n_bytes is None or self.transport.is_closing():
+        if self._n_bytes is None or self.transport.is_closing():
             return
         self._n_bytes += len(data)
-        if self._in_head and self._n_bytes > MAX_HEAD:
+        if self._in_head and n_bytes is not None and self._n_bytes > MAX_HEAD:
             self._status = 431
             self.send_400_response("The request headers are too large.")
         elif self._is_chunked and self._n_bytes > MAX_CHUNKED:
