@@ -323,7 +323,7 @@ def test_an_answer_after_withdrawal_does_not_count(asked: AskedSite, person: Vis
     n_refused = len(asked.stored("refused"))
     # However long ago the browser says that it was given, and whatever its trial is.
     for age in ("0", "1000", "86400000", "999999999999999"):
-        reply = person.submit(body, {"X-Sfumato-Age": age})
+        reply = person.submit(body | {"key": f"age-{age}"}, {"X-Sfumato-Age": age})
         assert (reply.status, reply.json["code"]) == (409, "withdrawn")
     assert person.submit(body | {"trial": "another", "key": "k2"}).status == 409
     assert (len(asked.stored()), len(asked.stored("refused"))) == (n_answers, n_refused)
