@@ -132,7 +132,7 @@ IDLE_LEASES = 3
 """Lease lengths for which a participant can hold items without answering any. Then their leases are not renewed, and
 they get one item again after they have held nothing for the length of a lease."""
 NEWCOMER_SHARE = 4
-"""Participants of one network who have not answered any item hold at most one in so many of the open answers."""
+"""Participants of one network who have not answered any item hold at most one in four of the open answers."""
 MIN_NEWCOMER_TRIALS = 5
 """But they may hold this many in any study."""
 

@@ -18,7 +18,7 @@ MAX_CONNECTIONS = 4096
 RESERVED_FILES = 100
 """File descriptors that connections never use."""
 NETWORK_SHARE = 4
-"""One network has at most one in so many of the connections."""
+"""One network has at most one in four of the connections."""
 
 
 class OpenConnection(Protocol):
