@@ -23,6 +23,8 @@ Part = TypeVar("Part")
 
 TOP_KEYS = ("title", "name", "classes", "items", "language", "languages")
 """Keys that belong above the first table, and are often written below it by mistake."""
+MAX_UNKNOWN_KEYS = 50
+"""How many unknown keys of a table are listed; the rest are counted."""
 LINE_ENDS = "\n\r\t"
 NO_BREAK = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 """Allowed in sentences (French has them before : ; ? and !), but not in names, where they cannot be seen."""
@@ -204,14 +206,14 @@ class Fields:
         if not low <= len(value) <= high:
             fix = "add some" if len(value) < low else "leave some out"
             self.add(key, f"{len(value)} {key}", f"{low} to {high} of them", fix, "out-of-range")
-        kept: list[str] = []
+        kept: dict[str, None] = {}
         for number, each in enumerate(value):
             text = self.checked_text((key, number), each, prose=prose)
             if text is not None and text in kept:
                 found = f"{show_value(text)} twice in {key}"
                 self.mistakes.add((*self.path, key, number), found, "each once", "leave one out", "doubled-text")
             elif text is not None:
-                kept.append(text)
+                kept[text] = None
         return tuple(kept)
 
     def rest(self) -> dict[str, Any]:
@@ -221,12 +223,16 @@ class Fields:
     def close(self) -> None:
         """Record every key that was not read as a mistake."""
         here = f"[{written(self.path)}]" if self.path else "a study file"
-        for key in self.rest():
+        others = list(self.rest())
+        for key in others[:MAX_UNKNOWN_KEYS]:
             fix = f"{nearest(key, self._known)}leave it out, or write it as listed".strip()
             if self.path and key in TOP_KEYS:
                 fix = f"write {key} above the first [table]; below one it belongs to that table"
             expected = f"the keys of {here}: {listing(list(self._known), 16)}"
             self.add(key, f"the key {show_value(key)}", expected, fix, "unknown-key")
+        if len(others) > MAX_UNKNOWN_KEYS:
+            n_more = len(others) - MAX_UNKNOWN_KEYS
+            self.add(None, f"{n_more:,} more keys", f"the keys of {here}", "is it a study file?", "unknown-key")
 
     def _wrong_type(self, path: KeyPath, value: object, expected: str) -> None:
         fix = f"write {expected}"
