@@ -27,10 +27,10 @@ from sfumato.study.study_file_tables import (
     read_quality,
     read_recruiting,
 )
-from sfumato.study.toml_fields import Fields
+from sfumato.study.toml_fields import Fields, outside
 from sfumato.study.toml_mistakes import Mistakes, lines_of
 from sfumato.tables.errors import BadFile, BadStudy, SfumatoError, show
-from sfumato.tables.text_file import is_folder, read_text
+from sfumato.tables.text_file import is_folder, path_inside, read_text
 from sfumato.tables.toml_file import parse_toml
 
 FILE_NAME = "study.toml"
@@ -135,8 +135,12 @@ def _page(pages: Fields, key: str, base: Path) -> str:
     value = pages.text(key, "", one_line=False) or ""
     if "\n" in value or not value.lower().endswith(".md"):
         return value
+    path = path_inside(base / value, (base,))
+    if path is None:
+        pages.add(key, *outside(f"{key} = {show(value)}", is_item=False))
+        return ""
     try:
-        return read_text(base / value, limit=MAX_PAGE_BYTES, what="a Markdown file")
+        return read_text(path, limit=MAX_PAGE_BYTES, what="a Markdown file")
     except BadFile as error:
         pages.mistakes.place((*pages.path, key), error)
         return ""

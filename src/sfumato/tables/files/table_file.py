@@ -134,11 +134,12 @@ def read_rows(
     return Rows(schema, _renamed(chunks, names, guarded), path, not header, delimiter)
 
 
-def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path) -> None:
-    """Write `chunks` to `path` in the format of its name; replaces an old file when the new one is complete."""
+def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path, *, private: bool = False) -> None:
+    """Write `chunks` to `path` in the format of its name; replaces an old file when the new one is complete. Only its
+    owner can read a `private` file."""
     path = Path(path)
     kind = kind_of(path, TABLE_KINDS, to_write=True)
-    with atomic_write(path) as part:
+    with atomic_write(path, private=private) as part:
         if kind is CSV:
             csv_files.write_chunks(schema, chunks, part, compressed=path.name.lower().endswith(".gz"))
             return
