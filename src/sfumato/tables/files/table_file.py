@@ -28,6 +28,7 @@ from sfumato.tables.errors import (
 from sfumato.tables.files import csv as csv_files
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.file_type import CSV, PARQUET, TABLE_KINDS, TSV, check_content, kind_of
+from sfumato.tables.files.parquet_footer import check_parquet
 
 CLASSES_KEY = b"sfumato.classes"
 ROW_GROUP = 2**18
@@ -125,8 +126,9 @@ def read_rows(
     check_content(path, kind)
     delimiter = delimiter or ("\t" if kind is TSV else ",")
     if kind is PARQUET:
+        shape = check_parquet(path)
         file = _opened(path)
-        return Rows(file.schema_arrow, _parquet_chunks(path, file), path)
+        return Rows(file.schema_arrow, _parquet_chunks(path, file, shape.rows_at_once), path)
     stored = list(header) or csv_files.read_header(path, delimiter)
     names = [csv_files.unguard_formula(name) for name in stored] if guarded else stored
     chunks = csv_files.read_chunks(path, stored, delimiter, has_header=not header)
@@ -163,9 +165,6 @@ def _opened(path: Path) -> pq.ParquetFile:
     """The file, with text columns read dictionary-coded: repeated texts are stored once."""
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
-        # Only the totals of row groups are read from the footer: pyarrow aborts on a damaged column entry.
-        groups = range(file.metadata.num_row_groups)
-        check_not_bomb(path, sum(file.metadata.row_group(i).total_byte_size for i in groups))
         n_rows, n_values = file.metadata.num_rows, sum(_n_values(field.type) for field in file.schema_arrow)
         check_not_bomb(path, 4 * n_rows * len(file.schema_arrow))
         check_not_bomb(path, 8 * n_rows * n_values, MAX_EXPANSION_OF_LISTS)
@@ -176,10 +175,11 @@ def _opened(path: Path) -> pq.ParquetFile:
         raise damaged_file("Parquet file", error, path) from error
 
 
-def _parquet_chunks(path: Path, file: pq.ParquetFile) -> Iterator[pa.Table]:
-    """The rows in chunks with a limited number of values."""
+def _parquet_chunks(path: Path, file: pq.ParquetFile, at_once: int) -> Iterator[pa.Table]:
+    """The rows in chunks with a limited number of values, and at most `at_once` rows."""
     promised = file.metadata.num_rows
-    at_once = max(1, min(ROW_GROUP, CHUNK_VALUES // sum(_n_values(field.type) for field in file.schema_arrow)))
+    n_values = max(sum(_n_values(field.type) for field in file.schema_arrow), 1)
+    at_once = max(1, min(ROW_GROUP, at_once, CHUNK_VALUES // n_values))
     n_rows = 0
     try:
         for batch in file.iter_batches(batch_size=at_once):
