@@ -156,13 +156,16 @@ def deeper_items_of(path: Path | None) -> DeeperItems | None:
     from sfumato.planning.decision import DeeperItems
     from sfumato.tables.files.table_file import read_rows
 
-    columns = read_rows(path).schema.names
+    rows = read_rows(path)
+    columns = rows.schema.names
     if "item" not in columns or "form" not in columns:
         fix = "give the file of sfumato plan items -o"
         raise BadSetting(f"the columns {', '.join(columns)}", "item and form", fix)
-    is_parquet = path.suffix == ".parquet"
-    table = pl.read_parquet(path) if is_parquet else pl.read_csv(path, schema_overrides={"item": pl.String})
-    richer = table.filter(pl.col("form") != "choice")
+    text = pl.concat(
+        [pl.from_arrow(chunk.select(["item", "form"])).cast(pl.String) for chunk in rows.chunks]  # type: ignore[union-attr, type-var]
+        or [pl.DataFrame(schema={"item": pl.String, "form": pl.String})]
+    )
+    richer = text.filter(pl.col("form") != "choice")
     kinds = richer["form"].unique().sort().to_list()
     if len(kinds) > 1:
         raise BadSetting(f"the forms {', '.join(kinds)}", "one richer form", "rank the items with two forms")
