@@ -32,7 +32,7 @@ DELTA_BYTE_ARRAY = 7
 
 # Field numbers of the structures in parquet.thrift.
 SCHEMA, N_ROWS, ROW_GROUPS = 2, 3, 4
-ELEMENT_TYPE, N_CHILDREN = 1, 5
+ELEMENT_TYPE, N_CHILDREN, CONVERTED_TYPE, LOGICAL_TYPE = 1, 5, 6, 10
 COLUMNS, GROUP_BYTES, GROUP_ROWS = 1, 2, 3
 FILE_PATH, COLUMN_DATA = 1, 3
 N_VALUES, N_BYTES, N_COMPRESSED, DATA_OFFSET, DICTIONARY_OFFSET = 5, 6, 7, 9, 11
@@ -172,13 +172,13 @@ def _page_header(file: BinaryIO, at: int, stop: int) -> tuple[dict[int, Any], in
     raise AssertionError
 
 
-def _leaves(elements: list[Any]) -> list[dict[Any, Any]]:
+def _leaves(elements: list[dict[int, Any]]) -> list[dict[Any, Any]]:
     """The columns of the schema, which is a tree in depth-first order; its first element is the root."""
     _require(0 < len(elements) <= MAX_COLUMNS, f"{len(elements):,} columns, at most {MAX_COLUMNS:,} are read")
     leaves: list[dict[Any, Any]] = []
     open_children: list[int] = []
     for number, element in enumerate(elements):
-        _require(isinstance(element, dict) and (number == 0 or bool(open_children)), "a schema that is no tree")
+        _require(number == 0 or bool(open_children), "a schema that is no tree")
         n_children = element.get(N_CHILDREN) or 0
         _require(isinstance(n_children, int) and n_children >= 0, "a schema that is no tree")
         if open_children:
@@ -186,12 +186,18 @@ def _leaves(elements: list[Any]) -> list[dict[Any, Any]]:
         if n_children or number == 0:
             open_children.append(n_children)
         else:
-            leaves.append(element | {"is_coded": len(open_children) == 1})
+            leaves.append(element | {"is_coded": len(open_children) == 1 and _is_text(element)})
         _require(len(open_children) <= MAX_SCHEMA_DEPTH, "columns nested too deep")
         while open_children and not open_children[-1]:
             open_children.pop()
     _require(not open_children, "a schema that is no tree")
     return leaves
+
+
+def _is_text(element: dict[int, Any]) -> bool:
+    """Whether a column is text, which is read as codes of a dictionary, and not bytes."""
+    logical = element.get(LOGICAL_TYPE)
+    return element.get(CONVERTED_TYPE) == 0 or (isinstance(logical, dict) and 1 in logical)
 
 
 def _number(struct: dict[int, Any], key: int) -> int:
@@ -201,10 +207,11 @@ def _number(struct: dict[int, Any], key: int) -> int:
     return value
 
 
-def _list(struct: dict[int, Any], key: int) -> list[Any]:
+def _list(struct: dict[int, Any], key: int) -> list[dict[int, Any]]:
     value = struct.get(key, [])
-    _require(isinstance(value, list), "a description without a list")
-    return list(value)
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise DamagedFooter("a description without a list of structures")
+    return value
 
 
 def _require(holds: bool, found: str) -> None:
