@@ -151,7 +151,7 @@ def deeper_items_of(path: Path | None) -> DeeperItems | None:
     """The items for which `sfumato plan items` advises another form than a choice."""
     if path is None:
         return None
-    import polars as pl
+    import pyarrow as pa
 
     from sfumato.planning.decision import DeeperItems
     from sfumato.tables.files.table_file import read_rows
@@ -161,15 +161,14 @@ def deeper_items_of(path: Path | None) -> DeeperItems | None:
     if "item" not in columns or "form" not in columns:
         fix = "give the file of sfumato plan items -o"
         raise BadSetting(f"the columns {', '.join(columns)}", "item and form", fix)
-    text = pl.concat(
-        [pl.from_arrow(chunk.select(["item", "form"])).cast(pl.String) for chunk in rows.chunks]  # type: ignore[union-attr, type-var]
-        or [pl.DataFrame(schema={"item": pl.String, "form": pl.String})]
-    )
-    richer = text.filter(pl.col("form") != "choice")
-    kinds = richer["form"].unique().sort().to_list()
+    richer: dict[str, str] = {}
+    for chunk in rows.chunks:
+        pairs_of = (chunk[name].cast(pa.string()).to_pylist() for name in ("item", "form"))
+        richer |= {item: form for item, form in zip(*pairs_of, strict=True) if form != "choice"}
+    kinds = sorted({str(form) for form in richer.values()})
     if len(kinds) > 1:
         raise BadSetting(f"the forms {', '.join(kinds)}", "one richer form", "rank the items with two forms")
-    return DeeperItems(kinds[0], tuple(richer["item"].to_list())) if kinds else None
+    return DeeperItems(kinds[0], tuple(richer)) if kinds else None
 
 
 def pairs(option: str, given: Sequence[str]) -> dict[str, float]:

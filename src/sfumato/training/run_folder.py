@@ -183,7 +183,7 @@ class Run:
 
     def _scale(self) -> PixelScale:
         said = self.metadata.get("scale")
-        parts = [said.get(key) for key in ("mean", "std")] if isinstance(said, dict) else []
+        parts: list[Any] = [said.get(key) for key in ("mean", "std")] if isinstance(said, dict) else []
         if len(parts) != 2 or not all(isinstance(part, list) and all(map(_is_finite, part)) for part in parts):
             raise _bad_run(self.folder, "no scale")
         if not len(parts[0]) == len(parts[1]) == self._shape()[0]:

@@ -112,7 +112,8 @@ class _Chunk:
 def _chunk(column: dict[int, Any], end: int) -> _Chunk:
     _require(FILE_PATH not in column, "data in another file")
     data = column.get(COLUMN_DATA)
-    _require(isinstance(data, dict), "a column without a description")
+    if not isinstance(data, dict):
+        raise DamagedFooter("a column without a description")
     starts = [_number(data, key) for key in (DATA_OFFSET, DICTIONARY_OFFSET) if key in data]
     # A dictionary at 0 means that there is none.
     start = min([each for each in starts if each] or [0])
