@@ -163,7 +163,11 @@ def deeper_items_of(path: Path | None) -> DeeperItems | None:
         raise BadSetting(f"the columns {', '.join(columns)}", "item and form", fix)
     richer: dict[str, str] = {}
     for chunk in rows.chunks:
-        pairs_of = (chunk[name].cast(pa.string()).to_pylist() for name in ("item", "form"))
+        try:
+            pairs_of = [chunk[name].cast(pa.string()).to_pylist() for name in ("item", "form")]
+        except pa.ArrowException as error:
+            fix = "give the file of sfumato plan items -o"
+            raise BadSetting("items or forms that are no texts", "texts", fix, where=path) from error
         richer |= {item: form for item, form in zip(*pairs_of, strict=True) if form != "choice"}
     kinds = sorted({str(form) for form in richer.values()})
     if len(kinds) > 1:

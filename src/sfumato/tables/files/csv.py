@@ -164,9 +164,17 @@ def write_chunks(schema: pa.Schema, chunks: Iterator[pa.Table], path: Path, *, c
         for chunk in chunks:
             columns = [
                 _map_text(column, guard_formula) if pa.types.is_string(field.type) else column
-                for field, column in zip(schema, chunk.cast(schema).columns, strict=True)
+                for field, column in zip(schema, _as_text(chunk, schema).columns, strict=True)
             ]
             writer.write_table(pa.Table.from_arrays(columns, schema=guarded_schema))
+
+
+def _as_text(chunk: pa.Table, schema: pa.Schema) -> pa.Table:
+    try:
+        return chunk.cast(schema)
+    except pa.ArrowInvalid as error:
+        fix = "leave the column out, or write .parquet"
+        raise BadTable("bytes that are not UTF-8 in a column", "text", fix, "not-utf8") from error
 
 
 def _is_text(kind: pa.DataType) -> bool:
