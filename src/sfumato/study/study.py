@@ -83,7 +83,8 @@ class StudyClass:
 @dataclass(frozen=True)
 class ItemSource:
     """The source of the items: a folder of images, a CSV of texts or image paths, an npz file, or texts in a Parquet,
-    JSON Lines, TSV or CSV file (`texts`), in the column or field `text`."""
+    JSON Lines, TSV or CSV file (`texts`), in the column or field `text`. Paths in a CSV must be in `roots`, by default
+    the folder of the CSV."""
 
     folder: Path | None = None
     csv: Path | None = None
@@ -92,6 +93,7 @@ class ItemSource:
     text: Annotated[str | None, Length(MAX_TEXT)] = None
     upscale: Upscale = Upscale.LANCZOS
     size: Annotated[int, Range(16, 1600, whole=True)] = 160
+    roots: tuple[Path, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
