@@ -35,7 +35,7 @@ from sfumato.elicitation.lease import LeaseBook, LeaseTable
 from sfumato.elicitation.page_messages import ParticipantState, SubmitResult, SubmittedAnswer
 from sfumato.elicitation.participant_link import hash_of
 from sfumato.elicitation.running_study import RunningStudy
-from sfumato.elicitation.session import ParticipantSessions
+from sfumato.elicitation.session import ParticipantSessions, StudyClosed
 from sfumato.store import queries
 from sfumato.store.database import writing_engine
 from sfumato.store.interaction_record import InteractionRecord
@@ -103,6 +103,8 @@ class Taker:
         begun = self.begun()
         if not begun["practice"]:
             return "practice"
+        if self.of("practice", OPEN):
+            return None
         if begun["repeat"] < self.people.repeats * (begun["label"] // self.people.batch_size):
             return "repeat"
         return "label" if begun["label"] < self.people.batch_size * self.people.batches else None
@@ -119,6 +121,12 @@ class Model:
 
     def taken(self) -> Counter[str]:
         return Counter(item for person in self.people for item in person.of("label", OPEN, ANSWERED))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody new is let in: something is left to answer, or held by somebody who may leave it."""
+        held = any(person.of("label", OPEN) for person in self.people)
+        return not self.paused and (held or any(map(self.has_room, ITEMS)))
 
     def has_room(self, item: str) -> bool:
         return self.taken()[item] < self.quota
@@ -185,7 +193,9 @@ class Model:
         assert not self.choices(person), "something could be given"
         mine = set(person.of("label")) - set(person.of("label", LAPSED))
         held = {item for other in self.people if other is not person for item in other.of("label", OPEN)}
-        return "empty" if person.due() and held - mine else "finished"
+        if person.due() and held - mine:
+            return "empty"
+        return "finished" if person.of("label", ANSWERED) else "full"
 
 
 # --- the machine: the same steps by the real thing and by the model ---
@@ -236,6 +246,10 @@ class Steps(RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: len(self.model.people) < 5)
     def register(self) -> None:
+        if not self.model.is_open:
+            with pytest.raises(StudyClosed):
+                self.ask(lambda running: running.sessions.join())
+            return
         person = Taker(hash_of(self.ask(lambda running: running.sessions.join()).token), self.people)
         self.model.people.append(person)
         self.model.check(person, self.ask(lambda running: running.sessions.finish_instructions(person.token_hash)))

@@ -51,7 +51,8 @@ class StudyClosed(NotNow):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         fix = "come back later" if reason == "paused" else "no more answers are needed"
-        super().__init__(f"a study that is {reason}", "a study that takes new participants", fix, f"study-{reason}")
+        code = "study-paused" if reason == "paused" else "study-full"
+        super().__init__(f"a study that is {reason}", "a study that takes new participants", fix, code)
 
     def __reduce__(self) -> tuple[type[StudyClosed], tuple[str]]:
         return StudyClosed, (self.reason,)

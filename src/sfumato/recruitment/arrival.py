@@ -191,8 +191,11 @@ def check_arrival(client: PlatformClient, unchecked: UncheckedArrival) -> str:
 def store_check(running: RunningStudy, unchecked: UncheckedArrival, result: str) -> None:
     """Store the platform's reply, once per visit; a participant it does not know is refused."""
     connection, _, now = running.action()
-    researcher_queries.add_platform_check(connection, unchecked.annotator, unchecked.arrival.session, result, now)
+    is_latest = researcher_queries.add_platform_check(
+        connection, unchecked.annotator, unchecked.arrival.session, result, now
+    )
     owner = queries.annotator_by_token(connection, running.number, unchecked.token_hash)
     if owner is None or owner["erased_at"] is not None or owner["entry"] in (KNOWN, SIGNED):
         return
-    running.sessions.set_entry(unchecked.token_hash, KNOWN if result == "known" else REFUSED)
+    if result == "known" or is_latest:
+        running.sessions.set_entry(unchecked.token_hash, KNOWN if result == "known" else REFUSED)

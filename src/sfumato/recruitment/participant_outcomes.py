@@ -38,13 +38,13 @@ class ParticipantRecord:
     """Earlier visits."""
     checked: str = ""
     """The platform's check of the latest visit: `known`, `unknown`, or empty."""
+    is_erased: bool = False
+    is_left_out: bool = False
+    """Whether their answers are left out of exports."""
     is_confirmed: bool = False
     """Whether the platform confirmed the participant, by its signature or its API."""
     code: str = ""
     """The completion code they got."""
-    is_erased: bool = False
-    is_left_out: bool = False
-    """Whether their answers are left out of exports."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,10 @@ def _participant(row: Row, study: Study) -> ParticipantRecord:
         arrival_of(row) if row["platform"] else None,
         tuple(refs.get("earlier", ())),
         refs.get("check", ""),
-        row["entry"] in (KNOWN, SIGNED) or refs.get("check") == "known",
-        row["code"] or "",
         row["erased_at"] is not None,
         row["left_out_at"] is not None,
+        row["entry"] in (KNOWN, SIGNED) or refs.get("check") == "known",
+        row["code"] or "",
     )
 
 

@@ -69,8 +69,6 @@ class ReconciledParticipant:
     pay: str = ""
     """`yes`, `no`, `decide` if part of the work was done, or `confirm` if the platform has not confirmed their id."""
     why: str = ""
-    code: str = ""
-    """The completion code they got: their own for participants with a link, so that a code passed on is noticed."""
     set_aside: str = ""
     """Why their answers are not used; empty if they are."""
     n_failed: int = 0
@@ -81,6 +79,8 @@ class ReconciledParticipant:
     row: int = 0
     mismatches: str = ""
     """Codes of `MISMATCHES`, separated by spaces."""
+    code: str = ""
+    """The completion code they got: their own for participants with a link, so that a code passed on is noticed."""
     person: str = field(default="", repr=False)
     session: str = field(default="", repr=False)
 
@@ -187,13 +187,13 @@ def _case(
         round(person.seconds / 60, 2),
         pay,
         why,
-        person.code,
         "on their request" if person.is_left_out else excluded.get(person.annotator, ""),
         n_failed,
         ground,
         submission.status if submission else "",
         row,
         " ".join(_mismatches(person, submission, there, listed, study.recruiting)),
+        person.code,
         person.arrival.person if person.arrival else "",
         person.arrival.session if person.arrival else "",
     )
@@ -209,7 +209,7 @@ def _pay(person: ParticipantRecord, *, is_listed: bool | None) -> tuple[str, str
             return "no", f"the platform does not know them; {person.n_labels} answers are not paid"
         if not is_listed and not person.is_confirmed:
             return "confirm", f"{person.outcome}; give the platform's list to confirm that it sent them"
-    if person.outcome == FINISHED:
+    if person.outcome == FINISHED and person.n_labels:
         return "yes", "finished"
     if person.n_labels:
         return "decide", f"{person.outcome} after {person.n_labels} answers: partial pay would be fair"

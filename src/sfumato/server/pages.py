@@ -41,7 +41,7 @@ async def landing(request: Request) -> Response:
     if is_open:
         # The page is also shown while the store cannot be written; joining then says so.
         with contextlib.suppress(StoreDown):
-            closed = await site.writer.ask(lambda running: running.sessions.closed())
+            closed = closed_notice(await site.writer.ask(lambda running: running.sessions.closed()), language)
     return html(site.page("landing.html", language, open=is_open, closed=closed, about=None, pay=pay, bonus=bonus))
 
 
@@ -123,6 +123,11 @@ def is_look_ahead(request: Request) -> bool:
     """Whether a program asks before a person does: by HEAD, or by loading a page in advance."""
     purpose = request.headers.get("sec-purpose") or request.headers.get("purpose") or ""
     return request.method == "HEAD" or purpose.lower().startswith(("prefetch", "prerender", "preview"))
+
+
+def closed_notice(reason: str | None, language: str) -> str | None:
+    """That a study is `full` or `paused`, for people who have not come in yet."""
+    return " ".join(translations_for(language).error(StudyClosed(reason))) if reason else None
 
 
 def closed_page(request: Request, error: StudyClosed, back: Redirect | None = None, platform: str = "") -> Response:

@@ -30,7 +30,7 @@ from sfumato.recruitment.platform import Arrival, Platform
 from sfumato.recruitment.platform_api import PlatformClient
 from sfumato.recruitment.signed_arrival import not_signed
 from sfumato.server.http_responses import NO_STORE, html
-from sfumato.server.pages import closed_page, is_look_ahead, language_of, too_many
+from sfumato.server.pages import closed_notice, closed_page, is_look_ahead, language_of, too_many
 from sfumato.server.rate_limit import TooMany
 from sfumato.server.served_study import ServedStudy
 from sfumato.tables.errors import NotNow, NotThere, SfumatoError
@@ -83,7 +83,8 @@ async def arrive(request: Request) -> Response:
 
 
 async def _preview(site: ServedStudy, language: str) -> Response:
-    closed = await site.writer.ask(lambda running: running.sessions.closed())
+    reason = await site.writer.ask(lambda running: running.sessions.closed())
+    closed = closed_notice(reason, language)
     study = site.config("", SessionStart(0, language))["study"]
     shown = {"instructions": study["instructions_html"], "pay": study["pay"], "bonus": study["bonus"]}
     return html(site.page("preview.html", language, closed=closed, **shown))

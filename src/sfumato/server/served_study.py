@@ -143,9 +143,10 @@ class ServedStudy:
             {"question": each.question, "choices": rng.sample(each.choices, len(each.choices))}
             for each in self.study.comprehension
         ]
-        own = {"base": base, "classes": classes, "keys_by": by, "comprehension": questions}
+        shared = self._shared_config[start.language]
+        own = {"base": base, "classes": classes, "keys_by": by, "study": shared["study"] | {"comprehension": questions}}
         declined = {"declined": self._redirect(start.declined)} if start.declined else {}
-        return {**own, **self._shared_config[start.language], **declined}
+        return {**shared, **own, **declined}
 
     def state(self, token: str, current: ParticipantState) -> dict[str, Any]:
         """A participant's state as JSON; it contains nothing about other participants."""

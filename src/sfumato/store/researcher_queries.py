@@ -161,11 +161,15 @@ def add_arrival(
         _set_refs(connection, number, refs | {"earlier": [*earlier, session][-20:]})
 
 
-def add_platform_check(connection: sa.Connection, annotator: int, session: str, result: str, at: int) -> None:
-    """Store the platform's answer about a visit, unless it confirmed it already. For the writer."""
+def add_platform_check(connection: sa.Connection, annotator: int, session: str, result: str, at: int) -> bool:
+    """Store the platform's answer about a visit, unless it confirmed it already; returns whether it was the latest
+    visit. For the writer."""
     known = platform_id_of(connection, annotator)
-    if known is not None and known["refs"].get("session") == session and known["refs"].get("check") != "known":
+    if known is None or known["refs"].get("session") != session:
+        return False
+    if known["refs"].get("check") != "known":
         _set_refs(connection, annotator, known["refs"] | {"check": result, "checked_at": at})
+    return True
 
 
 def _set_refs(connection: sa.Connection, annotator: int, refs: Row) -> None:

@@ -59,7 +59,7 @@ export function keyLists(config) {
 export function comprehension(config, check, announce) {
   const page = copy('page-comprehension');
   const list = part(page, 'questions');
-  config.comprehension.forEach(({ question, choices }, n) => {
+  config.study.comprehension.forEach(({ question, choices }, n) => {
     const group = element('fieldset', '', { class: 'question' });
     group.append(element('legend', question));
     choices.forEach((choice, c) => {

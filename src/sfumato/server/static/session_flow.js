@@ -13,8 +13,7 @@ import { TrialView } from './trial.js';
  * @typedef {object} Config what the server wrote into the page
  * @property {string} base
  * @property {{title: string, consent_html: string, instructions_html: string, pay: string|null, bonus: string|null,
- *   size: number, upscale: string}} study
- * @property {{question: string, choices: string[]}[]} comprehension questions about the instructions
+ *   size: number, upscale: string, comprehension: {question: string, choices: string[]}[]}} study
  * @property {{kind: string, version: number, settings: Record<string, any>, prompt: string,
  *   framing: 'own'|'others'}[]} questions
  * @property {import('./form.js').StudyClass[]} classes
