@@ -62,9 +62,9 @@ export function comprehension(config, check, announce) {
   config.study.comprehension.forEach(({ question, choices }, n) => {
     const group = element('fieldset', '', { class: 'question' });
     group.append(element('legend', question));
-    choices.forEach((choice, c) => {
+    choices.forEach((choice) => {
       const label = element('label', '', { class: 'option' });
-      const input = element('input', '', { type: 'radio', name: `question-${n}`, value: choice, 'data-name': `question:${n}:${c}` });
+      const input = element('input', '', { type: 'radio', name: `question-${n}`, value: choice, 'data-name': `question:${n}:${choice}` });
       label.append(input, element('span', choice));
       group.append(label);
     });
