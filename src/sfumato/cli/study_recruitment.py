@@ -200,6 +200,9 @@ def _show_payments(found: Payments, study: Study, n_paid: int) -> None:
         click.echo(f"{len(unscored):,} without a score: no other answers about their items yet")
     if n_paid:
         click.echo(f"{n_paid:,} left out, already paid")
+    if found.n_unconfirmed:
+        fix = "give the platform's list with --submissions or --ask-platform"
+        click.echo(f"{found.n_unconfirmed:,} people not listed, because the platform has not confirmed them: {fix}")
 
 
 def _show_changed(changed: list[ChangedPayment], study: Study) -> None:

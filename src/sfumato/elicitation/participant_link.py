@@ -89,7 +89,7 @@ def owner_in(token: str) -> bytes | None:
 
 
 def owner_tag(pseudonym: str, secret: str) -> bytes:
-    """What a link says about its participant: it does not tell the pseudonym to whoever has the link."""
+    """What a link says about its participant: it does not contain the pseudonym."""
     return hmac.digest(bytes.fromhex(secret), b"owner " + pseudonym.encode(), hashlib.sha256)[:N_OWNER]
 
 

@@ -374,7 +374,7 @@ def _count(connection: sa.Connection, table: sa.Table, *conditions: sa.ColumnEle
 
 
 def _has_link(token_hash: str) -> sa.ColumnElement[bool]:
-    """Whether a link is one of an annotator's."""
+    """Whether a link belongs to an annotator."""
     further = sa.select(links.c.annotator).where(links.c.token_hash == token_hash)
     return sa.or_(annotators.c.token_hash == token_hash, annotators.c.id.in_(further))
 

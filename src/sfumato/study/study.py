@@ -194,7 +194,7 @@ class People:
         return math.ceil(n_labels / size) if finished else n_labels / size
 
     def most_batches(self, n_items: int) -> int:
-        """The batches that a participant is paid for who answers all they are asked, in a study of `n_items` items."""
+        """The number of batches that are paid to a participant with every answer, in a study of `n_items` items."""
         n_labels = min(self.batches * self.batch_size, n_items)
         return max(int(self.paid_batches(n_labels, finished=True)), 1)
 
