@@ -98,7 +98,7 @@ def test_pages_can_be_read_reached_and_hit(visitor: Visitor, served: Served) -> 
         person.goes_to(stage)
         look_closely(page, stage)
         tab_through(page, stage)
-    person.clicks("question:0:0")
+    person.clicks("question:0:a guess")
     person.clicks("check")
     page.locator('#page[data-page="wrong"]').wait_for()
     look_closely(page, "wrong", TWO_WAYS)

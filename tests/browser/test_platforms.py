@@ -7,6 +7,9 @@ from urllib.parse import parse_qs
 
 import pytest
 from accessibility_checks import TWO_WAYS, look_closely
+from platform_study import assignment_id, hex_id
+from platform_study import mturk as mturk_query
+from platform_study import prolific as prolific_query
 from playwright.sync_api import Page, Request, Route
 from study_server import StudyServer
 
@@ -42,7 +45,7 @@ def door(server: StudyServer) -> str:
 
 
 def arrives(page: Page, server: StudyServer, person: str, session: str = "session1") -> Person:
-    page.goto(f"{door(server)}?PROLIFIC_PID={person}&STUDY_ID=study1&SESSION_ID={session}")
+    page.goto(f"{door(server)}?{prolific_query(hex_id(person), hex_id(session))}")
     someone = Person(page, page.url)
     someone.at_page()
     return someone
@@ -57,7 +60,7 @@ def answers(person: Person) -> None:
 def test_from_prolific_and_back(prolific: StudyServer, visitor: Callable[..., Page]) -> None:
     page = visitor()
     person = arrives(page, prolific, "pidaaaa1")
-    assert "pidaaaa1" not in page.url + page.content()
+    assert hex_id("pidaaaa1") not in page.url + page.content()
     for name in ("consent", "instructions"):
         person.goes_to(name)
         assert page.inner_text("main").count(BrierBonus.said) == 1
@@ -112,7 +115,7 @@ def test_who_fails_the_questions_goes_back_with_the_code_for_that(
     person = arrives(page, prolific, "pidaaaa5")
     for again in (True, True, False):
         person.goes_to("comprehension")
-        page.locator('main [data-name="question:0:0"]').click()
+        person.clicks("question:0:a guess")
         page.locator('main [data-name="check"]').click()
         if again:
             page.locator('main [data-name="again"]').click()
@@ -146,10 +149,10 @@ def test_within_amazons_frame_and_handed_in_there(mturk: StudyServer, visitor: C
         route.fulfill(body="<p>handed in at the platform</p>", content_type="text/html")
 
     page.route("https://www.mturk.com/mturk/externalSubmit", taken)
-    query = "assignmentId=ASSIGNMENT1&hitId=HIT1&workerId=WORKER1&turkSubmitTo=https%3A%2F%2Fwww.mturk.com"
+    query = mturk_query()
     framed(page, mturk, query)
     inside = page.frame_locator("#hit")
-    for name in ("agree", "continue", "question:0:1", "check"):
+    for name in ("agree", "continue", "question:0:what I think", "check"):
         inside.locator(f'main [data-name="{name}"]').click()
     for _ in range(2):
         trial = inside.locator(".trial[data-open]")
@@ -161,7 +164,7 @@ def test_within_amazons_frame_and_handed_in_there(mturk: StudyServer, visitor: C
     inside.get_by_text("handed in at the platform").wait_for()
     (request,) = handed_in
     assert request.method == "POST"
-    assert parse_qs(request.post_data or "") == {"assignmentId": ["ASSIGNMENT1"], "code": ["DONE-1"]}
+    assert parse_qs(request.post_data or "") == {"assignmentId": [assignment_id("assignment1")], "code": ["DONE-1"]}
 
 
 def test_a_preview_shows_what_it_is_about_and_nothing_to_press(

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from platform_stub import PlatformStub
-from platform_study import arrives, door, prolific, through, write_platform_study
+from platform_study import STUDY, arrives, door, hex_id, prolific, through, write_platform_study
 from site_client import asked_site
 
 from sfumato.cli import group
 from sfumato.tables.errors import SfumatoError
 
-IDS = [(f"pidA{n}b3c4", f"sesA{n}b3c4") for n in range(4)]
+IDS = [(hex_id(f"person {n}"), hex_id(f"visit {n}")) for n in range(4)]
 BONUS = '[pay.bonus]\nrule = "agreement"\nmost = 1.0\n'
 
 
@@ -24,8 +24,11 @@ BONUS = '[pay.bonus]\nrule = "agreement"\nmost = 1.0\n'
 def pets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study to which four people came: three finished, one left halfway."""
     folder = write_platform_study(tmp_path_factory.mktemp("pets"), more="fee = 0.5\n" + BONUS)
-    with asked_site(folder) as asked:
+    with asked_site(folder) as asked, PlatformStub() as stub, pytest.MonkeyPatch.context() as patch:
+        for name, value in stub.environment.items():
+            patch.setenv(name, value)
         for number, (person, session) in enumerate(IDS):
+            stub.add(person, session, "ACTIVE", study=STUDY)
             through(arrives(asked, prolific(person, session)), until=None if number < 3 else 3)
     rows = [
         f"{session},{person},AWAITING REVIEW,{'DONE-1' if number else 'NOCODE'}"
@@ -113,7 +116,7 @@ def test_reconcile_asks_the_platform(pets: Path, monkeypatch: pytest.MonkeyPatch
     assert (shown.exception.code, "SFUMATO_PROLIFIC_TOKEN" in shown.exception.expected) == ("no-token", True)
     with PlatformStub() as stub:
         for person, session in IDS[:2]:
-            stub.add(person, session, "APPROVED", "DONE-1")
+            stub.add(person, session, "APPROVED", "DONE-1", study=STUDY)
         for name, value in stub.environment.items():
             monkeypatch.setenv(name, value)
         shown = run("reconcile", pets, "--ask-platform")
@@ -212,7 +215,9 @@ def test_failed_checks_are_counted_and_listed(tmp_path: Path) -> None:
         through(arrives(asked, prolific(*IDS[0])))
     run("reconcile", folder, "-o", tmp_path / "r.csv")
     (row,) = rows(tmp_path / "r.csv")
-    assert (row["outcome"], row["pay"], row["n_failed"]) == ("finished", "yes", "2")
+    assert (row["outcome"], row["pay"], row["n_failed"]) == ("finished", "confirm", "2")
+    shown = run("pay", folder)
+    assert "1 people not listed, because the platform has not confirmed them" in shown.output
     assert "an obvious image is not an attention check" in row["may_refuse"]
 
 

@@ -18,6 +18,7 @@ from study_instance import DAY, LEASE, Serve, StudyPerson, items_named, plain_st
 
 from sfumato.elicitation.page_messages import ShownTrial
 from sfumato.elicitation.participant_link import new_token
+from sfumato.elicitation.session import StudyClosed
 from sfumato.store.database import only_server
 from sfumato.store.location import StoreLocation
 from sfumato.study.stimulus import Stimulus
@@ -69,7 +70,7 @@ def test_who_fails_the_questions_too_often_is_excluded(serve: Serve) -> None:
     at = serve(plain_study(comprehension=QUESTIONS, limits=Limits(comprehension_attempts=2)))
     person = at.new()
     once = person.comprehension("cars", "yes")
-    assert (once.stage, tuple(once.wrong), once.attempts_left) == ("comprehension", (0,), 1)
+    assert (once.stage, once.failed, once.attempts_left) == ("comprehension", True, 1)
     with pytest.raises(InvalidAnswer) as caught:
         person.comprehension("cats")
     assert caught.value.code == "invalid-answer"
@@ -273,7 +274,7 @@ def test_practice_comes_first_and_never_counts(serve: Serve) -> None:
     practice = (PracticeItem("i3", "A cat."), PracticeItem("i1"))
     at = serve(plain_study(people=People(answers_per_item=1, batch_size=2), practice=practice))
     person = at.new()
-    assert [shown.practice for shown in person.state().trials] == [True, True, False]
+    assert [shown.practice for shown in person.state().trials] == [True, True]
     shown = person.answer_all()
     assert [(each.stimulus.item, each.practice) for each in shown[:2]] == [("i3", True), ("i1", True)]
     assert [each.practice for each in shown[2:]] == [False, False]
@@ -332,7 +333,8 @@ def test_fifty_people_at_once_fill_every_quota_and_none_is_exceeded(serve: Serve
     for theirs in shown:
         assert len({each.stimulus.item for each in theirs}) == len(theirs) <= 5
     assert at.answers_by_item() == {f"i{number}": quota for number in range(30)}
-    assert {person.state().stage for person in people} == {"finished"}
+    for person, theirs in zip(people, shown, strict=True):
+        assert person.state().stage == ("finished" if theirs else "full")
     twice = at.rows("SELECT item, annotator FROM answers GROUP BY item, annotator HAVING count(*) > 1")
     assert twice == []
 
@@ -413,8 +415,11 @@ def test_nothing_new_is_given_while_paused_and_answers_are_taken(serve: Serve) -
     at = serve(stimuli=items_named(8), answers_per_item=2, batch_size=8)
     person = at.new()
     held = [shown.handle for shown in person.state().trials]
+    new = at.new(ready=False)
     at.run(lambda running: running.pause(True))
-    assert at.new().state().stage == "paused"
+    assert new.state().stage == "paused"
+    with pytest.raises(StudyClosed, match="paused"):
+        at.new()
     assert [shown.handle for shown in person.state().trials] == held
     person.answer_all()
     assert (person.state().stage, person.state().answered) == ("paused", 3)
@@ -428,9 +433,10 @@ def test_nothing_new_is_given_while_paused_and_answers_are_taken(serve: Serve) -
 def test_a_quota_goes_up(serve: Serve) -> None:
     at = serve(stimuli=items_named(2), answers_per_item=1, batch_size=4)
     at.new().answer_all()
-    assert at.new().state().stage == "finished"
+    with pytest.raises(StudyClosed, match="full"):
+        at.new()
     at.run(lambda running: running.set_quota(3))
-    for _ in range(3):
+    for _ in range(2):
         at.new().answer_all()
     assert at.answers_by_item() == {"i0": 3, "i1": 3}
 
@@ -444,7 +450,7 @@ def test_a_quota_goes_down_and_what_is_held_may_still_be_answered(serve: Serve) 
     other = at.new()
     assert other.state().stage == "empty"
     assert all(person.submit(sent(handle)).code is None for handle in held)
-    assert other.state().stage == "finished"
+    assert other.state().stage == "full"
     assert person.state().stage == "finished"
     assert sum(at.answers_by_item().values()) == 2 + len(held)
 
@@ -530,8 +536,7 @@ def test_a_quota_changed_in_the_study_file(serve: Serve) -> None:
     at = serve(stimuli=items_named(2), answers_per_item=1, batch_size=9)
     at.new().answer_all()
     at = at.restarted(study=plain_study(people=People(answers_per_item=2, batch_size=9)))
-    for _ in range(3):
-        at.new().answer_all()
+    at.new().answer_all()
     assert at.answers_by_item() == {"i0": 2, "i1": 2}
 
 
@@ -646,7 +651,8 @@ def test_two_servers_share_one_state(postgres: object) -> None:
         person = at.new()
         assert other.same(person).state().trials == person.state().trials
         other.run(lambda running: running.pause(True))
-        assert at.new().state().stage == "paused"
+        with pytest.raises(StudyClosed, match="paused"):
+            at.new()
         at.run(lambda running: running.pause(False))
         at.run(lambda running: running.set_quota(2))
         assert len(other.new().state().trials) >= 1

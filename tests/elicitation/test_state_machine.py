@@ -33,8 +33,9 @@ from sfumato.elicitation.answer_intake import AnswerIntake
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.lease import IDLE_LEASES, LeaseBook, LeaseTable
 from sfumato.elicitation.page_messages import ParticipantState, SubmitResult, SubmittedAnswer
+from sfumato.elicitation.participant_link import hash_of
 from sfumato.elicitation.running_study import RunningStudy
-from sfumato.elicitation.session import ParticipantSessions, hash_of
+from sfumato.elicitation.session import ParticipantSessions, StudyClosed
 from sfumato.store import queries
 from sfumato.store.database import writing_engine
 from sfumato.store.interaction_record import InteractionRecord
@@ -104,6 +105,8 @@ class Taker:
         begun = self.begun()
         if not begun["practice"]:
             return "practice"
+        if self.of("practice", OPEN):
+            return None
         if begun["repeat"] < self.people.repeats * (begun["label"] // self.people.batch_size):
             return "repeat"
         return "label" if begun["label"] < self.people.batch_size * self.people.batches else None
@@ -120,6 +123,12 @@ class Model:
 
     def taken(self) -> Counter[str]:
         return Counter(item for person in self.people for item in person.of("label", OPEN, ANSWERED))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody new is let in: something is left to answer, or held by somebody who may leave it."""
+        held = any(person.of("label", OPEN) for person in self.people)
+        return not self.paused and (held or any(map(self.has_room, ITEMS)))
 
     def has_room(self, item: str) -> bool:
         return self.taken()[item] < self.quota
@@ -201,7 +210,9 @@ class Model:
         mine = set(person.of("label")) - set(person.of("label", LAPSED))
         held = {item for other in self.people if other is not person for item in other.of("label", OPEN)}
         later = self.is_held_back(person) and any(map(self.has_room, ITEMS))
-        return "empty" if person.due() and (held - mine or later) else "finished"
+        if person.due() and (held - mine or later):
+            return "empty"
+        return "finished" if person.of("label", ANSWERED) else "full"
 
 
 # --- the machine: the same steps by the real thing and by the model ---
@@ -252,6 +263,10 @@ class Steps(RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: len(self.model.people) < 5)
     def register(self) -> None:
+        if not self.model.is_open:
+            with pytest.raises(StudyClosed):
+                self.ask(lambda running: running.sessions.join())
+            return
         person = Taker(hash_of(self.ask(lambda running: running.sessions.join()).token), self.people)
         self.model.people.append(person)
         self.model.check(person, self.ask(lambda running: running.sessions.finish_instructions(person.token_hash)))

@@ -24,7 +24,7 @@ SECRET = "ab" * 32
 PAY = Pay(2.0, "GBP", 8.0, Bonus("brier", 1.0, 0.5))
 STUDY = plain_study(pay=PAY, people=People(batch_size=4, batches=3))
 PEOPLE = [
-    ParticipantRecord("Aone", FINISHED, 4, 5, 90.0, "prolific", Arrival("pid1", "st1", "se1")),
+    ParticipantRecord("Aone", FINISHED, 4, 5, 90.0, "prolific", Arrival("pid1", "st1", "se1"), is_confirmed=True),
     ParticipantRecord("Atwo", FINISHED, 9, 9, 90.0),
     ParticipantRecord("Athree", UNDER_WAY, 3, 3, 90.0),
     ParticipantRecord("Afour", UNDER_WAY, 0, 0, 0.0),

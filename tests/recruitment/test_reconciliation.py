@@ -16,6 +16,7 @@ from sfumato.recruitment.participant_outcomes import (
     SCREENED_OUT,
     STOPPED,
     UNDER_WAY,
+    UNKNOWN,
     WITHDRAWN,
 )
 from sfumato.recruitment.participant_outcomes import ParticipantRecord as Person
@@ -40,7 +41,7 @@ def case(person: Person = HERE, *submissions: PlatformSubmission, **more: Any) -
 
 def test_all_is_well() -> None:
     assert case(HERE, THERE) == ReconciledParticipant(
-        "Aone", "finished", 4, 5, 1.5, "yes", "finished", "", 0, "", "submitted", 1, "", "pid1", "se1"
+        "Aone", "finished", 4, 5, 1.5, "yes", "finished", "", 0, "", "submitted", 1, "", "", "pid1", "se1"
     )
 
 
@@ -99,7 +100,7 @@ def test_every_kind_of_mismatch_is_tried() -> None:
         for *_, codes in mark.args[1]
         for code in codes.split()
     }
-    assert tried | {"not-here"} == set(MISMATCHES)
+    assert tried | {"not-here", "not-confirmed"} == set(MISMATCHES)
 
 
 def test_of_several_submissions_the_one_of_the_visit_counts() -> None:
@@ -120,15 +121,16 @@ def test_each_person_is_one_row_whatever_the_list_repeats() -> None:
     ("outcome", "n_labels", "pay"),
     [
         (FINISHED, 4, "yes"),
-        (FINISHED, 0, "yes"),  # the items ran out; they came and did what was asked
-        *((outcome, 3, "decide") for outcome in OUTCOMES if outcome != FINISHED),
+        (FINISHED, 0, "no"),  # nothing that counts was done
+        *((outcome, 3, "decide") for outcome in OUTCOMES if outcome not in (FINISHED, UNKNOWN)),
         *((outcome, 0, "no") for outcome in OUTCOMES if outcome != FINISHED),
     ],
 )
 def test_pay_follows_from_the_work_alone(outcome: str, n_labels: int, pay: str) -> None:
-    """Whatever the answers were like, whatever the platform says of it."""
+    """Whatever the answers were like, whatever the platform says of it, as long as it knows them."""
     person = replace(HERE, outcome=outcome, n_labels=n_labels)
-    for submissions in ([THERE], [replace(THERE, status="rejected")], []):
+    assert case(person).pay == "no"
+    for submissions in ([THERE], [replace(THERE, status="rejected")]):
         for aside in ({}, {"Aone": "checks_passed"}):
             for n_failed in (0, 9):
                 found = case(person, *submissions, excluded=aside, n_failed={"Aone": n_failed}, platform=Prolific())
@@ -156,13 +158,23 @@ def test_a_study_of_less_than_five_minutes_needs_one() -> None:
 
 def test_who_asked_to_be_left_out_is_said_to_have() -> None:
     found = case(replace(HERE, is_erased=True, is_left_out=True, arrival=None, platform=""))
-    assert (found.pay, found.set_aside) == ("yes", "on their request")
+    assert (found.pay, found.set_aside) == ("no", "on their request")
     assert "erased" in found.why
 
 
 def test_without_the_platforms_list_nothing_is_made_up() -> None:
     (found,) = reconcile_participants([HERE], STUDY).cases
-    assert (found.status, found.row, found.mismatches) == ("", 0, "")
+    assert (found.status, found.row, found.mismatches, found.pay) == ("", 0, "not-confirmed", "confirm")
+    (found,) = reconcile_participants([replace(HERE, is_confirmed=True)], STUDY).cases
+    assert (found.mismatches, found.pay) == ("", "yes")
+
+
+def test_who_came_to_a_full_study_is_known_by_its_code() -> None:
+    full = replace(THERE, person="pid9", session="se9", status="screened out", code="OUT")
+    (found,) = reconcile_participants([], STUDY, submissions=[full]).cases
+    assert (found.outcome, found.pay, found.mismatches) == ("study full", "no", "")
+    (found,) = reconcile_participants([], STUDY, submissions=[replace(full, code="DONE", status="submitted")]).cases
+    assert (found.outcome, found.mismatches) == (NOT_HERE, "not-here")
 
 
 def test_ids_are_in_the_table_only_when_asked_for(tmp_path: Any) -> None:
@@ -180,8 +192,8 @@ def test_ids_are_in_the_table_only_when_asked_for(tmp_path: Any) -> None:
 
 def test_the_table_counts() -> None:
     table = reconcile_participants(
-        [HERE, replace(HERE, annotator="Atwo", outcome=UNDER_WAY, arrival=None)], STUDY, submissions=[]
+        [HERE, replace(HERE, annotator="Atwo", outcome=UNDER_WAY, arrival=None)], STUDY, submissions=[THERE]
     )
     assert isinstance(table, Reconciliation)
     assert (len(table), table.n_with(pay="yes"), table.n_with(pay="decide")) == (2, 1, 1)
-    assert [len(each.mismatches.split()) for each in table.cases] == [1, 0]
+    assert not any(each.mismatches for each in table.cases)

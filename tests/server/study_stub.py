@@ -196,7 +196,7 @@ class StudyStub:
             person.attempts += 1
             if person.attempts == 3:
                 person.stages = ["excluded"]
-            return {"wrong": [0]}
+            return {"failed": True}
         person.stages.pop(0)
         return {}
 

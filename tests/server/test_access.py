@@ -68,7 +68,7 @@ BODIES = {
     "comprehension": {"answers": ["yes", "2"]},
 }
 PASSWORD = "four geese on a lake"
-STATE = {"stage", "answered", "wanted", "batch_size", "trials", "wrong", "attempts_left", "code"}
+STATE = {"stage", "answered", "wanted", "batch_size", "trials", "failed", "attempts_left", "code"}
 TRIAL = {"trial", "number", "practice", "question", "deeper", "feedback", "judged", "pictures", "texts", "told"}
 
 
@@ -158,7 +158,7 @@ class Roles:
         cookie = {"cookie": researcher.cookie} if role in ("researcher", "logged out") else {}
         target = path.format(**values) + {"/static": "/style.css"}.get(path, "")
         if path.startswith("/from/"):
-            target += "?PROLIFIC_PID=5f1e&STUDY_ID=6a2b&SESSION_ID=7c3d"
+            target += f"?PROLIFIC_PID={'5f1e' * 6}&STUDY_ID={'6a2b' * 6}&SESSION_ID={'7c3d' * 6}"
         if method == "POST":
             return asked.client.post(target, self._body(path, trial, is_researcher), cookie).status
         # A stream would not end; asked for its head alone it is let in or not all the same.
@@ -313,7 +313,7 @@ def check_state(state: dict[str, Any], token: str) -> None:
     assert set(state) <= STATE
     for name in ("answered", "wanted", "batch_size"):
         assert type(state[name]) is int
-    assert all(type(each) is int for each in state.get("wrong", ()))
+    assert type(state.get("failed", False)) is bool
     for trial in state.get("trials", ()):
         assert set(trial) == TRIAL
         assert re.fullmatch(r"[\w-]{16}", trial["trial"])

@@ -63,7 +63,7 @@ def test_the_way_through_a_study(stub: StudyStub) -> None:
         stages = [(await visitor.state())["stage"], (await visitor.step("consent"))["stage"]]
         stages.append((await visitor.step("instructions"))["stage"])
         wrong = await visitor.comprehension(["no"])
-        assert (wrong["stage"], wrong["wrong"]) == ("comprehension", [0])
+        assert (wrong["stage"], wrong["failed"]) == ("comprehension", True)
         state = await visitor.comprehension(["yes"])
         stages.append(state["stage"])
         statuses = set()

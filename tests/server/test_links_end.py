@@ -84,15 +84,17 @@ def test_whom_the_platform_sends_again_comes_in_again(tmp_path: Path) -> None:
     folder = write_picture_study(tmp_path)
     file = folder / "study.toml"
     file.write_text(f'{file.read_text()}[platform]\nname = "prolific"\ncompleted = "C0DE"\n')
-    ids = "?PROLIFIC_PID=5f1e&STUDY_ID=6a2b&SESSION_ID="
+    ids = f"?PROLIFIC_PID={'5f1e' * 6}&STUDY_ID={'6a2b' * 6}&SESSION_ID="
     with asked_site(folder) as asked:
         door = "/from/prolific/" + asked.site.writer.run(lambda running: entry_key(running.secret, "prolific"))
-        link = asked.client.get(f"{door}{ids}7c3d").header("location") or ""
+        reply = asked.client.get(f"{door}{ids}{'7c3d' * 6}")
+        link, cookie = reply.header("location") or "", (reply.header("set-cookie") or "").partition(";")[0]
         assert asked.client.get(link).status == 200
         place = asked.site.place
     long_ago(place)
     with asked_site(folder) as asked:
         assert asked.client.get(link).status == 410
-        assert asked.client.get(f"{door}{ids}8d4e").header("location") == link
+        again = asked.client.get(f"{door}{ids}{'8d4e' * 6}", {"cookie": cookie})
+        assert again.header("location") == link
         assert asked.client.get(link).status == 200
         assert len(asked.stored("annotators")) == 1

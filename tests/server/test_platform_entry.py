@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +10,24 @@ from typing import Any
 
 import pytest
 from platform_stub import PlatformStub
-from platform_study import CODES, arrives, comes, door, mturk, prolific, through, write_platform_study
-from site_client import AskedSite, asked_site
+from platform_study import (
+    CODES,
+    Browser,
+    arrives,
+    assignment_id,
+    comes,
+    door,
+    hex_id,
+    mturk,
+    prolific,
+    through,
+    worker_id,
+    write_platform_study,
+)
+from site_client import AskedSite, Visit, asked_site
 
-PERSON, SESSION = "pid5f0a9c1e", "ses60d1b2aa"
+PERSON, SESSION = hex_id("a person"), hex_id("a visit")
+ANOTHER = hex_id("another visit")
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +45,7 @@ def framed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AskedSite]:
 @pytest.fixture
 def me(request: pytest.FixtureRequest) -> tuple[str, str]:
     """Somebody new, and their visit: ids that no other test has."""
-    name = hashlib.sha256(request.node.name.encode()).hexdigest()[:12]
-    return f"pid{name}", f"ses{name}"
+    return hex_id(f"person of {request.node.name}"), hex_id(f"visit of {request.node.name}")
 
 
 def ids_of(asked: AskedSite, person: str) -> list[dict[str, Any]]:
@@ -55,19 +67,23 @@ def test_somebody_from_prolific_is_sent_on_to_an_address_without_their_id(
 
 
 def test_repeated_arrivals_with_one_id_are_one_annotator(asked: AskedSite, me: tuple[str, str]) -> None:
-    first = comes(asked, prolific(*me)).header("location")
-    assert [comes(asked, prolific(*me)).header("location") for _ in range(3)] == [first] * 3
-    # Another visit, another browser, another window: the same person, who goes on where they were.
-    assert comes(asked, prolific(me[0], "another9")).header("location") == first
+    browser = Browser(asked)
+    first = browser.comes(prolific(*me)).header("location")
+    asked.client.get(first or "")
+    assert [browser.comes(prolific(*me)).header("location") for _ in range(3)] == [first] * 3
+    # Another visit in the same browser: the same person, who goes on where they were.
+    assert browser.comes(prolific(me[0], ANOTHER)).header("location") == first
     (row,) = ids_of(asked, me[0])
     refs = json.loads(row["refs"])
-    assert (refs["session"], refs["earlier"]) == ("another9", [me[1]])
+    assert (refs["session"], refs["earlier"]) == (ANOTHER, [me[1]])
     n_people = len(asked.stored("annotators"))
-    assert comes(asked, prolific(f"{me[0]}x", me[1])).header("location") != first
+    # Another person in the same browser is another annotator, and the first one stays who they were.
+    assert browser.comes(prolific(hex_id(f"{me[0]}x"), me[1])).header("location") != first
     assert len(asked.stored("annotators")) == n_people + 1
+    assert browser.comes(prolific(*me)).header("location") == first
 
 
-def test_two_browsers_at_once_are_one_annotator(asked: AskedSite, me: tuple[str, str]) -> None:
+def test_two_tabs_at_once_are_one_annotator(asked: AskedSite, me: tuple[str, str]) -> None:
     target = f"{door(asked)}?{prolific(*me)}"
 
     async def fifty() -> list[str]:
@@ -76,22 +92,52 @@ def test_two_browsers_at_once_are_one_annotator(asked: AskedSite, me: tuple[str,
         return [reply.header("location") or "" for reply in replies]
 
     n_people = len(asked.stored("annotators"))
-    assert len(set(asked.runner.run(fifty()))) == 1
+    links = asked.runner.run(fifty())
     assert len(ids_of(asked, me[0])) == len(asked.stored("annotators")) - n_people == 1
+    # Each tab has a link of its own to the same session.
+    visits = [Visit(asked.client, link.removeprefix("/s/")) for link in (links[0], links[-1])]
+    visits[0].step("consent")
+    assert visits[1].state()["stage"] == "instructions"
 
 
 def test_a_returning_person_continues_where_they_stopped(asked: AskedSite, me: tuple[str, str]) -> None:
-    visit = through(arrives(asked, prolific(*me)), until=3)
-    again = arrives(asked, prolific(me[0], "another9"))
+    browser = Browser(asked)
+    visit = through(browser.arrives(prolific(*me)), until=3)
+    again = browser.arrives(prolific(me[0], ANOTHER))
     assert again.state()["answered"] == visit.state()["answered"] == 2  # one of the three was practice
+
+
+def test_the_link_in_the_browser_is_for_no_script(asked: AskedSite, me: tuple[str, str]) -> None:
+    kept = comes(asked, prolific(*me)).header("set-cookie") or ""
+    assert "HttpOnly" in kept
+    assert "SameSite=lax" in kept
+    assert me[0] not in kept
+    asked.site.public = True
+    try:
+        kept = comes(asked, prolific(hex_id(f"{me[0]}y"))).header("set-cookie") or ""
+    finally:
+        asked.site.public = False
+    assert kept.startswith("__Host-sfumato-")
+    assert "Secure" in kept
+
+
+def test_in_a_frame_the_link_is_kept_for_that_frame(framed: AskedSite) -> None:
+    framed.site.public = True
+    try:
+        kept = comes(framed, mturk(worker_id("framed")), "mturk").header("set-cookie") or ""
+    finally:
+        framed.site.public = False
+    assert [each for each in ("SameSite=none", "Secure", "Partitioned", "HttpOnly") if each not in kept] == []
 
 
 def test_another_server_on_the_same_store_knows_them(tmp_path: Path) -> None:
     folder = write_platform_study(tmp_path / "pets")
-    places = []
+    places, cookies = [], {}
     for _ in range(2):
         with asked_site(folder) as opened:
-            places.append(comes(opened, prolific(PERSON, SESSION)).header("location"))
+            browser = Browser(opened, cookies=cookies)
+            places.append(browser.comes(prolific(PERSON, SESSION)).header("location"))
+            opened.client.get(places[-1] or "")
     assert places[0] == places[1]
 
 
@@ -99,8 +145,8 @@ def test_another_server_on_the_same_store_knows_them(tmp_path: Path) -> None:
     "query",
     [
         "",
-        "PROLIFIC_PID=abcd1234",
-        "STUDY_ID=study1&SESSION_ID=session1",
+        f"PROLIFIC_PID={PERSON}",
+        f"STUDY_ID={SESSION}&SESSION_ID={SESSION}",
         prolific("{{%PROLIFIC_PID%}}"),
         prolific("%PROLIFIC_PID%"),
         prolific("a b"),
@@ -111,7 +157,7 @@ def test_another_server_on_the_same_store_knows_them(tmp_path: Path) -> None:
         prolific("abcd\n1"),
         prolific(PERSON, "'; DROP TABLE"),
         prolific(PERSON) + "&PROLIFIC_PID=second12",
-        prolific(PERSON) + "&x=" + "y" * 3000,
+        prolific(PERSON) + "&x=" + "y" * 5000,
         mturk(),
     ],
     ids=lambda query: query[:30] or "nothing",
@@ -146,10 +192,10 @@ def test_only_the_studys_own_door_opens(asked: AskedSite, tmp_path: Path, me: tu
 
 
 def test_people_of_another_study_there_are_refused_where_the_file_names_its_own(tmp_path: Path) -> None:
-    with asked_site(write_platform_study(tmp_path / "pets", more='study = "study1"')) as asked:
-        assert comes(asked, prolific(study="study2")).status == 404
+    with asked_site(write_platform_study(tmp_path / "pets", more=f'study = "{hex_id("one")}"')) as asked:
+        assert comes(asked, prolific(study=hex_id("two"))).status == 404
         assert asked.stored("annotators") == []
-        assert comes(asked, prolific(study="study1")).status == 303
+        assert comes(asked, prolific(study=hex_id("one"))).status == 303
 
 
 def test_a_study_without_a_platform_has_no_such_door(tmp_path: Path) -> None:
@@ -216,8 +262,6 @@ def test_outcomes_without_a_code_have_no_way_back(tmp_path: Path) -> None:
 
 
 def test_who_came_by_a_link_gets_a_code_of_their_own(asked: AskedSite) -> None:
-    from site_client import Visit
-
     from sfumato.elicitation.study_registration import new_links
 
     (token,) = new_links(asked.study, 1)
@@ -253,21 +297,22 @@ def test_a_preview_needs_the_door_too(framed: AskedSite) -> None:
 
 
 def test_somebody_from_mturk_hands_in_a_form_at_amazon(framed: AskedSite) -> None:
-    state = through(arrives(framed, mturk("WORKER9"), "mturk")).state()
+    state = through(arrives(framed, mturk(worker_id("nine")), "mturk")).state()
     assert state["back"] == {
         "platform": "Mechanical Turk",
         "code": "DONE-1",
         "url": "https://www.mturk.com/mturk/externalSubmit",
-        "fields": {"assignmentId": "ASSIGNMENT1", "code": "DONE-1"},
+        "fields": {"assignmentId": assignment_id("assignment1"), "code": "DONE-1"},
     }
 
 
 def test_a_second_assignment_is_handed_in_as_the_second(framed: AskedSite) -> None:
     """Somebody returned the HIT and accepted it again: the assignment to hand in is the one they have now."""
-    through(arrives(framed, mturk("WORKER2", "ASSIGNMENT1"), "mturk"), until=2)
-    state = through(arrives(framed, mturk("WORKER2", "ASSIGNMENT2"), "mturk")).state()
-    assert state["back"]["fields"]["assignmentId"] == "ASSIGNMENT2"
-    assert len(ids_of(framed, "WORKER2")) == 1
+    browser, two = Browser(framed, "mturk"), worker_id("two")
+    through(browser.arrives(mturk(two, assignment_id("first"))), until=2)
+    state = through(browser.arrives(mturk(two, assignment_id("second")))).state()
+    assert state["back"]["fields"]["assignmentId"] == assignment_id("second")
+    assert len(ids_of(framed, two)) == 1
 
 
 @pytest.mark.parametrize(
@@ -287,7 +332,7 @@ def test_a_second_assignment_is_handed_in_as_the_second(framed: AskedSite) -> No
 )
 def test_answers_are_handed_in_at_amazon_or_not_at_all(framed: AskedSite, to: str) -> None:
     before = framed.rows()
-    assert comes(framed, mturk("NEWWORKER", to=to), "mturk").status == 404
+    assert comes(framed, mturk(worker_id("new"), to=to), "mturk").status == 404
     assert framed.rows() == before
 
 
@@ -317,29 +362,35 @@ def test_amazon_alone_may_show_the_study_in_a_frame(framed: AskedSite, asked: As
 def test_the_platform_is_asked_once_about_each_visit(
     asked: AskedSite, monkeypatch: pytest.MonkeyPatch, me: tuple[str, str]
 ) -> None:
+    invented = (hex_id("made up"), hex_id("made up visit"))
     with PlatformStub() as stub:
-        stub.add(*me, "ACTIVE")
+        stub.add(*me, "ACTIVE", study=hex_id("study1"))
         for name, value in stub.environment.items():
             monkeypatch.setenv(name, value)
+        browser = Browser(asked)
         for _ in range(3):
-            arrives(asked, prolific(*me))
-        arrives(asked, prolific("madeup1234", "madeup5678"))
-        assert stub.effects == {("get", me[1]): 1, ("get", "madeup5678"): 1}
-        arrives(asked, prolific(me[0], "another9"))
-        assert stub.effects["get", "another9"] == 1
-        # The last visit of each was not announced there.
-        for person in (me[0], "madeup1234"):
+            visit = browser.arrives(prolific(*me))
+        assert visit.state()["stage"] == "consent"
+        arrives(asked, prolific(*invented))
+        assert stub.effects == {("get", me[1]): 1, ("get", invented[1]): 1}
+        # The next visit was not announced there; the person is known all the same.
+        browser.arrives(prolific(me[0], ANOTHER))
+        assert stub.effects["get", ANOTHER] == 1
+        assert visit.state()["stage"] == "consent"
+        for person in (me[0], invented[0]):
             assert [json.loads(row["refs"])["check"] for row in ids_of(asked, person)] == ["unknown"]
 
 
-def test_a_platform_that_is_down_keeps_nobody_out(
+def test_a_platform_that_finds_a_visit_later_takes_its_word_back(
     asked: AskedSite, monkeypatch: pytest.MonkeyPatch, me: tuple[str, str]
 ) -> None:
-    monkeypatch.setattr("sfumato.recruitment.platform_api.FIRST_PAUSE_SECONDS", 0.0)
-    monkeypatch.setenv("SFUMATO_PROLIFIC_TOKEN", "t")
-    monkeypatch.setenv("SFUMATO_PROLIFIC_API", "http://127.0.0.1:9")
-    assert through(arrives(asked, prolific(*me))).state()["code"] == CODES["completed"]
-    assert "check" not in json.loads(ids_of(asked, me[0])[0]["refs"])
+    browser = Browser(asked)
+    with PlatformStub() as stub:
+        for name, value in stub.environment.items():
+            monkeypatch.setenv(name, value)
+        assert browser.arrives(prolific(*me)).state()["stage"] == "refused"
+        stub.add(*me, "ACTIVE", study=hex_id("study1"))
+        assert browser.arrives(prolific(*me)).state()["stage"] == "consent"
 
 
 # Who they are stays where it is.

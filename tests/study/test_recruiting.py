@@ -21,7 +21,7 @@ name = "prolific"
 completed = "C1A2-B3"
 screened_out = "S1"
 no_consent = "N1"
-study = "65f0a1b2c3d4"
+study = "65f0a1b2c3d4e5f6a7b8c9d0"
 fee = 0.33
 """
 BONUS = """\
@@ -46,17 +46,19 @@ def mistakes(folder: Path) -> list[SfumatoError]:
 
 def test_a_platform_is_read_as_written(folder: Path) -> None:
     study = read_study(with_tables(folder, PLATFORM))
-    assert study.recruiting == Recruiting("prolific", "C1A2-B3", "S1", "N1", {"study": "65f0a1b2c3d4", "fee": 0.33})
-    assert platform_of(study) == Prolific("65f0a1b2c3d4", 0.33)
+    assert study.recruiting == Recruiting(
+        "prolific", "C1A2-B3", "S1", "N1", settings={"study": "65f0a1b2c3d4e5f6a7b8c9d0", "fee": 0.33}
+    )
+    assert platform_of(study) == Prolific("65f0a1b2c3d4e5f6a7b8c9d0", fee=0.33)
     checked_study(folder, pictures=True)
 
 
 def test_the_least_there_is(folder: Path) -> None:
-    study = read_study(
-        with_tables(folder, '[platform]\nname = "mturk"\ncompleted = "C"\nsandbox = true\nhit = "H1XX H2XX"\n')
-    )
-    assert study.recruiting == Recruiting("mturk", "C", settings={"sandbox": True, "hit": "H1XX H2XX"})
-    assert platform_of(study) == MTurk("H1XX H2XX", True)
+    hits = "3HIT00000000000000000000000001 3HIT00000000000000000000000002"
+    table = f'[platform]\nname = "mturk"\ncompleted = "C"\nsandbox = true\nhit = "{hits}"\n'
+    study = read_study(with_tables(folder, table))
+    assert study.recruiting == Recruiting("mturk", "C", settings={"sandbox": True, "hit": hits})
+    assert platform_of(study) == MTurk(hits, True)
 
 
 def test_a_study_without_has_none(folder: Path) -> None:
@@ -90,8 +92,14 @@ def test_a_bonus_is_read_as_written(folder: Path) -> None:
         ('"C1A2-B3"', f'"{"C" * 65}"', "bad-text", "platform.completed", "shorten"),
         ('"S1"', '"C1A2-B3"', "same-code", "platform.screened_out", "another code"),
         ('"N1"', '"S1"', "same-code", "platform.no_consent", "another code"),
-        ('study = "65f0a1b2c3d4"', 'study = "the first one"', "bad-setting", "platform.study", "copy the id"),
-        ('study = "65f0a1b2c3d4"', "study = 65", "bad-setting", "platform.study", "copy the id"),
+        (
+            'study = "65f0a1b2c3d4e5f6a7b8c9d0"',
+            'study = "the first one"',
+            "bad-setting",
+            "platform.study",
+            "copy the id",
+        ),
+        ('study = "65f0a1b2c3d4e5f6a7b8c9d0"', "study = 65", "bad-setting", "platform.study", "copy the id"),
         ("fee = 0.33", "fee = 33", "bad-setting", "platform.fee", "share"),
         ("fee = 0.33", 'fee = "a third"', "bad-setting", "platform.fee", "share"),
         ("fee = 0.33", "fee = true", "bad-setting", "platform.fee", "share"),

@@ -270,7 +270,7 @@ class Person:
 CONTINUE_BUTTONS: Mapping[str, tuple[str, ...]] = {
     "consent": ("agree",),
     "instructions": ("continue",),
-    "comprehension": ("question:0:1", "check"),
+    "comprehension": ("question:0:what I think", "check"),
     "practised": ("continue",),
     "rest": ("continue",),
 }

@@ -197,7 +197,7 @@ class Pilot:
     def _fail_comprehension(self, person: Person) -> None:
         """Choose a wrong answer in the comprehension check, and return to the instructions."""
         person.goes_to("comprehension")
-        for name in ("question:0:0", "check", "again"):
+        for name in ("question:0:a guess", "check", "again"):
             person.page.locator(f'main [data-name="{name}"]').click()
 
     def _answer(self, person: Person, number: int, item: str, *, again: bool) -> None:

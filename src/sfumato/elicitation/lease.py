@@ -57,6 +57,10 @@ class LeaseTable:
         """How many trials are held by participants from this network who have not answered any item."""
         return self._by_network[network]
 
+    def is_in_use(self, arm: int = 0) -> bool:
+        """Whether a trial is being answered now, in an arm."""
+        return bool(self._held) if len(self._arms) == 1 else any(self.of_arm(arm))
+
     def get(self, number: int) -> Trial | None:
         """The trial with this id, if it is held."""
         return self._held.get(number)

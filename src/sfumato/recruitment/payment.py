@@ -73,6 +73,8 @@ class Payments(Table):
 
     payments: tuple[Payment, ...]
     with_ids: bool = False
+    n_unconfirmed: int = 0
+    """Annotators with answers who are not listed because the platform has not confirmed them."""
 
     classes = ()
     private = True
@@ -93,7 +95,9 @@ class Payments(Table):
     def without(self, paid: Sequence[Paid]) -> Payments:
         """The payments that were not made yet."""
         keys = {each.key for each in paid}
-        return Payments(tuple(each for each in self.payments if each.key not in keys), self.with_ids)
+        return Payments(
+            tuple(each for each in self.payments if each.key not in keys), self.with_ids, self.n_unconfirmed
+        )
 
     def changed(self, paid: Sequence[Paid]) -> list[ChangedPayment]:
         """Earlier payments whose amount would differ now: a bonus changes with more answers, and annotators who were
@@ -118,7 +122,8 @@ def payments(
     """What each annotator is owed. `answers` has its annotators in the order of the `cases` who took part.
 
     Base: the study's pay per batch times the batches, for annotators who finished. Part: in proportion to the answers
-    given, for you to decide. Bonus: only for annotators who finished, by the study's rule.
+    given, for you to decide. Bonus: only for annotators who finished, by the study's rule. Annotators whom the platform
+    has not confirmed are not listed.
     """
     pay = study.pay
     if pay is None:
@@ -149,7 +154,7 @@ def payments(
             share = f"{case.n_labels} of {size} answers of a batch"
             part = min(study.people.paid_batches(case.n_labels, finished=False), study.people.batches)
             add(PART, pay.amount * part, "decide", share)
-    return Payments(tuple(found), with_ids)
+    return Payments(tuple(found), with_ids, sum(case.pay == "confirm" for case in participants))
 
 
 def bonus_for(score: float, bonus: Bonus) -> float:

@@ -92,7 +92,10 @@ $adaptive
 # completed = "C1A2B3C4"      # the code for people who finished, as the platform shows it
 # screened_out = "S5D6E7F8"   # for people who were screened out
 # no_consent = "N9G1H2J3"     # for people who did not consent
-# study = "65f0a1b2c3d4"      # the study's id there; people from other studies are rejected
+# full = "F4K5L6M7"           # for people who come when no more answers are needed
+# failed_checks = "A8P9Q1R2"  # for people who failed too many checks
+# study = "65f0a1b2c3d4e5f6a7b8c9d0"  # the study's id there; people from other studies are rejected
+# keys = "prolific-keys.json" # Prolific's public keys: only arrivals that Prolific signed are accepted
 # fee = 0.33                  # the platform's fee, as a share of the pay
 """)
 
