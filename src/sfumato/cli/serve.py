@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 )
 @click.option("--plain-http", is_flag=True, help="With --public: no https. Others on the network can read the answers.")
 @click.option(
-    "--pace", default=5.0, show_default=True, help="Answers per second of one participant, after a burst; 0: no limit."
+    "--pace",
+    default=5.0,
+    show_default=True,
+    help="Answers per second of one participant, after a burst; 0: no limit, and times as claimed (for simulations).",
 )
 @store_option
 @click.option("--plan", type=PATH, help="Use this plan (written by sfumato plan).")
@@ -62,7 +65,7 @@ def command(
     planned, items = asked_as_planned(checked_study(study), plan)
     hashed = new_password(planned, password, password_file)
     listener = bind_socket(host or ("0.0.0.0" if public else "127.0.0.1"), port)
-    with listener, open_site(planned, store, items, public=public and not plain_http) as site:
+    with listener, open_site(planned, store, items, public=public and not plain_http, trusts_times=pace <= 0) as site:
         if hashed is not None:
             site.writer.run(lambda running: set_password(running, hashed, "terminal"))
         name = "this machine's name or address" if public and not host else listener.getsockname()[0]

@@ -82,7 +82,7 @@ def command(
     known = truth_of(truth, asked, items)
     people = drawn_annotators(annotators, len(asked.classes), rng, fitted=_fitted(asked, known, items))
     # The given server, or one that is started for the simulation.
-    server = serve_study(asked, place, items) if url is None else nullcontext(url)
+    server = serve_study(asked, place, items, pace=pace) if url is None else nullcontext(url)
     with server as base_url, stimuli_in(place) as stimulus_of, drawing() as draw:
 
         def progress(n_done: int, n_all: int, n_answers: int) -> None:

@@ -241,6 +241,7 @@ class LeaseBook:
             state=OPEN,
             expires=self._clock.monotonic() + self._seconds,
             leased_at=self._clock.now(),
+            shown_after=self._clock.monotonic(),
             question=question,
             probability=chosen.probability,
             audit=int(chosen.is_audit),

@@ -6,6 +6,7 @@ Rebuilt from the store when they come back. Changes here do not reach the store 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,8 +18,8 @@ MAX_RECEIPTS = 8
 
 @dataclass(slots=True, eq=False)
 class Trial:
-    """One question for one participant. `expires` is on the monotonic clock, `leased_at` when it was first assigned
-    (ms); `answer` is the handle of its answer."""
+    """One question for one participant. `expires` and `shown_after` are seconds on the monotonic clock, `leased_at` is
+    when it was first assigned (ms); `answer` is the handle of its answer."""
 
     id: int
     handle: str
@@ -37,6 +38,8 @@ class Trial:
     deeper: str | None = None
     """Why the deeper form opens in it (`deeper_form_rule.py`); None where it does not."""
     deeper_probability: float | None = None
+    shown_after: float = 0.0
+    """When it was assigned: the participant cannot have seen it earlier."""
 
 
 TRIAL_COLUMNS = (
@@ -97,6 +100,8 @@ class Participant:
     repeated: set[int] = field(default_factory=set)
     failed: int = 0
     """Checks they failed."""
+    busy_until: float = -math.inf
+    """Until when (monotonic clock) their time is taken up by the answers they gave; see `answer_intake.py`."""
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Participant:

@@ -175,6 +175,8 @@ class StudyState:
             participant.add(self.leases.get(row["id"]) or self._trial(row, now, monotonic))
             if row["key"] is not None:
                 participant.note(row["key"], AnswerReceipt(row["digest"], row["answer"]))
+                received = monotonic - max(now - row["received_at"], 0) / 1000
+                participant.busy_until = max(participant.busy_until, received)
         if self.regions:
             for row in queries.checks_of(connection, participant.id):
                 trial = self._trial(row, now, monotonic)
@@ -187,7 +189,8 @@ class StudyState:
         # The rest of the lease by the system clock, and at most a whole lease: that clock may have jumped.
         left = min(max((row["expires_at"] - now) / 1000, 0.0), self._lease_seconds)
         columns = {name: row[name] for name in TRIAL_COLUMNS}
-        return Trial(expires=monotonic + left, answer=row.get("answer"), **columns)
+        shown_after = monotonic - max(now - row["leased_at"], 0) / 1000
+        return Trial(expires=monotonic + left, answer=row.get("answer"), shown_after=shown_after, **columns)
 
 
 def _answer_events(connection: sa.Connection, study: Study, number: int) -> Iterator[AnswerEvent]:

@@ -169,8 +169,8 @@ def annotator_by_token(connection: sa.Connection, study: int, token_hash: str) -
 
 
 def trials_of(connection: sa.Connection, annotator: int) -> list[Row]:
-    """A participant's trials in order, each with the key, digest and handle of its answer where it has one."""
-    columns = (answers.c.key, answers.c.digest, answers.c.handle.label("answer"))
+    """A participant's trials in order, with key, digest, handle and time of receipt of the answer if there is one."""
+    columns = (answers.c.key, answers.c.digest, answers.c.handle.label("answer"), answers.c.received_at)
     found = (
         sa.select(trials, *columns)
         .outerjoin(answers, answers.c.trial == trials.c.id)
