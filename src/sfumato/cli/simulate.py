@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ITEMS_LOOKED_AT = 2_000
 """Items used to compute which classes are similar."""
+CHEATS_PACE = 0.02
+"""With cheats people wait this share of their times, and the clock of the server runs faster by as much."""
 ENDINGS = {
     "finished": "finished",
     "empty": "found nothing left to answer",
@@ -46,6 +48,9 @@ ENDINGS = {
 @click.option("--links", type=PATH, help="A text file of participant links, one per line.  [default: new participants]")
 @click.option("--dropouts", default=0.0, show_default=True, help="Share of annotators who leave midway.")
 @click.option("--pace", default=0.0, show_default=True, help="1: realistic answer times. 0: no waiting.")
+@click.option(
+    "--cheats", is_flag=True, help="20% scripts, 10% double identities, 5% borrowed accounts; print how many are found."
+)
 @click.option("--seed", default=0, show_default=True, help="Random seed.")
 def command(
     study: Path,
@@ -57,6 +62,7 @@ def command(
     links: Path | None,
     dropouts: float,
     pace: float,
+    cheats: bool,
     seed: int,
 ) -> None:
     """Send simulated annotators through STUDY (study.toml, or its folder), with individual skill, bias, confidence,
@@ -66,6 +72,7 @@ def command(
     store, not one with real answers.
     """
     from sfumato.elicitation.simulated_annotator import drawn_annotators
+    from sfumato.elicitation.simulated_cheats import CheatShares, drawn_accounts
     from sfumato.server.browser_client import BrowserClient
     from sfumato.server.server import serve_study
     from sfumato.server.simulated_visits import check_visit, simulate, stimuli_in
@@ -74,13 +81,19 @@ def command(
     check_not_negative("annotators", annotators)
     rng = seeded(seed)
     check_visit(pace=pace, dropouts=dropouts)
+    if cheats:
+        pace = _pace_of_cheats(pace, url)
     if url is not None:
         BrowserClient(url).close()
     asked, items = asked_as_planned(checked_study(study), plan)
     place = store or str(default_location(asked))
     tokens = _tokens(links) if links else _new_tokens(asked, annotators, place)
     known = truth_of(truth, asked, items)
-    people = drawn_annotators(annotators, len(asked.classes), rng, fitted=_fitted(asked, known, items))
+    accounts = drawn_accounts(annotators, len(asked.classes), CheatShares(), rng) if cheats else None
+    if accounts is None:
+        people = drawn_annotators(annotators, len(asked.classes), rng, fitted=_fitted(asked, known, items))
+    else:
+        people = [account.annotator for account in accounts]
     # The given server, or one that is started for the simulation.
     server = serve_study(asked, place, items, pace=pace) if url is None else nullcontext(url)
     with server as base_url, stimuli_in(place) as stimulus_of, drawing() as draw:
@@ -90,11 +103,24 @@ def command(
 
         summary = simulate(
             base_url, asked, people, known, stimulus_of, rng, pace=pace, tokens=tokens, dropouts=dropouts,
-            progress=progress,
+            progress=progress, accounts=accounts,
         )  # fmt: skip
     for line in _summary_lines(summary):
         click.echo(line)
+    if accounts is not None:
+        from sfumato.server.cheat_detection import detection_lines, find_cheats
+
+        for line in detection_lines(find_cheats(asked, StoreLocation.of(place), accounts, summary.tokens)):
+            click.echo(line)
     say_written(StoreLocation.of(place), "the answers")
+
+
+def _pace_of_cheats(pace: float, url: str | None) -> float:
+    """The pace of a simulation with cheats, whose clock runs as much faster: the rules judge by time."""
+    if url is not None:
+        found, expected = "--cheats with --url", "a server that the simulation starts itself"
+        raise BadSetting(found, expected, "leave --url out: its clock must run faster", "cheats-with-url")
+    return pace or CHEATS_PACE
 
 
 def _fitted(study: Study, truth: Truth, items: Sequence[Item]) -> SimulatedTopTwo | None:

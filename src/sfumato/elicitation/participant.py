@@ -76,6 +76,8 @@ class Participant:
     finished_at: int | None = None
     code: str | None = None
     language: str | None = None
+    network: str | None = None
+    """A keyed hash of the network they first came from."""
     erased_at: int | None = None
     left_out_at: int | None = None
     arm: int = 0
@@ -148,5 +150,5 @@ class Participant:
 
 COLUMNS = (
     "id", "token_hash", "seed", "created_at", "seen_at", "consented_at", "instructed_at", "passed_at", "attempts",
-    "excluded_at", "withdrawn_at", "finished_at", "code", "language", "erased_at", "left_out_at", "arm",
+    "excluded_at", "withdrawn_at", "finished_at", "code", "language", "network", "erased_at", "left_out_at", "arm",
 )  # fmt: skip

@@ -7,6 +7,8 @@ in `lease.py`, storing answers in `answer_intake.py`.
 from __future__ import annotations
 
 import hashlib
+import hmac
+import ipaddress
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +40,16 @@ def hash_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
+def network_code(secret: str, address: str) -> str:
+    """A keyed hash of a network address (for IPv6, of its first 64 bits): equal for visits from one network, and of no
+    use without the study's secret."""
+    try:
+        network = ipaddress.ip_network(f"{address}/{64 if ':' in address else 32}", strict=False)
+    except ValueError:
+        return ""
+    return hmac.digest(bytes.fromhex(secret), b"network " + str(network).encode(), hashlib.sha256).hex()[:16]
+
+
 class ParticipantSessions:
     """The visits of all participants of a running study."""
 
@@ -57,11 +69,14 @@ class ParticipantSessions:
             raise NotNow("no link", "the personal link you were given", fix, "links-only")
         return self._add_participant(new_token(self._running.secret))
 
-    def open_link(self, token: str, language: str | None = None, *, renewed: bool = False) -> SessionStart:
+    def open_link(
+        self, token: str, language: str | None = None, *, address: str = "", renewed: bool = False
+    ) -> SessionStart:
         """Start or resume the session of a link; the participant is added when the link is first opened.
 
         Participants keep the language of their first visit, as long as the study has it. `renewed` says that a platform
-        has just sent them, so that an expired link is valid again.
+        has just sent them, so that an expired link is valid again. Of the `address` of their first visit a keyed
+        hash is stored, so that several accounts of one person can be found.
         """
         participant = self._find(hash_of(token))
         if participant is None:
@@ -74,6 +89,8 @@ class ParticipantSessions:
         elif self._has_ended(participant) and not renewed:
             raise LinkEnded
         self._see(participant)
+        if participant.network is None and address:
+            self._set(participant, network=network_code(self._running.secret, address))
         if participant.language not in self._study.languages:
             known = language in self._study.languages
             self._set(participant, language=language if known else self._study.languages[0])

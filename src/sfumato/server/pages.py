@@ -15,7 +15,7 @@ from sfumato.elicitation.kind import folder_of
 from sfumato.elicitation.kinds import KINDS
 from sfumato.elicitation.participant_link import LinkEnded, oldest_valid
 from sfumato.elicitation.session import hash_of
-from sfumato.server.http_responses import NO_STORE, Json, error_response, html
+from sfumato.server.http_responses import NO_STORE, Json, client_address, error_response, html
 from sfumato.server.rate_limit import TooMany
 from sfumato.server.served_study import ServedStudy
 from sfumato.server.translations import preferred_language, translations_for
@@ -56,7 +56,8 @@ async def study(request: Request) -> Response:
     token = request.path_params["token"]
     language = language_of(request)
     try:
-        start = await site.writer.ask(lambda running: running.sessions.open_link(token, language))
+        address = client_address(request)
+        start = await site.writer.ask(lambda running: running.sessions.open_link(token, language, address=address))
     except LinkEnded as error:
         return html(site.error_page(error, 410, language, "link_ended.html"), 410)
     except NotThere as error:

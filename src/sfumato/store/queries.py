@@ -250,9 +250,9 @@ def trial_of_annotator(
 
 def exported(connection: sa.Connection, study: int, purposes: Sequence[str]) -> Iterator[list[sa.Row[Any]]]:
     """The study's answers in order, some thousand at a time; without annotators whose answers are left out."""
-    own = ("kind", "payload", "purpose", "started_at", "submitted_at", "seconds", "record")
-    drawn = ("probability", "audit", "deeper", "deeper_probability")
-    columns = [*(answers.c[name] for name in own), *(trials.c[name] for name in drawn)]
+    own = ("kind", "payload", "purpose", "started_at", "submitted_at", "received_at", "seconds", "record")
+    drawn = ("leased_at", "probability", "audit", "deeper", "deeper_probability")
+    columns = [*(answers.c[name] for name in own), *(trials.c[name] for name in drawn), annotators.c.network]
     rows = (
         sa.select(items.c.item, annotators.c.pseudonym.label("annotator"), answers.c.number.label("trial"), *columns)
         .join(trials, trials.c.id == answers.c.trial)
