@@ -303,7 +303,9 @@ class LabelAnswers:
 MOST_PAIRS = 5_000_000
 SAME_BY_ONE_SOURCE = 0.98
 """The probability that one person or program gives the same answer twice, in the alternative."""
-SUPPORT_BINS = 12
+SUPPORT_EDGES = np.concatenate([np.geomspace(1e-4, 0.05, 10), np.linspace(0.1, 0.95, 18)])
+"""Bins of how many of the others answer the same, fine where answers are rare."""
+PRIOR_PAIRS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,35 +320,52 @@ class AnswerPairs:
 
     def likelihood_ratios(self, answers: LabelAnswers) -> tuple[np.ndarray, np.ndarray]:
         """For every two annotators with common items, the key `first * n_annotators + second` and the natural logarithm
-        of the likelihood ratio."""
+        of the likelihood ratio: the mean of those of the second's answers given the first's, and the reverse."""
         n_annotators = int(answers.annotator.max()) + 1
         same = answers.said[self.left] == answers.said[self.right]
-        expected = self._expected(answers, same)
+        directions = ((self.left, self.right), (self.right, self.left))
+        support = [self._support_of(answers, *rows) for rows in directions]
+        expected = _share_by_support(np.concatenate(support), np.tile(same, 2)).reshape(2, -1)
         one, other = answers.annotator[self.left], answers.annotator[self.right]
-        logit = np.log(expected / (1 - expected))
-        ability = _abilities(one, other, same, expected, n_annotators)
-        independent = 1 / (1 + np.exp(-(logit + ability[one] + ability[other])))
-        independent = np.clip(independent, 1e-4, SAME_BY_ONE_SOURCE)
+        ability = _abilities(one, other, same, expected.mean(axis=0), n_annotators)
+        logit = np.log(expected / (1 - expected)) + ability[one] + ability[other]
+        # Two people who answer without looking still agree as often as each gives the answer to anything.
+        by_habit = np.stack([_habit(answers, mate, answers.said[row], same) for row, mate in directions])
+        independent = np.clip(np.maximum(1 / (1 + np.exp(-logit)), by_habit), 1e-4, SAME_BY_ONE_SOURCE)
         ratio = np.where(
             same, np.log(SAME_BY_ONE_SOURCE / independent), np.log((1 - SAME_BY_ONE_SOURCE) / (1 - independent))
         )
         key = np.minimum(one, other).astype(np.int64) * n_annotators + np.maximum(one, other)
         keys, inverse = np.unique(key, return_inverse=True)
-        return keys, np.bincount(inverse, ratio)
+        return keys, np.bincount(inverse, ratio.mean(axis=0))
 
-    def _expected(self, answers: LabelAnswers, same: Bool[np.ndarray, "pairs"]) -> Float[np.ndarray, "pairs"]:
-        """The chance that two independent people answer the same, as often as it happened for answers with as much
-        support among the others about the item, and as common a wording."""
-        support = np.zeros(len(self.left))
-        for row, mate in ((self.left, self.right), (self.right, self.left)):
-            n_others = np.maximum(self.n_item[row] - 2, 0)
-            n_agree = self.n_same_top[row] - 1 - (answers.top[row] == answers.top[mate])
-            support += (n_agree + 0.5) / (n_others + 1) * self.wordings[row] / 2
-        edges = np.quantile(support, np.linspace(0, 1, SUPPORT_BINS + 1)[1:-1])
-        bins = np.searchsorted(edges, support, side="right")
-        n_bin = np.bincount(bins, minlength=SUPPORT_BINS)
-        share = (np.bincount(bins, same, SUPPORT_BINS) + 0.5) / (n_bin + 1)
-        return np.asarray(np.clip(share, 1e-3, 1 - 1e-3)[bins])
+    def _support_of(self, answers: LabelAnswers, row: np.ndarray, mate: np.ndarray) -> Float[np.ndarray, "pairs"]:
+        """How many of the people other than the two give the answer `row`: the share with its top classes about the
+        item, times how common the answer is among all answers with these top classes."""
+        n_others = np.maximum(self.n_item[row] - 2, 0)
+        n_agree = self.n_same_top[row] - 1 - (answers.top[row] == answers.top[mate])
+        return np.asarray((n_agree + 0.5) / (n_others + 1) * self.wordings[row])
+
+
+def _habit(answers: LabelAnswers, row: np.ndarray, said: np.ndarray, same: np.ndarray) -> Float[np.ndarray, "pairs"]:
+    """How often the annotator of each row gives the answer `said` to their other items."""
+    n_said = int(answers.said.max()) + 1
+    keys, counts = np.unique(answers.annotator.astype(np.int64) * n_said + answers.said, return_counts=True)
+    wanted = answers.annotator[row].astype(np.int64) * n_said + said
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    n_times = np.where(keys[at] == wanted, counts[at], 0) - same
+    n_answers = np.bincount(answers.annotator)[answers.annotator[row]] - 1
+    return np.asarray(n_times / np.maximum(n_answers, 1))
+
+
+def _share_by_support(support: Float[np.ndarray, "pairs"], same: Bool[np.ndarray, "pairs"]) -> np.ndarray:
+    """The chance that another person gives the same answer: as often as it happened for answers with as much support. A
+    bin with few pairs falls back on the support itself."""
+    bins = np.searchsorted(SUPPORT_EDGES, support, side="right")
+    n_bin = np.bincount(bins, minlength=len(SUPPORT_EDGES) + 1)
+    mean_support = np.bincount(bins, support, len(n_bin)) / np.maximum(n_bin, 1)
+    share = (np.bincount(bins, same, len(n_bin)) + PRIOR_PAIRS * mean_support) / (n_bin + PRIOR_PAIRS)
+    return np.asarray(np.clip(share, 1e-3, 1 - 1e-3)[bins])
 
 
 def _abilities(
