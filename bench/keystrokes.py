@@ -5,7 +5,7 @@
 Each of the 6,200 first-pass answers is entered twice: in the form of the published study (first and second class, their
 percents, a box for every class it is definitely not), and as the ten tokens closest to the belief that `top-two-clamp`
 computes from it, with "others are possible" if a class without a token has a positive probability. The rules for
-placing M (a mental decision) are in `sfumato_papers.collins_2022.keystroke_model`; the table also shows two others.
+placing M (a mental decision) are in `tests/support/keystroke_model.py`; the table also shows two others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from sfumato import Annotations
 from sfumato.importers import Cifar10SImporter
 from sfumato.labeling import TopTwoClamp
 from sfumato.tables.payloads import TokensPayload, TopTwoPayload, payload_kind
-from sfumato_papers.collins_2022.keystroke_model import (
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
+from keystroke_model import (
     BOXES,
     SECONDS,
     Event,

@@ -3,12 +3,13 @@
     python docs/make_images.py [study] [report] [studio]          (default: study and report)
 
 study    images/study.png: a trial of `sfumato study new --demo`, with ten tokens placed on two classes.
-report   images/report.png: the report of `sfumato demo` in demo-out, which is reused if it exists.
+report   images/report.png: the report of a new run of `sfumato demo`.
 studio   images/studio.png and studio-disputed.png: the dashboard of a study with simulated people on CIFAR-10 pictures,
          among them those with the highest uncertainty; needs SFUMATO_DATA.
 
-Needs the extras `serve`, `report` and `test`, and Chromium. Pictures have few colors, so that each has less than 200
-kB. The screenshots of the guide are made by `make_guide.py`.
+Prints each image, and whether it changed; a failure ends with an error and leaves that image as it was. Needs the
+extras `serve`, `report` and `test`, and Chromium. Images have few colors, so that each has less than 200 kB. The
+screenshots of the guide are made by `make_guide.py`.
 """
 
 from __future__ import annotations
@@ -101,21 +102,25 @@ def _chromium(height: int) -> Iterator[Page]:
 
 
 def save_image(picture: bytes, name: str, n_colors: int = 128) -> Path:
-    """Save the picture with few colors in docs/images; it is an error if the file is too large."""
-    path = DOCS / "images" / f"{name}.png"
+    """Save the picture with few colors in docs/images; it is an error if the file would be too large."""
+    path, written = DOCS / "images" / f"{name}.png", io.BytesIO()
     few = Image.open(io.BytesIO(picture)).convert("RGB").quantize(n_colors, dither=Image.Dither.NONE)
-    few.save(path, optimize=True)
-    assert path.stat().st_size < MAX_BYTES, f"{path} has {path.stat().st_size:,} bytes"
+    few.save(written, "png", optimize=True)
+    if written.tell() >= MAX_BYTES:
+        raise SystemExit(f"{name}.png would have {written.tell():,} bytes; expected less than {MAX_BYTES:,}")
+    is_same = path.exists() and path.read_bytes() == written.getvalue()
+    path.write_bytes(written.getvalue())
+    print(f"{path}: {'unchanged' if is_same else 'changed'}")
     return path
+
+
+MAKERS = {"study": study, "report": report, "studio": studio}
 
 
 if __name__ == "__main__":
     wanted = sys.argv[1:] or ["study", "report"]
-    if "study" in wanted:
+    if unknown := set(wanted) - set(MAKERS):
+        raise SystemExit(f"found {', '.join(sorted(unknown))}; expected {', '.join(MAKERS)}")
+    for each in wanted:
         with tempfile.TemporaryDirectory() as place:
-            print(study(Path(place)))
-    if "report" in wanted:
-        print(report(DOCS.parent))
-    if "studio" in wanted:
-        with tempfile.TemporaryDirectory() as place:
-            print(*studio(Path(place)))
+            MAKERS[each](Path(place))

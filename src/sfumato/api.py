@@ -67,21 +67,31 @@ def read(
     return table
 
 
-def beliefs_of(votes: Annotations | Beliefs) -> Beliefs:
-    """One distribution per item and annotator; answers are converted by the usual labeler of their question type."""
+def beliefs_of(votes: Annotations | Beliefs, *, repeats: bool = False) -> Beliefs:
+    """One distribution per item and annotator; answers that count (see `Annotations.counted`) are converted by the
+    usual labeler of their question type."""
     from sfumato.labeling.default_labeler import label_by_default
 
-    return votes if isinstance(votes, Beliefs) else label_by_default(votes)
+    if isinstance(votes, Beliefs):
+        return votes
+    answers = votes.counted(repeats=repeats)
+    if n := len(votes) - len(answers):
+        what = "checks" if repeats else "checks or repeats"
+        logging.getLogger("sfumato").info("%s of %s answers are not counted (%s)", f"{n:,}", f"{len(votes):,}", what)
+    return label_by_default(answers)
 
 
-def votes_of(votes: Any) -> Beliefs | Counts:
-    """Votes as a step takes them: Counts as they are, answers as beliefs, files read, data frames converted."""
+def votes_of(votes: Any, *, repeats: bool = False) -> Beliefs | Counts:
+    """Votes as a step takes them: Counts as they are, answers as beliefs, files read, data frames converted.
+
+    Of answers, those with purpose `label` count; `repeats` adds second answers.
+    """
     if isinstance(votes, (str, Path)):
         votes = read(votes)
     if isinstance(votes, Counts):
         return votes
     if isinstance(votes, (Annotations, Beliefs)):
-        return beliefs_of(votes)
+        return beliefs_of(votes, repeats=repeats)
     if is_frame(votes) and not isinstance(votes, Table):
         return Counts.from_pandas(votes) if has_votes_per_class(votes) else Beliefs.from_pandas(votes)
     soft = isinstance(votes, SoftLabels)
@@ -96,31 +106,35 @@ def votes_of(votes: Any) -> Beliefs | Counts:
 
 
 @explained
-def doubt(votes: Votes) -> Doubt:
-    """Uncertainty per item, within and between annotators."""
-    return votes_of(votes).doubt()
+def doubt(votes: Votes, *, repeats: bool = False) -> Doubt:
+    """Uncertainty per item, within and between annotators; `repeats` also counts second answers of an annotator."""
+    return votes_of(votes, repeats=repeats).doubt()
 
 
 @explained
 def agreement(
     votes: Votes, measures: Sequence[str | AgreementMeasure] = (), *, rng: np.random.Generator | None = None
 ) -> AgreementTable:
-    """Inter-annotator agreement with confidence intervals; without `measures`, those that apply."""
+    """Inter-annotator agreement with confidence intervals; without `measures`, those that apply.
+
+    Second answers of an annotator are used for test-retest only.
+    """
     import numpy as np
 
     from sfumato.labeling.agreement import MEASURES, agreement
 
     chosen = _strategies("measure", MEASURES, measures)
-    return agreement(votes_of(votes), measures=chosen, rng=rng or np.random.default_rng(0))
+    return agreement(votes_of(votes, repeats=True), measures=chosen, rng=rng or np.random.default_rng(0))
 
 
 @explained
-def aggregate(votes: Votes, by: str | Aggregator = "mean") -> SoftLabels:
-    """One distribution per item from all annotators; the labels record their estimand."""
+def aggregate(votes: Votes, by: str | Aggregator = "mean", *, repeats: bool = False) -> SoftLabels:
+    """One distribution per item from all annotators; the labels record their estimand. `repeats` also counts second
+    answers of an annotator."""
     from sfumato.aggregation import AGGREGATORS
 
     aggregator: Aggregator = _strategy("aggregator", AGGREGATORS, by)
-    return aggregator.aggregate(votes_of(votes)).labels
+    return aggregator.aggregate(votes_of(votes, repeats=repeats)).labels
 
 
 @explained
@@ -168,8 +182,8 @@ def compare(
     every model.
     """
     from sfumato.evaluation.comparison import compare_runs
-    from sfumato.evaluation.run_predictions import RunPredictions
-    from sfumato.evaluation.run_scores import is_quick, measure_runs
+    from sfumato.evaluation.run_predictions import RunPredictions, paired_runs
+    from sfumato.evaluation.run_scores import measure_runs
 
     models = model_arguments(predicted, "sf.compare")
     judged = _people(people, "sf.compare")
@@ -178,16 +192,16 @@ def compare(
         for name, own in models.items()
         for seed, each in enumerate(own)
     ]
+    first = baseline or next(iter(models))
     measured = measure_runs(
-        runs,
+        paired_runs(runs, first),
         people=judged,
         original=_truth(original, judged.classes, "sf.compare"),
         metrics=_metrics(metrics),
         rng=rng,
-        thorough=is_quick(runs),
         any_estimand=any_estimand,
     )
-    return compare_runs(measured, baseline=baseline or next(iter(models)), rng=rng)
+    return compare_runs(measured, baseline=first, rng=rng)
 
 
 @explained

@@ -10,8 +10,9 @@ from scipy.special import softmax
 from scipy.stats import beta
 
 from sfumato import Beliefs, SoftLabels
-from sfumato.aggregation import DawidSkene, LogPool, Majority, Mean, ReliabilityPool, Wawa, calibrate, intervals
+from sfumato.aggregation import Bayes, DawidSkene, LogPool, Majority, Mean, ReliabilityPool, Wawa, calibrate, intervals
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
+from sfumato.tables.errors import SfumatoWarning
 
 TWO = ("cat", "dog")
 
@@ -30,6 +31,19 @@ def test_mean() -> None:
     np.testing.assert_allclose(result.labels.probs, [[0.65, 0.35]], rtol=1e-15)
     # a and b are each .15 from the mean
     np.testing.assert_allclose(result.annotators.measures["distance"], [0.15, 0.15], rtol=1e-12)
+
+
+def test_bayes_says_what_it_assumes_if_no_item_has_two_votes() -> None:
+    letters = dict(zip("uvwxyz", "cdcdcd", strict=True))
+    with pytest.warns(SfumatoWarning, match=r"agree with probability 0\.80.*second votes on 50 to 100 items"):
+        labels = Bayes().aggregate(votes(**letters)).labels
+    # Two votes agree with 0.8 under a Dirichlet of mass m around (1/2, 1/2): (1 + m/2) / (1 + m) = 0.8, m = 2/3.
+    np.testing.assert_allclose(labels.probs[0], [(1 + 1 / 3) / (5 / 3), (1 / 3) / (5 / 3)])
+    # If nearly all votes are for one class, votes agree more often than that by chance.
+    many = {f"i{i}": "c" for i in range(50)}
+    with pytest.warns(SfumatoWarning, match=r"agree with probability 0\.99"):
+        Bayes().aggregate(votes(**many))
+    Bayes().aggregate(votes(**letters, t="cd"))
 
 
 def test_majority_shares_ties() -> None:

@@ -60,12 +60,14 @@ def checked(aggregator: Aggregator, beliefs: Beliefs, inputs: AggregationInputs 
 
 
 @over_all
+@pytest.mark.filterwarnings("ignore:no item has more than one vote")
 def test_one_annotator_only(aggregator: Aggregator) -> None:
     rows = checked(aggregator, votes([(f"i{i}", "a", i % 3) for i in range(30)]))
     assert [int(rows[f"i{i}"].argmax()) for i in range(30)] == [i % 3 for i in range(30)]
 
 
 @over_all
+@pytest.mark.filterwarnings("ignore:no item has more than one vote")
 def test_a_single_answer(aggregator: Aggregator) -> None:
     assert checked(aggregator, votes([("x", "a", 1)]))["x"].argmax() == 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from looking import ALL_WAYS, look_closely
+from accessibility_checks import ALL_WAYS, look_closely
 from playwright.sync_api import Page, expect
 from study_server import StudyServer
 

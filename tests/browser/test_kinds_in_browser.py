@@ -9,6 +9,13 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from keystroke_model import (
+    nearest_tokens,
+    operators,
+    planned_tokens,
+    planned_top_two,
+    seconds,
+)
 from playwright.sync_api import Page, expect
 from study_server import StudyServer
 
@@ -22,13 +29,6 @@ from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import InvalidAnswer
 from sfumato.tables.payloads import payload_kind
-from sfumato_papers.collins_2022.keystroke_model import (
-    nearest_tokens,
-    operators,
-    planned_tokens,
-    planned_top_two,
-    seconds,
-)
 
 Visitor = Callable[..., Page]
 Served = Callable[..., StudyServer]

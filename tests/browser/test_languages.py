@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from looking import look_closely
+from accessibility_checks import look_closely
 from playwright.sync_api import Page, expect
 from sentences import leaves
 from study_server import StudyServer

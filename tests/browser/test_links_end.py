@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 import pytest
-from looking import TWO_WAYS, look_closely
+from accessibility_checks import TWO_WAYS, look_closely
 from playwright.sync_api import Page
 from sitting import ANSWERS, sitting_factory
 from study_server import StudyServer

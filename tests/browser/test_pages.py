@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from looking import TWO_WAYS, look_closely
+from accessibility_checks import TWO_WAYS, look_closely
 from passers_by import answering
 from playwright.sync_api import Page
 from study_server import StudyServer

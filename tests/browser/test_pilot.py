@@ -9,8 +9,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from accessibility_checks import ways_of_looking
 from click.testing import CliRunner
-from looking import ways_of_looking
 from pilot import DOG_TOKENS, GUIDE, N_CAREFUL, Pilot, typed_in
 from playwright.sync_api import Browser, Page
 

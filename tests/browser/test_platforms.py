@@ -6,7 +6,7 @@ from collections.abc import Callable
 from urllib.parse import parse_qs
 
 import pytest
-from looking import TWO_WAYS, look_closely
+from accessibility_checks import TWO_WAYS, look_closely
 from playwright.sync_api import Page, Request, Route
 from study_server import StudyServer
 

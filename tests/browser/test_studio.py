@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from looking import look_closely
+from accessibility_checks import look_closely
 from passers_by import SimulatedParticipant, answering
 from playwright.sync_api import Browser, Page, expect
 from study_server import StudyServer

@@ -66,5 +66,5 @@ def test_a_screening_of_other_people_is_noticed(folder: Path) -> None:
 
 def test_a_file_of_checks_only_has_nothing_to_label(folder: Path) -> None:
     (folder / "a.csv").write_text(HEADER + choice("9", "ben", "check"))
-    with pytest.raises(BadTable, match=r"purposes: check.*--kind or --repeats"):
+    with pytest.raises(BadTable, match="only answers with purpose check; expected answers with purpose label"):
         label(folder)

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import click
-import learning
 import numpy as np
 import polars as pl
 import pytest
+import toy_data
 from click.testing import CliRunner
 
 from sfumato.cli import duplicates, represent
@@ -24,7 +24,7 @@ from sfumato.tables.scores import Scores
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two seeds of two targets, trained for three epochs."""
     place = tmp_path_factory.mktemp("maps")
-    learning.write_files(place)
+    toy_data.write_files(place)
     arguments = ["--inputs", place / "x.npz", "--labels", place / "labels.parquet", "--network", "simple-ffn"]
     arguments += ["--epochs", 3, "--batch-size", 16, "--processes", 1, "--seeds", 2, "--dynamics", "both"]
     arguments += ["--predictions-each-epoch", "-o", place / "runs"]
@@ -53,7 +53,7 @@ def refused(command: click.Command, *arguments: object) -> SfumatoError:
 
 def write_doubt() -> None:
     rng = np.random.default_rng(0)
-    lines = [f"{item},{rng.random():.3f}" for item in learning.ITEMS]
+    lines = [f"{item},{rng.random():.3f}" for item in toy_data.ITEMS]
     Path("doubt.csv").write_text("item,mean_doubt\n" + "\n".join(lines) + "\n")
 
 

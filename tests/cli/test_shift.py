@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-import learning
 import numpy as np
 import pytest
+import toy_data
 from click.testing import CliRunner
 
 from sfumato.cli import attack, shift
@@ -32,7 +32,7 @@ SOFT = "soft.simple-ffn.seed-0.fold-0"
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Files, and the runs that came of them."""
     folder = tmp_path_factory.mktemp("made")
-    learning.write_files(folder)
+    toy_data.write_files(folder)
     options = ["--inputs", "x.npz", "--labels", "labels.parquet"]
     options = [str(folder / part) if "." in part else part for part in options]
     small = ["--model", "simple-ffn", "--epochs", "2", "--batch-size", "16", "--processes", "1"]
@@ -44,7 +44,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def folder(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    np.savez(tmp_path / "other.npz", images=learning.images(7, 5))
+    np.savez(tmp_path / "other.npz", images=toy_data.images(7, 5))
     np.savez(tmp_path / "texts.npz", texts=["a", "b"])
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -83,7 +83,7 @@ def test_one_run_and_an_attack(folder: Path) -> None:
     assert shown == "out: 1 run under pgd eps=8/255 targets=majority step 2\n"
     under = Run.read(folder / "out" / "pgd-eps-8-255-targets-majority-step-2" / SOFT).metadata["under"]
     assert under["attack"] == {"name": "pgd", "eps": 8 / 255, "alpha": 0.01, "steps": 2, "norm": "linf"}
-    (folder / "o.csv").write_text("item,label\n" + "".join(f"{item},emu\n" for item in learning.ITEMS))
+    (folder / "o.csv").write_text("item,label\n" + "".join(f"{item},emu\n" for item in toy_data.ITEMS))
     shown = run("attack", place, "--inputs", "x.npz", "--original", "o.csv", "--eps", 0, "-o", "out")
     assert shown == "out: 1 run under fgsm eps=0/255 targets=hard\n"
     same = [

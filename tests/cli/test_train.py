@@ -11,10 +11,10 @@ import sys
 import time
 from pathlib import Path
 
-import learning
 import numpy as np
 import polars as pl
 import pytest
+import toy_data
 from click.testing import CliRunner
 
 from sfumato.cli import group
@@ -36,7 +36,7 @@ SMALL = (*DATA, "--model", "simple-ffn", "--epochs", "2", "--batch-size", "16", 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    learning.write_files(tmp_path)
+    toy_data.write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -70,7 +70,7 @@ def test_targets_side_by_side(folder: Path) -> None:
 
 
 def test_every_source_and_setting(folder: Path) -> None:
-    (folder / "o.csv").write_text("item,label\n" + "".join(f"{item},emu\n" for item in learning.ITEMS))
+    (folder / "o.csv").write_text("item,label\n" + "".join(f"{item},emu\n" for item in toy_data.ITEMS))
     np.save("train.npy", np.arange(40))
     np.save("test.npy", np.arange(50, 60))
     shown = train(
@@ -91,7 +91,7 @@ def test_every_source_and_setting(folder: Path) -> None:
     assert recipe["mixing"]["alpha"] == 0.4
     assert recipe["augmentation"]["pad"] == 4
     assert (recipe["clip"], recipe["validation"], recipe["patience"], recipe["dynamics"]) == (1, 0.2, 5, "end")
-    assert run.predictions.items.to_pylist() == list(learning.ITEMS[50:])
+    assert run.predictions.items.to_pylist() == list(toy_data.ITEMS[50:])
     # All of them were called emus.
     assert run.predictions.probs.mean(0).argmax() == 2
     assert (run.folder / "predictions-by-epoch.parquet").exists()
@@ -225,7 +225,7 @@ def test_scores_are_hand_calculated(folder: Path) -> None:
         names = [f"soft.simple-ffn.seed-{seed}.fold-{fold}" for fold in range(3)]
         tables = [table for name in names if (table := Run.read(folder / "runs" / name).predictions) is not None]
         probs = {item: row for table in tables for item, row in zip(table.items.to_pylist(), table.probs, strict=True)}
-        p, k, rows = np.array([probs[item] for item in learning.ITEMS]), learning.NUMBERS, np.arange(60)
+        p, k, rows = np.array([probs[item] for item in toy_data.ITEMS]), toy_data.NUMBERS, np.arange(60)
         right.append(np.mean(p.argmax(1) == k))
         losses.append(np.mean(-0.8 * np.log(p[rows, k]) - 0.2 * np.log(p[rows, (k + 1) % 3])))
     line = shown.splitlines()[1].split()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from sfumato.evaluation.publication_tables import (
     PaperTable,
     TableCell,
     table_of_cross_label,
-    table_of_differences,
     table_of_mode_shift,
     table_of_scores,
 )
@@ -93,16 +91,6 @@ def test_scores_with_the_best_in_bold() -> None:
     alone = table_of_scores(over_seeds(measure_runs(trained.grid(["soft"], [0]), people=trained.people())), METRICS)
     assert not any(cell.is_best for cell in alone.rows[0])
     assert "no interval (one seed)" in alone.note
-
-
-def test_differences() -> None:
-    measured = measure_runs(trained.grid(), people=trained.people(), metrics=METRICS)
-    table = table_of_differences(compare_runs(measured, baseline="hard"))
-    assert table.rows[0][0].text == "soft − hard"
-    assert table.rows[0][4].value < 0
-    assert table.rows[0][-1].text == "better"
-    assert "soft -- hard & ffn & brier" in table.latex()
-    assert next(csv.DictReader(table.csv().splitlines()))["difference ±"]
 
 
 def test_mode_shift_and_cross_label() -> None:

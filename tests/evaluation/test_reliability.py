@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.evaluation import MatchedLabels
-from sfumato.evaluation.calibration_curves import reliability, smooth_reliability
+from sfumato.evaluation.calibration_curves import reliability
 from sfumato.evaluation.metrics import ECE
 from sfumato.tables.bootstrap import Bootstrap
 
@@ -38,15 +38,3 @@ def test_its_gaps_add_up_to_ece() -> None:
     gaps = np.nansum(table.n_items * np.abs(table.confidence - table.accuracy)) / 500
     bootstrap = Bootstrap.of(500, level=0.95, draws=100, rng=rng)
     assert ECE().estimate(matched, bootstrap).value == pytest.approx(gaps, abs=1e-12)
-
-
-def test_smoothed_is_the_kernel_mean() -> None:
-    rng = np.random.default_rng(1)
-    confidence = rng.uniform(0.6, 0.9, 300)
-    matched = sure_by(confidence, rng.random(300) < confidence)
-    table = smooth_reliability(matched, width=0.05, points=11)
-    weights = np.exp(-((0.8 - confidence) ** 2) / (2 * 0.05**2)) + np.exp(-((1.2 - confidence) ** 2) / (2 * 0.05**2))
-    assert table.accuracy[8] == pytest.approx(weights @ matched.right / weights.sum(), abs=1e-5)
-    assert table.confidence[8] == pytest.approx(weights @ confidence / weights.sum(), abs=1e-5)
-    assert np.isnan(table.accuracy[0])
-    assert (table.low[8] < table.accuracy[8]) & (table.accuracy[8] < table.high[8])

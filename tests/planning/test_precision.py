@@ -15,7 +15,6 @@ from sfumato.planning.precision import (
     DivergenceError,
     SquaredError,
     TotalVariationError,
-    expected_kl,
     expected_l2,
     expected_tv,
     measure_from_name,
@@ -41,9 +40,9 @@ def enumerated(p: np.ndarray, m: int) -> tuple[float, float, float]:
 
 @pytest.mark.parametrize("m", [1, 2, 5])
 def test_closed_forms_are_exact(m: int) -> None:
-    found = [expected_tv(PROBS, [m]), expected_l2(PROBS, [m]), expected_kl(PROBS, [m], ALPHA)]
+    found = [expected_tv(PROBS, [m]), expected_l2(PROBS, [m])]
     for i, p in enumerate(PROBS):
-        assert np.allclose([each[i, 0] for each in found], enumerated(p, m), atol=1e-12)
+        assert np.allclose([each[i, 0] for each in found], enumerated(p, m)[:2], atol=1e-12)
 
 
 def test_by_hand() -> None:
@@ -55,13 +54,9 @@ def test_by_hand() -> None:
 def test_many_answers_against_simulation() -> None:
     rng = np.random.default_rng(0)
     x = rng.multinomial(40, PROBS[0], 40_000)
-    mean = (x + ALPHA) / (40 + ALPHA.sum())
-    simulated = [
-        np.abs(x / 40 - PROBS[0]).sum(axis=1).mean() / 2,
-        ((x / 40 - PROBS[0]) ** 2).sum(axis=1).mean(),
-        (PROBS[0] * np.log(PROBS[0] / mean)).sum(axis=1).mean(),
-    ]
-    exact = [expected_tv(PROBS, [40])[0, 0], expected_l2(PROBS, [40])[0, 0], expected_kl(PROBS, [40], ALPHA)[0, 0]]
+    off = x / 40 - PROBS[0]
+    simulated = [np.abs(off).sum(axis=1).mean() / 2, (off**2).sum(axis=1).mean()]
+    exact = [expected_tv(PROBS, [40])[0, 0], expected_l2(PROBS, [40])[0, 0]]
     assert np.allclose(exact, simulated, rtol=0.02)
 
 
@@ -94,11 +89,11 @@ def test_the_posterior_carried_on_is_the_posterior() -> None:
         assert np.allclose(known.expected_kl, posterior.expected_kl(), atol=1e-12)
 
 
-def test_one_dirichlet_agrees_with_the_closed_form() -> None:
+def test_one_dirichlet_agrees_with_every_sequence_of_answers() -> None:
     alone = DirichletMixture(np.ones(1), ALPHA[None])
     items = Population(alone, np.repeat(PROBS[:1], 20_000, axis=0), np.arange(20_000))
     found = DivergenceError().of_items(items, 5, np.random.default_rng(4)).mean(axis=0)
-    assert np.allclose(found, expected_kl(PROBS[:1], range(1, 6), ALPHA)[0], rtol=0.02)
+    assert np.allclose(found, [enumerated(PROBS[0], m)[2] for m in range(1, 6)], rtol=0.02)
 
 
 def test_tiny_parameters_give_distributions() -> None:
@@ -113,15 +108,13 @@ def test_tiny_parameters_give_distributions() -> None:
     [(PROBS, [0], "bad-setting"), (PROBS * 2, [1], "bad-sum"), (PROBS, [1.5], "bad-setting")],
 )
 def test_bad_input(probs: np.ndarray, n_answers: list, code: str) -> None:
-    for closed_form in (expected_tv, expected_l2, lambda p, m: expected_kl(p, m, ALPHA)):
+    for closed_form in (expected_tv, expected_l2):
         with pytest.raises(SfumatoError) as caught:
             closed_form(probs, n_answers)
         assert caught.value.code == code
 
 
 def test_bad_parameters_and_names() -> None:
-    with pytest.raises(SfumatoError, match="3 finite numbers above 0"):
-        expected_kl(PROBS, [1], np.array([1.0, 0.0, 1.0]))
     with pytest.raises(SfumatoError) as caught:
         measure_from_name("l1")
     assert caught.value.code == "unknown-measure"

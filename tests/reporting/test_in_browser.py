@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from looking import look_closely
+from accessibility_checks import look_closely
 from playwright.sync_api import Page as Tab
 
 from sfumato.planning.plan_file import Plan

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import learning
 import numpy as np
 import pytest
 import reported
+import toy_data
 import trained
 from click.testing import CliRunner
 
@@ -369,7 +369,7 @@ def test_one_seed_has_intervals_over_items_alone(tmp_path: Path) -> None:
     assert set(columns["low"]) == {None}
     assert None not in columns["items_low"]
     assert "With one seed, intervals cover only the choice of items" in words(targets_section(found))
-    assert "; 1 seed, 40 items)" in words(targets_section(found))
+    assert "; 40 items, one prediction each)" in words(targets_section(found))
 
 
 def test_predictions_of_others_say_nothing_of_training_and_are_paired_by_item(tmp_path: Path) -> None:
@@ -436,7 +436,7 @@ def test_the_plan_is_told_with_what_money_buys(folder: Path, plan_with: Callable
 def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two seeds of two targets, trained for three epochs, with all they can note."""
     place = tmp_path_factory.mktemp("learnt")
-    learning.write_files(place)
+    toy_data.write_files(place)
     arguments = ["--inputs", place / "x.npz", "--labels", place / "labels.parquet", "--network", "simple-ffn"]
     arguments += ["--epochs", 3, "--batch-size", 16, "--processes", 1, "--seeds", 2, "--dynamics", "end"]
     arguments += ["--predictions-each-epoch", "-o", place / "runs"]

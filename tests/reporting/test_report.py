@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import reported
 import trained
-from looking import look_closely
+from accessibility_checks import look_closely
 from playwright.sync_api import Page as Tab
 
 import sfumato

@@ -11,8 +11,8 @@ from pathlib import Path
 import krippendorff
 import numpy as np
 import pytest
+from accessibility_checks import RULES, SIZES, WIDTH_BEYOND, look_closely, ways_of_looking
 from axe_playwright_python.sync_playwright import Axe
-from looking import RULES, SIZES, WIDTH_BEYOND, look_closely, ways_of_looking
 from people_evidence import evidence_of
 from playwright.sync_api import Page as Tab
 

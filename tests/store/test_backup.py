@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from postgres_cluster import Cluster
 from study_instance import running_instance
 
-from sfumato.cli.store import backup as backup_command
-from sfumato.cli.store import restore as restore_command
+from sfumato.cli.backup import backup as backup_command
+from sfumato.cli.backup import restore as restore_command
 from sfumato.store.backup import backup, restore
 from sfumato.store.database import reading_engine, writing_engine
 from sfumato.store.location import StoreLocation

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from click.testing import CliRunner
 from study_instance import StudyInstance, running_instance
 
-from sfumato.cli.store import verify as command
+from sfumato.cli.backup import verify as command
 from sfumato.store import database
 from sfumato.store.database import writing_engine
 from sfumato.store.location import StoreLocation

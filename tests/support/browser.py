@@ -206,6 +206,7 @@ class Person:
         self._until_answered(handle)
         if self.at_page() == "feedback":
             self.page.locator('main [data-name="continue"]').click()
+            self.page.locator('#page[data-page="feedback"]').wait_for(state="detached")
 
     def trial(self, after: str = "") -> str:
         """Wait until a trial (another than `after`) is open to be answered; returns its handle."""

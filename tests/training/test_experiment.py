@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import learning
 import numpy as np
 import polars as pl
 import pytest
 import torch
+import toy_data
 
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.tables.model_inputs import Inputs
@@ -38,7 +38,7 @@ GRID = Grid({"hard": HardTarget(), "soft": SoftTarget()}, {"ffn": SimpleFfn()}, 
 
 
 def experiment(folder: Path, grid: Grid = GRID, split: Any = RandomSplit(), **more: Any) -> Experiment:  # noqa: B008
-    data = more.pop("data", None) or learning.data()
+    data = more.pop("data", None) or toy_data.data()
     return Experiment(grid, data, tuple(split.folds(data)), folder, **more)
 
 
@@ -73,7 +73,7 @@ def test_a_run_says_what_it_is(tmp_path: Path) -> None:
     assert said["environment"]["torch"] == torch.__version__
     assert said["data"]["people"] == made.data.hashes()["people"]
     assert said["seconds"]["side_by_side"] == 2
-    train = learning.images()[made.folds[0].train] / 255
+    train = toy_data.images()[made.folds[0].train] / 255
     assert said["scale"]["mean"] == pytest.approx([train.mean()])
     assert said["scale"]["std"] == pytest.approx([train.std()])
     assert sorted(path.name for path in (tmp_path / SOFT).iterdir()) == [
@@ -90,13 +90,13 @@ def test_predictions_are_those_of_the_network(tmp_path: Path) -> None:
     run = Run.read(tmp_path / SOFT)
     tested = made.folds[0].test
     assert run.predictions is not None
-    assert run.predictions.items.to_pylist() == [learning.ITEMS[i] for i in tested]
+    assert run.predictions.items.to_pylist() == [toy_data.ITEMS[i] for i in tested]
     assert run.predictions.n_annotators.tolist() == [0] * 18
-    again = run.predictor().predict(learning.inputs().take(tested))
+    again = run.predictor().predict(toy_data.inputs().take(tested))
     np.testing.assert_allclose(run.predictions.probs, again.probs, atol=1e-6)
     assert again.items.equals(run.predictions.items)
     # It has learnt something: there is a bar to be seen.
-    assert (again.probs.argmax(1) == learning.NUMBERS[tested]).mean() > 0.6
+    assert (again.probs.argmax(1) == toy_data.NUMBERS[tested]).mean() > 0.6
 
 
 def test_a_predictor_takes_pictures_of_its_size_alone(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_network_of_ones_own(tmp_path: Path) -> None:
     grid = replace(GRID, networks={"mine": Own()})
     made = done(tmp_path, grid)
     run = Run.read(tmp_path / "soft.mine.seed-0.fold-0")
-    again = run.predictor(Own()).predict(learning.inputs().take(made.folds[0].test))
+    again = run.predictor(Own()).predict(toy_data.inputs().take(made.folds[0].test))
     np.testing.assert_allclose(run.predictions.probs, again.probs, atol=1e-6)
     with pytest.raises(UnknownName):
         run.predictor()
@@ -141,17 +141,17 @@ def test_history_and_dynamics(tmp_path: Path) -> None:
     assert dynamics is not None
     # 60 items less 18 to test is 42, a quarter of them held out is 10 (round half to even): 32, 3 epochs, 2 moments.
     assert len(dynamics) == 32 * 3 * 2
-    assert set(dynamics["item"]) <= {learning.ITEMS[i] for i in made.folds[0].train}
+    assert set(dynamics["item"]) <= {toy_data.ITEMS[i] for i in made.folds[0].train}
     last = dynamics.filter((pl.col("epoch") == 3) & (pl.col("when") == "end")).sort("item")
-    predicted = run.predictor().predict(learning.inputs())
-    row = {name: i for i, name in enumerate(learning.ITEMS)}
+    predicted = run.predictor().predict(toy_data.inputs())
+    row = {name: i for i, name in enumerate(toy_data.ITEMS)}
     rows = [row[item] for item in last["item"]]
-    own = predicted.probs[rows, learning.NUMBERS[rows]]
+    own = predicted.probs[rows, toy_data.NUMBERS[rows]]
     np.testing.assert_allclose(last["gold"].to_numpy(), own, atol=1e-5)
     # People: .8 of the class, .2 of the next.
-    other = predicted.probs[rows, (learning.NUMBERS[rows] + 1) % 3]
+    other = predicted.probs[rows, (toy_data.NUMBERS[rows] + 1) % 3]
     np.testing.assert_allclose(last["agreement"].to_numpy(), 0.8 * own + 0.2 * other, atol=1e-5)
-    assert np.array_equal(last["correct"].to_numpy(), predicted.probs[rows].argmax(1) == learning.NUMBERS[rows])
+    assert np.array_equal(last["correct"].to_numpy(), predicted.probs[rows].argmax(1) == toy_data.NUMBERS[rows])
 
 
 def test_predictions_of_every_epoch(tmp_path: Path) -> None:
@@ -233,22 +233,22 @@ def test_other_settings_in_the_same_folder_are_refused(tmp_path: Path) -> None:
 
 def test_other_data_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     done(tmp_path)
-    changed = learning.images()
+    changed = toy_data.images()
     changed[0, 0, 0] += 1
-    inputs = replace(learning.inputs(), images=changed)
-    data = join_items(inputs, people=learning.people(), beliefs=learning.beliefs())
+    inputs = replace(toy_data.inputs(), images=changed)
+    data = join_items(inputs, people=toy_data.people(), beliefs=toy_data.beliefs())
     with pytest.raises(BadSetting, match=r"data\.images was"):
         done(tmp_path, data=data)
     with pytest.raises(BadSetting, match=r"data\.train was"):
         done(tmp_path, split=RandomSplit(seed=1))
     # Sources that no run used may come and go.
-    done(tmp_path, data=join_items(learning.inputs(), people=learning.people()))
+    done(tmp_path, data=join_items(toy_data.inputs(), people=toy_data.people()))
     with pytest.raises(BadSetting, match=r"data\.people was"):
-        done(tmp_path, replace(GRID, targets={"hard": HardTarget()}), data=join_items(learning.inputs()))
+        done(tmp_path, replace(GRID, targets={"hard": HardTarget()}), data=join_items(toy_data.inputs()))
 
 
 def test_a_target_without_its_source_is_said_before_anything_is_trained(tmp_path: Path) -> None:
-    data = join_items(learning.inputs(), people=learning.people())
+    data = join_items(toy_data.inputs(), people=toy_data.people())
     for target, option in ((DeaggregatedTarget(), "--beliefs"), (DistilledTarget(), "--teacher")):
         with pytest.raises(BadSetting, match=option):
             experiment(tmp_path / "runs", replace(GRID, targets={"soft": SoftTarget(), "x": target}), data=data)
@@ -267,7 +267,7 @@ def test_fine_tuning_begins_with_the_pretrained_weights(tmp_path: Path) -> None:
     still = Recipe(epochs=1, batch_size=16, optimiser=Sgd(rate=1e-12, momentum=0))
     first = Recipe(epochs=4, batch_size=16)
     grid = replace(GRID, recipe=still, pretraining=first, seeds=(0, 1))
-    before = join_items(Inputs(tuple("abcdef"), learning.images(1, 6), labels=("cat", "dog", "emu") * 2))
+    before = join_items(Inputs(tuple("abcdef"), toy_data.images(1, 6), labels=("cat", "dog", "emu") * 2))
     made = done(tmp_path, grid, pretraining_set=before)
     names = [row.run for row in made.write_table()]
     assert names[:3] == ["pretrained.ffn.seed-0", "pretrained.ffn.seed-1", HARD]
@@ -303,11 +303,11 @@ def test_a_run_that_diverges_says_so_and_keeps_what_was_good(tmp_path: Path) -> 
 
 
 def test_predictions_of_all_folds_as_one_table(tmp_path: Path) -> None:
-    made = done(tmp_path, split=KFold(k=3), data=learning.data())
+    made = done(tmp_path, split=KFold(k=3), data=toy_data.data())
     found = made.predictions("soft", "ffn", 0)
     assert found is not None
     rows = dict(zip(found.items.to_pylist(), found.probs.tolist(), strict=True))
-    assert sorted(rows) == sorted(learning.ITEMS)
+    assert sorted(rows) == sorted(toy_data.ITEMS)
     for fold in range(3):
         table = Run.read(tmp_path / f"soft.ffn.seed-0.fold-{fold}").predictions
         assert table is not None
@@ -321,7 +321,7 @@ def test_no_split_predicts_everything(tmp_path: Path) -> None:
     done(tmp_path, split=NoSplit())
     predictions = Run.read(tmp_path / SOFT).predictions
     assert predictions is not None
-    assert predictions.items.to_pylist() == list(learning.ITEMS)
+    assert predictions.items.to_pylist() == list(toy_data.ITEMS)
 
 
 def test_damaged_runs_are_refused(tmp_path: Path) -> None:
@@ -335,9 +335,9 @@ def test_damaged_runs_are_refused(tmp_path: Path) -> None:
 
 
 def test_colour_too(tmp_path: Path) -> None:
-    grey = learning.images()
-    colour = Inputs(learning.ITEMS, np.stack([grey, 255 - grey, grey // 2], axis=-1))
-    data = join_items(colour, people=learning.people())
+    grey = toy_data.images()
+    colour = Inputs(toy_data.ITEMS, np.stack([grey, 255 - grey, grey // 2], axis=-1))
+    data = join_items(colour, people=toy_data.people())
     grid = replace(GRID, targets={"soft": SoftTarget()}, networks={"lenet": LeNet()})
     made = done(tmp_path, grid, data=data)
     run = Run.read(tmp_path / "soft.lenet.seed-0.fold-0")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import learning
 import numpy as np
 import polars as pl
 import pytest
+import toy_data
 from PIL import Image
 
 from sfumato.tables.base_table import columns_of
@@ -147,7 +147,7 @@ rate = 0.01
 
 
 def test_a_whole_grid_as_toml(tmp_path: Path) -> None:
-    learning.write_files(tmp_path)
+    toy_data.write_files(tmp_path)
     (tmp_path / "grid.toml").write_text(WHOLE)
     file = ExperimentFile.read(tmp_path / "grid.toml")
     made = file.grid()
@@ -164,12 +164,12 @@ def test_a_whole_grid_as_toml(tmp_path: Path) -> None:
     assert [len(fold.test) for fold in file.folds] == [20, 20, 20]
     assert file.training_set.predicted is not None
     assert file.pretraining_set is not None
-    np.testing.assert_array_equal(file.pretraining_set.original, learning.NUMBERS)
+    np.testing.assert_array_equal(file.pretraining_set.original, toy_data.NUMBERS)
     assert file.experiment(tmp_path / "runs").grid == made
 
 
 def test_the_defaults(tmp_path: Path) -> None:
-    learning.write_files(tmp_path)
+    toy_data.write_files(tmp_path)
     file = ExperimentFile.of({"data": {"inputs": tmp_path / "x.npz", "labels": tmp_path / "labels.parquet"}})
     assert file.grid() == Grid({"hard": HardTarget(), "soft": SoftTarget()}, {"lenet": LeNet()})
     assert len(file.folds[0].test) == 18  # 0.3 x 60
@@ -185,8 +185,8 @@ def test_settings_that_are_texts() -> None:
 
 
 def test_a_given_split_may_name_items_without_labels(tmp_path: Path) -> None:
-    learning.write_files(tmp_path)
-    learning.people().write(tmp_path / "labels.parquet")
+    toy_data.write_files(tmp_path)
+    toy_data.people().write(tmp_path / "labels.parquet")
     (tmp_path / "few.csv").write_text("item,p:cat,p:dog,p:emu\n" + "".join(f"i{i},1,0,0\n" for i in range(10)))
     np.save(tmp_path / "train.npy", np.arange(5, 30))
     np.save(tmp_path / "test.npy", np.arange(3))
@@ -251,7 +251,7 @@ def test_mistakes_are_found(tmp_path: Path, text: str, code: str, says: str) -> 
     ],
 )
 def test_mistakes_about_data_are_found(tmp_path: Path, text: str, code: str, says: str) -> None:
-    learning.write_files(tmp_path)
+    toy_data.write_files(tmp_path)
     (tmp_path / "grid.toml").write_text(text)
     with pytest.raises(SfumatoError) as caught:
         ExperimentFile.read(tmp_path / "grid.toml").load()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import learning
 import numpy as np
 import pytest
+import toy_data
 
 from sfumato.importers.hard_labels import read_hard_labels
 from sfumato.tables.beliefs import Beliefs
@@ -58,7 +58,7 @@ def test_beliefs_stand_by_item_in_the_order_of_the_classes() -> None:
 
 
 def test_hard_votes_too() -> None:
-    pool = learning.data().beliefs
+    pool = toy_data.data().beliefs
     assert pool is not None
     np.testing.assert_array_equal(pool.rows[:5], [[1, 0, 0]] * 4 + [[0, 1, 0]])
 
@@ -110,11 +110,11 @@ def test_nothing_to_learn_or_to_see_is_an_error() -> None:
 
 
 def test_hashes_are_of_values() -> None:
-    one, same = learning.data(), learning.data()
+    one, same = toy_data.data(), toy_data.data()
     assert one.hashes() == same.hashes()
-    changed = learning.images()
+    changed = toy_data.images()
     changed[3, 4, 5] ^= 1
-    other = join_items(Inputs(learning.ITEMS, changed), people=learning.people())
+    other = join_items(Inputs(toy_data.ITEMS, changed), people=toy_data.people())
     assert {name for name, value in one.hashes().items() if other.hashes().get(name) != value} == {
         "images", "original", "beliefs"
     }  # fmt: skip

@@ -6,8 +6,8 @@ import hashlib
 import json
 from pathlib import Path
 
-import learning
 import pytest
+import toy_data
 
 from sfumato.training.experiment_file import ExperimentFile
 from sfumato.training.fingerprint import hash_of
@@ -52,7 +52,7 @@ def digest(value: object) -> str:
 
 
 def test_settings_and_data_of_runs_hash_as_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    learning.write_files(tmp_path)
+    toy_data.write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     file = ExperimentFile.of(DOCUMENT)
     experiment = file.experiment(tmp_path / "runs")

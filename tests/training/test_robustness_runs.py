@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import learning
 import numpy as np
 import pytest
 import torch
+import toy_data
 
 from sfumato.evaluation.run_predictions import read_runs
 from sfumato.tables.errors import NotNow, SfumatoError
@@ -48,7 +48,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     grid = Grid(
         {"hard": HardTarget(), "soft": SoftTarget()}, {"ffn": SimpleFfn()}, (0,), Recipe(epochs=2, batch_size=16)
     )
-    data = learning.data()
+    data = toy_data.data()
     run_experiment(Experiment(grid, data, tuple(KFold(k=2).folds(data)), folder), processes=1)
     return folder
 
@@ -60,13 +60,13 @@ def copied(trained: Path, tmp_path: Path) -> Path:
 
 
 def shifting(runs: Path, output: Path, **more: Any) -> ShiftExperiment:
-    inputs = more.pop("inputs", None) or learning.inputs()
+    inputs = more.pop("inputs", None) or toy_data.inputs()
     corrupted = more.pop("corrupted", None) or corruptions_for(inputs, [GaussianNoise(), Brightness()], [1, 5])
     return ShiftExperiment(TrainedRuns.in_folder(runs).runs, output, inputs, corrupted, **more)
 
 
 def attacking(runs: Path, output: Path, **more: Any) -> AttackExperiment:
-    given = {"attack": Fgsm(), "inputs": learning.inputs(), "people": learning.people()} | more
+    given = {"attack": Fgsm(), "inputs": toy_data.inputs(), "people": toy_data.people()} | more
     return AttackExperiment(TrainedRuns.in_folder(runs).runs, output, **given)
 
 
@@ -80,7 +80,7 @@ def refused(make: Callable[[], object]) -> SfumatoError:
 
 
 def test_every_condition_is_a_folder_of_runs(trained: Path, tmp_path: Path) -> None:
-    work = shifting(trained, tmp_path / "out", extra={"other set": Inputs(("x", "y"), learning.images(9, 2))})
+    work = shifting(trained, tmp_path / "out", extra={"other set": Inputs(("x", "y"), toy_data.images(9, 2))})
     told: list[tuple[int, int]] = []
     assert run_missing(work, processes=1, on_progress=lambda *n: told.append(n)) == 6
     assert told == [(i, 6) for i in range(7)]
@@ -112,9 +112,9 @@ def test_every_condition_is_a_folder_of_runs(trained: Path, tmp_path: Path) -> N
 
 def test_predictions_are_those_of_the_corrupted_pictures(trained: Path, tmp_path: Path) -> None:
     run_missing(shifting(trained, tmp_path), processes=1)
-    images = Brightness().apply(learning.images(), 5, np.random.default_rng(0))
+    images = Brightness().apply(toy_data.images(), 5, np.random.default_rng(0))
     run = Run.read(trained / SOFT)
-    expected = run.predictor().predict(Inputs(learning.ITEMS, images))
+    expected = run.predictor().predict(Inputs(toy_data.ITEMS, images))
     found = Run.read(tmp_path / "brightness-5" / SOFT).predictions
     np.testing.assert_allclose(found.probs, expected.probs[expected.rows_of(found.items)], rtol=0, atol=1e-6)
 
@@ -147,7 +147,7 @@ def test_other_settings_or_runs_are_an_error(trained: Path, copied: Path, tmp_pa
     run_missing(shifting(copied, out), processes=1)
     assert "seed" in str(error := refused(shifting(copied, out, seed=1).missing))
     assert error.code == "drift"
-    other = Inputs(learning.ITEMS, learning.images(5))
+    other = Inputs(toy_data.ITEMS, toy_data.images(5))
     assert "inputs" in refused(shifting(copied, out, inputs=other).missing).found
     said = json.loads((copied / SOFT / RUN).read_text())
     (copied / SOFT / RUN).write_text(json.dumps(said | {"data": {"images": "others"}}))
@@ -167,7 +167,7 @@ def test_two_processes_do_the_same(trained: Path, tmp_path: Path, monkeypatch: p
 
 
 def test_kinds_fit_the_pictures() -> None:
-    grey = learning.inputs()
+    grey = toy_data.inputs()
     colour = Inputs(("a",), np.zeros((1, 8, 8, 3), np.uint8))
     assert len(corruptions_for(grey)) == 1 + 5 * (len(CORRUPTIONS) - 1)
     assert len(corruptions_for(colour)) == 1 + 5 * len(CORRUPTIONS)
@@ -200,16 +200,16 @@ def test_what_was_shifted_holds_no_networks(trained: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("make", [shifting, attacking], ids=["shift", "attack"])
 def test_inputs_that_do_not_fit(make: Callable[..., Any], trained: Path, tmp_path: Path) -> None:
-    few = learning.inputs().take(np.arange(59))
+    few = toy_data.inputs().take(np.arange(59))
     error = refused(lambda: make(trained, tmp_path, inputs=few))
     assert error.code == "missing-input"
     assert "'i59'" in error.found
-    small = Inputs(learning.ITEMS, learning.images()[:, :20], labels=learning.inputs().labels)
+    small = Inputs(toy_data.ITEMS, toy_data.images()[:, :20], labels=toy_data.inputs().labels)
     error = refused(lambda: make(trained, tmp_path, inputs=small))
     assert error.code == "wrong-shape"
     assert "20 x 28" in error.found
     assert "28 x 28" in error.expected
-    texts = Inputs(learning.ITEMS, texts=("t",) * 60, labels=learning.inputs().labels)
+    texts = Inputs(toy_data.ITEMS, texts=("t",) * 60, labels=toy_data.inputs().labels)
     assert refused(lambda: make(trained, tmp_path, inputs=texts)).code == "no-images"
     assert not list(tmp_path.iterdir())
 
@@ -243,9 +243,9 @@ def test_a_network_of_ones_own_is_handed_in(copied: Path, tmp_path: Path) -> Non
 
 
 def test_conditions_whose_folders_would_be_one(trained: Path, tmp_path: Path) -> None:
-    other = {"gaussian noise 5": learning.inputs()}
+    other = {"gaussian noise 5": toy_data.inputs()}
     assert refused(lambda: shifting(trained, tmp_path, extra=other)).code == "bad-setting"
-    assert refused(lambda: shifting(trained, tmp_path, extra={"..": learning.inputs()})).code == "bad-setting"
+    assert refused(lambda: shifting(trained, tmp_path, extra={"..": toy_data.inputs()})).code == "bad-setting"
 
 
 class _Deadly:
@@ -291,7 +291,7 @@ def test_an_attack_is_written_step_by_step(trained: Path, tmp_path: Path) -> Non
     own = Run.read(trained / SOFT).predictions
     clean = Run.read(tmp_path / "clean" / SOFT).predictions
     np.testing.assert_allclose(clean.probs, own.probs, rtol=0, atol=1e-6)
-    people = learning.people()
+    people = toy_data.people()
     q = people.probs[people.rows_of(own.items)]
     losses = [
         -(q * np.log(Run.read(tmp_path / name / SOFT).predictions.probs)).sum(1).mean()
@@ -309,37 +309,37 @@ def test_an_attack_is_written_step_by_step(trained: Path, tmp_path: Path) -> Non
 
 def test_what_a_network_is_led_away_from(trained: Path, tmp_path: Path) -> None:
     """The original class says one thing here, people another."""
-    probs = np.roll(learning.people().probs, 1, axis=1)
-    people = SoftLabels.from_numpy(learning.ITEMS, probs, learning.CLASSES)
+    probs = np.roll(toy_data.people().probs, 1, axis=1)
+    people = SoftLabels.from_numpy(toy_data.ITEMS, probs, toy_data.CLASSES)
     found = {}
     for targets in ("hard", "majority", "soft"):
         work = attacking(trained, tmp_path, people=people, targets=targets)
         found[targets] = work._labels(work.runs[0])
         items = work.runs[0].predictions.items.to_pylist()
-    rows = [learning.ITEMS.index(item) for item in items]
-    assert np.array_equal(found["hard"], np.eye(3)[learning.NUMBERS[rows]])
+    rows = [toy_data.ITEMS.index(item) for item in items]
+    assert np.array_equal(found["hard"], np.eye(3)[toy_data.NUMBERS[rows]])
     assert np.array_equal(found["majority"], np.eye(3)[probs[rows].argmax(1)])
     np.testing.assert_allclose(found["soft"], probs[rows], rtol=0, atol=1e-7)
     # By name, whatever order classes and items stand in.
-    turned = SoftLabels.from_numpy(learning.ITEMS[::-1], probs[::-1, [2, 0, 1]], ("emu", "cat", "dog"))
+    turned = SoftLabels.from_numpy(toy_data.ITEMS[::-1], probs[::-1, [2, 0, 1]], ("emu", "cat", "dog"))
     again = attacking(trained, tmp_path, people=turned, targets="soft")
     np.testing.assert_allclose(again._labels(again.runs[0]), found["soft"], rtol=0, atol=1e-7)
 
 
 def test_labels_that_are_missing(trained: Path, tmp_path: Path) -> None:
-    people = learning.people()
-    few = SoftLabels.from_numpy(learning.ITEMS[:-1], people.probs[:-1], learning.CLASSES)
+    people = toy_data.people()
+    few = SoftLabels.from_numpy(toy_data.ITEMS[:-1], people.probs[:-1], toy_data.CLASSES)
     error = refused(lambda: attacking(trained, tmp_path, people=few, targets="soft"))
     assert (error.code, "'i59'" in error.found) == ("missing-item", True)
     # The original class needs no people.
     attacking(trained, tmp_path, people=few, targets="hard")
-    bare = replace(learning.inputs(), labels=None)
+    bare = replace(toy_data.inputs(), labels=None)
     error = refused(lambda: attacking(trained, tmp_path, inputs=bare, targets="hard"))
     assert (error.code, "--targets majority" in error.fix) == ("missing-source", True)
-    attacking(trained, tmp_path, inputs=bare, original=dict(zip(learning.ITEMS, learning.inputs().labels, strict=True)))
+    attacking(trained, tmp_path, inputs=bare, original=dict(zip(toy_data.ITEMS, toy_data.inputs().labels, strict=True)))
     error = refused(lambda: attacking(trained, tmp_path, people=None, targets="soft"))
     assert (error.code, error.fix) == ("missing-source", "give --labels")
-    others = SoftLabels.from_numpy(learning.ITEMS, people.probs, ("cat", "dog", "owl"))
+    others = SoftLabels.from_numpy(toy_data.ITEMS, people.probs, ("cat", "dog", "owl"))
     assert refused(lambda: attacking(trained, tmp_path, people=others, targets="soft")).code == "bad-classes"
     assert refused(lambda: attacking(trained, tmp_path, targets="sofd")).code == "unknown-target"
 
@@ -347,7 +347,7 @@ def test_labels_that_are_missing(trained: Path, tmp_path: Path) -> None:
 def test_eps_in_gray_levels() -> None:
     assert [in_gray_levels(eps) for eps in (4 / 255, 0.0, 1.0, 0.01)] == ["4/255", "0/255", "255/255", "0.01"]
     names = [
-        AttackExperiment((), Path(), attack, learning.inputs()).name_of(1)
+        AttackExperiment((), Path(), attack, toy_data.inputs()).name_of(1)
         for attack in (Fgsm(), Pgd(), Pgd(eps=0.5, norm="l2", steps=1))
     ]
     assert names == [

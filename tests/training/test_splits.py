@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import learning
 import numpy as np
 import pytest
+import toy_data
 
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoError
 from sfumato.tables.model_inputs import Inputs
@@ -102,7 +102,7 @@ def test_files_that_are_no_split(tmp_path: Path, content: object, code: str) -> 
 
 
 def test_too_few_items() -> None:
-    few = learning.data().take(np.array([0, 1]))
+    few = toy_data.data().take(np.array([0, 1]))
     with pytest.raises(BadSetting, match="found 2 items"):
         KFold(k=3).folds(few)
     with pytest.raises(BadSetting, match="found 2 items"):

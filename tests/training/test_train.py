@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import learning
 import numpy as np
 import pytest
+import toy_data
 
 import sfumato as sf
 from sfumato.tables.errors import BadTable, UnknownName
@@ -23,7 +23,7 @@ SMALL = Recipe(epochs=1, batch_size=16)
 
 def test_one_table_of_labels_and_names(tmp_path: Path) -> None:
     models = sf.train(
-        learning.images(), learning.people(), targets="soft, majority", model="simple-ffn", seeds=2, recipe=SMALL,
+        toy_data.images(), toy_data.people(), targets="soft, majority", model="simple-ffn", seeds=2, recipe=SMALL,
         output=tmp_path / "runs",
     )  # fmt: skip
     assert [run.folder.name for run in models.runs][:2] == [
@@ -39,17 +39,17 @@ def test_one_table_of_labels_and_names(tmp_path: Path) -> None:
 
 
 def test_sources_by_name_and_objects_in_a_temporary_folder() -> None:
-    original = sf.SoftLabels.one_hot(learning.ITEMS, [learning.CLASSES[k] for k in learning.NUMBERS], learning.CLASSES)
+    original = sf.SoftLabels.one_hot(toy_data.ITEMS, [toy_data.CLASSES[k] for k in toy_data.NUMBERS], toy_data.CLASSES)
     models = sf.train(
-        learning.inputs(),
-        {"people": learning.people(), "original": original, "beliefs": learning.beliefs()},
+        toy_data.inputs(),
+        {"people": toy_data.people(), "original": original, "beliefs": toy_data.beliefs()},
         targets=["hard", SmoothingTarget(share=0.2), "deaggregated"],
         model=SimpleFfn(hidden=8),
         split=KFold(k=2),
         recipe=SMALL,
     )
     assert len(models.runs) == 6
-    assert sorted(models.predictions("smoothing").items.to_pylist()) == sorted(learning.ITEMS)
+    assert sorted(models.predictions("smoothing").items.to_pylist()) == sorted(toy_data.ITEMS)
     folder = models.folder
     assert folder.is_dir()
     del models
@@ -58,15 +58,15 @@ def test_sources_by_name_and_objects_in_a_temporary_folder() -> None:
 
 def test_an_unknown_source_is_named() -> None:
     with pytest.raises(UnknownName, match="did you mean 'people'"):
-        sf.train(learning.inputs(), {"peopel": learning.people()})
+        sf.train(toy_data.inputs(), {"peopel": toy_data.people()})
 
 
 def test_soft_targets_need_labels_of_how_people_judge() -> None:
-    truth = replace(learning.people(), estimand=Estimand.TRUTH, made_by="dawid-skene")
+    truth = replace(toy_data.people(), estimand=Estimand.TRUTH, made_by="dawid-skene")
     for target in ("soft", "sampled", "tempered:temperature=2", "class-level:by=majority", "shuffled:by=majority"):
         with pytest.raises(BadTable, match="made by dawid-skene") as caught:
-            sf.train(learning.inputs(), truth, targets=[target], model="simple-ffn", recipe=SMALL)
+            sf.train(toy_data.inputs(), truth, targets=[target], model="simple-ffn", recipe=SMALL)
         assert caught.value.code == "wrong-estimand"
         assert "any_estimand=True" in caught.value.fix
-    sf.train(learning.inputs(), truth, targets=["majority"], model="simple-ffn", recipe=SMALL)
-    sf.train(learning.inputs(), truth, targets=["soft"], model="simple-ffn", recipe=SMALL, any_estimand=True)
+    sf.train(toy_data.inputs(), truth, targets=["majority"], model="simple-ffn", recipe=SMALL)
+    sf.train(toy_data.inputs(), truth, targets=["soft"], model="simple-ffn", recipe=SMALL, any_estimand=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import learning
 import numpy as np
 import pytest
 import torch
+import toy_data
 from torch import nn
 
 from sfumato.evaluation.representation import Features
@@ -21,7 +21,7 @@ SHAPE = (1, 28, 28)
 
 
 def predictor(network: nn.Module) -> Predictor:
-    return Predictor(network.eval(), PixelScale((0.3,), (0.3,)), SHAPE, learning.CLASSES)
+    return Predictor(network.eval(), PixelScale((0.3,), (0.3,)), SHAPE, toy_data.CLASSES)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def predictor(network: nn.Module) -> Predictor:
 def test_the_head_makes_the_prediction_of_them(network: object, dims: int | None, tmp_path: Path) -> None:
     torch.manual_seed(0)
     built = predictor(network.build(SHAPE, 3))
-    inputs = learning.inputs()
+    inputs = toy_data.inputs()
     taken = features_of(built, inputs)
     assert taken.items == inputs.items
     assert taken.features.shape == (60, dims or taken.features.shape[1])
@@ -48,6 +48,6 @@ def test_the_head_makes_the_prediction_of_them(network: object, dims: int | None
 
 def test_networks_and_inputs_without_features() -> None:
     with pytest.raises(BadSetting, match="without a linear layer"):
-        features_of(predictor(nn.Sequential(nn.Flatten())), learning.inputs())
+        features_of(predictor(nn.Sequential(nn.Flatten())), toy_data.inputs())
     with pytest.raises(BadTable, match="found texts"):
         features_of(predictor(SimpleFfn().build(SHAPE, 3)), Inputs(("a",), texts=("b",)))

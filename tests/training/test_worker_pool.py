@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import learning
 import pytest
 import torch
+import toy_data
 
 from sfumato.tables.errors import BadSetting, NotNow, SfumatoWarning
 from sfumato.training.experiment import Experiment
@@ -28,7 +28,7 @@ GRID = Grid({"hard": HardTarget(), "soft": SoftTarget()}, {"ffn": SimpleFfn()}, 
 
 
 def experiment(folder: Path, grid: Grid = GRID, data: Any = None) -> Experiment:
-    data = data or learning.data()
+    data = data or toy_data.data()
     return Experiment(grid, data, tuple(RandomSplit().folds(data)), folder)
 
 
@@ -81,7 +81,7 @@ def test_processes_make_the_same_runs_also_where_one_dies(tmp_path: Path, monkey
     # What torch would take in a new process, if the worker did not ask for one thread.
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     # Deadly in workers alone, and only once.
-    grid = replace(GRID, networks={"deadly": learning.Deadly(str(tmp_path), 1)})
+    grid = replace(GRID, networks={"deadly": toy_data.Deadly(str(tmp_path), 1)})
     run_experiment(experiment(tmp_path / "one", grid), processes=1)
     with pytest.warns(SfumatoWarning, match=r"died .exit code -9.; another process continues"):
         run_experiment(experiment(tmp_path / "two", grid), processes=2)
@@ -96,7 +96,7 @@ def test_processes_make_the_same_runs_also_where_one_dies(tmp_path: Path, monkey
 
 @pytest.mark.filterwarnings("ignore:the process training")
 def test_who_dies_again_is_not_replaced(tmp_path: Path) -> None:
-    made = experiment(tmp_path / "runs", replace(GRID, networks={"deadly": learning.Deadly(str(tmp_path), 99)}))
+    made = experiment(tmp_path / "runs", replace(GRID, networks={"deadly": toy_data.Deadly(str(tmp_path), 99)}))
     made.folder.mkdir()
     with pytest.raises(NotNow, match="died 2 times") as caught:
         pool(made).run()
@@ -105,8 +105,8 @@ def test_who_dies_again_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_errors_of_workers_are_ours(tmp_path: Path) -> None:
-    small = replace(learning.inputs(), images=learning.images()[:, :4, :4].copy())
-    made = experiment(tmp_path, replace(GRID, networks={"lenet": LeNet()}), join_items(small, people=learning.people()))
+    small = replace(toy_data.inputs(), images=toy_data.images()[:, :4, :4].copy())
+    made = experiment(tmp_path, replace(GRID, networks={"lenet": LeNet()}), join_items(small, people=toy_data.people()))
     with pytest.raises(BadSetting, match="4 x 4 pixels") as caught:
         pool(made).run()
     assert caught.value.code == "image-too-small"

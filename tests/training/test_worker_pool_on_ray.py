@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import deadly_on_ray
-import learning
 import numpy as np
 import pytest
 import torch
+import toy_data
 
 from sfumato.jobs import local_cluster
 from sfumato.tables.errors import NotNow, UnknownName
@@ -29,7 +29,7 @@ needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not inst
 
 
 def experiment(folder: Path, network: Network, seeds: tuple[int, ...] = (0, 1)) -> Experiment:
-    data = learning.data()
+    data = toy_data.data()
     grid = replace(GRID, networks={"ffn": network}, seeds=seeds)
     return Experiment(grid, data, tuple(RandomSplit().folds(data)), folder)
 

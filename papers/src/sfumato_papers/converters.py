@@ -21,7 +21,7 @@ from jaxtyping import UInt8
 from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.errors import missing_extra
-from sfumato.tables.files import read_arrays
+from sfumato.tables.files import read_arrays, read_document
 
 
 def write_arrays(path: Path, **arrays: np.ndarray) -> None:
@@ -44,11 +44,6 @@ def read_table(path: Path) -> list[dict[str, str]]:
     """The rows of a CSV file, every field as it is written."""
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
-
-
-def read_document(path: Path) -> dict[str, object]:
-    found: dict[str, object] = json.loads(path.read_text("utf-8"))
-    return found
 
 
 def numbered(names: Iterable[str]) -> dict[str, int]:
@@ -125,7 +120,6 @@ def convert_cifar_10h(files: Mapping[str, Path], place: Path, folder: Path) -> N
     write_arrays(folder / "counts.npz", counts=counts, labels=labels, class_names=np.array(CIFAR_10))
     rows = []
     for picture, chosen in read_document(files[ANSWERS]).items():
-        assert isinstance(chosen, dict)
         rows += [(picture, annotator, label, labels[int(picture)]) for annotator, label in chosen.items()]
     columns = ("image_index", "annotator_id", "chosen_label", "true_label")
     write_table(folder / "annotator-level-9500-9999.csv.gz", columns, rows)
@@ -144,18 +138,14 @@ def convert_cifar_10s(files: Mapping[str, Path], place: Path, folder: Path) -> N
     """Percents stay as they were typed; people become numbers; what they wrote about themselves is left out."""
     answers = [row for row in read_table(files["raw_human_data.csv"]) if row["task"] in TASKS]
     people = numbered(row["subject"] for row in answers)
-    write_table(
-        folder / "elicitations.csv.gz",
-        ELICITATION_COLUMNS,
-        [_elicitation(row, people[row["subject"]]) for row in answers],
-    )
+    rows = [_elicitation(row, people[row["subject"]]) for row in answers]
+    write_table(folder / "elicitations.csv.gz", ELICITATION_COLUMNS, rows)
     write_document(folder / "human_soft_labels_data.json.gz", read_document(files["human_soft_labels_data.json"]))
     labels = read_document(files["cifar10s_t2clamp_redist10.json"])
-    rows = [(int(picture), probs) for picture, several in labels.items() for probs in several]  # type: ignore[attr-defined]
     write_arrays(
         folder / "t2clamp_redist10.npz",
-        image_index=np.array([picture for picture, _ in rows], np.int32),
-        soft_labels=np.array([probs for _, probs in rows], np.float32),
+        image_index=np.array([int(picture) for picture, several in labels.items() for _ in several], np.int32),
+        soft_labels=np.array([probs for several in labels.values() for probs in several], np.float32),
         class_names=np.array(CIFAR_10),
     )
     for name in ("train_indices.npy", "test_indices.npy"):

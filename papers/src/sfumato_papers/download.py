@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from sfumato.tables.errors import BadFile, CannotWrite, NoReply, Refused
+from sfumato.tables.files.atomic_write import sync_path
 from sfumato_papers.dataset_source import PIECE_BYTES, Source, Upstream, source_named
 
 TIMEOUT_SECONDS = 30.0
@@ -89,7 +90,9 @@ class Fetcher:
                 raise NoReply(broke, _wanted(file, source), fix, "no-download", file.url)
 
     def _opened(self, file: Upstream, source: Source, have: int, path: Path) -> Any:
-        address = _address(file.url, self.homes)
+        url = file.url
+        moved = (home + url.removeprefix(start) for start, home in self.homes.items() if url.startswith(start))
+        address = next(moved, url)
         if not _is_safe(address):
             raise _refused(file, source, path, f"the address {address}, which is not https")
         request = Request(address, headers={"User-Agent": "sfumato"})
@@ -145,13 +148,6 @@ class _SafeRedirects(HTTPRedirectHandler):
 def sha256_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _address(url: str, homes: Mapping[str, str]) -> str:
-    for beginning, other in homes.items():
-        if url.startswith(beginning):
-            return other + url.removeprefix(beginning)
-    return url
 
 
 def _is_safe(address: str) -> bool:
@@ -262,7 +258,8 @@ def _put(source: Source, place: Path, fetcher: Fetcher) -> None:
     made.mkdir()
     CONVERTERS[source.name]({file.name: path for file, path in files.items()}, place, made)
     (made / TERMS).write_text(_terms(source), "utf-8")
-    _sync(made)
+    for path in (*made.iterdir(), made):
+        sync_path(path)
     os.replace(made, place / source.name)
     differs = source.differing(place / source.name)
     state = f", but differs from the release: {', '.join(differs)}" if differs else ""
@@ -300,16 +297,6 @@ def _alone_in(place: Path, say: SayLine) -> Iterator[None]:
             say(f"another command downloads into {place}: waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def _sync(folder: Path) -> None:
-    """Everything in `folder` is on the disk before the folder gets its name."""
-    for path in (*folder.iterdir(), folder):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _amount(files: Sequence[Upstream]) -> str:

@@ -6,18 +6,14 @@ Also the columns of charts, made of rows of estimates.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sfumato.evaluation.paired_tests import t_interval
 from sfumato.tables.bootstrap import Interval
-
-if TYPE_CHECKING:
-    from sfumato.reporting.chart import Chart
-    from sfumato.reporting.charts import Field
 
 
 @dataclass(frozen=True)
@@ -117,9 +113,10 @@ class Estimate:
         return cls.over_seeds(one[seed] - other[seed] for seed in sorted(one.keys() & other.keys()))
 
 
-def in_words(found: Mapping[str, Estimate], places: int = 3, between: str = ", ") -> str:
-    """Every estimate with its name: `LeNet -0.223 (-0.250 to -0.196), ...`."""
-    return between.join(f"{name} {each.signed(places)}" for name, each in found.items())
+def in_words(found: Mapping[str, Estimate], *, percent: bool = False, between: str = ", ") -> str:
+    """Every estimate with its name: `LeNet -0.223 (-0.250 to -0.196), ...`; with `percent`, in points."""
+    factor, places = (100, 1) if percent else (1, 3)
+    return between.join(f"{name} {each.times(factor).signed(places)}" for name, each in found.items())
 
 
 @dataclass(frozen=True)
@@ -228,18 +225,6 @@ def chart_columns(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[s
     return columns
 
 
-def interval_chart(
-    draw: Callable[..., Chart],
-    name: str,
-    title: str,
-    caption: str,
-    rows: Iterable[tuple[str, str, Estimate]],
-    columns: tuple[str, str],
-    value: Field,
-) -> Chart:
-    """`bars` or `dots` with intervals: each row has a name, a series and an estimate; `columns` names the first two."""
-    of, series = columns
-    data = chart_columns((of, series, value.column), rows)
-    return draw(
-        name, title=title, caption=caption, data=data, of=of, value=value, low="low", high="high", series=series
-    )
+def with_intervals(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, Any]:
+    """The columns of a chart whose rows have an estimate each, and which of them are the ends of its interval."""
+    return {"data": chart_columns(names, rows), "low": "low", "high": "high"}

@@ -10,10 +10,10 @@ from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from sfumato.evaluation.run_predictions import RunPredictions, read_runs
+from sfumato import Inputs
+from sfumato.evaluation import RunPredictions, read_runs
 from sfumato.reporting.chart import Chart
 from sfumato.tables.errors import unknown
-from sfumato.tables.model_inputs import Inputs
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.verdict import Judged, Verdict, judge

@@ -7,22 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.importers import Cifar10HImporter, Cifar10SImporter, FashionMnistHImporter
+from sfumato import Annotations, Counts, Inputs, SoftLabels
+from sfumato.importers import Cifar10HImporter, Cifar10SImporter, FashionMnistHImporter, Importer
 from sfumato.importers.importer import CIFAR_10
-from sfumato.tables.annotations import Annotations
-from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadFile, BadTable
-from sfumato.tables.model_inputs import Inputs
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.dataset_source import SOURCES, Source, source_named
 from sfumato_papers.download import Fetcher, SayLine, download
 
 PLACE = "SFUMATO_DATA"
 """Names the folder with the data, where the command does not."""
+AnyTable = TypeVar("AnyTable")
 WANTED = "the released data, a folder per set"
 AS_RELEASED, UNCHECKED, NOT_HERE, UNKNOWN = "as released", "unchecked", "not here", "not known here"
 
@@ -36,17 +35,11 @@ class Described:
     """A set as it is here: on what terms, and whether it is the released data."""
 
     set: str
-    title: str
     licence: str
-    citation: str
     home: str
     n_files: int
     state: str
     """`as released`, `differs: counts.npz`, `unchecked` or `not here`."""
-
-    @property
-    def as_released(self) -> bool:
-        return self.state == AS_RELEASED
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +88,12 @@ class PublishedData:
         here = {path.name for path in folder.iterdir()} if folder.is_dir() else set[str]()
         state = UNCHECKED if here else NOT_HERE
         if source is None:
-            return Described(name, "", UNKNOWN, "", UNKNOWN, len(here), state)
+            return Described(name, UNKNOWN, UNKNOWN, len(here), state)
         if here and source.files:
             differs = source.differing(folder)
             state = f"differs: {', '.join(differs)}" if differs else AS_RELEASED
         n_files = len(here & source.files.keys()) if source.files else len(here)
-        return Described(name, source.title, source.licence, source.citation, source.home, n_files, state)
+        return Described(name, source.licence, source.home, n_files, state)
 
     def _not_here(self, missing: Sequence[str]) -> BadFile:
         """The error for sets that are not here and may not be fetched; it tells of the first."""
@@ -121,26 +114,26 @@ class PublishedData:
             raise BadFile(f"no {'/'.join(parts)}", WANTED, fix, "no-such-file", self.folder)
         return path
 
+    def table(self, importer: Importer, kind: type[AnyTable], *parts: str) -> AnyTable:
+        """What an importer reads from a file or folder of the data, which is a table of this kind."""
+        table = importer.read(self.path(*parts)).table
+        assert isinstance(table, kind)
+        return table
+
     @cached_property
     def cifar_10h(self) -> SoftLabels:
         """How people judge the 10,000 test pictures of CIFAR-10."""
-        table = Cifar10HImporter().read(self.path("cifar10h")).table
-        assert isinstance(table, Counts)
-        return table.labels()
+        return self.table(Cifar10HImporter(), Counts, "cifar10h").labels()
 
     @cached_property
     def cifar_10s(self) -> Annotations:
         """What annotators answered about 1,000 of them, repeats included."""
-        table = Cifar10SImporter().read(self.path("cifar10s")).table
-        assert isinstance(table, Annotations)
-        return table
+        return self.table(Cifar10SImporter(), Annotations, "cifar10s")
 
     @cached_property
     def fashion_mnist_h(self) -> SoftLabels:
         """How people judge the 10,000 test pictures of Fashion-MNIST."""
-        table = FashionMnistHImporter().read(self.path("fashion-mnist-h")).table
-        assert isinstance(table, Counts)
-        return table.labels()
+        return self.table(FashionMnistHImporter(), Counts, "fashion-mnist-h").labels()
 
     @cached_property
     def cifar_10_test(self) -> Inputs:

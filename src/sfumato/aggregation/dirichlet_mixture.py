@@ -143,8 +143,8 @@ def fit_mixture(
     """
     rows, times = np.unique(counts, axis=0, return_counts=True)
     votes = _Votes(rows)
-    if rows.sum(axis=1).max() <= 1 + 1e-9:
-        alone = _one_component(counts)
+    if not has_second_votes(rows):
+        alone = one_component(counts)
         return FittedMixture(alone, (float(times @ _log_sum(votes.log_evidence(alone))),), True)
     prior, objective = start, list[float]()
     converged = False
@@ -158,8 +158,21 @@ def fit_mixture(
     return FittedMixture(prior, tuple(objective), converged)
 
 
-def _one_component(counts: Float[np.ndarray, "items classes"]) -> DirichletMixture:
-    """A Dirichlet around the shares of votes under which two votes on an item agree with probability `AGREEMENT`."""
+def has_second_votes(counts: Float[np.ndarray, "items classes"]) -> bool:
+    """Whether an item has more than one vote, without which agreement cannot be estimated."""
+    return bool(counts.sum(axis=1).max() > 1 + 1e-9)
+
+
+def agreement_of(prior: DirichletMixture) -> float:
+    """The probability that two votes on an item agree."""
+    mass = prior.alpha.sum(axis=1)
+    same = ((prior.alpha / mass[:, None]) ** 2).sum(axis=1)
+    return float(prior.weights @ ((1 + mass * same) / (1 + mass)))
+
+
+def one_component(counts: Float[np.ndarray, "items classes"]) -> DirichletMixture:
+    """A Dirichlet around the shares of votes under which two votes on an item agree with probability `AGREEMENT`, or
+    more if votes on different items agree about as often."""
     shares = counts.sum(axis=0) + 0.5
     shares /= shares.sum()
     by_chance = float(shares @ shares)

@@ -11,10 +11,17 @@ from jaxtyping import Float
 from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, distances, refuse_gold
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
-from sfumato.aggregation.dirichlet_mixture import first_guess, fit_mixture
+from sfumato.aggregation.dirichlet_mixture import (
+    agreement_of,
+    first_guess,
+    fit_mixture,
+    has_second_votes,
+    one_component,
+)
 from sfumato.aggregation.em import check_iterations, warn_unless_converged
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
+from sfumato.tables.errors import warn
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.setting_checks import at_least
 
@@ -61,6 +68,7 @@ class Bayes:
         # A prior fitted on few items, or on one vote each, has fewer components, and EM adds none.
         if previous is not None and len(previous.model.weights) >= len(start.weights):
             start = previous.model
+        _warn_of_single_votes(counts)
         found = fit_mixture(
             counts, start, iterations=self.iterations, tolerance=self.tolerance, progress=answers.progress
         )
@@ -72,6 +80,18 @@ class Bayes:
         probs /= probs.sum(axis=1, keepdims=True)
         fitted = Fitted(probs, found.prior, found.objective, found.converged)
         return Aggregation.of(self, answers, fitted, distance=distances(answers, probs))
+
+
+def _warn_of_single_votes(counts: Float[np.ndarray, "items classes"]) -> None:
+    """Warn if no item has a second vote: the prior is then assumed, not fitted."""
+    if has_second_votes(counts):
+        return
+    assumed = agreement_of(one_component(counts))
+    warn(
+        "no item has more than one vote, which does not show how often people agree about an item: bayes "
+        f"assumes that two votes agree with probability {assumed:.2f}, and its labels and intervals depend on this. "
+        "Collect second votes on 50 to 100 items, or use mean with sfumato transform --by smooth"
+    )
 
 
 def _coarse(counts: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:

@@ -34,7 +34,7 @@ def command(votes: Path, names: tuple[str, ...], level: float, resamples: int, s
     rng = seeded(seed)
     check_outputs(votes, output=output)
     measures = [measure_from_name(name) for name in dict.fromkeys(names)]
-    result = agreement(read_votes(votes), measures=measures, level=level, resamples=resamples, rng=rng)
+    result = agreement(read_votes(votes, repeats=True), measures=measures, level=level, resamples=resamples, rng=rng)
     write_table(result, output, f"Agreement, {len(result):,} measures")
     _show(result)
 

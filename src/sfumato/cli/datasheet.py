@@ -12,11 +12,12 @@ from sfumato.tables.errors import BadFile
 
 
 @click.command("datasheet")
-@click.option("--labels", type=PATH, required=True, help="The SoftLabels to describe.")
+@click.option("--labels", type=PATH, required=True, help="The SoftLabels or Counts to describe.")
 @click.option("-o", "--output", type=PATH, required=True, help="The datasheet for you to complete: .md.")
 @click.option("--html", type=PATH, help="Also write an HTML page.")
 @click.option("--annotations", type=PATH, help="The answers: annotators, question types, dates, times.")
 @click.option("--study", type=PATH, help="The study (study.toml, or its folder): prompt, instructions, consent, pay.")
+@click.option("--counts", type=PATH, help="Counts of votes: agreement and disagreement, if there are no beliefs.")
 @click.option("--beliefs", type=PATH, help="Beliefs: agreement, uncertainty within and between annotators.")
 @click.option("--inputs", type=PATH, help="The items (images, texts or features): their size, and duplicates.")
 @click.option("--screening", type=PATH, help="Excluded annotators: output of sfumato screen.")

@@ -32,7 +32,6 @@ SHOWN = ("accuracy", "cross_entropy", "kl_divergence", "brier", "ece", "entropy_
 """Metrics of a grid that are printed by default; the file has all."""
 ACROSS = ("accuracy", "cross_entropy", "brier")
 """Metrics that make sense against any kind of label."""
-BASELINE = "hard"
 
 
 def _strata() -> dict[str, list[Member]]:
@@ -73,7 +72,9 @@ def _strata() -> dict[str, list[Member]]:
 @click.option("--resamples", default=1000, show_default=True, help="Number of bootstrap resamples.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the bootstrap.")
 @click.option("--thorough", is_flag=True, help="Intervals over items for every comparison, even if slow.")
-@click.option("--baseline", metavar="TARGET", help="Compare every target with this one.  [default: hard]")
+@click.option(
+    "--baseline", metavar="TARGET", help="Compare every target with this one.  [default: hard, else the first]"
+)
 @click.option("--correction", metavar="NAME", help="holm, benjamini-hochberg or none.  [default: holm]")
 @click.option(
     "--family", metavar="NAME", help="Correct within each metric, or over the whole table.  [default: metric]"
@@ -155,32 +156,31 @@ def _evaluate_runs(
     from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
     from sfumato.evaluation.gain_decomposition import check_targets
     from sfumato.evaluation.publication_tables import table_of_scores
-    from sfumato.evaluation.run_scores import is_quick, measure_runs
+    from sfumato.evaluation.run_predictions import default_baseline, paired_runs
+    from sfumato.evaluation.run_scores import are_single, measure_runs
     from sfumato.importers.label_file import read_labels
 
     targets = list(dict.fromkeys(run.target for run in found))
-    are_single = len({(run.target, run.network, run.condition) for run in found}) == len(found)
-    baseline = options.baseline or (BASELINE if BASELINE in targets and len(targets) > 1 else None)
-    if baseline is None and are_single and len(targets) > 1:
-        baseline = targets[0]
+    baseline = options.baseline or default_baseline(targets)
     if baseline is not None and baseline not in targets:
         raise unknown("target", baseline, targets, fix="give the target to compare the others with")
     if options.mode_shift:
         check_targets(targets)
+    found = paired_runs(found, baseline)
     labels = {name: read_labels(path) for name, path in kinds}
     with counting("figures") as on_progress:
         measured = measure_runs(
             found, people=inputs.people, original=inputs.original, metrics=inputs.metrics, strata=inputs.strata,
             common=options.common, level=options.level, resamples=options.resamples, rng=seeded(options.seed),
-            thorough=options.thorough or is_quick(found), on_progress=on_progress,
+            thorough=options.thorough or None, on_progress=on_progress,
             any_estimand=options.any_estimand,
         )  # fmt: skip
     scores = scores_over_seeds(measured)
     differences = None
     if baseline is not None:
         differences = compare_runs(
-            measured, baseline=baseline, correction=options.correction or "holm", family=options.family or "metric",
-            rng=seeded(options.seed),
+            measured, baseline=options.baseline, correction=options.correction or "holm",
+            family=options.family or "metric", rng=seeded(options.seed),
         )  # fmt: skip
     scores.write(output)
     names = {figures.metric.name: figures.metric for figures in measured.figures}
@@ -190,7 +190,7 @@ def _evaluate_runs(
     else:
         show_runs(measured, scores, differences, shown)
     n_trained = len({(run.target, run.network, run.seed) for run in found})
-    what = f"{n_trained} predictions" if are_single else f"{len(targets)} targets, {n_trained} trainings"
+    what = f"{n_trained} predictions" if are_single(found) else f"{len(targets)} targets, {n_trained} trainings"
     under = f" under {len(measured.shifts)} conditions" if len(measured.shifts) > 1 else ""
     say_written(output, f"scores of {what}{under}, {len(names)} metrics")
     if len(shown) < len(names):

@@ -83,7 +83,7 @@ def command(
     labeler = labeler_from_name(name, settings)
     everything = Annotations.read(annotations, classes or ())
     excluded = read_excluded(screening) if screening else []
-    asked = everything.for_purposes("label", *(["repeat"] if repeats else []))
+    asked = everything.counted(repeats=repeats)
     asked = asked.of_kind(kind) if kind else asked
     used = asked.without(excluded)
     chosen = used.take(~has_bad_percents(used)) if skip_bad_percents else used

@@ -49,7 +49,7 @@ def _checked(command: click.Command) -> click.Command:
 
 class LazyGroup(click.Group):
     """`members` gives module and help line of each command; `prefix` is what entry points of this group begin with.
-    In a module of several commands, the command is named: `sfumato.cli.store:backup`.
+    In a module of several commands, the command is named: `sfumato.cli.backup:backup`.
 
     `renamed` maps former names of commands to their new names: a former name only prints the new one.
     """

@@ -159,13 +159,24 @@ def check_one_given(fix: str = "give one of them", **options: object) -> None:
         raise BadSetting(found, "one of them", fix)
 
 
-def read_votes(path: Path, classes: tuple[str, ...] = ()) -> Beliefs | Counts:
-    """Votes, beliefs or counts in a file, as `sf.read` reads it; answers become beliefs."""
+def read_votes(path: Path, classes: tuple[str, ...] = (), *, repeats: bool = False) -> Beliefs | Counts:
+    """Votes, beliefs or counts in a file, as `sf.read` reads it; answers that count become beliefs."""
     from sfumato.api import read, votes_of
+    from sfumato.cli.output import say
+    from sfumato.tables.annotations import Annotations
 
     table = read(path, classes)
     refuse_empty(table, path)
-    return votes_of(table)
+    if isinstance(table, Annotations):
+        n_read, table = len(table), table.counted(repeats=repeats)
+        if n := n_read - len(table):
+            say(f"{n:,} of {n_read:,} answers not counted ({'checks' if repeats else 'checks or repeats'})")
+    return votes_of(table, repeats=repeats)
+
+
+repeats_option = click.option(
+    "--repeats", is_flag=True, help="Also count repeated answers in Annotations; by default only purpose 'label'."
+)
 
 
 def refuse_empty(table: Any, path: Path) -> None:

@@ -52,7 +52,7 @@ Files used in FOLDER, all optional:
 @click.option("--plan", type=PATH, help="Output of sfumato plan.")
 @click.option("--title", default="", help="The title of the page.  [default: that of the study]")
 @click.option("--level", default=0.95, show_default=True, help="Confidence level of intervals for models.")
-@click.option("--resamples", default=500, show_default=True, help="Bootstrap resamples of items.")
+@click.option("--resamples", default=1000, show_default=True, help="Bootstrap resamples of items.")
 def command(
     folder: Path | None,
     output: Path,

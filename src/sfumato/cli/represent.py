@@ -46,7 +46,7 @@ def command(
     rng = seeded(seed)
     check_outputs(judgments, output=output)
     features = _features(features_path, run_path, inputs_path, save_features, reading)
-    answers = Annotations.read(judgments)
+    answers = Annotations.read(judgments).counted()
     scores = represent(features, answers, by=FeatureSimilarity(by), over=SamplingUnit(over), level=level, rng=rng)
     what = f"Scores, {len(scores)} figures by {by} similarity of {features.values.shape[1]:,} features"
     write_table(scores, output, what)

@@ -11,6 +11,9 @@ from sfumato.cli.options import PATH
 from sfumato.cli.output import counted, say_written
 from sfumato.tables.errors import BadSetting
 
+SUMMARY = """Export LABELS in a format that others can read.
+
+LABELS are SoftLabels or Counts. Counts are exported as they are, and as labels: the shares of the votes."""
 FORMAT_LINES = """\b
   huggingface  a folder for datasets.load_dataset: Parquet with images, and a card
   csv          a folder with one wide table and its codebook
@@ -20,11 +23,12 @@ SHOWN = 6
 """The most files of a folder that are listed."""
 
 
-@click.command("share", help=f"Export LABELS in a format that others can read.\n\nFormats:\n\n{FORMAT_LINES}")
+@click.command("share", help=f"{SUMMARY}\n\nFormats:\n\n{FORMAT_LINES}")
 @click.argument("labels", type=PATH)
 @click.option("--as", "format_name", required=True, metavar="FORMAT", help="The format.")
 @click.option("-o", "--output", type=PATH, required=True, help="The output: a new folder, or a .npz.")
 @click.option("--inputs", type=PATH, help="The items: a folder of images, an npz, or a table with texts.")
+@click.option("--counts", type=PATH, help="Also export Counts: the votes per class, if LABELS are SoftLabels.")
 @click.option("--beliefs", type=PATH, help="Also export the beliefs (huggingface, csv).")
 @click.option("--annotations", type=PATH, help="Also export the answers (huggingface, csv).")
 @click.option("--splits", type=PATH, help="The split of every item: a table with item and split.")
@@ -33,11 +37,12 @@ SHOWN = 6
 def command(
     labels: Path, format_name: str, output: Path, licence: str | None, title: str | None, **parts: Path | None
 ) -> None:
-    from sfumato.importers.label_file import read_labels
+    from sfumato.importers.label_file import read_labels_or_counts
     from sfumato.reporting.share import format_named
     from sfumato.reporting.share.release import Release, Splits
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
+    from sfumato.tables.counts import Counts
     from sfumato.tables.model_inputs import Inputs
 
     form = format_named(format_name)
@@ -51,9 +56,15 @@ def command(
             found = f"the same path, {output.name!r}, for an input and for -o"
             raise BadSetting(found, "a different path for the output", "choose another path with -o")
     form.check_place(output)
-    tables: dict[str, Any] = {"inputs": Inputs, "beliefs": Beliefs, "annotations": Annotations, "splits": Splits}
+    tables: dict[str, Any] = {
+        "inputs": Inputs,
+        "counts": Counts,
+        "beliefs": Beliefs,
+        "annotations": Annotations,
+        "splits": Splits,
+    }
     others = {name: table.read(path) for name, table in tables.items() if (path := parts[name])}
-    release = Release.of(read_labels(labels), title=title or labels.stem, licence=licence, **others)
+    release = Release.of(read_labels_or_counts(labels), title=title or labels.stem, licence=licence, **others)
     shared = form.write(release, output)
     no_license = [] if licence else ["no license: others may not use the data until you state one (--licence)"]
     what = f"{len(release.labels):,} items as {format_name}, {counted(len(shared.files), 'file')}"

@@ -101,8 +101,9 @@ def _seen(checked: StudyCheckResult) -> list[str]:
 def _question_counts(checked: StudyCheckResult) -> str:
     """The questions by type, if there are repeats or checks."""
     study = checked.study
-    n_repeats = checked.n_per_person - checked.n_fresh - len(study.checks)
-    parts = [_many(checked.n_fresh, "item"), _many(n_repeats, "repeat"), _many(len(study.checks), "check")]
+    n_checks = study.n_checks_per_person
+    n_repeats = checked.n_per_person - checked.n_fresh - n_checks
+    parts = [_many(checked.n_fresh, "item"), _many(n_repeats, "repeat"), _many(n_checks, "check")]
     return f" ({', '.join(part for part in parts if part)})" if n_repeats or study.checks else ""
 
 

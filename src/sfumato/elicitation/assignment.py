@@ -8,7 +8,7 @@ being answered now.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -137,11 +137,6 @@ class QuotaTable:
             if unseen:
                 return unseen[int(rng.random() * len(unseen))]
         return None
-
-    def with_room(self) -> Iterator[int]:
-        """Every item that can take another answer."""
-        for items in self._levels.values():
-            yield from items
 
     def _update_selector(self, item: int) -> None:
         if self._selector is not None:

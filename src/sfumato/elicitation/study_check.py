@@ -271,7 +271,7 @@ def _summary(study: Study, items: list[Item], stimuli: list[Stimulus]) -> StudyC
         warnings.append(
             f"batch_size is {people.batch_size}, but there are only {len(labeled)} items: batches are shorter"
         )
-    n_per_person = n_fresh + people.repeats * n_batches + len(study.checks)
+    n_per_person = n_fresh + people.repeats * n_batches + study.n_checks_per_person
     late = [each.item for each in study.checks if each.at is not None and each.at >= n_per_person]
     if late:
         warnings.append(
@@ -279,6 +279,11 @@ def _summary(study: Study, items: list[Item], stimuli: list[Stimulus]) -> StudyC
         )
     if study.recruiting is not None and study.people.entry is Entry.OPEN:
         warnings.append('participants come from a platform, but anyone may take part: entry = "links" prevents that')
+    if study.recruiting is not None and study.checks and len(study.checks) < 2 * study.n_checks_per_person:
+        warnings.append(
+            f"people are paid, and everybody sees at least half of the same {len(study.checks)} checks: who takes part "
+            "twice can tell them apart; add [[checks]], and set checks_per_person in [quality]"
+        )
     if study.comprehension and not study.instructions:
         warnings.append("there are comprehension questions, but no instructions")
     return StudyCheckResult(

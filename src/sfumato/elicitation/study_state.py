@@ -67,6 +67,7 @@ class StudyState:
             {first[each.item]: int(each.deeper) for each in study.practice if each.item in first},
             {first[each.item]: each.at for each in study.checks if each.item in first},
             sum(quota > 0 and stimulus.item not in study.special_items for stimulus, quota in known.values()) or None,
+            study.quality.checks_per_person,
         )
         regions = [(each.item, each.region) for each in study.checks]
         regions += [(each.item, each.region) for each in study.practice if each.region is not None]

@@ -20,14 +20,16 @@ class TrialSequence:
     """The rules of the order, which are the same for all participants; items are given by their ids in the store.
 
     `practice` has the question for each practice item, in order; `checks` the number of answers before each check
-    (None: a position per participant, drawn from their seed). `n_items` is the number of items to label; where it is
-    below the batch size, batches are shorter.
+    (None: a position per participant, drawn from their seed), of which each participant gets `checks_per_person` (None:
+    all), drawn from their seed too. `n_items` is the number of items to label; where it is below the batch size,
+    batches are shorter.
     """
 
     people: People
     practice: Mapping[int, int] = field(default_factory=dict)
     checks: Mapping[int, int | None] = field(default_factory=dict)
     n_items: int | None = None
+    checks_per_person: int | None = None
 
     @property
     def special_items(self) -> set[int]:
@@ -37,7 +39,11 @@ class TrialSequence:
     @property
     def n_wanted(self) -> int:
         """Answers wanted per participant, without practice."""
-        return self._n_between + len(self.checks)
+        return self._n_between + self._n_checks
+
+    @property
+    def _n_checks(self) -> int:
+        return len(self.checks) if self.checks_per_person is None else min(self.checks_per_person, len(self.checks))
 
     @property
     def _n_labels(self) -> int:
@@ -75,7 +81,8 @@ class TrialSequence:
         if not self.checks:
             return None
         n_begun = sum(participant.n_begun(purpose) for purpose in ("label", "repeat", "check"))
-        for position, item in _check_positions(tuple(self.checks.items()), self._n_between, participant.seed):
+        checks = tuple(self.checks.items())
+        for position, item in _check_positions(checks, self._n_checks, self._n_between, participant.seed):
             if position > n_begun:
                 return None
             if item not in participant.seen:
@@ -113,10 +120,12 @@ class TrialSequence:
 
 @lru_cache(CACHED_SEEDS)
 def _check_positions(
-    checks: tuple[tuple[int, int | None], ...], n_between: int, seed: int
+    checks: tuple[tuple[int, int | None], ...], n_checks: int, n_between: int, seed: int
 ) -> tuple[tuple[int, int], ...]:
-    """The number of answers before each check, in order."""
+    """The number of answers before each check of a participant, in order."""
     rng = random.Random(f"checks {seed}")
+    if n_checks < len(checks):
+        checks = tuple(rng.sample(checks, n_checks))
     # Never the very first trial nor after the last: a position between two other answers, shifted by one for each
     # check that comes before it.
     drawn = sorted((rng.randrange(1, max(n_between, 2)), item) for item, at in checks if at is None)

@@ -11,20 +11,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.metrics.confidence_bins import equal_width, on_grid, smoothed
+from sfumato.evaluation.metrics.confidence_bins import equal_width
 from sfumato.evaluation.metrics.selective import SelectivePrediction
 from sfumato.tables.base_table import ColumnTable
-from sfumato.tables.setting_checks import above_0, at_least
-
-POINTS = 2**10 + 1
+from sfumato.tables.setting_checks import at_least
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reliability(ColumnTable):
     """One row per range of confidence: mean confidence, accuracy, and its interval from `low` to `high`.
 
-    The interval is Wilson's (1927), over the items of the row. `n_items` is fractional if smoothing shares items among
-    neighboring rows. NaN without items.
+    The interval is Wilson's (1927), over the items of the row. NaN without items.
     """
 
     start: Float[np.ndarray, "rows"]
@@ -65,28 +62,6 @@ def reliability(matched: MatchedLabels, *, bins: int = 15, level: float = 0.95) 
         np.bincount(place, each, minlength=bins) for each in (np.ones(len(matched)), matched.confidence, matched.right)
     )
     return Reliability.from_sums(edges[:-1], edges[1:], n_items, sure, right, level)
-
-
-def smooth_reliability(
-    matched: MatchedLabels, *, width: float = 0.05, points: int = 101, level: float = 0.95
-) -> Reliability:
-    """Accuracy along confidence, smoothed by a reflected Gaussian of standard deviation `width`, at `points` points in
-    0..1 (Blasiok & Nakkiran 2023); it does not depend on bin edges.
-
-    `n_items` is the effective number of items, `2 sqrt(pi) width` times the density. Points with fewer than one are
-    NaN.
-    """
-    above_0("width", width)
-    at_least("points", points, 2)
-    at = np.linspace(0, 1, points)
-    grid = np.linspace(0, 1, POINTS)
-    reach = 2 * np.sqrt(np.pi) * width
-    within, sure, right = (
-        np.interp(at, grid, smoothed(on_grid(matched.confidence, each, POINTS), width)) * reach
-        for each in (np.ones(len(matched)), matched.confidence, matched.right)
-    )
-    n_items = np.where(within >= 1, within, 0.0)
-    return Reliability.from_sums(at, at, n_items, sure, right, level)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -22,6 +22,7 @@ from sfumato.evaluation.paired_tests import (
     wilcoxon,
 )
 from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
+from sfumato.evaluation.run_predictions import PRETRAINED, default_baseline
 from sfumato.tables.bootstrap import Interval
 from sfumato.tables.errors import BadTable, listing, unknown, warn
 from sfumato.tables.scores import Difference, Differences, RunScore, RunScores
@@ -79,17 +80,23 @@ def _over_items(figures: SeedValues, measured: RunMeasurements) -> Interval:
 def compare_runs(
     measured: RunMeasurements,
     *,
-    baseline: str,
+    baseline: str | None = None,
     correction: str = "holm",
     family: str = "metric",
     rng: np.random.Generator | None = None,
 ) -> Differences:
-    """Compare every target with `baseline`, per network and condition.
+    """Compare every target with `baseline` (default: see `default_baseline`), per network and condition.
+
+    With one prediction per target the pairs are items. It is an error if `baseline` has no seed in common with any
+    other target; without a name it is a warning, and there are no comparisons.
 
     `family` sets which comparisons are corrected together: those of one `metric` (targets, networks, conditions and
     strata), or the whole `table` if you search all metrics for a difference.
     """
     one_of("family", family, FAMILIES)
+    is_named, baseline = baseline is not None, baseline or default_baseline(measured.targets)
+    if baseline is None:
+        return Differences(())
     if baseline not in measured.targets:
         raise unknown("target", baseline, measured.targets, fix="name the target the others are compared with")
     if len(measured.targets) < 2:
@@ -108,23 +115,42 @@ def compare_runs(
             pairs.append((figures, other))
     for sentence in alone:
         warn(sentence)
+    if not is_named or any(paired_seeds(*pair) for pair in pairs):
+        apart = dict.fromkeys((one.network, one.target) for one, other in pairs if not paired_seeds(one, other))
+        for network, target in apart:
+            named = f" ({network})" if network else ""
+            warn(f"{target} and {baseline}{named} have no seed in common and are not compared")
+        pairs = [pair for pair in pairs if paired_seeds(*pair)]
     _warn_of_unpaired(pairs)
     rng = np.random.default_rng(0) if rng is None else rng
     found = [difference_of(one, other, level=measured.level, over=measured.over, rng=rng) for one, other in pairs]
     return Differences(tuple(with_correction(found, measured, correction=correction, family=family)))
 
 
+def paired_seeds(one: SeedValues, other: SeedValues) -> list[int]:
+    """The seeds of both. A network that is only pretrained has one run, which is paired with every seed."""
+    if _is_only_pretrained(one) or _is_only_pretrained(other):
+        return list(one.seeds if len(one.seeds) >= len(other.seeds) else other.seeds)
+    return [seed for seed in one.seeds if seed in other.seeds]
+
+
+def _is_only_pretrained(figures: SeedValues) -> bool:
+    return figures.target == PRETRAINED and len(figures.seeds) == 1
+
+
 def difference_of(
     one: SeedValues, other: SeedValues, *, level: float, over: str, rng: np.random.Generator, correction: str = "none"
 ) -> Difference:
     """`one` minus `other` over their common seeds; an error if there are none."""
-    seeds = [seed for seed in one.seeds if seed in other.seeds]
+    seeds = paired_seeds(one, other)
     if not seeds:
         sides = " and ".join(f"{listing([str(s) for s in side.seeds])} of {side.target}" for side in (one, other))
         expected = "the same seeds on both sides: only these start from the same weights"
         fix = "train both targets with the same seeds, in one grid"
         raise BadTable(f"seeds {sides}", expected, fix, "unpaired-seeds")
-    mine, theirs = ([figures.seeds.index(seed) for seed in seeds] for figures in (one, other))
+    mine, theirs = (
+        [0 if _is_only_pretrained(figures) else figures.seeds.index(seed) for seed in seeds] for figures in (one, other)
+    )
     values, base = one.values[mine], other.values[theirs]
     with np.errstate(invalid="ignore"):
         apart, drawn = values - base, one.drawn[mine] - other.drawn[theirs]
@@ -208,6 +234,8 @@ def _warn_of_unpaired(pairs: Sequence[tuple[SeedValues, SeedValues]]) -> None:
     """Warn of seeds that only one side has."""
     warned = set()
     for one, other in pairs:
+        if _is_only_pretrained(one) or _is_only_pretrained(other):
+            continue
         odd = sorted(set(one.seeds) ^ set(other.seeds))
         key = (one.target, one.network, *odd)
         if odd and key not in warned and set(one.seeds) & set(other.seeds):

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from sfumato.evaluation.data_map import DataMap
 from sfumato.evaluation.rank_correlation import rank_correlation
 from sfumato.tables.column_reader import read_columns
-from sfumato.tables.doubt import Doubt, entropy
+from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadTable, listing, missing_column, warn
 from sfumato.tables.files.table_file import Rows, check_columns, read_rows
 from sfumato.tables.scores import ALL, Score, Scores
@@ -38,11 +38,6 @@ class HumanDoubt:
     def of_labels(cls, people: SoftLabels) -> HumanDoubt:
         """The entropy of people's labels, in nats."""
         return cls(people.items, {"entropy": entropy(people.probs)}, people.path)
-
-    @classmethod
-    def of_doubt(cls, doubt: Doubt) -> HumanDoubt:
-        """All measures of a Doubt table."""
-        return cls(doubt.items, {name: np.asarray(v) for name in SIGNALS if (v := getattr(doubt, name)) is not None})
 
     @classmethod
     def read(cls, path: str | Path) -> HumanDoubt:

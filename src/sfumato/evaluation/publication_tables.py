@@ -150,24 +150,6 @@ def table_of_scores(
     return PaperTable((*head, *(cells.headed(name) for name in names)), tuple(rows), note, places)
 
 
-def table_of_differences(differences: Differences, *, places: int = PLACES) -> PaperTable:
-    """One row per comparison: the difference ± half its interval over seeds, the p value, and the effect sizes."""
-    head = ("target", "network", "metric", "condition", "difference", "p", "p corrected", "d_z", "P(better)", "verdict")
-    rows = tuple(
-        (
-            *(TableCell(text=text) for text in (f"{each.target} − {each.baseline}", each.network, each.metric)),
-            TableCell(text=each.condition),
-            TableCell(each.difference, half_of(each, each.difference), signed=True),
-            *(TableCell(value) for value in (each.p, each.p_corrected, each.d_z, each.probability_of_improvement)),
-            TableCell(text=each.verdict),
-        )
-        for each in differences.differences
-    )
-    first = differences.differences[0] if len(differences) else None
-    note = f"difference ± {_covered(differences.differences)}; p corrected by {first.correction}" if first else ""
-    return PaperTable(head, rows, note, places)
-
-
 def table_of_mode_shift(shift: ModeShift, *, places: int = PLACES) -> PaperTable:
     """One row per metric and kind of label: the two parts of the gain and the whole, ± half their intervals."""
     head = ("network", "metric", "against", "condition", "other classes", "doubt", "both", "share of doubt")

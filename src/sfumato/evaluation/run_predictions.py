@@ -7,7 +7,7 @@ predictions per file.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ def joined(condition: str, stratum: str) -> str:
 
 RUN, PREDICTIONS, MODEL = "run.json", "predictions.parquet", "model.safetensors"
 UNFINISHED = "unfinished"
+CONTROL = "hard"
 PRETRAINED = "pretrained"
 """The target of networks that are only pretrained."""
 SEED = re.compile(r"(.+)\.seed-(\d+)")
@@ -287,6 +288,55 @@ def _only(run: RunPredictions, items: pa.StringArray) -> SoftLabels:
     if len(items) == len(table):
         return table
     return replace(table, items=items, probs=table.probs[table.rows_of(items)], n_annotators=None)
+
+
+def default_baseline(targets: Sequence[str]) -> str | None:
+    """The target that others are compared with: `hard`, else the first; None if there is only one."""
+    names = list(dict.fromkeys(targets))
+    if len(names) < 2:
+        return None
+    return CONTROL if CONTROL in names else names[0]
+
+
+def paired_runs(runs: Sequence[RunPredictions], baseline: str | None = None) -> list[RunPredictions]:
+    """The runs whose seeds all targets of their network and condition have, so that scores and comparisons are of the
+    same seeds; the others are left out with a warning.
+
+    A network that is only pretrained has one run, which is kept and limits nothing. A target that shares no seed with
+    `baseline` (default: the first target) is kept too; it cannot be compared.
+    """
+    kept = list(runs)
+    sentences: dict[str, None] = {}
+    for network, condition in dict.fromkeys((run.network, run.condition) for run in runs):
+        seeds: dict[str, list[int]] = {}
+        for run in runs:
+            if (run.network, run.condition) == (network, condition):
+                seeds.setdefault(run.target, []).append(run.seed)
+        common: set[int] = set()
+        paired: list[str] = []
+        for target in sorted(seeds, key=lambda target: target != baseline):
+            shared = common & set(seeds[target]) if paired else set(seeds[target])
+            if shared and (target != PRETRAINED or len(seeds[target]) > 1):
+                common, paired = shared, [*paired, target]
+        odd = {target: [seed for seed in seeds[target] if seed not in common] for target in paired}
+        odd = {target: own for target, own in odd.items() if own}
+        if odd:
+            named = ", ".join(f"{_seeds_named(own)} of {target}" for target, own in odd.items())
+            where = f" ({network})" if network else ""
+            shared_by_all = f"{_seeds_named(common)}, which all targets have{where}"
+            sentences[f"scored and compared over {shared_by_all}: {named} left out"] = None
+        kept = [
+            run
+            for run in kept
+            if (run.network, run.condition) != (network, condition) or run.seed not in odd.get(run.target, ())
+        ]
+    for sentence in sentences:
+        warn(one_line(sentence))
+    return kept
+
+
+def _seeds_named(seeds: Collection[int]) -> str:
+    return f"seed{'s' * (len(seeds) != 1)} {listing([str(seed) for seed in sorted(seeds)])}"
 
 
 def check_some(runs: Sequence[RunPredictions]) -> None:

@@ -28,9 +28,15 @@ Progress = Callable[[int, int], None]
 FEW_RUNS, FEW_PREDICTIONS = 4, 200_000
 
 
-def is_quick(runs: Sequence[RunPredictions]) -> bool:
-    """Whether the runs are so few that `thorough` takes seconds: then every metric is compared by item."""
-    return len(runs) <= FEW_RUNS and sum(len(run.predictions) for run in runs) <= FEW_PREDICTIONS
+def are_single(runs: Sequence[RunPredictions]) -> bool:
+    """Whether there is one prediction per target, network and condition, so that only items can be compared."""
+    return len({(run.target, run.network, run.condition) for run in runs}) == len(runs)
+
+
+def _is_quick(runs: Sequence[RunPredictions]) -> bool:
+    """Whether `thorough` takes seconds, for few runs or where items are the only pairs."""
+    n_predictions = sum(len(run.predictions) for run in runs)
+    return n_predictions <= FEW_PREDICTIONS and (len(runs) <= FEW_RUNS or are_single(runs))
 
 
 def measure_runs(
@@ -44,7 +50,7 @@ def measure_runs(
     level: float = 0.95,
     resamples: int = 1000,
     rng: np.random.Generator | None = None,
-    thorough: bool = False,
+    thorough: bool | None = None,
     on_progress: Progress | None = None,
     any_estimand: bool = False,
 ) -> RunMeasurements:
@@ -54,12 +60,13 @@ def measure_runs(
     seed. If runs predict different items, only the common ones are scored, with a warning.
 
     A metric with its own kind of interval has no draws to pair. `thorough` computes some by leaving out groups of
-    items in turn, which takes about fifty times as long. `any_estimand` allows labels that are not people's.
+    items in turn, which takes about fifty times as long; by default this is done where it takes seconds: for few runs,
+    or one prediction per target. `any_estimand` allows labels that are not people's.
     """
     check_resampling(level, resamples)
     check_some(runs)
     rng = np.random.default_rng(0) if rng is None else rng
-    settings = _Settings(metrics, strata, level, resamples, rng, thorough)
+    settings = _Settings(metrics, strata, level, resamples, rng, _is_quick(runs) if thorough is None else thorough)
     figures: list[SeedValues] = []
     over: list[str] = []
     n_before = 0

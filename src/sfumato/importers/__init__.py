@@ -25,6 +25,7 @@ from sfumato.importers.crowd import CrowdImporter
 from sfumato.importers.doccano import DoccanoImporter
 from sfumato.importers.fashion_mnist_h import FashionMnistHImporter
 from sfumato.importers.ferplus import FerPlusImporter
+from sfumato.importers.file_head import Evidence, Preview
 from sfumato.importers.hmix import HMixImporter
 from sfumato.importers.hugging_face import HuggingFaceImporter
 from sfumato.importers.images import ImagesImporter
@@ -35,7 +36,6 @@ from sfumato.importers.label_studio import LabelStudioImporter
 from sfumato.importers.lewidi import LeWiDiImporter
 from sfumato.importers.peerannot import PeerannotImporter
 from sfumato.importers.potato import PotatoImporter
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.importers.prodigy import ProdigyImporter
 from sfumato.importers.recognition import recognize
 from sfumato.importers.sfumato_table import SfumatoTableImporter

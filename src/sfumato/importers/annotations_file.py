@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from sfumato.importers.file_head import Evidence, Preview
 from sfumato.importers.importer import ImportResult, summary
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import listing
 from sfumato.tables.payloads import payload_kind

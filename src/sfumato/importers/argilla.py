@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sfumato.importers.answer_list import AnswerList, Record, bad_field, located_records
+from sfumato.importers.file_head import Evidence, Preview
+from sfumato.importers.foreign_answers import AnswerList, Record, bad_field, located_records
 from sfumato.importers.importer import ImportResult
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.columns import is_time
 from sfumato.tables.errors import ErrorLocation, SfumatoError, listing, show, unknown
 from sfumato.tables.files.file_type import JSON, JSON_LINES, PARQUET, kind_of

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.importers.answer_list import FIX, bad_field, id_text
+from sfumato.importers.file_head import Evidence, Preview
+from sfumato.importers.foreign_answers import FIX, bad_field, id_text
 from sfumato.importers.importer import ImportResult, find_file
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import SfumatoError, raise_together, show
 from sfumato.tables.files.json import JsonContent, read_json

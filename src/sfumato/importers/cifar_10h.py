@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.importers.counts import counts_in, published_counts
+from sfumato.importers.file_head import Evidence, Preview, opened_folder
 from sfumato.importers.importer import CIFAR_10, ImportResult, find_file, summary
-from sfumato.importers.preview import Evidence, Preview, opened_folder
 from sfumato.importers.source_columns import (
     annotations_of,
     choice_payloads,

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.importers.counts import original_from_numbers
+from sfumato.importers.file_head import Evidence, Preview
 from sfumato.importers.importer import CIFAR_10, PUBLISHED, ImportResult, find_file
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadTable, ErrorLocation, UnsafeFile, bad_number, damaged_file, listing, wrong_ending
 from sfumato.tables.files.file_type import check_readable

@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.importers.file_head import Evidence, Preview, delimiter_named, marked
 from sfumato.importers.importer import PUBLISHED, ImportResult
-from sfumato.importers.preview import Evidence, Preview, delimiter_named, marked
 from sfumato.tables.class_columns import ColumnChoice, id_column
 from sfumato.tables.counts import Counts, Place
 from sfumato.tables.errors import BadTable, ErrorLocation, listing, show

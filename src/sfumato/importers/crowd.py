@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.importers.file_head import Evidence, Preview, delimiter_named, marked
 from sfumato.importers.hard_labels import read_hard_labels
 from sfumato.importers.importer import ImportResult, summary
-from sfumato.importers.preview import Evidence, Preview, delimiter_named, marked
 from sfumato.importers.source_columns import (
     annotations_of,
     check_no_second_answer,

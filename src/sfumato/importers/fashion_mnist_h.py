@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.importers.counts import counts_in, published_counts
+from sfumato.importers.file_head import Evidence, Preview
 from sfumato.importers.importer import ImportResult, find_file
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.files.csv import first_record
 from sfumato.tables.files.file_type import NUMPY, kind_of

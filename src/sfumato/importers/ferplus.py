@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.importers.file_head import Evidence, Preview
 from sfumato.importers.importer import ImportResult, find_file
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import listing, unknown

@@ -11,8 +11,8 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from sfumato.importers.file_head import Evidence, Preview
 from sfumato.importers.importer import CIFAR_10, PUBLISHED, ImportResult, find_file, summary
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.importers.source_columns import (
     annotations_of,
     class_numbers,

@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from sfumato.importers.answer_list import AnswerList, bad_field
+from sfumato.importers.file_head import Evidence, Preview, arrow_tables
+from sfumato.importers.foreign_answers import AnswerList, bad_field
 from sfumato.importers.importer import ImportResult, located_in, summary
 from sfumato.importers.json_records import ANNOTATORS, VoteCounts
-from sfumato.importers.preview import Evidence, Preview, arrow_tables
 from sfumato.tables.annotations import SCHEMA, Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.class_columns import id_column
+from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadFile, ErrorLocation, damaged_file, listing, unknown
 from sfumato.tables.files.json import read_json
 from sfumato.tables.files.table_file import CLASSES_KEY, class_names, read_rows
@@ -25,7 +26,7 @@ from sfumato.tables.soft_labels import SoftLabels
 
 KEY = b"huggingface"
 DEFAULT = "data"
-OUR_COLUMNS = {"item", "annotator", "probs", "n_annotators"}
+OUR_COLUMNS = {"item", "annotator", "counts", "probs", "n_annotators"}
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class HuggingFaceImporter:
     - a list of shares, or an object of shares by class: SoftLabels; an object of numbers of votes by class: Counts;
     - one class per row, with a column of annotators: Annotations.
 
-    A folder written by `sfumato share` gives its SoftLabels; `part` chooses `beliefs` or `annotations` instead. `split`
-    reads one split only; otherwise row numbers are joined with the split (`train:0`) where no column has ids.
+    A folder written by `sfumato share` gives its SoftLabels; `part` chooses `counts`, `beliefs` or `annotations`.
+    `split` reads one split only; otherwise row numbers are joined with the split (`train:0`) where no column has ids.
     """
 
     label: str | None = None
@@ -196,7 +197,8 @@ def _our_table(table: pa.Table) -> ImportResult:
         answers = Annotations.from_arrow(table.select([name for name in SCHEMA.names if name in names]))
         return ImportResult(answers, (f"{summary(answers)}, as shared by sfumato",))
     ours = table.select([name for name in table.column_names if name in OUR_COLUMNS])
-    own = Beliefs.from_arrow(ours) if "annotator" in names else SoftLabels.from_arrow(ours)
+    kind = Counts if "counts" in names else Beliefs if "annotator" in names else SoftLabels
+    own = kind.from_arrow(ours)
     left = [name for name in table.column_names if name not in OUR_COLUMNS]
     notes = [f"{len(own):,} rows, {len(own.classes)} classes, as shared by sfumato"]
     return ImportResult(own, (*notes, *([f"columns not read: {listing(left)}"] if left else [])))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from sfumato.importers.file_head import Evidence, Preview
 from sfumato.importers.importer import ImportResult
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.errors import BadFile, listing
 from sfumato.tables.files.file_type import NPZ, FileKind
 from sfumato.tables.model_inputs import Inputs

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.importers.answer_list import AnswerList, bad_field, id_text, value_at
+from sfumato.importers.file_head import Evidence, Preview
+from sfumato.importers.foreign_answers import AnswerList, bad_field, id_text, value_at
 from sfumato.importers.importer import ImportResult
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.importers.source_columns import by_value
 from sfumato.tables.class_columns import id_column
 from sfumato.tables.counts import Counts

@@ -1,4 +1,4 @@
-"""Reads people's labels from any file as SoftLabels: distributions, votes per class, or hard labels."""
+"""Reads people's labels from any file: distributions, votes per class, or hard labels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.importers.label_numbers import COUNTS, PROBABILITIES, named, numbers_in
+from sfumato.importers.label_matrix import COUNTS, PROBABILITIES, named, numbers_in
 from sfumato.importers.prediction_file import FileOptions, distributions, own_table, say_how_read
 from sfumato.tables.counts import COUNT_PREFIX, Counts
 from sfumato.tables.files.file_type import CSV, PARQUET
@@ -18,11 +18,17 @@ from sfumato.tables.soft_labels import SoftLabels
 
 def read_labels(path: str | Path, options: FileOptions | None = None) -> SoftLabels:
     """People's labels: SoftLabels, Counts (as shares of votes), or hard labels (`item`, `label`) as one-hot rows."""
+    table = read_labels_or_counts(path, options)
+    return table.labels() if isinstance(table, Counts) else table
+
+
+def read_labels_or_counts(path: str | Path, options: FileOptions | None = None) -> SoftLabels | Counts:
+    """People's labels as `read_labels` reads them, but votes per class as Counts."""
     path, options = Path(path), options or FileOptions()
     if path.name.lower().endswith((*CSV.suffixes, *PARQUET.suffixes)):
         rows = read_rows(path)
         if any(name == "counts" or name.startswith(COUNT_PREFIX) for name in rows.schema.names):
-            return replace(Counts.from_rows(rows, options.choice).labels(), path=path)
+            return Counts.from_rows(rows, options.choice)
     if (table := own_table(path, options)) is not None:
         return table
     numbers = named(numbers_in(path, options.choice, (*PROBABILITIES, *COUNTS)), options.classes, options.items)
@@ -31,7 +37,7 @@ def read_labels(path: str | Path, options: FileOptions | None = None) -> SoftLab
         counts = Counts.from_numpy(
             numbers.ids, numbers.values, numbers.classes or (), place=lambda row, _: numbers.where(row)
         )
-        return replace(counts.labels(), path=path)
+        return replace(counts, path=path)
     return distributions(numbers)
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from sfumato.importers.file_head import Evidence, Preview, marked
 from sfumato.importers.hard_labels import LABEL_NAMES
 from sfumato.importers.importer import ImportResult
 from sfumato.importers.label_file import read_labels
-from sfumato.importers.label_numbers import LOGITS, PROBABILITIES
+from sfumato.importers.label_matrix import LOGITS, PROBABILITIES
 from sfumato.importers.prediction_file import FileOptions, read_predictions
-from sfumato.importers.preview import Evidence, Preview, marked
 from sfumato.tables.class_columns import id_column
 from sfumato.tables.errors import listing
 from sfumato.tables.files.table_file import class_names

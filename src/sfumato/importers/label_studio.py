@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from sfumato.importers.file_head import Evidence, Preview
 from sfumato.importers.importer import ImportResult, located_in, summary
 from sfumato.importers.label_studio_rows import read_annotation_rows
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.importers.source_columns import annotations_of, purposes
 from sfumato.tables.columns import is_time
 from sfumato.tables.errors import BadTable, ErrorLocation, listing, show, unknown

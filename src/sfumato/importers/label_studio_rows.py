@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.importers.answer_list import AnswerList, Record, bad_field, located_records, value_at
+from sfumato.importers.foreign_answers import AnswerList, Record, bad_field, located_records, value_at
 from sfumato.importers.importer import ImportResult
 from sfumato.tables.columns import is_time
 from sfumato.tables.errors import ErrorLocation, listing, show, unknown

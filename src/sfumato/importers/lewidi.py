@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sfumato.importers.answer_list import AnswerList, bad_field
+from sfumato.importers.file_head import Evidence, Preview
+from sfumato.importers.foreign_answers import AnswerList, bad_field
 from sfumato.importers.importer import ImportResult
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.importers.source_columns import by_value
 from sfumato.tables.errors import BadFile, ErrorLocation, show, unknown
 from sfumato.tables.files.json import JsonContent, read_json

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sfumato.importers.answer_list import AnswerList, bad_field
+from sfumato.importers.file_head import Evidence, Preview
+from sfumato.importers.foreign_answers import AnswerList, bad_field
 from sfumato.importers.importer import ImportResult, find_file
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.errors import ErrorLocation, show
 from sfumato.tables.files.json import read_json
 from sfumato.tables.soft_labels import SoftLabels

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sfumato.importers.answer_list import AnswerList, bad_field, located_records
+from sfumato.importers.file_head import Evidence, Preview, opened_folder
+from sfumato.importers.foreign_answers import AnswerList, bad_field, located_records
 from sfumato.importers.importer import ImportResult
-from sfumato.importers.preview import Evidence, Preview, opened_folder
 from sfumato.tables.errors import BadFile, ErrorLocation, listing, show, unknown
 from sfumato.tables.files.file_type import CSV, JSON, JSON_LINES, TSV, kind_of
 from sfumato.tables.files.json import read_json

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.importers.hard_labels import label_column, read_hard_labels
-from sfumato.importers.label_numbers import LOGITS, PROBABILITIES, LabelNumbers, named, numbers_in
+from sfumato.importers.label_matrix import LOGITS, PROBABILITIES, LabelMatrix, named, numbers_in
 from sfumato.tables.class_columns import ColumnChoice, id_column
 from sfumato.tables.columns import SUM_TOLERANCE, check_probs
 from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError, listing, warn
@@ -102,7 +102,7 @@ def _refuse_answers(rows: Rows) -> None:
         raise BadTable(found, "one row per item", fix, "not-labels", rows.where())
 
 
-def say_how_read(numbers: LabelNumbers) -> None:
+def say_how_read(numbers: LabelMatrix) -> None:
     """Warn of columns that were not read, and of items that were numbered."""
     if numbers.unread:
         warn(f"{numbers.path.name}: columns not read: {listing(numbers.unread)}")
@@ -111,7 +111,7 @@ def say_how_read(numbers: LabelNumbers) -> None:
         warn(f"{numbers.path.name}: items are numbered 0 to {last} in the order of the rows; name them with --items")
 
 
-def _softmax(numbers: LabelNumbers) -> Float[np.ndarray, "items classes"]:
+def _softmax(numbers: LabelMatrix) -> Float[np.ndarray, "items classes"]:
     """exp(z) / sum exp(z) of each row, computed without overflow."""
     bad = ~np.isfinite(numbers.values)
     if bad.any():
@@ -128,7 +128,7 @@ def _softmax(numbers: LabelNumbers) -> Float[np.ndarray, "items classes"]:
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 
 
-def distributions(numbers: LabelNumbers) -> SoftLabels:
+def distributions(numbers: LabelMatrix) -> SoftLabels:
     """The numbers as SoftLabels; rows that sum to 1 within their rounding are rescaled, others are an error."""
     values = numbers.values
     with np.errstate(all="ignore"):

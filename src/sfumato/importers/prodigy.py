@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sfumato.importers.answer_list import AnswerList, unix_time, value_at
+from sfumato.importers.file_head import Evidence, Preview
+from sfumato.importers.foreign_answers import AnswerList, unix_time, value_at
 from sfumato.importers.importer import ImportResult
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.errors import show
 from sfumato.tables.files.json import JsonContent, read_json
 

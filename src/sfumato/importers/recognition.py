@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from sfumato.importers.file_head import Evidence, Preview
 from sfumato.importers.importer import Importer, ImportResult
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.errors import BadTable, listing
 from sfumato.tables.files.csv import DELIMITERS
 from sfumato.tables.files.file_type import FileKind

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from sfumato.importers.file_head import Evidence, Preview, marked
 from sfumato.importers.importer import ImportResult
-from sfumato.importers.preview import Evidence, Preview, marked
 from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts

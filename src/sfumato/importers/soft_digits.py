@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from sfumato.importers.file_head import Evidence, Preview
 from sfumato.importers.importer import PUBLISHED, ImportResult, located_in
-from sfumato.importers.preview import Evidence, Preview
 from sfumato.tables.doubt import Doubt, entropy
 from sfumato.tables.errors import BadTable, ErrorLocation, bad_number, listing, missing_column, no_rows, unknown
 from sfumato.tables.files.file_type import NUMPY, kind_of

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from sfumato.importers.file_head import Evidence, Preview, delimiter_named, marked
 from sfumato.importers.importer import ImportResult, summary
-from sfumato.importers.preview import Evidence, Preview, delimiter_named, marked
 from sfumato.importers.source_columns import (
     annotations_of,
     choice_payloads,

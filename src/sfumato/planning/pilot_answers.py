@@ -51,7 +51,7 @@ class Pilot:
         if isinstance(table, Counts):
             return cls(table.counts.astype(np.float64))
         if isinstance(table, Annotations):
-            table = as_votes(table)
+            table = as_votes(table.counted())
         if isinstance(table, SoftLabels):
             return cls(_counts_of_labels(table))
         return cls(AnswerMatrix.of(table, AggregationInputs(average_repeats=True)).vote_counts())

@@ -11,15 +11,14 @@ from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
-from numpy.polynomial.chebyshev import chebval
-from scipy.special import betainc, gammaln, xlogy
+from scipy.special import betainc, gammaln
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.answer_simulation import SimulatedPosterior, simulate_answers, simulated_values
 from sfumato.planning.item_prior import Population
 from sfumato.tables.columns import check_probs
 from sfumato.tables.errors import unknown
-from sfumato.tables.setting_checks import at_least, bad_setting
+from sfumato.tables.setting_checks import at_least
 
 NUMBERS_AT_ONCE = 2**20
 """Items are computed in blocks of this many numbers, so that intermediate results fit into memory."""
@@ -33,7 +32,7 @@ def expected_tv(
     Exact, from the mean absolute deviation of a binomial (De Moivre 1730; Diaconis and Zabell 1991, *Closed form
     summation for classical distributions*): `sum_j v_j (1 - p_j) Binom(v_j; M, p_j) / M` with `v_j = floor(M p_j) + 1`.
     The normal approximation is a fifth too high at ten answers. For plain shares; with a prior, as in `bayes`, fewer
-    answers are needed: see `expected_kl`.
+    answers are needed: see `DivergenceError`.
     """
     many = _checked(probs, n_answers)
     log_factorial = gammaln(np.arange(many.max() + 2) + 1.0)
@@ -62,46 +61,6 @@ def expected_l2(
     """
     many = _checked(probs, n_answers)
     return np.asarray((1 - (probs**2).sum(axis=1, keepdims=True)) / many)
-
-
-def expected_kl(
-    probs: Float[np.ndarray, "items classes"], n_answers: Sequence[int], alpha: Float[np.ndarray, "classes"]
-) -> Float[np.ndarray, "items answers"]:
-    """The expected KL divergence between each distribution and its posterior mean under a Dirichlet prior, in nats.
-
-    Exact: the mean `(alpha_j + x_j) / (A + M)` needs only the binomial distribution of each count, so `E KL = sum_j p_j
-    (log p_j - E log(alpha_j + x_j)) + log(A + M)`. Plain shares have no finite KL divergence. Under a mixture of
-    Dirichlets the mean depends on all counts together: `DivergenceError` simulates it.
-    """
-    many = _checked(probs, n_answers)
-    if alpha.shape != probs.shape[1:] or not (alpha > 0).all() or not np.isfinite(alpha).all():
-        raise bad_setting("alpha", alpha.tolist(), f"{probs.shape[1]} finite numbers above 0, one per class")
-    minus_entropy = xlogy(probs, probs).sum(axis=1)
-    # Shares of votes repeat: each value is computed once.
-    distinct = [np.unique(probs[:, k], return_inverse=True) for k in range(probs.shape[1])]
-    result = np.empty((len(probs), len(many)))
-    for i, m in enumerate(many):
-        surprise = np.log(alpha.sum() + m) + minus_entropy
-        of_class = _mean_logs(int(m), alpha)
-        for k, (values, place) in enumerate(distinct):
-            surprise -= probs[:, k] * chebval(1 - 2 * values, of_class[:, k])[place]
-        result[:, i] = surprise
-    return result
-
-
-def _mean_logs(m: int, alpha: Float[np.ndarray, "classes"]) -> Float[np.ndarray, "degrees classes"]:
-    """`E log(alpha_k + x)` over a binomial count x, as a function of p: the Chebyshev series in `1 - 2 p`.
-
-    It is a polynomial of degree M in p, determined by its values at M + 1 points.
-    """
-    count = np.arange(m + 1)
-    angle = (count + 0.5) * np.pi / (m + 1)
-    p = (1 - np.cos(angle))[:, None] / 2
-    log_choose = gammaln(m + 1.0) - gammaln(count + 1.0) - gammaln(m - count + 1.0)
-    chance = np.exp(log_choose + count * np.log(p) + (m - count) * np.log1p(-p))
-    series = 2 / (m + 1) * np.cos(np.outer(count, angle)) @ (chance @ np.log(alpha + count[:, None]))
-    series[0] /= 2
-    return np.asarray(series)
 
 
 def _checked(probs: Float[np.ndarray, "items classes"], n_answers: Sequence[int]) -> Int[np.ndarray, "answers"]:

@@ -88,10 +88,6 @@ class Reconciliation(Table):
         """How many have these values: `n_with(pay="yes")`."""
         return sum(all(getattr(case, name) == value for name, value in wanted.items()) for case in self.cases)
 
-    @property
-    def n_mismatches(self) -> int:
-        return sum(len(case.mismatches.split()) for case in self.cases)
-
 
 assert set(IDS) <= {each.name for each in fields(ReconciledParticipant)}
 

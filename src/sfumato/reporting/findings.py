@@ -8,10 +8,10 @@ from sfumato.reporting.phrases import (
     capitalized,
     comparison_sentence,
     counted,
-    excludes_zero,
     mean_of,
     metric_title,
     number_text,
+    result_text,
     share_of,
     values_text,
 )
@@ -29,7 +29,6 @@ OUTCOMES = {
     "entropy_pearson": ("match people's uncertainty better", "match people's uncertainty less well"),
 }
 """How a difference in a metric is described: if better, and if worse."""
-HIGH_IS_BETTER = ("accuracy", "entropy_pearson")
 
 
 def findings(evidence: ReportInputs, models: ModelScores | None) -> tuple[str, ...]:
@@ -79,12 +78,13 @@ def _models_of(models: ModelScores) -> str:
 
 def finding(difference: Difference, level: float, models: str = "models trained on") -> str:
     """A difference between two targets as a sentence; `models` stands before their names."""
-    if not excludes_zero(difference):
+    result, _, limit = result_text(difference).partition(", ")
+    if result not in ("better", "worse"):
         return comparison_sentence(difference, level)
-    is_worse = (difference.difference > 0) != (difference.metric in HIGH_IS_BETTER)
     return (
-        f"{capitalized(models)} `{difference.target}` {OUTCOMES[difference.metric][is_worse]} than {models} "
-        f"`{difference.baseline}`: {metric_title(difference.metric)} {values_text(difference, level)}."
+        f"{capitalized(models)} `{difference.target}` {OUTCOMES[difference.metric][result == 'worse']} than {models} "
+        f"`{difference.baseline}`{f' {limit}' * bool(limit)}: {metric_title(difference.metric)} "
+        f"{values_text(difference, level)}."
     )
 
 

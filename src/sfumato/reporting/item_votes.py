@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from sfumato.labeling.agreement.item_answers import leading
 from sfumato.reporting.phrases import SHARE, counted, mean_of, share_of
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -35,8 +36,12 @@ class ItemVotes:
     """The input that the votes come from, as in `ReportInputs.origins`."""
 
     @classmethod
-    def of(cls, beliefs: Beliefs, part: str = "beliefs") -> ItemVotes:
-        """The votes in `beliefs`; items in the order of their first belief."""
+    def of(cls, beliefs: Beliefs | Counts, part: str = "beliefs") -> ItemVotes:
+        """The votes in `beliefs`, with items in the order of their first belief; each vote in Counts is by an annotator
+        of its own."""
+        if isinstance(beliefs, Counts):
+            counts, n_votes = beliefs.counts.astype(np.int64), beliefs.n_votes
+            return cls(beliefs.items, beliefs.classes, counts, np.asarray(counts.max(axis=1) == n_votes), part)
         view = beliefs.coded()
         _, first = np.unique(view.item.astype(np.int64) * view.n_annotators + view.annotator, return_index=True)
         item = view.item[first].astype(np.int64)
@@ -64,8 +69,7 @@ class ItemVotes:
 
     def only_several(self) -> str:
         """`the 50 of 200 items with at least two annotators`; empty if all items have two."""
-        n = int(self.several.sum())
-        return "" if n == len(self) else f"the {n:,} of {counted(len(self), 'item')} with at least two annotators"
+        return only_some(self.several)
 
     @property
     def majority_share(self) -> Float[np.ndarray, "items"]:
@@ -96,8 +100,38 @@ class ItemVotes:
         return SoftLabels(self.items.take(pa.array(kept)), self.classes, shares, n[kept].astype(np.int32))
 
 
-def mean_belief(beliefs: Beliefs) -> SoftLabels:
+ROUNDING = 1e-9
+
+
+NOT_MEASURED = "No item has two annotators, so that uncertainty cannot be measured."
+
+
+def only_some(kept: Bool[np.ndarray, "items"]) -> str:
+    """`the 50 of 200 items with at least two annotators`, of `kept` items; empty if these are all."""
+    return "" if kept.all() else f"the {kept.sum():,} of {counted(len(kept), 'item')} with at least two annotators"
+
+
+def measured_items(people: Beliefs | Counts, votes: ItemVotes) -> Bool[np.ndarray, "items"]:
+    """The items whose uncertainty is known: one vote for one class cannot show any."""
+    is_votes = isinstance(people, Counts) or people.hard is not None
+    return votes.several if is_votes else np.ones(len(votes), bool)
+
+
+def measured_labels(labels: SoftLabels) -> Bool[np.ndarray, "items"]:
+    """The labels whose entropy says something: those of two annotators or more, if labels of one annotator are votes
+    for one class; else all."""
+    n, every = labels.n_annotators, np.ones(len(labels), bool)
+    if n is None or labels.estimand in (Estimand.TRUTH, Estimand.PREDICTION):
+        return every
+    alone = n == 1
+    is_votes = bool((labels.probs[alone].max(axis=1) >= 1 - ROUNDING).all())
+    return np.asarray(n > 1) if is_votes and alone.any() else every
+
+
+def mean_belief(beliefs: Beliefs | Counts) -> SoftLabels:
     """The mean belief about every item; for votes, the shares of votes. Every answer counts, repeated ones too."""
+    if isinstance(beliefs, Counts):
+        return beliefs.labels()
     view = beliefs.coded()
     sums = np.stack([np.bincount(view.item, each, minlength=view.n_items) for each in view.probs().T], axis=1)
     pairs = np.unique(view.item.astype(np.int64) * view.n_annotators + view.annotator)

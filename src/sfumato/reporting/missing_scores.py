@@ -19,11 +19,11 @@ from sfumato.evaluation.metrics.divergence import CrossEntropy, KLDivergence
 from sfumato.evaluation.metrics.entropy import EntropyPearson
 from sfumato.evaluation.metrics.selective import AURC
 from sfumato.evaluation.run_metric_values import RunMeasurements
-from sfumato.evaluation.run_predictions import CLEAN, RunPredictions, read_runs
+from sfumato.evaluation.run_predictions import CLEAN, RunPredictions, default_baseline, paired_runs, read_runs
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.evaluation.strata import Stratum
 from sfumato.reporting.item_votes import ItemVotes
-from sfumato.reporting.model_scores import AGREE, DISAGREE, ModelScores, control_of
+from sfumato.reporting.model_scores import AGREE, DISAGREE, ModelScores
 from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
 from sfumato.tables.bootstrap import FEWEST_DRAWS
 from sfumato.tables.errors import BadTable, SfumatoWarning
@@ -46,7 +46,7 @@ def no_progress(_share: float, _step: str) -> None:
 
 
 def score_models(
-    evidence: ReportInputs, *, level: float = 0.95, resamples: int = 500, on_progress: ProgressCallback = no_progress
+    evidence: ReportInputs, *, level: float = 0.95, resamples: int = 1000, on_progress: ProgressCallback = no_progress
 ) -> ModelScores | None:
     """The models in `evidence`: from its score tables, else from its runs; None without both."""
     people = evidence.people_labels
@@ -58,18 +58,27 @@ def score_models(
     original = _usable_original(evidence.original, plain)
     table = next((each for each in evidence.scores.values() if isinstance(each, RunScores)), None)
     scores = [] if table is None else list(table.scores)
-    differences = [] if table is None or evidence.comparison is None else list(evidence.comparison.differences)
+    differences: list[Difference] = []
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SfumatoWarning)
+        control = default_baseline([run.target for run in plain])
+        n_read = len(plain)
+        plain, changed = paired_runs(plain, control), paired_runs(changed, control)
         # Conditions that the tables do not have are scored.
         changed = [] if _conditions(scores) else changed
+        if evidence.comparison is not None and scores:
+            differences += _of_these_scores(evidence.comparison.differences, scores, notes)
         if people is not None and (plain or changed):
-            control = control_of([run.target for run in plain])
             strata = () if evidence.votes is None else (VoteStrata(evidence.votes),)
-            scoring = _Scoring(people, strata, control, level, resamples, on_progress, scores, differences, notes)
-            if table is None:
+            scoring = _Scoring(people, strata, level, resamples, on_progress, [], [], notes)
+            if plain and (table is None or not differences):
                 scoring.score_all_items(plain, original)
+            if table is None:
+                scores += scoring.scores
+            if not differences:
+                differences += _of_these_scores(scoring.differences, scores, [])
+            scoring = replace(scoring, scores=scores, differences=differences)
             scoring.score_conditions(changed)
     if not scores:
         return None
@@ -84,8 +93,31 @@ def score_models(
         tuple(row for row in differences if row.condition in names),
         tuple(_conditions(scores)),
         tuple(row for row in differences if row.condition not in (whole, *names)),
-        level, resamples, tuple(dict.fromkeys(notes)),
+        level, resamples, tuple(dict.fromkeys(notes)), n_read - len(plain),
     )  # fmt: skip
+
+
+def _of_these_scores(
+    differences: Sequence[Difference], scores: Sequence[RunScore], notes: list[str]
+) -> list[Difference]:
+    """The differences between just these scores. Others, of other seeds or items, could contradict the scores."""
+    values = {(each.target, each.network, each.metric, each.condition): each.value for each in scores}
+
+    def is_score(value: float, target: str, row: Difference) -> bool:
+        known = values.get((target, row.network, row.metric, row.condition), np.nan)
+        return bool(np.isclose(value, known, rtol=1e-6, atol=1e-9, equal_nan=True))
+
+    found = [
+        row
+        for row in differences
+        if is_score(row.value, row.target, row) and is_score(row.baseline_value, row.baseline, row)
+    ]
+    if n := len(differences) - len(found):
+        notes.append(
+            f"{n:,} of {len(differences):,} comparisons are left out, because they are of other seeds or items than "
+            "the scores: write both tables with one `sfumato evaluate`"
+        )
+    return found
 
 
 def _conditions(scores: Sequence[RunScore]) -> list[RunScore]:
@@ -114,7 +146,6 @@ class _Scoring:
     people: SoftLabels
     strata: tuple[VoteStrata, ...]
     """The items on which people agree and disagree; empty if the votes are unknown."""
-    control: str | None
     level: float
     resamples: int
     on_progress: ProgressCallback
@@ -177,9 +208,8 @@ class _Scoring:
     def _collect(self, measured: RunMeasurements, *, without: str = "") -> None:
         """Add scores and differences from the control, without those of one condition."""
         self.scores.extend(each for each in scores_over_seeds(measured).scores if each.condition != without)
-        if self.control in measured.targets and len(measured.targets) > 1:
-            found = compare_runs(measured, baseline=self.control, rng=np.random.default_rng(0)).differences
-            self.differences.extend(each for each in found if each.condition != without)
+        found = compare_runs(measured, rng=np.random.default_rng(0)).differences
+        self.differences.extend(each for each in found if each.condition != without)
 
 
 @dataclass(frozen=True, eq=False)

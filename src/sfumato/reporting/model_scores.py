@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sfumato.evaluation.epoch_predictions import RunFound, find_runs
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.run_predictions import RUN, RunPredictions, match_runs
+from sfumato.evaluation.run_predictions import RUN, RunPredictions, default_baseline, match_runs
 from sfumato.reporting.blocks import DataSource
 from sfumato.reporting.phrases import comparison_sentence
 from sfumato.reporting.report_inputs import ReportInputs
@@ -17,7 +17,7 @@ from sfumato.tables.errors import warnings_off
 from sfumato.tables.scores import Difference, RunScore, RunScores
 from sfumato.tables.soft_labels import SoftLabels
 
-CONTROL, SOFT = "hard", "soft"
+SOFT = "soft"
 AGREE, DISAGREE = "people agree", "people disagree"
 MAX_NAMED = 8
 """The most targets named in a chart; tables have all."""
@@ -45,6 +45,8 @@ class ModelScores:
     level: float
     resamples: int
     notes: tuple[str, ...]
+    n_unpaired: int = 0
+    """Runs that are left out, because not all targets have their seed."""
 
     @cached_property
     def targets(self) -> list[str]:
@@ -57,7 +59,7 @@ class ModelScores:
     @property
     def control(self) -> str | None:
         """The target that others are compared with: `hard`, else the first; None if there is only one."""
-        return control_of([each.target for each in self.scores])
+        return default_baseline([each.target for each in self.scores])
 
     @property
     def network(self) -> str:
@@ -179,11 +181,3 @@ class ModelScores:
         if strata:
             note += " STRATA.csv has the columns item and stratum: whether the votes of an item are all for one class."
         return DataSource(" ".join(parts), runs.file if runs else "", note)
-
-
-def control_of(targets: Sequence[str]) -> str | None:
-    """The target that others are compared with: `hard`, else the first; None if there is only one."""
-    names = list(dict.fromkeys(targets))
-    if len(names) < 2:
-        return None
-    return CONTROL if CONTROL in names else names[0]

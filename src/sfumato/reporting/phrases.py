@@ -47,6 +47,11 @@ def number_text(value: float, *, signed: bool = False) -> str:
     return text.replace("-", "−")
 
 
+def p_text(value: float) -> str:
+    """A p value with three decimals."""
+    return f"<{JOIN}0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def interval_text(low: float, high: float, *, signed: bool = False) -> str:
     """Both ends of an interval; a dash if there is none."""
     if low != low or high != high:
@@ -61,7 +66,7 @@ def widest_interval(difference: Difference) -> tuple[float, float, str]:
         return difference.both_low, difference.both_high, f"{n} and {difference.n_items:,} items"
     if difference.low == difference.low:
         return difference.low, difference.high, n
-    return difference.items_low, difference.items_high, f"1 seed, {difference.n_items:,} items"
+    return difference.items_low, difference.items_high, f"{difference.n_items:,} items, one prediction each"
 
 
 def excludes_zero(difference: Difference) -> bool:
@@ -70,20 +75,35 @@ def excludes_zero(difference: Difference) -> bool:
     return low == low and low * high > 0
 
 
+def is_tested(difference: Difference) -> bool:
+    """Whether there is a p value: there is none with one seed and no draws of items, or without any variation."""
+    return difference.p_corrected == difference.p_corrected
+
+
+def result_text(difference: Difference) -> str:
+    """The result of the test, the same in every section: `better`, `worse` or `differs`, limited to these items if the
+    interval over seeds and items contains 0; or that no difference is shown."""
+    if not difference.verdict:
+        return "no difference shown" if is_tested(difference) else "not tested"
+    is_limited = difference.n_seeds > 1 and not excludes_zero(difference)
+    return f"{difference.verdict}, on these items" if is_limited else difference.verdict
+
+
 def values_text(difference: Difference, level: float) -> str:
     """`0.300 and 0.410, difference −0.110 (95% CI −0.150 to −0.070; 4 seeds and 40 items)`."""
     both = f"{number_text(difference.value)} and {number_text(difference.baseline_value)}"
     low, high, over = widest_interval(difference)
     interval = f"{level:.0%} CI {interval_text(low, high, signed=True)}; {over}"
-    known = interval if low == low else f"not tested: {difference.both_covers.removeprefix('none: ')}"
+    known = interval if low == low else f"not tested: {difference.items_covers.removeprefix('none: ')}"
+    if is_tested(difference) and bool(difference.verdict) != excludes_zero(difference):
+        known += f"; corrected p {p_text(difference.p_corrected)}"
     return f"{both}, difference{JOIN}{number_text(difference.difference, signed=True)} ({known})"
 
 
 def comparison_sentence(difference: Difference, level: float, where: str = "") -> str:
     """Two targets compared by one metric; `where` states a subset of items or a condition."""
     metric, both = metric_title(difference.metric), f"`{difference.target}` and `{difference.baseline}`{where}"
-    tested = widest_interval(difference)[0] == widest_interval(difference)[0]
-    no_difference = tested and not excludes_zero(difference)
+    no_difference = is_tested(difference) and not difference.verdict
     start = f"No significant difference in {metric} between" if no_difference else f"{capitalized(metric)} of"
     return f"{start} {both}: {values_text(difference, level)}."
 

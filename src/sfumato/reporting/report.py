@@ -150,7 +150,7 @@ class Report:
     evidence: ReportInputs
     title: str = ""
     level: float = 0.95
-    resamples: int = 500
+    resamples: int = 1000
     command: str = ""
     """The command that writes the report, printed in its last section."""
 

@@ -159,7 +159,7 @@ class ReportInputs:
     def judged(self) -> Beliefs | None:
         """The beliefs of annotators who were not excluded; without beliefs, the counts as votes, or the answers."""
         if self.beliefs is None:
-            return self._labeled("label") if self.counts is None else self.counts.votes()
+            return self._labeled() if self.counts is None else self.counts.votes()
         if not self.excluded:
             return self.beliefs
         return self.beliefs.take(~self.beliefs.annotator.among(set(self.excluded)))
@@ -176,16 +176,16 @@ class ReportInputs:
         """The answers with their repeats as beliefs; None if nobody was asked twice, or they are not about classes."""
         if self.annotations is None or not self.annotations.purpose.among({"repeat"}).any():
             return None
-        return self._labeled("label", "repeat")
+        return self._labeled(repeats=True)
 
-    def _labeled(self, *purposes: str) -> Beliefs | None:
-        """The answers for these purposes by the usual labeler of their question type."""
+    def _labeled(self, *, repeats: bool = False) -> Beliefs | None:
+        """The answers that count, by the usual labeler of their question type."""
         from sfumato.labeling.default_labeler import label_by_default
 
         if self.annotations is None:
             return None
-        answers = self.annotations.for_purposes(*purposes).without(list(self.excluded))
         try:
+            answers = self.annotations.counted(repeats=repeats).without(list(self.excluded))
             return label_by_default(answers) if len(answers) else None
         except SfumatoError:
             return None

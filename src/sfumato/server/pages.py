@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from pathlib import Path
-
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
-from sfumato.elicitation.image_decoder import DECODER
-from sfumato.elicitation.item_images import Picture, blended, rendered
+from sfumato.elicitation.item_images import Picture
 from sfumato.elicitation.kind import folder_of
 from sfumato.elicitation.kinds import KINDS
 from sfumato.elicitation.participant_link import LinkEnded, oldest_valid
 from sfumato.elicitation.session import hash_of
 from sfumato.server.http_responses import NO_STORE, Json, client_address, error_response, html
+from sfumato.server.picture_cache import no_picture
 from sfumato.server.rate_limit import TooMany
 from sfumato.server.served_study import ServedStudy
 from sfumato.server.translations import preferred_language, translations_for
@@ -25,8 +22,6 @@ from sfumato.study.study import Entry
 from sfumato.tables.errors import NotNow, NotThere, SfumatoError
 
 KIND_FILES = {"form.js": "text/javascript", "form.css": "text/css"}
-PICTURES_KEPT = 256
-"""Encoded pictures in each cache."""
 
 
 async def landing(request: Request) -> Response:
@@ -81,8 +76,8 @@ async def example(request: Request) -> Response:
     index = _number(request.path_params["index"])
     path = site.study.classes[index].example if index < len(site.study.classes) else None
     if path is None:
-        raise _not_found()
-    found = await run_in_threadpool(_example, path, site)
+        raise no_picture()
+    found = await run_in_threadpool(site.pictures.file, path)
     return picture_response(found, "private, max-age=86400")
 
 
@@ -91,7 +86,7 @@ async def kind_file(request: Request) -> Response:
     name, file = request.path_params["kind"], request.path_params["file"]
     kind = next((each for each in KINDS if each.name == name), None)
     if kind is None or file not in KIND_FILES or not (folder_of(kind) / file).exists():
-        raise _not_found("file")
+        raise NotThere("no such file", "a file of yours", "reload the page", "unknown-file")
     return FileResponse(folder_of(kind) / file, media_type=KIND_FILES[file], headers={"Cache-Control": "no-cache"})
 
 
@@ -141,39 +136,14 @@ def _trial_picture(site: ServedStudy, token_hash: str, handle: str, n: int) -> P
 
 
 def picture_of_stimulus(site: ServedStudy, stimulus: Stimulus | None, n: int) -> Picture:
-    """The n-th picture of a stimulus, mixed for the question type mixture; raises `NotThere` if there is none."""
-    if stimulus is None or n >= len(stimulus.shown):
-        raise _not_found()
-    mixed = stimulus.context.get("of")
-    return _mixed(site, *mixed, stimulus.context["mix"]) if mixed else _rendered(site, stimulus.shown[n])
-
-
-@lru_cache(PICTURES_KEPT)
-def _rendered(site: ServedStudy, item: str) -> Picture:
-    found = site.items.get(item)
-    if found is None or found.text is not None:
-        raise _not_found()
-    if found.picture is None:
-        return rendered(found, site.study.items)
-    return DECODER.rendered_file(found.picture, site.study.items.upscale, site.study.items.size)
-
-
-@lru_cache(PICTURES_KEPT)
-def _mixed(site: ServedStudy, first: str, second: str, share: float) -> Picture:
-    return blended(_rendered(site, first), _rendered(site, second), share)
-
-
-@lru_cache(PICTURES_KEPT)
-def _example(path: Path, site: ServedStudy) -> Picture:
-    return DECODER.rendered_file(path, site.study.items.upscale, site.study.items.size)
+    """The n-th picture of a stimulus; raises `NotThere` if there is none."""
+    if stimulus is None:
+        raise no_picture()
+    return site.pictures.picture(stimulus, n)
 
 
 def _number(text: str) -> int:
     """A number of at most four digits in a path."""
     if not (text.isascii() and text.isdigit() and len(text) <= 4):
-        raise _not_found()
+        raise no_picture()
     return int(text)
-
-
-def _not_found(what: str = "picture") -> NotThere:
-    return NotThere(f"no such {what}", f"a {what} of yours", "reload the page", f"unknown-{what}")

@@ -20,10 +20,11 @@ from sfumato.elicitation.page_messages import ParticipantState, Redirect, Sessio
 from sfumato.elicitation.running_study import RunningStudy
 from sfumato.recruitment import platform_of
 from sfumato.server.dashboard_access import Dashboard
+from sfumato.server.picture_cache import PictureCache
 from sfumato.server.translations import Translations, translations_for
 from sfumato.store.location import StoreLocation
 from sfumato.store.writer import Writer
-from sfumato.study.stimulus import Item
+from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import LANGUAGES, Study, StudyClass
 from sfumato.tables.errors import SfumatoError
 
@@ -58,7 +59,10 @@ class ServedStudy:
     """Whether other machines reach it, over https."""
     clock: Clock = field(default_factory=Clock)
     """The clock for the expiry of links."""
+    stimuli: Sequence[Stimulus] = ()
+    """What can be shown, for the pictures to prepare."""
     dashboard: Dashboard = field(init=False)
+    pictures: PictureCache = field(init=False)
     _templates: Environment = field(init=False)
 
     def __post_init__(self) -> None:
@@ -71,6 +75,7 @@ class ServedStudy:
         self.platform = platform_of(self.study)
         self._shared_parts = {name: self._page_parts(translations_for(name)) for name in self.study.languages}
         self.dashboard = Dashboard(self, public=self.public)
+        self.pictures = PictureCache(self.study.items, self.items, self.place)
 
     def page(self, template: str, language: str | None = None, **values: Any) -> str:
         """A template filled in, in a language of the study, or in English."""
@@ -142,7 +147,8 @@ class ServedStudy:
             "stage": current.stage,
             "answered": current.answered,
             "wanted": current.wanted,
-            "batch_size": self.study.people.batch_size + self.study.people.repeats,
+            # Equal parts of all trials: a batch of the study file would show how many trials are checks.
+            "batch_size": -(-current.wanted // self.study.people.batches),
         }
         if current.stage == "trials":
             state["trials"] = [self._trial(token, each) for each in current.trials]

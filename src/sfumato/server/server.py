@@ -85,8 +85,11 @@ def open_site(
         reader = reading_engine(place)
         stack.callback(reader.dispose)
         known = {item.id: item for item in items}
-        site = ServedStudy(study, kinds, known, writer, reader, place, running.number, selector, public, running.clock)
+        site = ServedStudy(
+            study, kinds, known, writer, reader, place, running.number, selector, public, running.clock, running.stimuli
+        )
         stack.callback(site.dashboard.close)
+        stack.callback(site.pictures.close)
         yield site
 
 
@@ -165,6 +168,7 @@ def serve(
 ) -> None:
     """Answer requests until the process is stopped; every acknowledged answer is stored at any time."""
     site.dashboard.feed.use_process()
+    site.pictures.start(site.stimuli)
     # Objects that exist now stay until the end: exclude them from garbage collection, which would delay replies.
     gc.collect()
     gc.freeze()

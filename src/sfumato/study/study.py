@@ -138,10 +138,12 @@ class Check:
 
 @dataclass(frozen=True)
 class Quality:
-    """Live quality rules. Participants who fail `most_failed` checks are marked; with `stop` their session ends. Their
+    """Live quality rules. Each participant sees `checks_per_person` of the checks, drawn at random (None: all).
+    Participants who fail `most_failed` checks are marked; with `stop` their session ends. Their
     answers and pay are kept: both are decided later. `rules` names a set of screening rules (`sfumato screen`)
     whose flags the dashboard shows, or single rules with their settings."""
 
+    checks_per_person: int | None = None
     most_failed: Annotated[int, Range(1, 1000, whole=True)] = 2
     stop: bool = False
     rules: str | Mapping[str, Mapping[str, float]] = ""
@@ -337,3 +339,9 @@ class Study:
     def special_items(self) -> frozenset[str]:
         """Items used only for practice or checks, and not labeled."""
         return frozenset([each.item for each in self.practice] + [each.item for each in self.checks])
+
+    @property
+    def n_checks_per_person(self) -> int:
+        """The number of checks that each participant sees."""
+        drawn = self.quality.checks_per_person
+        return len(self.checks) if drawn is None else drawn

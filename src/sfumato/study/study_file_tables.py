@@ -243,10 +243,14 @@ def read_quality(top: Fields, n_checks: int) -> Quality:
         rules = {name: {key: one.number(key, 0, 0, MAX_ANSWERS) for key in one.values} for name, one in by_name.items()}
     else:
         rules = table.text("rules", "", limit=40) or ""
-    quality = table.read(Quality, rules=rules)
+    quality = table.read(Quality, rules=rules, checks_per_person=table.whole("checks_per_person", None, 1, 1000))
     if quality.stop and not n_checks:
         fix = "add [[checks]], or remove stop"
         table.add("stop", "stop = true in a study without checks", "at least one of [[checks]]", fix, "no-checks")
+    if quality.checks_per_person is not None and quality.checks_per_person > n_checks:
+        found = f"checks_per_person = {quality.checks_per_person} with {n_checks} checks"
+        fix = "add [[checks]], or write a smaller number"
+        table.add("checks_per_person", found, "at most the number of [[checks]]", fix, "too-few-checks")
     return quality
 
 

@@ -132,6 +132,7 @@ CHECKS = Template("""
 # within = 0.5                # and at most this distance to that distribution (total variation)
 
 # [quality]
+# checks_per_person = 1       # drawn at random for each person from all [[checks]]; default: everybody sees all
 # most_failed = 2             # people who fail this many checks are marked
 # stop = false                # true: their session ends; answers and pay are kept
 # rules = "standard"          # screening rules whose flags the dashboard shows (sfumato screen), or

@@ -135,6 +135,20 @@ class Annotations(Table):
         wanted = self.purpose.among(purposes)
         return self if wanted.all() else self.take(wanted)
 
+    def counted(self, *, repeats: bool = False) -> Annotations:
+        """The answers that count in labels, uncertainty and agreement: those with purpose `label`, the first pass.
+
+        `repeats` adds second answers, which test-retest agreement needs. Checks never count.
+        """
+        kept = self.for_purposes("label", *(["repeat"] if repeats else []))
+        if len(self) and not len(kept):
+            purposes = self.purpose.names.to_pylist()
+            found = f"only answers with purpose {listing(purposes)}"
+            fix = "give the file with the first answers"
+            fix += ", or count the repeats with --repeats (in Python: repeats=True)" if "repeat" in purposes else ""
+            raise BadTable(found, "answers with purpose label", fix, "nothing-counted", self.path)
+        return kept
+
     def of_kind(self, label: str) -> Annotations:
         """The rows of one question type: `top_two/1`, or `top_two` if there is one version."""
         names = self.kind.names.to_pylist()

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from html import escape
 from importlib import import_module
@@ -16,9 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sfumato.tables.call_arguments import no_attribute
-from sfumato.tables.errors import MissingExtra, bad_number
+from sfumato.tables.errors import BadTable, MissingExtra, bad_number, listing, show
 from sfumato.tables.files.file_type import CSV, TABLE_KINDS, kind_of
 from sfumato.tables.files.table_file import ROW_GROUP, Rows, check_columns, classes_metadata, write_rows
 from sfumato.tables.growable_array import freeze
@@ -199,6 +201,38 @@ def columns_of(rows: Sequence[Any], kind: type) -> pa.Table:
         values = [getattr(row, field.name) for row in rows]
         columns[field.name] = pa.array(values, types[str(field.type).removesuffix(" | None")], from_pandas=True)
     return pa.table(columns)
+
+
+class ItemTable(Table):
+    """A table with one row per item, found by the item's id."""
+
+    items: pa.StringArray
+    path: Path | None
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.items.to_pylist())
+
+    def __contains__(self, item: object) -> bool:
+        return bool(pc.index(self.items, str(item)).as_py() >= 0)
+
+    def row_of(self, item: str | int) -> int:
+        """The row of one item, by its id; an error suggests the nearest ids."""
+        row = pc.index(self.items, str(item)).as_py()
+        if row < 0:
+            names = self.items.to_pylist()
+            near = difflib.get_close_matches(str(item)[:200], names[:MOST_COMPARED], n=3)
+            such = listing([show(name, 40) for name in near or names[:3]])
+            fix = f"did you mean {such}?" if near else f"use an id of the table, such as {such}; items lists them all"
+            found = f"no item {show(str(item))} among {len(self):,} items"
+            raise BadTable(found, "the id of an item in the table", fix, "missing-item", self.path)
+        return int(row)
+
+
+MOST_COMPARED = 20_000
+"""How many ids are compared with an unknown one."""
 
 
 class RecordTable(Table):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
-from sfumato.tables.base_table import Table
+from sfumato.tables.base_table import ItemTable
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.call_arguments import explained
 from sfumato.tables.class_columns import ClassColumns, ColumnChoice, read_class_columns, read_lists
@@ -41,7 +41,7 @@ Place = Callable[[int | None, str | None], ErrorLocation]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Counts(Table):
+class Counts(ItemTable):
     """Votes per item and class: whole numbers >= 0, at least one vote per item, each item once.
 
     The form in which most votes are published. It has no annotators: methods that need them (Dawid-Skene,
@@ -161,18 +161,9 @@ class Counts(Table):
             columns["counts"] = pa.FixedSizeListArray.from_arrays(pa.array(part.reshape(-1)), len(self.classes))
         return pa.table(columns)
 
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.items.to_pylist())
-
-    def __contains__(self, item: object) -> bool:
-        return str(item) in self.items.to_pylist()
-
     def __getitem__(self, item: str | int) -> dict[str, int]:
         """The votes for one item, by its id: the number for each class."""
-        return dict(zip(self.classes, self.counts[self.labels().row_of(item)].tolist(), strict=True))
+        return dict(zip(self.classes, self.counts[self.row_of(item)].tolist(), strict=True))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.counts, dtype=dtype, copy=copy)

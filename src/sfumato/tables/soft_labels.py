@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int, Shaped
 
-from sfumato.tables.base_table import Table
+from sfumato.tables.base_table import ItemTable
 from sfumato.tables.call_arguments import check_kind, explained
 from sfumato.tables.columns import WIDE_PREFIX, check_classes, check_probs, classes_of, numbers, probs_array, probs_of
-from sfumato.tables.errors import BadTable, doubled_item, listing, select_command, show, unknown, wrong_shape
+from sfumato.tables.errors import BadTable, doubled_item, select_command, show, unknown, wrong_shape
 from sfumato.tables.estimand import (
     ESTIMAND_COLUMN,
     Estimand,
@@ -30,12 +29,9 @@ from sfumato.tables.files.table_file import Rows, check_columns, class_names, cl
 from sfumato.tables.growable_array import GrowableArray, freeze
 from sfumato.tables.text_columns import TextReader
 
-MOST_COMPARED = 20_000
-"""How many ids are compared with an unknown one."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SoftLabels(Table):
+class SoftLabels(ItemTable):
     """One distribution per item: finite, >= 0, rows sum to 1, each item once.
 
     `n_annotators` is the number of annotators per item: 0 for a prediction, None if unknown. `estimand` is what the
@@ -167,32 +163,11 @@ class SoftLabels(Table):
             columns[ESTIMAND_COLUMN] = pa.array([self.estimand.value] * (stop - start), pa.string())
         return pa.table(columns)
 
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.items.to_pylist())
-
-    def __contains__(self, item: object) -> bool:
-        return str(item) in self.items.to_pylist()
-
     def __getitem__(self, item: str | int) -> dict[str, float]:
         """The distribution of one item, by its id: the probability of each class."""
         fix = "give one id, or use probs[rows] and items[rows] for some rows"
         check_kind("item", item, (str, int), "the id of an item", fix)
         return dict(zip(self.classes, self.probs[self.row_of(item)].tolist(), strict=True))
-
-    def row_of(self, item: str | int) -> int:
-        """The row of one item, by its id; an error suggests the nearest ids."""
-        row = pc.index(self.items, str(item)).as_py()
-        if row < 0:
-            names = self.items.to_pylist()
-            near = difflib.get_close_matches(str(item)[:200], names[:MOST_COMPARED], n=3)
-            such = listing([show(name, 40) for name in near or names[:3]])
-            fix = f"did you mean {such}?" if near else f"use an id of the table, such as {such}; items lists them all"
-            found = f"no item {show(str(item))} among {len(self):,} items"
-            raise BadTable(found, "the id of an item in the table", fix, "missing-item", self.path)
-        return int(row)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.probs, dtype=dtype, copy=copy)

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from accessibility_checks import RULES
 from axe_playwright_python.sync_playwright import Axe
 from chromium import launched
-from looking import RULES
 
 from sfumato import Beliefs, SoftLabels
 from sfumato.cli.demo.demo_steps import QUICK, chapters

@@ -34,7 +34,7 @@ def test_python_reads_the_same_cells(grey, tmp_path):
     rows = rows_in(tmp_path / "out" / "labels.csv")
     assert list(rows[0]) == [
         "item", "image", "split", "label", "p:cat, black", 'p:say "dog"', "p:=ship", "p:never",
-        "n_annotators", "entropy",
+        "n_annotators", "entropy", "estimand",
     ]  # fmt: skip
     assert [float(row['p:say "dog"']) for row in rows] == grey.labels.probs[:, 1].tolist()
     assert [float(row["entropy"]) for row in rows] == entropy(grey.labels.probs).tolist()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve
+from sfumato.reporting.charts import Chart, Field, curve
 from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.collins_2022.form import SECONDS_A_PAGE, SECONDS_A_VOTE
 from sfumato_papers.collins_2022.tables import TABLE_2, TABLE_3
-from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
+from sfumato_papers.finding import Estimate, Finding, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun, Scale
 
 HARD_VOTES, SOFT_LABELS = "CIFAR-10H", "Ours (T2, Clamp)"
@@ -103,19 +102,13 @@ def _worth(found: protocol.Figures, scale: Scale) -> str:
     """How many votes per image reach what one soft label does, block by block."""
     said = []
     for block in protocol.BLOCKS:
-        one = _mean(found, "10s m=1", block, protocol.METRICS[0])
-        enough = [
-            m
-            for name, m, runs in pools(scale)
-            if name == HARD_VOTES and _mean(found, runs, block, protocol.METRICS[0]) <= one
-        ]
+        every = {(name, m): found[runs, block, protocol.CE] for name, m, runs in pools(scale)}
+        loss = {pool: Estimate.over_seeds(values.values()).value for pool, values in every.items()}
+        one = loss[SOFT_LABELS, 1]
+        enough = [m for (name, m), each in loss.items() if name == HARD_VOTES and each <= one]
         votes = f"{min(enough)} votes" if enough else "more votes than there are"
         said.append(f"on {block}, {votes} an image reach the cross-entropy of one soft label ({one:.3f})")
     return f"Of the pools that were trained: {'; '.join(said)}."
-
-
-def _mean(found: protocol.Figures, runs: str, block: str, metric: str) -> float:
-    return Estimate.over_seeds(found[runs, block, metric].values()).value
 
 
 def _chart(name: str, found: protocol.Figures, scale: Scale, *, by: str) -> Chart:
@@ -139,11 +132,9 @@ def _chart(name: str, found: protocol.Figures, scale: Scale, *, by: str) -> Char
         title=f"What networks reach by {x}",
         caption="Means over trainings with 95% intervals, de-aggregated; lower is better. Published: the points that "
         "the paper prints, in Tables 2 and 3.",
-        data=chart_columns(("figure", "labels", by, "mean"), rows),
+        **with_intervals(("figure", "labels", by, "mean"), rows),
         x=Field(by, x, log=True),
         y=Field("mean", "", ".3~g"),
-        low="low",
-        high="high",
         series="labels",
         panel="figure",
         own_y=True,

@@ -9,7 +9,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
+from sfumato import Annotations, Beliefs, SoftLabels
+from sfumato.evaluation import MatchedLabels, match_labels
 from sfumato.importers import Cifar10SImporter
 from sfumato.importers.cifar_10s import FILES
 from sfumato.importers.importer import CIFAR_10, find_file
@@ -17,12 +18,9 @@ from sfumato.importers.source_columns import coded_columns
 from sfumato.labeling import Labeler, TopTwoClamp
 from sfumato.labeling.screening import ScreeningData, screen
 from sfumato.labeling.screening_rules import Contradictions
-from sfumato.tables.annotations import Annotations
-from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import entropy
 from sfumato.tables.files import read_rows
 from sfumato.tables.payloads import TopTwoPayload, decode, payload_kind
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.paper import Part, Rerun, once
 from sfumato_papers.published_data import PublishedData
@@ -102,9 +100,7 @@ def original_classes(data: PublishedData) -> Int[np.ndarray, "items"]:
 
 
 def _answers(data: PublishedData, importer: Cifar10SImporter) -> Cifar10sAnswers:
-    table = importer.read(data.path("cifar10s")).table
-    assert isinstance(table, Annotations)
-    return Cifar10sAnswers(table, data.cifar_10h, original_classes(data))
+    return Cifar10sAnswers(data.table(importer, Annotations, "cifar10s"), data.cifar_10h, original_classes(data))
 
 
 FOUND = "in the data"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import rankdata
 
+from sfumato import Annotations
 from sfumato.importers import Cifar10HImporter
 from sfumato.reporting.charts import Field, histogram
-from sfumato.tables.annotations import Annotations
 from sfumato_papers.collins_2022 import elicitation
-from sfumato_papers.collins_2022.keystroke_model import BOXES, planned_top_two
 from sfumato_papers.finding import Estimate, Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
 
@@ -71,11 +70,13 @@ def section_5_1(rerun: Rerun) -> Part:
 def figure_7(rerun: Rerun) -> Part:
     answers = elicitation.first_pass(rerun)
     table, seconds = answers.table, answers.table.seconds
-    presses = [
-        [str(event[2]) for event in planned_top_two(answer) if event[1] == "pointerdown"] for answer in answers.each
-    ]
-    n_presses = sum(map(len, presses))
-    n_boxes = sum(name.startswith(BOXES) for each in presses for name in each)
+    # Two classes, each percent that was typed, the boxes, and the button that submits.
+    n_typed = np.array(
+        [(a.first_percent is not None) + (None not in (a.second, a.second_percent)) for a in answers.each]
+    )
+    n_boxes = np.array([len(a.impossible) for a in answers.each])
+    n_presses = 3 + n_typed + n_boxes
+    for_boxes = 100 * n_boxes.sum() / n_presses.sum()
     sure = np.array([a.second is None and (a.first_percent or 100) == 100 for a in answers.each])
     typed = np.array([a.first_percent for a in answers.each], np.float64)
     tokens = np.abs(np.round(answers.first_percent / 10) * 10 - answers.first_percent) / 100
@@ -85,9 +86,9 @@ def figure_7(rerun: Rerun) -> Part:
     again = elicitation.repeated(elicitation.with_repeats(rerun))["moved"]
     findings: list[Finding | Statement] = [
         elicitation.counted(
-            "pointing actions a page (median)", None, np.median([*map(len, presses)]), how="as the answer given needs"
+            "pointing actions a page (median)", None, np.median(n_presses), how="as the answer given needs"
         ),
-        elicitation.counted("share of them for definitely-not boxes", None, 100 * n_boxes / n_presses, unit="%"),
+        elicitation.counted("share of them for definitely-not boxes", None, for_boxes, unit="%"),
         elicitation.counted("pages that say 100%, no alternative", None, 100 * sure.mean(), unit="%"),
         _seconds("median of those pages", None, float(np.median(seconds[sure]))),
         elicitation.counted("first percents that are multiples of 5", None, 100 * (typed % 5 == 0).mean(), unit="%"),
@@ -138,12 +139,11 @@ def _seconds(row: str, published: Published | None, value: float, *, how: str = 
 
 def _seconds_a_vote(rerun: Rerun) -> Finding:
     """From the file of single votes, where it stands next to the counts."""
-    row, path = "median a vote of CIFAR-10H on these images", rerun.data.path("cifar10h") / RAW_VOTES
-    if not path.is_file():
+    row = "median a vote of CIFAR-10H on these images"
+    if not (rerun.data.path("cifar10h") / RAW_VOTES).is_file():
         needs = f"{RAW_VOTES}, the times of single votes, next to the counts of CIFAR-10H"
         return Finding(row, "seconds", SECONDS_A_VOTE, needs=needs)
-    table = Cifar10HImporter(annotator_level=True).read(path).table
-    assert isinstance(table, Annotations)
+    table = rerun.data.table(Cifar10HImporter(annotator_level=True), Annotations, "cifar10h", RAW_VOTES)
     wanted = set(elicitation.first_pass(rerun).table.item.names.to_pylist())
     own = np.array([name in wanted for name in table.item.names.to_pylist()])[table.item.codes]
     return _seconds(row, SECONDS_A_VOTE, float(np.nanmedian(table.seconds[own])))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -11,24 +11,16 @@ from sfumato import labeling
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling.simulated_soft_labels import AnswerStatistics, SimulatedTopTwo
 from sfumato.labeling.top_two_labelers import clamp, read_top_two
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, bars, heat_map
+from sfumato.reporting.charts import Chart, Field, bars, heat_map
 from sfumato.tables.doubt import entropy
 from sfumato.tables.payloads import TopTwoPayload
 from sfumato_papers.collins_2022.elicitation import FOUND, Cifar10sAnswers, as_released, counted, first_pass
-from sfumato_papers.collins_2022.label_sets import LABELERS
+from sfumato_papers.collins_2022.label_sets import LABELERS, RULES
 from sfumato_papers.finding import Estimate, Finding, Statement
 from sfumato_papers.paper import Part, Rerun
 
 DIFFERS, MUCH = 1e-9, 0.1
 """Total variations from which two labels of an answer count as different, and as much so."""
-BOTH_RULES: dict[str, Callable[..., labeling.Labeler]] = {
-    "T1, Unif": labeling.TopOneUniform,
-    "T1, Clamp": labeling.TopOneClamp,
-    "T2, Unif": labeling.TopTwoUniform,
-    "T2, Clamp": labeling.TopTwoClamp,
-    "Select Top 2 Only": labeling.SelectTopTwo,
-}
 
 
 def section_4_2(rerun: Rerun) -> Part:
@@ -38,7 +30,7 @@ def section_4_2(rerun: Rerun) -> Part:
     ours = labeling.TopTwoClamp(as_released=True).label(released.table, CIFAR_10)
     apart = difference(items, theirs, ours.item.text().to_pylist(), ours.probs)
     moved = {}
-    for name, by in BOTH_RULES.items():
+    for name, by in RULES.items():
         one, other = (by(as_released=rule).label(answers.table, CIFAR_10).probs for rule in (False, True))
         moved[name] = np.abs(one - other).sum(axis=1) / 2
     clamp = moved["T2, Clamp"]

@@ -8,11 +8,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import pearsonr, spearmanr, wasserstein_distance
 
-from sfumato.evaluation.matched_labels import MatchedLabels
+from sfumato.evaluation import MatchedLabels
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import TopTwoClamp, TopTwoUniform
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, bars, curve, scatter
+from sfumato.reporting.charts import Chart, Field, bars, curve, scatter
 from sfumato_papers.collins_2022.elicitation import Cifar10sAnswers, as_released, counted, first_pass
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.paper import Part, Rerun

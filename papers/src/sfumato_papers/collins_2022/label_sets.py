@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 import numpy as np
 from jaxtyping import Int
 
+from sfumato import SoftLabels
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import Labeler, SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.item_join import beliefs_pool
 from sfumato.training.target_labels import FixedLabels, PooledLabels
 from sfumato.training.targets import Target
@@ -60,14 +61,16 @@ class Relabelled:
         return PooledLabels.of(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
 
 
-LABELERS: dict[str, Labeler] = {
-    "T1, Unif": TopOneUniform(as_released=True),
-    "T1, Clamp": TopOneClamp(as_released=True),
-    "T2, Unif": TopTwoUniform(as_released=True),
-    "T2, Clamp": TopTwoClamp(as_released=True),
-    "Select Top 2 Only": SelectTopTwo(as_released=True),
+RULES: dict[str, Callable[..., Labeler]] = {
+    "T1, Unif": TopOneUniform,
+    "T1, Clamp": TopOneClamp,
+    "T2, Unif": TopTwoUniform,
+    "T2, Clamp": TopTwoClamp,
+    "Select Top 2 Only": SelectTopTwo,
 }
-"""Section 4.2's ways from an answer to a label, as the released code goes them."""
+"""Section 4.2's ways from an answer to a label."""
+LABELERS = {name: rule(as_released=True) for name, rule in RULES.items()}
+"""The same, as the released code goes them."""
 
 
 LabelSets: TypeAlias = dict[str, Labelled]

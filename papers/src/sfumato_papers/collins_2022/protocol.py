@@ -13,13 +13,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.evaluation import read_runs
-from sfumato.evaluation.metric import Metric
+from sfumato import SoftLabels
+from sfumato.evaluation import Metric, RunPredictions, measure_runs, read_runs
 from sfumato.evaluation.metrics import CrossEntropy, RMSCalibration
-from sfumato.evaluation.run_predictions import RunPredictions
-from sfumato.evaluation.run_scores import measure_runs
 from sfumato.importers.importer import CIFAR_10
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training import targets as target_types
 from sfumato.training.attacks import Attack, attack_named
 from sfumato.training.grid import Grid

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from sfumato import Beliefs
 from sfumato.aggregation import Mean
 from sfumato.importers.importer import CIFAR_10
 from sfumato.reporting.charts import Field, bars
-from sfumato.tables.beliefs import Beliefs
 from sfumato.training.mixing import blends_of
 from sfumato_papers.collins_mixup.hmix import soft_labels
 from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sfumato.evaluation.paired_tests import t_interval
 from sfumato.evaluation.rank_correlation import spearman
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, bars, curve
+from sfumato.reporting.charts import Chart, Field, bars, curve
 from sfumato.tables.doubt import entropy
 from sfumato.training.mixing import CurveFit, ShareCurve
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
-from sfumato_papers.finding import LEVEL, Estimate, Finding, Statement, chart_columns
+from sfumato_papers.finding import LEVEL, Estimate, Finding, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun
 
 COEFFICIENTS = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -99,21 +97,19 @@ def _aggregate_chart(everyone: Collection, thesis: Collection) -> Chart:
     for series, each in (("median, the thesis' collection", thesis), ("median, all of H-Mix", everyone)):
         for at in COEFFICIENTS:
             shares = each.judgments.share[np.isclose(each.generating, at)]
-            low, middle, high = np.quantile(shares, [0.25, 0.5, 0.75])
-            rows.append((at, float(middle), float(low), float(high), series))
+            low, middle, high = np.quantile(shares, [0.25, 0.5, 0.75]).tolist()
+            rows.append((at, Estimate(middle, low, high), series))
     fitted, places = CurveFit(prior=0.0).fit(everyone.judgments).pooled, np.linspace(0, 1, 11)
     curved = zip(places.tolist(), fitted.at(places).tolist(), strict=True)
-    rows += [(*point, None, None, "logistic fit, all of H-Mix") for point in curved]
-    rows += [(at, at, None, None, "as mixup assumes") for at in WHOLE]
+    rows += [(at, Estimate(value), "logistic fit, all of H-Mix") for at, value in curved]
+    rows += [(at, Estimate(at), "as mixup assumes") for at in WHOLE]
     return curve(
         "figure-4-2",
         title="What people say went into a mixed image",
         caption="Median of judgments with the middle half of them; the straight line is the label of mixup.",
-        data=chart_columns(("generating", "inferred", "low", "high", "series"), rows),
+        **with_intervals(("generating", "inferred", "series"), rows),
         x=Field("generating", "generating coefficient λ_f", ".2f", domain=WHOLE),
         y=Field("inferred", "inferred coefficient λ_h", ".2f", domain=WHOLE),
-        low="low",
-        high="high",
         series="series",
     )
 
@@ -129,7 +125,7 @@ def figure_4_4(rerun: Rerun) -> Part:
     signed = _deviations(everyone)
     furthest = max(signed, key=lambda pair: abs(signed[pair]))
     intervals = _intervals(everyone)
-    n_means, n_shown = len(intervals), sum(not low <= 0 <= high for low, high in intervals.values())
+    n_means, n_shown = len(intervals), sum(each.leaves_out_0 for each in intervals.values())
     classes = everyone.judgments.classes
     row, pair = "furthest mean from λ_f", f"{classes[furthest[0]]} and {classes[furthest[1]]}"
     findings: list[Finding | Statement] = [
@@ -172,14 +168,10 @@ def _deviations(collection: Collection) -> dict[tuple[int, int], float]:
     return found
 
 
-def _intervals(collection: Collection) -> dict[tuple[int, int, float], tuple[float, float]]:
-    """What a pair's mean differs from its coefficient by, 95%, at every coefficient judged at least twice."""
-    found = {}
-    for key, values in _cells(collection).items():
-        if len(values) > 1 and values.std() > 0:
-            interval = t_interval(values - key[2], LEVEL)
-            found[key] = (interval.low, interval.high)
-    return found
+def _intervals(collection: Collection) -> dict[tuple[int, int, float], Estimate]:
+    """What a pair's mean differs from its coefficient by, at every coefficient judged at least twice."""
+    judged = {key: values for key, values in _cells(collection).items() if len(values) > 1 and values.std() > 0}
+    return {key: Estimate.over_seeds(values - key[2]) for key, values in judged.items()}
 
 
 def _pair_chart(everyone: Collection, pooled: ShareCurve) -> Chart:
@@ -191,21 +183,19 @@ def _pair_chart(everyone: Collection, pooled: ShareCurve) -> Chart:
     for pair, name in names.items():
         for at in COEFFICIENTS:
             if (*pair, at) in cells:
-                low, high = intervals.get((*pair, at), (np.nan, np.nan))
-                clipped = [None if np.isnan(end) else float(np.clip(end + at, 0, 1)) for end in (low, high)]
-                rows.append((at, float(cells[*pair, at].mean()), *clipped, "mean judgment", name))
-        rows += [(at, at, None, None, "as mixup assumes", name) for at in WHOLE]
+                apart = intervals.get((*pair, at), Estimate(np.nan))
+                ends = np.clip([apart.low + at, apart.high + at], 0, 1).tolist()
+                rows.append((at, Estimate(float(cells[*pair, at].mean()), *ends), "mean judgment", name))
+        rows += [(at, Estimate(at), "as mixup assumes", name) for at in WHOLE]
         curved = zip(places.tolist(), pooled.at(places).tolist(), strict=True)
-        rows += [(*point, None, None, "logistic fit, all pairs", name) for point in curved]
+        rows += [(at, Estimate(value), "logistic fit, all pairs", name) for at, value in curved]
     return curve(
         "figure-4-4",
         title="Category boundaries of six pairs of classes",
         caption="Mean of judgments (95%) by generating coefficient of the class named first, all of H-Mix.",
-        data=chart_columns(("generating", "inferred", "low", "high", "series", "pair"), rows),
+        **with_intervals(("generating", "inferred", "series", "pair"), rows),
         x=Field("generating", "generating coefficient λ_f", ".2f", domain=WHOLE),
         y=Field("inferred", "inferred λ_h", ".2f", domain=WHOLE),
-        low="low",
-        high="high",
         series="series",
         panel="pair",
     )
@@ -276,11 +266,9 @@ def figure_4_5(rerun: Rerun) -> Part:
         "figure-4-5",
         title="How sure people are of what went into an image",
         caption="Mean confidence with 95% over annotators, by the entropy of both images under CIFAR-10H.",
-        data=chart_columns(("endpoints", "mean", "series"), drawn),
+        **with_intervals(("endpoints", "mean", "series"), drawn),
         of="endpoints",
         value=Field("mean", "mean confidence", ".2f", domain=(0.0, 1.0)),
-        low="low",
-        high="high",
         series="series",
     )
     after = (

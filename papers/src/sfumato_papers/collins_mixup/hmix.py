@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from sfumato import Annotations, Beliefs
 from sfumato.importers import HMixImporter
-from sfumato.tables.annotations import Annotations
-from sfumato.tables.beliefs import Beliefs
 from sfumato.training.mixing import HumanMixtures, Judgments, blends_of
 from sfumato_papers.paper import Rerun, once
 
@@ -52,9 +51,7 @@ class Collection:
 @once
 def all_collections(rerun: Rerun) -> Collection:
     """Everything released, from the 81 participants of two collections."""
-    table = HMixImporter().read(rerun.data.path("hmix")).table
-    assert isinstance(table, Annotations)
-    return Collection.of(table)
+    return Collection.of(rerun.data.table(HMixImporter(), Annotations, "hmix"))
 
 
 @once
@@ -75,6 +72,4 @@ def mixtures(rerun: Rerun) -> HumanMixtures:
 
 def soft_labels(rerun: Rerun) -> Beliefs:
     """Ten-class beliefs about 100 of the mixed images."""
-    table = HMixImporter(part="soft-labels").read(rerun.data.path("hmix")).table
-    assert isinstance(table, Beliefs)
-    return table
+    return rerun.data.table(HMixImporter(part="soft-labels"), Beliefs, "hmix")

@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.evaluation import read_runs
-from sfumato.evaluation.metric import Metric
+from sfumato import SoftLabels
+from sfumato.evaluation import Metric, RunPredictions, measure_runs, read_runs
 from sfumato.evaluation.metrics import CrossEntropy, RMSCalibration
-from sfumato.evaluation.run_predictions import RunPredictions
-from sfumato.evaluation.run_scores import measure_runs
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training import robustness_runs
 from sfumato.training.attacks import attack_named
 from sfumato.training.corruptions import CORRUPTIONS

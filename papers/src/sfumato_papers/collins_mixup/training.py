@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
+from sfumato import Inputs, SoftLabels
 from sfumato.aggregation import Mean
 from sfumato.labeling import ClassSimilarity, TopTwoClamp
 from sfumato.labeling.simulated_soft_labels import SimulatedTopTwo
 from sfumato.tables.doubt import entropy
-from sfumato.tables.model_inputs import Inputs
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items
 from sfumato.training.mixing import ClassPair, CurveFit, EntropyWeighted, HumanMixtures, Mixing, MixMaxEnt, Mixup, Plain

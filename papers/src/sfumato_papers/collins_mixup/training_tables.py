@@ -155,7 +155,8 @@ methods of a seed start from the same weights and see the same batches. Corrupti
 
 
 def table_5_1(rerun: Rerun) -> Part:
-    rows = [_mixed_row(rerun, name, HARD, name, "" if name == PLAIN_MIXUP else PLAIN_MIXUP) for name in GRIDS]
+    base = {name: "" if name == PLAIN_MIXUP else PLAIN_MIXUP for name in GRIDS}
+    rows = [_mixed_row(rerun, grid, HARD, name, base[name]) for name, grid in GRIDS.items()]
     linear, max_ent, ours, _ = rows
     worse = changes(max_ent, ours, CALIBRATION)[CALIBRATION]
     improves = "significantly improves generalization and robustness"
@@ -183,10 +184,10 @@ def table_5_2(rerun: Rerun) -> Part:
     rows, gained = [], {}
     for name in (PLAIN_MIXUP, MAX_ENT, OURS_ENT_WC):
         reference = "" if name == PLAIN_MIXUP else f"{PLAIN_MIXUP}, Hard"
-        hard = _mixed_row(rerun, name, HARD, f"{name}, Hard", reference)
-        soft = _mixed_row(rerun, name, training.SOFT, f"{name}, Ours (Soft)", hard.name)
+        hard = _mixed_row(rerun, GRIDS[name], HARD, f"{name}, Hard", reference)
+        soft = _mixed_row(rerun, GRIDS[name], training.SOFT, f"{name}, Ours (Soft)", hard.name)
         control = f"{name}, control: as much doubt, among all classes alike"
-        rows += [hard, soft, _mixed_row(rerun, name, training.MATCHED, control, hard.name)]
+        rows += [hard, soft, _mixed_row(rerun, GRIDS[name], training.MATCHED, control, hard.name)]
         gained[name] = changes(soft, hard)
     steps = {
         f"{name} {column}": gained[name][column]
@@ -219,10 +220,11 @@ def table_5_2(rerun: Rerun) -> Part:
     return _part(rerun, "Table 5.2", "Soft endpoints against hard ones", rows, said, about, after)
 
 
-def _mixed_row(rerun: Rerun, name: str, target: str, shown: str, reference: str) -> Row:
+def _mixed_row(
+    rerun: Rerun, grid: str, target: str, shown: str, reference: str, columns: Sequence[str] = COLUMNS
+) -> Row:
     network, _ = training.network_of(rerun.scale, DEPTHS[1])
-    values = values_of(rerun, GRIDS[name])
-    return Row(shown, {column: values[target, network, column] for column in COLUMNS}, reference)
+    return Row(shown, {each: values_of(rerun, grid)[target, network, each] for each in columns}, reference)
 
 
 BENT, LINEAR_YES, BENT_YES = "τ mixing, no Ent-WC", "mixup, Ent-WC", "τ mixing, Ent-WC"
@@ -236,11 +238,8 @@ C_1_ROWS = {
 
 
 def table_c_1(rerun: Rerun) -> Part:
-    network, _ = training.network_of(rerun.scale, DEPTHS[1])
-    rows = [
-        Row(name, {each: values_of(rerun, grid)[HARD, network, each] for each in (CE, FGSM, CALIBRATION)}, reference)
-        for name, (grid, reference) in C_1_ROWS.items()
-    ]
+    measures = (CE, FGSM, CALIBRATION)
+    rows = [_mixed_row(rerun, grid, HARD, name, base, measures) for name, (grid, base) in C_1_ROWS.items()]
     bent = changes(rows[0], rows[1], CE)[CE]
     said = [
         Statement(

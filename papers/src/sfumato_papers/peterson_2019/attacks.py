@@ -5,7 +5,7 @@ from __future__ import annotations
 from sfumato.reporting.charts import Field, curve
 from sfumato.training.attacks import Attack, attack_named
 from sfumato.training.trained_runs import CLEAN
-from sfumato_papers.finding import Estimate, Finding, Published, Reference, Statement, chart_columns
+from sfumato_papers.finding import Estimate, Finding, Published, Reference, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.peterson_2019.protocol import BESIDE, CONTROL, HUMAN, NETWORKS, TUNING, fine_tuned, smaller
 from sfumato_papers.peterson_2019.run_scores import Scored, set_beside, under_attack
@@ -119,11 +119,9 @@ def figure_4(rerun: Rerun) -> Part:
         "figure-4",
         title="Crossentropy by PGD iteration",
         caption="Crossentropy to the original class by iteration of PGD; bands: 95% for another training.",
-        data=chart_columns(("network", "labels", "iteration", "crossentropy"), rows),
+        **with_intervals(("network", "labels", "iteration", "crossentropy"), rows),
         x=Field("iteration", "PGD iteration", "d"),
         y=Field("crossentropy", "crossentropy, nats", ".3~g", zero=True),
-        low="low",
-        high="high",
         series="labels",
         panel="network" if len(rerun.scale.of(NETWORKS)) > 1 else None,
     )

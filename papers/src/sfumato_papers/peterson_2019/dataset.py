@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from sfumato import Annotations
 from sfumato.importers import Cifar10HImporter
 from sfumato.reporting.charts import Field, bars, curve, histogram
-from sfumato.tables.annotations import Annotations
 from sfumato.tables.doubt import entropy
 from sfumato_papers.finding import Finding, Published, Statement
 from sfumato_papers.paper import Part, Rerun
+from sfumato_papers.published_data import vote_counts
 
 RAW = "cifar10h-raw.csv (single answers with times and attention checks), which is not among the data here"
 BULK = 0.30
@@ -24,7 +25,7 @@ def dataset(rerun: Rerun) -> Part:
     people = rerun.data.cifar_10h
     assert people.n_annotators is not None
     n = people.n_annotators
-    votes = np.rint(people.probs * n[:, None]).astype(np.int64)
+    votes = vote_counts(people, people.items.to_pylist())
     doubt = entropy(people.probs)
     with np.load(rerun.data.path("cifar10h", "counts.npz")) as file:
         label = file["labels"].astype(int)
@@ -33,8 +34,7 @@ def dataset(rerun: Rerun) -> Part:
     per_category = np.bincount(label, weights=n, minlength=votes.shape[1])
     least, most = per_category.min(), per_category.max()
     evenly = "every category alike" if least == most else f"{least:,.0f} to {most:,.0f}"
-    single = Cifar10HImporter(annotator_level=True).read(rerun.data.path("cifar10h")).table
-    assert isinstance(single, Annotations)
+    single = rerun.data.table(Cifar10HImporter(annotator_level=True), Annotations, "cifar10h")
     # Both totals are whole participants of 200 images each.
     why_400 = (
         f"{(2571 - 14) * 200:,} is 2,571 participants less the 14 excluded, times 200 images; "

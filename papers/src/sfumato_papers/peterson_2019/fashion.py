@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato import Inputs
 from sfumato.evaluation import metrics, read_runs
 from sfumato.evaluation.metrics import Accuracy, AccuracyOriginal, CrossEntropy
 from sfumato.reporting.charts import Field, dots
-from sfumato.tables.model_inputs import Inputs
-from sfumato.training import targets
 from sfumato.training.attacks import attack_named
 from sfumato.training.corruptions import GaussianNoise
 from sfumato.training.grid import Grid
@@ -22,9 +21,9 @@ from sfumato.training.recipe import Recipe
 from sfumato.training.robustness_runs import corruptions_for
 from sfumato.training.splits import Fold
 from sfumato.training.trained_runs import CLEAN
-from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
+from sfumato_papers.finding import Estimate, Finding, Statement, with_intervals
 from sfumato_papers.paper import BEYOND, Part, Rerun, Scale, once
-from sfumato_papers.peterson_2019.protocol import ALPHA, CONTROL, HUMAN, MIXUP
+from sfumato_papers.peterson_2019.protocol import ALPHA, CONTROL, FINE_TUNED, HUMAN, MIXUP
 from sfumato_papers.peterson_2019.run_scores import Scored, scored, set_beside, under, under_attack
 from sfumato_papers.published_data import original_labels
 
@@ -34,14 +33,7 @@ N_HELD_OUT = {Scale.SMALL: 1000, Scale.CPU: 3000, Scale.FULL: 3000}
 EPOCHS = {Scale.SMALL: 10, Scale.CPU: 15, Scale.FULL: 60}
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 10}
 SEVERITIES = {Scale.SMALL: (3,), Scale.CPU: (1, 3, 5), Scale.FULL: (1, 2, 3, 4, 5)}
-TARGETS: dict[str, targets.Target] = {
-    CONTROL: targets.HardTarget(),
-    "category": targets.ClassLevelTarget(),
-    HUMAN: targets.SoftTarget(),
-    "sampled": targets.SampledTarget(),
-    "shuffled": targets.ShuffledTarget(),
-    "entropy-matched": targets.EntropyMatchedTarget(),
-}
+TARGETS = {name: target for name, target in FINE_TUNED.items() if name != "distilled"}
 
 
 def fashion_grid(scale: Scale, device: str = "cpu") -> Grid:
@@ -60,7 +52,7 @@ def _trained(rerun: Rerun) -> Path:
     data = join_items(inputs, people=rerun.data.fashion_mnist_h)
     fold = Fold(0, np.arange(scale.of(N_LEARNT)), np.arange(7000, 7000 + scale.of(N_HELD_OUT)))
     grid = fashion_grid(scale, rerun.device)
-    mixed = replace(grid, targets={MIXUP: targets.HardTarget()}, recipe=replace(grid.recipe, mixing=Mixup(alpha=ALPHA)))
+    mixed = replace(grid, targets={MIXUP: FINE_TUNED[CONTROL]}, recipe=replace(grid.recipe, mixing=Mixup(alpha=ALPHA)))
     for each in (grid, mixed):
         folder = rerun.train("fashion", data=data, folds=[fold], grid=each)
     return folder
@@ -128,11 +120,9 @@ def fashion(rerun: Rerun) -> Part:
         "fashion-fit",
         title="Crossentropy to people on Fashion-MNIST-H",
         caption="Held-out pictures; lines: 95% for another training.",
-        data=chart_columns(("labels", "crossentropy"), shown),
+        **with_intervals(("labels", "crossentropy"), shown),
         of="labels",
         value=Field("crossentropy", "crossentropy to people, nats", ".2f"),
-        low="low",
-        high="high",
         emphasized=ROWS[HUMAN],
     )
     title = "Fashion-MNIST-H: fit to people and generalization"

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from sfumato.evaluation import metrics, read_runs
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, bars
-from sfumato_papers.finding import Change, Estimate, Finding, Published, Reference, Statement, interval_chart
+from sfumato.reporting.charts import Chart, Field, bars
+from sfumato_papers.finding import Change, Estimate, Finding, Published, Reference, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun, once
 from sfumato_papers.peterson_2019 import protocol
 from sfumato_papers.peterson_2019.protocol import CONTROL, FROM_SCRATCH, HUMAN, from_scratch
 from sfumato_papers.peterson_2019.run_scores import ACROSS, Scored, scored, set_beside, under
 from sfumato_papers.published_data import original_labels
 from sfumato_papers.published_table import published_tables
-
-
-def pairs_of_bars(
-    name: str, *, title: str, caption: str, shown: Sequence[tuple[str, str, Mapping[int, float]]], value: Field
-) -> Chart:
-    """A bar for each of `shown`: its group, the labels that were learned, and the figure of every seed.
-
-    Lines are the 95% interval for another training. `value` names the column `value`.
-    """
-    rows = [(group, labels, Estimate.over_seeds(values.values())) for group, labels, values in shown]
-    caption = f"{caption} Lines: 95% for another training."
-    return interval_chart(bars, name, title, caption, rows, ("of", "labels"), value)
-
 
 HELD_OUT = "CIFAR10H held out"
 ORDER = ("CIFAR10", "CIFAR10.1v6", "CIFAR10.1v4", "CINIC10", "ImageNet-Far")
@@ -64,14 +50,8 @@ def figure_2(rerun: Rerun) -> Part:
         for column in (ACCURACY, ENTROPY)
     ]
     findings += _statements(found)
-    return Part(
-        "Figure 2",
-        "Generalization results",
-        findings,
-        ABOUT.strip(),
-        protocol.smaller(rerun.scale, protocol.TRAINING),
-        _charts(found),
-    )
+    scaled_down = protocol.smaller(rerun.scale, protocol.TRAINING)
+    return Part("Figure 2", "Generalization results", findings, ABOUT.strip(), scaled_down, _charts(found))
 
 
 @once
@@ -172,35 +152,55 @@ def _statements(found: Scored) -> list[Statement]:
     ]
 
 
+def pairs_of_bars(
+    found: Scored,
+    name: str,
+    *,
+    title: str,
+    caption: str,
+    groups: Mapping[str, tuple[str, str]],
+    value: Field,
+    times: float = 1.0,
+) -> Chart:
+    """Two bars for each of `groups`, a test set and a metric by name: the control's, and that of human labels.
+
+    Lines are the 95% interval for another training. `value` names the column `value`.
+    """
+    rows = [
+        (group, LABELS[target], Estimate.over_seeds(found.of(on, ACROSS, target, metric, times=times).values()))
+        for group, (on, metric) in groups.items()
+        for target in (CONTROL, HUMAN)
+    ]
+    caption = f"{caption} Lines: 95% for another training."
+    columns = with_intervals(("of", "labels", "value"), rows)
+    return bars(name, title=title, caption=caption, **columns, of="of", value=value, series="labels")
+
+
 def _charts(found: Scored) -> tuple[Chart, ...]:
     """The three panels of the figure: accuracy and crossentropy by test set, and second-best accuracy."""
     away = [
         pairs_of_bars(
+            found,
             f"figure-2-{column.split(',')[0]}",
             title=f"{column.split(',')[0].capitalize()} by test set, the nearest first",
             caption="Trained from scratch, against the class a picture came with.",
-            shown=[
-                (name, LABELS[target], found.of(name, ACROSS, target, metric, times=times))
-                for name in _sets(found)
-                for target in (CONTROL, HUMAN)
-            ],
+            groups={name: (name, metric) for name in _sets(found)},
             value=Field("value", column, ".3~g"),
+            times=times,
         )
         for column, metric, times in ((ACCURACY, "accuracy_original", 100.0), (ENTROPY, "cross_entropy", 1.0))
     ]
     second = pairs_of_bars(
+        found,
         "figure-2-second-best",
         title="Second best accuracy on held-out pictures",
         caption="How often the second choice is people's.",
-        shown=[
-            (what, LABELS[target], found.of(on, ACROSS, target, "second_best_accuracy", times=100))
-            for on, what in (
-                ("people", "clear second choices"),
-                ("people, as published", "all, ties by category order"),
-            )
-            for target in (CONTROL, HUMAN)
-        ],
+        groups={
+            "clear second choices": ("people", "second_best_accuracy"),
+            "all, ties by category order": ("people, as published", "second_best_accuracy"),
+        },
         value=Field("value", "second best accuracy, %", ".3~g"),
+        times=100,
     )
     return (*away, second)
 
@@ -237,14 +237,11 @@ def figure_3(rerun: Rerun) -> Part:
     ]
     charts = tuple(
         pairs_of_bars(
+            found,
             name,
             title=title,
             caption="Held-out pictures.",
-            shown=[
-                (FIT_COLUMNS[m].removesuffix(" from people"), LABELS[target], found.of("people", ACROSS, target, m))
-                for m in shown
-                for target in (CONTROL, HUMAN)
-            ],
+            groups={FIT_COLUMNS[metric].removesuffix(" from people"): ("people", metric) for metric in shown},
             value=value,
         )
         for name, shown, title, value in (
@@ -252,15 +249,10 @@ def figure_3(rerun: Rerun) -> Part:
             ("figure-3-b", ("jsd", "total_variation"), "(B) Distance of predictions from people", DISTANCE),
         )
     )
+    title = "Confidence, and fit to people"
+    findings: list[Finding | Statement] = [*cells, *_fit_statements(found)]
     scaled_down = protocol.smaller(rerun.scale, protocol.TRAINING)
-    return Part(
-        "Figure 3",
-        "Confidence, and fit to people",
-        (*cells, *_fit_statements(found)),
-        ABOUT_FIGURE_3.strip(),
-        scaled_down,
-        charts,
-    )
+    return Part("Figure 3", title, findings, ABOUT_FIGURE_3.strip(), scaled_down, charts)
 
 
 @once

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
-from sfumato.evaluation.metric import mean_over_items
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, dots, scatter
+from sfumato.evaluation import MatchedLabels, match_labels, mean_over_items
+from sfumato.reporting.charts import Chart, Field, dots, scatter
 from sfumato.tables.bootstrap import Bootstrap
-from sfumato_papers.finding import Change, Estimate, Finding, Published, Statement, interval_chart
+from sfumato_papers.finding import Change, Estimate, Finding, Published, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.peterson_2019.protocol import ENSEMBLE, NOT_THE_PAPERS, RELEASED, released
 from sfumato_papers.peterson_2019.table_1 import SOFT_ROW, TABLE_1, TRAINED
@@ -177,12 +175,12 @@ def _fit_chart(fit: Mapping[tuple[str, str], Estimate]) -> Chart:
         for name in dict.fromkeys(name for name, _ in fit)
         if (each := _published(name, "c10H"))
     ]
-    return interval_chart(
-        dots,
+    return dots(
         "section-6-3",
-        "Crossentropy to people of networks that learned hard labels",
-        "10,000 images; lines: 95% for other images. The paper's ensemble is of eight networks, ours of three.",
-        rows,
-        ("network", "from"),
-        Field("crossentropy", "crossentropy to people, nats", ".2f"),
+        title="Crossentropy to people of networks that learned hard labels",
+        caption="10,000 images; lines: 95% for other images. The paper's ensemble is of eight networks, ours of three.",
+        **with_intervals(("network", "from", "crossentropy"), rows),
+        of="network",
+        value=Field("crossentropy", "crossentropy to people, nats", ".2f"),
+        series="from",
     )

@@ -11,15 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.evaluation import read_runs
-from sfumato.evaluation.metric import Metric
+from sfumato import Inputs, SoftLabels
+from sfumato.evaluation import Metric, RunMeasurements, RunPredictions, measure_runs, read_runs
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
-from sfumato.evaluation.run_metric_values import RunMeasurements
-from sfumato.evaluation.run_predictions import RunPredictions
-from sfumato.evaluation.run_scores import measure_runs
-from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import ALL
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.attacks import Attack
 from sfumato.training.grid import PRETRAINED, RunKey, path_name
 from sfumato.training.robustness_runs import AttackExperiment, run_missing
@@ -114,11 +109,8 @@ def under_attack(
     runs = tuple(run for run in TrainedRuns.in_folder(folder).runs if run.metadata["target"] in targets)
     attacking = AttackExperiment(runs, folder.parent / name, attack, inputs, device=rerun.device)
     run_missing(attacking, processes=rerun.processes)
-    predicted, hard, metrics = (
-        read_runs(folder.parent / name),
-        original_labels(inputs),
-        (AccuracyOriginal(), CrossEntropy()),
-    )
+    predicted, hard = read_runs(folder.parent / name), original_labels(inputs)
+    metrics = (AccuracyOriginal(), CrossEntropy())
     conditions = [CLEAN, *(attacking.name_of(step) for step in range(1, attack.n_steps + 1))]
     sets = {each: scored(under(predicted, each), hard, metrics, original=hard) for each in conditions}
     return Scored(sets), conditions[-1]

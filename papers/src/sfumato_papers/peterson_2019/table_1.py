@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, dots
+from sfumato.reporting.charts import Chart, Field, dots
 from sfumato.training.grid import PRETRAINED
-from sfumato_papers.finding import Estimate, Finding, Reference, Statement, interval_chart
+from sfumato_papers.finding import Estimate, Finding, Reference, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.peterson_2019.protocol import BESIDE, CONTROL, HUMAN, MIXUP, NEEDS, NETWORKS, TUNING, smaller
 from sfumato_papers.peterson_2019.run_scores import ENSEMBLE, HARD, PEOPLE, Scored, set_beside, tuned
@@ -187,12 +186,12 @@ def _chart(found: Scored, network: str) -> Chart:
             figure, control = cells.get((row, PEOPLE)), cells[CONTROL_ROW, PEOPLE]
             if figure is not None:
                 rows.append((row, f"{name}, published", Estimate(figure.less(control).value)))
-    return interval_chart(
-        dots,
+    return dots(
         "table-1",
-        "Change in crossentropy to people from the control",
-        "Left of zero is nearer to people than fine-tuning on hard labels. Lines: 95% for another training.",
-        rows,
-        ("fine-tuning", "network"),
-        Field("change", "crossentropy to people, less control", "+.2f"),
+        title="Change in crossentropy to people from the control",
+        caption="Left of zero is nearer to people than fine-tuning on hard labels. Lines: 95% for another training.",
+        **with_intervals(("fine-tuning", "network", "change"), rows),
+        of="fine-tuning",
+        value=Field("change", "crossentropy to people, less control", "+.2f"),
+        series="network",
     )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.evaluation.doubt_correlation import AXES, HumanDoubt, doubt_correlations
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, bars
-from sfumato_papers.finding import Estimate, Finding, Statement, interval_chart
+from sfumato.reporting.charts import Chart, Field, bars
+from sfumato_papers.finding import Estimate, Finding, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.soft_digits.maps import maps
 from sfumato_papers.soft_digits.run_scores import audited_sets, smaller
@@ -106,13 +105,13 @@ def _chart(found: dict[str, dict[tuple[str, str, str], Estimate]]) -> Chart:
         for (network, target, axis), rho in own.items()
         if axis == CONFIDENCE
     ]
-    return interval_chart(
-        bars,
+    return bars(
         "table-4",
-        "How far networks doubt what people doubt",
-        "Spearman's correlation of people's mean uncertainty with a lack of confidence (its sign turned), with "
+        title="How far networks doubt what people doubt",
+        caption="Spearman's correlation of people's mean uncertainty with a lack of confidence (its sign turned), with "
         "95% intervals over items.",
-        rows,
-        ("where", "target"),
-        Field("rho", "correlation of doubts", ".2f"),
+        **with_intervals(("where", "target", "rho"), rows),
+        of="where",
+        value=Field("rho", "correlation of doubts", ".2f"),
+        series="target",
     )

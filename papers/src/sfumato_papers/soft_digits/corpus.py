@@ -7,14 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from sfumato import Beliefs, Inputs, SoftLabels
 from sfumato.evaluation import GivenStrata, RunPredictions, measure_runs, read_runs
 from sfumato.evaluation.duplicates import find_duplicates
 from sfumato.evaluation.metrics import Accuracy, KLDivergence
 from sfumato.reporting.charts import Field, curve, dots
-from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import ALL
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items
 from sfumato.training.networks import network_named
@@ -22,21 +20,14 @@ from sfumato.training.optimizers import Adam
 from sfumato.training.recipe import Recipe
 from sfumato.training.splits import NamedSplit
 from sfumato.training.targets import DeaggregatedTarget, HardTarget, SoftTarget
-from sfumato_papers.finding import Estimate, Finding, Published, Statement, chart_columns
+from sfumato_papers.finding import Estimate, Finding, Published, Statement, chart_columns, with_intervals
 from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.published_data import drawn_by_class, original_labels, vote_counts
 from sfumato_papers.published_table import published_tables
+from sfumato_papers.soft_digits import training
 from sfumato_papers.soft_digits.dataset import TABLE_1
 from sfumato_papers.soft_digits.run_scores import KLD, by_seed, instead
 from sfumato_papers.soft_digits.sets import HLV, MUKHOTI, N_ANNOTATIONS, SEED, Audited, stand_ins
-from sfumato_papers.soft_digits.training import (
-    MAJORITY,
-    SEEDS,
-    best_recipe,
-    learned_and_tested,
-    over_classes,
-    performance,
-)
 
 DIGITS = tuple(map(str, range(10)))
 SIZES = {
@@ -120,7 +111,7 @@ def _accuracy(rerun: Rerun, size: int) -> dict[int, float]:
     truth, values = original_labels(test), {}
     for repeat in range(rerun.scale.of(REPEATS)):
         rows = drawn_by_class(train.labels, size, np.random.default_rng(repeat))
-        data, fold = learned_and_tested(train.take(rows), test)
+        data, fold = training.learned_and_tested(train.take(rows), test)
         grid = size_grid(repeat, rerun.device)
         folder = rerun.train(f"mnist/{size}-a-digit/{repeat}", data=data, folds=[fold], grid=grid)
         scores = measure_runs(read_runs(folder), people=truth, metrics=[Accuracy()], resamples=100)
@@ -143,13 +134,15 @@ MOVED = "Mukhoti: pictures whose majority is another class"
 def section_4(rerun: Rerun) -> Part:
     _, fashion = stand_ins(rerun)
     votes = rerun.data.fashion_mnist_h
-    everyone = over_classes(fashion, votes.probs[votes.rows_of(list(fashion.inputs.items))], votes.classes)
+    everyone = training.over_classes(fashion, votes.probs[votes.rows_of(list(fashion.inputs.items))], votes.classes)
     runs = [*_taught(rerun, fashion, votes, everyone)]
-    runs += [run for run in performance(rerun, fashion) if (run.target, run.network) == (MAJORITY, "lenet")]
+    runs += [
+        run for run in training.performance(rerun, fashion) if (run.target, run.network) == (training.MAJORITY, "lenet")
+    ]
     strata = [GivenStrata({item: fashion.stratum[item] for item in fashion.tested})]
     scores = measure_runs(runs, people=everyone, metrics=[KLDivergence()], strata=strata, resamples=100)
-    own = {target: by_seed(scores, target, NETWORK, KLD, HLV) for target in (MAJORITY, SIX, EVERY)}
-    gain = {target: Estimate.paired(own[target], own[MAJORITY]) for target in (SIX, EVERY)}
+    own = {target: by_seed(scores, target, NETWORK, KLD, HLV) for target in (training.MAJORITY, SIX, EVERY)}
+    gain = {target: Estimate.paired(own[target], own[training.MAJORITY]) for target in (SIX, EVERY)}
     share = gain[SIX].value / gain[EVERY].value
     moved = 100 - TABLE_1[MUKHOTI, "Orig. label agreement (%)"].value
     shown = {target: Estimate.over_seeds(values.values()) for target, values in own.items()}
@@ -168,11 +161,9 @@ def section_4(rerun: Rerun) -> Part:
         title="How many votes per picture are enough",
         caption="KL divergence of LeNet's predictions from all votes on Fashion-MNIST-H, where people disagree; 95% "
         "intervals over seeds.",
-        data=chart_columns(("taught by", "kld"), shown.items()),
+        **with_intervals(("taught by", "kld"), shown.items()),
         of="taught by",
         value=Field("kld", "KL divergence, nats", ".2f"),
-        low="low",
-        high="high",
     )
     about = (
         "Some six single votes per picture, as many as Table 6 says, against all 53 to 79 there are, and against "
@@ -191,14 +182,14 @@ def drawn_votes(votes: SoftLabels, items: tuple[str, ...], rng: np.random.Genera
 def _taught(rerun: Rerun, audited: Audited, votes: SoftLabels, everyone: SoftLabels) -> list[RunPredictions]:
     """The same weights, batches and validation items as in the trainings on the majority."""
     items = audited.inputs.items
-    few = over_classes(audited, drawn_votes(votes, items, np.random.default_rng(SEED)), votes.classes)
+    few = training.over_classes(audited, drawn_votes(votes, items, np.random.default_rng(SEED)), votes.classes)
     beliefs = Beliefs.from_probs(item=items, annotator=["all"] * len(items), probs=few.probs, classes=few.classes)
     data = join_items(audited.inputs, people=everyone, beliefs=beliefs, classes=everyone.classes)
     grid = Grid(
         targets={SIX: DeaggregatedTarget(), EVERY: SoftTarget()},
         networks={"lenet": network_named("lenet")},
-        seeds=tuple(range(rerun.scale.of(SEEDS))),
-        recipe=best_recipe(rerun.scale, audited),
+        seeds=tuple(range(rerun.scale.of(training.SEEDS))),
+        recipe=training.best_recipe(rerun.scale, audited),
         device=rerun.device,
     )
     folds = NamedSplit(audited.learnt, audited.tested).folds(data)

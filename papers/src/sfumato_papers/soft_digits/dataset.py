@@ -108,10 +108,7 @@ def facts(audited: Audited) -> dict[str, float]:
 
 
 def appendix_b(rerun: Rerun) -> Part:  # noqa: ARG001
-    n_images, n_answers = (
-        sum(sets.ANNOTATIONS_PER_IMAGE.values()),
-        sum(k * n for k, n in sets.ANNOTATIONS_PER_IMAGE.items()),
-    )
+    n_images, n_answers = len(sets.N_ANNOTATIONS), int(sets.N_ANNOTATIONS.sum())
     findings: list[Finding | Statement] = [
         Finding(f"pictures with {k} answers (Table 6)", "value", Published(f"{n:,}"), needs=RAW)
         for k, n in sets.ANNOTATIONS_PER_IMAGE.items()

@@ -10,16 +10,15 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool
 
+from sfumato import SoftLabels
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion, data_map
 from sfumato.evaluation.epoch_predictions import EpochPredictions, TrainingDynamics, find_runs
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve, shaded_scatter
-from sfumato.tables.soft_labels import SoftLabels
+from sfumato.reporting.charts import Chart, Field, curve, shaded_scatter
 from sfumato.tables.text_columns import CodedText
-from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
+from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns, in_words
 from sfumato_papers.paper import Part, Rerun, once
 from sfumato_papers.soft_digits import training
-from sfumato_papers.soft_digits.run_scores import audited_sets, differences, in_words, is_below, smaller
+from sfumato_papers.soft_digits.run_scores import audited_sets, differences, is_below, smaller
 from sfumato_papers.soft_digits.sets import HLV, NO_HLV, Audited
 
 LAST = 5
@@ -55,13 +54,9 @@ def labels_of(rerun: Rerun, audited: Audited) -> Mapping[str, SoftLabels]:
         training.MAJORITY: audited.weighted,
         training.WEIGHTED: audited.weighted,
     }
-    if audited.is_synthetic:
-        assert audited.synthetic is not None
-        return {**labels, training.ORIGINAL: audited.synthetic}
-    if any(target == training.SYNTHETIC for _, target in watched(rerun, audited)):
-        made = training.with_synthetic(rerun, audited).synthetic
-        assert made is not None
-        return {**labels, training.SYNTHETIC: made}
+    made = training.ORIGINAL if audited.is_synthetic else training.SYNTHETIC
+    if any(target == made for _, target in watched(rerun, audited)):
+        labels[made] = training.model_made(rerun, audited)
     return labels
 
 

@@ -19,7 +19,7 @@ from sfumato_papers.paper import Rerun, Scale, once
 from sfumato_papers.published_table import PublishedTable
 from sfumato_papers.soft_digits import sets, training
 
-ACCURACY, KLD, BRIER, CROSS_ENTROPY = "accuracy", "kl_divergence", "brier", "cross_entropy"
+ACCURACY, KLD, BRIER = "accuracy", "kl_divergence", "brier"
 DRAWS = 200
 TOGETHER = "together"
 """All three networks: their mean, seed by seed."""
@@ -79,12 +79,6 @@ def is_above(found: Mapping[str, Estimate]) -> bool:
 
 def is_below(found: Mapping[str, Estimate]) -> bool:
     return next(iter(found.values())).high < 0
-
-
-def in_words(found: Mapping[str, Estimate], *, percent: bool = False) -> str:
-    """`LeNet −0.52 (−0.55 to −0.49)`; with `percent`, in points."""
-    factor, places = (100, 1) if percent else (1, 3)
-    return ", ".join(f"{name} {each.times(factor).signed(places)}" for name, each in found.items())
 
 
 def _mean(values: BySeed) -> dict[int, float]:

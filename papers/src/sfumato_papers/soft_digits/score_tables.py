@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, bars, dots
-from sfumato_papers.finding import Estimate, Finding, Statement, interval_chart
+from sfumato.reporting.charts import Chart, Field, bars, dots
+from sfumato_papers.finding import Estimate, Finding, Statement, in_words, with_intervals
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.published_table import published_tables
 from sfumato_papers.soft_digits import run_scores, training
-from sfumato_papers.soft_digits.run_scores import (
-    ACCURACY,
-    KLD,
-    contrasts,
-    in_words,
-    is_above,
-    is_below,
-    measured,
-    stand_in_cells,
-)
+from sfumato_papers.soft_digits.run_scores import ACCURACY, KLD, contrasts, is_above, is_below, measured, stand_in_cells
 from sfumato_papers.soft_digits.sets import FASHION_MNIST_H, HLV, NO_HLV, ON_ORIGINAL, ON_PEOPLE, Audited, stand_ins
 
 STRATA = tuple(column for column, (_, stratum) in run_scores.COLUMNS.items() if stratum in (NO_HLV, HLV))
@@ -160,14 +150,14 @@ def _accuracy_chart(rerun: Rerun) -> Chart:
             for stratum in (NO_HLV, HLV):
                 for network, found in contrasts(scores, target, base, ACCURACY, stratum).items():
                     rows.append((f"{audited.name}, {stratum}, {network}: {words}", words, found.times(100)))
-    return interval_chart(
-        dots,
+    return dots(
         "table-2",
-        "What other classes and what doubt add to accuracy",
-        "Points of accuracy on people's labels, paired by seed, with 95% intervals over seeds.",
-        rows,
-        ("change", "step"),
-        Field("points", "points of accuracy", "+.1f"),
+        title="What other classes and what doubt add to accuracy",
+        caption="Points of accuracy on people's labels, paired by seed, with 95% intervals over seeds.",
+        **with_intervals(("change", "step", "points"), rows),
+        of="change",
+        value=Field("points", "points of accuracy", "+.1f"),
+        series="step",
     )
 
 
@@ -219,13 +209,13 @@ def _kld_chart(rerun: Rerun) -> Chart:
         for scores in (measured(rerun, audited)[ON_PEOPLE],)
         for target in (*training.TARGETS, training.SYNTHETIC, *training.CONTROLS)
     ]
-    return interval_chart(
-        bars,
+    return bars(
         "table-3",
-        "How far from people, where people disagree",
-        f"KL divergence of LeNet's predictions from people's labels on HLV items, by set and target; one of "
+        title="How far from people, where people disagree",
+        caption=f"KL divergence of LeNet's predictions from people's labels on HLV items, by set and target; one of "
         f"{len(training.NETWORKS)} networks. Bars with 95% intervals over seeds.",
-        rows,
-        ("set", "target"),
-        Field("kld", "KL divergence, nats", ".2f"),
+        **with_intervals(("set", "target", "kld"), rows),
+        of="set",
+        value=Field("kld", "KL divergence, nats", ".2f"),
+        series="target",
     )

@@ -10,7 +10,7 @@ from scipy.stats import ttest_ind_from_stats
 
 from sfumato.evaluation.gain_decomposition import PARTS, Shift, mode_shift
 from sfumato.reporting.charts import Field, dots
-from sfumato_papers.finding import Estimate, Finding, Statement, interval_chart
+from sfumato_papers.finding import Estimate, Finding, Statement, with_intervals
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.published_table import PublishedTable, published_tables
 from sfumato_papers.soft_digits.run_scores import ACCURACY, BRIER, KLD, audited_sets, measured, row_of, smaller
@@ -162,15 +162,15 @@ def section_3_3_mode_shift(rerun: Rerun) -> Part:
                     if part != BOTH and metric != BRIER:
                         rows.append((f"{row}, {part}", part, ours))
         findings += _statements(audited, found)
-    chart = interval_chart(
-        dots,
+    chart = dots(
         "mode-shift",
-        "What of the gain is other classes, and what is doubt",
-        "From original to majority to soft targets, scored on people's labels where people disagree; paired by "
+        title="What of the gain is other classes, and what is doubt",
+        caption="From original to majority to soft targets, scored on people's labels where people disagree; paired by "
         "seed, with 95% intervals over seeds. Accuracy gains to the right, KL divergence (nats) to the left.",
-        rows,
-        ("step", "part"),
-        Field("difference", "difference", "+.2f"),
+        **with_intervals(("step", "part", "difference"), rows),
+        of="step",
+        value=Field("difference", "difference", "+.2f"),
+        series="part",
     )
     about = (
         "soft − original = (majority − original) + (soft − majority): the first step changes classes alone, the "

@@ -15,17 +15,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sfumato import Annotations, Beliefs, Doubt, Inputs, SoftLabels
 from sfumato.aggregation import Mean
 from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
 from sfumato.importers.soft_digits import DIGITS, SoftDigitsImporter, read_columns
-from sfumato.labeling.kind_labelers import PlausibleEqual, PlausibleWeighted, plausible_doubt
-from sfumato.tables.annotations import Annotations
-from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.doubt import Doubt
+from sfumato.labeling import PlausibleEqual, PlausibleWeighted, plausible_doubt
 from sfumato.tables.errors import BadTable, ErrorLocation, wrong_shape
-from sfumato.tables.model_inputs import Inputs
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.paper import Rerun, Scale, once
 from sfumato_papers.published_data import vote_counts
 
@@ -138,15 +134,12 @@ def _stand_in(
 ) -> Audited:
     n_validation = rerun.scale.of(N_VALIDATION)
     n_learnt = rerun.scale.of(N_LEARNT) + n_validation
-    rows = [*range(n_learnt), *range(FIRST_TESTED, FIRST_TESTED + rerun.scale.of(N_TESTED))]
-    whole = rerun.data.pictures(*pictures, classes=classes)
-    assert whole.images is not None
-    assert whole.labels is not None
-    items = tuple(whole.items[row] for row in rows)
+    rows = np.r_[:n_learnt, FIRST_TESTED : FIRST_TESTED + rerun.scale.of(N_TESTED)]
+    inputs = rerun.data.pictures(*pictures, classes=classes).take(rows)
+    items = inputs.items
     answers = panel_answers(votes, items, np.random.default_rng(SEED))
     weighted_beliefs = PlausibleWeighted().label(answers)
     weighted = Mean().aggregate(weighted_beliefs).labels
-    inputs = Inputs(items, whole.images[rows], labels=tuple(whole.labels[row] for row in rows))
     equal = Mean().aggregate(PlausibleEqual().label(answers)).labels
     doubt = plausible_doubt(answers, weighted_beliefs)
     return Audited(name, inputs, weighted, equal, doubt, None, items[:n_learnt], n_validation, items[n_learnt:])

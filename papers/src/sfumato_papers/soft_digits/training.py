@@ -13,11 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato import Inputs, SoftLabels
 from sfumato.evaluation import RunPredictions, read_runs
 from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
-from sfumato.tables.model_inputs import Inputs
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training import targets as target_types
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items
@@ -127,20 +126,15 @@ def _folder(audited: Audited) -> str:
 
 @once
 def _prepared(rerun: Rerun, audited: Audited) -> TrainingSet:
-    labels = audited.synthetic
-    if labels is None and _extra(audited):
-        labels = _model_made(rerun, audited)
-    return join_items(
-        audited.inputs,
-        people=audited.weighted,
-        beliefs=audited.equal_beliefs(),
-        teachers=[] if labels is None else [labels],
-        classes=audited.weighted.classes,
-    )
+    teachers = [model_made(rerun, audited)] if audited.synthetic is not None or _extra(audited) else []
+    people, beliefs = audited.weighted, audited.equal_beliefs()
+    return join_items(audited.inputs, people=people, beliefs=beliefs, teachers=teachers, classes=people.classes)
 
 
-def _model_made(rerun: Rerun, audited: Audited) -> SoftLabels:
-    """What a network that saw other pictures says of these: the stand-in for synthetic labels."""
+def model_made(rerun: Rerun, audited: Audited) -> SoftLabels:
+    """The synthetic labels of a set, or their stand-in: what a network that saw other pictures says of these."""
+    if audited.synthetic is not None:
+        return audited.synthetic
     return _of_resnet(rerun, audited) if audited.name == CIFAR_10H else _of_lenet(rerun, audited)
 
 
@@ -182,7 +176,3 @@ def over_classes(audited: Audited, probs: np.ndarray, classes: tuple[str, ...]) 
     rows = np.zeros((len(probs), len(audited.weighted.classes)))
     rows[:, [audited.weighted.classes.index(name) for name in classes]] = probs
     return SoftLabels.from_numpy(audited.inputs.items, rows, audited.weighted.classes)
-
-
-def with_synthetic(rerun: Rerun, audited: Audited) -> Audited:
-    return audited if audited.synthetic is not None else replace(audited, synthetic=_model_made(rerun, audited))

@@ -6,16 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sfumato.evaluation import RunPredictions
-from sfumato.evaluation.metric import Metric
+from sfumato import SoftLabels
+from sfumato.evaluation import Metric, RunPredictions, measure_runs
 from sfumato.evaluation.metrics import Accuracy, CrossEntropy
-from sfumato.evaluation.run_scores import measure_runs
 from sfumato.importers.importer import CIFAR_10
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve, dots, scatter
+from sfumato.reporting.charts import Chart, Field, curve, dots, scatter
 from sfumato.tables.doubt import entropy
-from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.finding import Estimate, Finding, Reference, Statement, chart_columns, interval_chart
+from sfumato_papers.finding import Estimate, Finding, Reference, Statement, chart_columns, with_intervals
 from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.published_data import original_labels
 from sfumato_papers.published_table import published_tables
@@ -27,13 +24,22 @@ Values = Mapping[str, Mapping[int, float]]
 
 
 def by_set(runs: Sequence[RunPredictions], labels: SoftLabels, metric: Metric) -> dict[str, dict[int, float]]:
-    """A metric by label set and seed, the mean of networks."""
-    measured = measure_runs(runs, people=labels, metrics=[metric], common=True, resamples=100)
+    """A metric by label set and seed, the mean of networks; a seed may have test images of its own."""
     found: dict[str, dict[int, list[float]]] = {}
-    for figures in measured.figures:
-        for seed, value in zip(figures.seeds, figures.values, strict=True):
-            found.setdefault(figures.target, {}).setdefault(seed, []).append(float(value))
+    for seed in sorted({run.seed for run in runs}):
+        own = [run for run in runs if run.seed == seed]
+        for figures in measure_runs(own, people=labels, metrics=[metric], common=True, resamples=100).figures:
+            found.setdefault(figures.target, {}).setdefault(seed, []).append(float(figures.values[0]))
     return {name: {seed: float(np.mean(each)) for seed, each in own.items()} for name, own in found.items()}
+
+
+def unpublished(columns: Mapping[str, Values]) -> list[Finding]:
+    """Columns that the paper does not print, a row for each label set."""
+    return [
+        Finding.over_seeds(name, column, None, values)
+        for column, each in columns.items()
+        for name, values in each.items()
+    ]
 
 
 def u_shape(row: str, values: Values, names: Sequence[str]) -> Statement:
@@ -62,16 +68,9 @@ def cross_label(rerun: Rerun) -> Part:
     tests = {name: sets.cifar_10s(rerun.data) if name == S else every[name] for name in TESTED_ON}
     found = {name: by_set(runs, labels, CrossEntropy()) for name, labels in tests.items()}
     right = {name: by_set(runs, labels, Accuracy()) for name, labels in tests.items() if name in (sets.HARD, sets.H)}
-    findings: list[Finding | Statement] = [
-        Finding.over_seeds(name, f"on {test}", None, values)
-        for test, each in found.items()
-        for name, values in each.items()
-    ]
-    findings += [
-        Finding.over_seeds(name, f"top-1 on {test} (Figure 9)", None, values)
-        for test, each in right.items()
-        for name, values in each.items()
-    ]
+    columns = {f"on {test}": each for test, each in found.items()}
+    columns |= {f"top-1 on {test} (Figure 9)": each for test, each in right.items()}
+    findings: list[Finding | Statement] = [*unpublished(columns)]
     findings += [
         Finding("every training set", f"on {name}", None, needs=sets.NOT_PUBLIC[name]) for name in PUBLISHED_TESTS
     ]
@@ -102,11 +101,9 @@ def _softness_chart(rerun: Rerun, found: Mapping[str, Values]) -> Chart:
         title="Cross-entropy by how soft the labels are that were learned from",
         caption="CIFAR-10H from hard labels over temperatures to half uniform, tested on five label sets. Bands: 95% "
         "over seeds.",
-        data=chart_columns(("tested", "entropy", "labels", "loss"), rows),
+        **with_intervals(("tested", "entropy", "labels", "loss"), rows),
         x=Field("entropy", "mean entropy of labels learned from (nats)", ".1f"),
         y=Field("loss", "cross-entropy (nats)", ".2f"),
-        low="low",
-        high="high",
         panel="tested",
         own_y=True,
     )
@@ -121,9 +118,7 @@ STAND_INS = {"k = 2": sets.S_TOP_TWO, "k = 10": sets.S_ALL}
 
 def generalization(rerun: Rerun) -> Part:
     found = elsewhere(rerun)
-    findings: list[Finding | Statement] = [
-        Finding.over_seeds(name, place, None, values) for place, each in found.items() for name, values in each.items()
-    ]
+    findings: list[Finding | Statement] = [*unpublished(found)]
     findings += [Finding("every training set", place, None, needs=place) for place in NOT_PUBLIC]
     findings.append(u_shape(f"U-shape, near: {NEAR}", found[NEAR], sets.BY_SOFTNESS))
     gains = {place: Estimate.paired(each[sets.HARD], each[sets.H]) for place, each in found.items()}
@@ -195,14 +190,14 @@ def _shift_chart(found: Mapping[str, Values]) -> Chart:
         for place, each in found.items()
         for name, values in each.items()
     ]
-    return interval_chart(
-        dots,
+    return dots(
         "figure-5-bottom",
-        "Cross-entropy on pictures from elsewhere",
-        "Mean over seeds with its 95% interval; lower is better.",
-        rows,
-        ("labels", "pictures"),
-        Field("loss", "cross-entropy (nats)", ".2f"),
+        title="Cross-entropy on pictures from elsewhere",
+        caption="Mean over seeds with its 95% interval; lower is better.",
+        **with_intervals(("labels", "pictures", "loss"), rows),
+        of="labels",
+        value=Field("loss", "cross-entropy (nats)", ".2f"),
+        series="pictures",
     )
 
 
@@ -218,10 +213,7 @@ def predicted_entropy(rerun: Rerun) -> Part:
         rows.append((run.target, learned, own))
     mean = {name: float(np.mean(list(each.values()))) for name, each in gaps.items()}
     closest = min((sets.S_HARD, sets.H, sets.HARD, sets.LOW, sets.HIGH), key=lambda name: abs(mean[name]))
-    findings: list[Finding | Statement] = [
-        Finding.over_seeds(name, "entropy of predictions minus that of labels", None, values)
-        for name, values in gaps.items()
-    ]
+    findings: list[Finding | Statement] = [*unpublished({"entropy of predictions minus that of labels": gaps})]
     says = "remarkable alignment for networks trained on the CIFAR-10S varieties"
     nearest = f"nearest among the paper's sets: {closest} ({mean[closest]:+.2f})"
     ours = f"{nearest}; {sets.S_HARD} {mean[sets.S_HARD]:+.2f}"
@@ -253,27 +245,17 @@ COLUMNS = {"80 l/c": 80, "8 l/c": 8}
 OURS = (sets.S_TOP_TWO, sets.SHUFFLED)
 """Rows that the paper has not: what replaces CIFAR-10S+dense, and the control."""
 
-BySet = dict[str, dict[int, float]]
-"""Cross-entropy by label set and seed."""
-
 
 def table_1(rerun: Rerun) -> Part:
     names = (*(name for name in sets.PAPER_SETS if name not in sets.NOT_PUBLIC), *OURS)
     every = sets.label_sets(rerun)
-    found: dict[str, BySet] = {}
-    against_people: dict[str, BySet] = {}
-    for column, per_class in COLUMNS.items():
-        runs = training.trained_on_few(rerun, per_class, names)
-        found[column], against_people[column] = (
-            by_set_over_draws(runs, every[sets.HARD]),
-            by_set_over_draws(runs, every[sets.H]),
-        )
+    runs = {column: training.trained_on_few(rerun, per_class, names) for column, per_class in COLUMNS.items()}
+    found, against_people = (
+        {column: by_set(own, every[labels], CrossEntropy()) for column, own in runs.items()}
+        for labels in (sets.HARD, sets.H)
+    )
     findings: list[Finding | Statement] = [finding for column in COLUMNS for finding in cells(column, found[column])]
-    findings += [
-        Finding.over_seeds(name, f"{column}, against CIFAR-10H", None, values)
-        for column, each in against_people.items()
-        for name, values in each.items()
-    ]
+    findings += unpublished({f"{column}, against CIFAR-10H": each for column, each in against_people.items()})
     findings += [soft_beats_hard(column, found[column]) for column in COLUMNS]
     about = (
         "Every seed draws its own 80 or 8 images of each class from CIFAR-10's test set, the same for all label sets, "
@@ -300,7 +282,7 @@ def table_1(rerun: Rerun) -> Part:
     return Part("Table 1", title, findings, about, training.few_scaled_down(rerun.scale), (chart,))
 
 
-def cells(column: str, values: BySet) -> list[Finding]:
+def cells(column: str, values: Values) -> list[Finding]:
     """A column of the table, measured from its first row."""
     reference = Reference(sets.HARD, TABLE_1[sets.HARD, column], values[sets.HARD])
     rows = []
@@ -314,7 +296,7 @@ def cells(column: str, values: BySet) -> list[Finding]:
     return rows
 
 
-def soft_beats_hard(column: str, values: BySet) -> Statement:
+def soft_beats_hard(column: str, values: Values) -> Statement:
     """The paper's sentence, over the soft label sets it has that are public."""
     hard = float(np.mean(list(values[sets.HARD].values())))
     soft = {name: float(np.mean(list(values[name].values()))) for name in (sets.S_HARD, sets.H)}
@@ -326,13 +308,3 @@ def soft_beats_hard(column: str, values: BySet) -> Statement:
         ours=f"hard {hard:.2f}; " + ", ".join(f"{name} {value:.2f}" for name, value in soft.items()),
         how=f"people's labels on other images of the class: {control:.2f}",
     )
-
-
-def by_set_over_draws(runs: list[RunPredictions], labels: SoftLabels) -> BySet:
-    """Cross-entropy against `labels`, by label set and seed; each seed has test images of its own."""
-    found: BySet = {}
-    for seed in sorted({run.seed for run in runs}):
-        own = by_set([run for run in runs if run.seed == seed], labels, CrossEntropy())
-        for name, values in own.items():
-            found.setdefault(name, {}).update(values)
-    return found

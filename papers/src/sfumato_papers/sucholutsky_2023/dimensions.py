@@ -11,8 +11,7 @@ from sfumato.planning.informativeness.embedding import component_rho, label_rho
 from sfumato.planning.informativeness.label_types import SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import GridCell
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve, heat_map, scatter
+from sfumato.reporting.charts import Chart, Field, curve, heat_map, scatter
 from sfumato_papers.finding import Estimate, Finding, Published, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.sucholutsky_2023 import simulated_worlds

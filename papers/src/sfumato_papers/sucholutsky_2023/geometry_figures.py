@@ -9,8 +9,7 @@ import numpy as np
 from sfumato.planning.goals import UTILITIES, subjective_loss
 from sfumato.planning.label_type_comparison import BETA, MapCell
 from sfumato.reporting.blocks import Columns, DataSource, Prose, n_rows
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve, heat_map, scatter
+from sfumato.reporting.charts import Chart, Field, curve, heat_map, scatter
 from sfumato.reporting.charts.scatter import correlation
 from sfumato.reporting.page import Page, Section
 from sfumato_papers.finding import chart_columns

@@ -121,14 +121,9 @@ def averaged(cells: Sequence[GridCell], kind: str) -> list[MeanCell]:
     for cell in cells:
         if cell.kind == kind:
             of_size.setdefault((cell.n, cell.k, cell.d), []).append(cell)
+    measures = ("information_ratio", "rho", "effective_dimensionality")
     return [
-        MeanCell(
-            *size,
-            kind,
-            float(np.mean([cell.information_ratio for cell in some])),
-            float(np.mean([cell.rho for cell in some])),
-            float(np.mean([cell.effective_dimensionality for cell in some])),
-        )
+        MeanCell(*size, kind, *(float(np.mean([getattr(cell, name) for cell in some])) for name in measures))
         for size, some in of_size.items()
     ]
 

@@ -8,13 +8,12 @@ from math import comb
 import numpy as np
 from jaxtyping import Float, Int
 
+from sfumato import SoftLabels
 from sfumato.labeling.transforms import Temper
 from sfumato.planning.informativeness.answered_triplets import RankedLists, flip_rate
 from sfumato.planning.informativeness.embedding import Gnmds, recovery
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, dots, scatter
+from sfumato.reporting.charts import Chart, Field, dots, scatter
 from sfumato.tables.doubt import entropy
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.networks import NAMED
 from sfumato_papers.finding import Estimate, Finding, Published, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun, once

@@ -9,12 +9,11 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
+from sfumato import Annotations, SoftLabels
 from sfumato.importers import Cifar10SImporter
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import TopTwoClamp
 from sfumato.labeling.transforms import Infill, Smooth, Sparsify, Temper
-from sfumato.tables.annotations import Annotations
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.target_labels import FixedLabels
 from sfumato.training.targets.controls import cycles
 from sfumato.training.training_set import TrainingSet, digest_of
@@ -84,8 +83,7 @@ def cifar_10s(data: PublishedData) -> SoftLabels:
 
     All 6,723 released labels, repeats among them: so their mean entropy comes to what the paper says.
     """
-    answers = Cifar10SImporter(as_released=True).read(data.path("cifar10s")).table
-    assert isinstance(answers, Annotations)
+    answers = data.table(Cifar10SImporter(as_released=True), Annotations, "cifar10s")
     beliefs = TopTwoClamp(as_released=True).label(answers, CIFAR_10)
     names, codes = beliefs.item.names, beliefs.item.codes.astype(np.int64)
     sums = np.zeros((len(names), len(CIFAR_10)))

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float
 
+from sfumato import Inputs
 from sfumato.evaluation.rank_correlation import RankCorrelation, rank_correlation
 from sfumato.evaluation.representation import FeatureSimilarity, alike
 from sfumato.evaluation.similarity_judgments import Ratings, leave_one_out
 from sfumato.reporting.charts import Field, dots
-from sfumato.tables.model_inputs import Inputs
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items
 from sfumato.training.networks import NAMED

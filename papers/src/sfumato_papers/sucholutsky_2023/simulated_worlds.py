@@ -16,8 +16,7 @@ from sfumato.planning.goals import UTILITIES, subjective_loss
 from sfumato.planning.informativeness.embedding import Gnmds
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, heat_map
+from sfumato.reporting.charts import Chart, Field, heat_map
 from sfumato.tables.base_table import rows_of
 from sfumato.tables.files import read_rows
 from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns

@@ -13,8 +13,7 @@ from sfumato.planning.informativeness.answered_triplets import RankedLists
 from sfumato.planning.informativeness.embedding import Gnmds, component_rho, recovery
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve
+from sfumato.reporting.charts import Chart, Field, curve
 from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun, Scale, once
 from sfumato_papers.sucholutsky_2023.simulated_worlds import n_processes
@@ -88,11 +87,8 @@ def label_optimization(rerun: Rerun) -> Part:
         ends = {SOFT: curves[SOFT][k], HARD: curves[HARD][k]}
         gain = min(ends.values()) - best[0]
         n_inner += gain > 0
-        row, column = (
-            f"{utility}, β = {beta:g}, n = {n}, k = {k}",
-            f"loss below {min(ends, key=ends.__getitem__)} labels",
-        )
-        how = f"sparse labels of {best[1]} classes"
+        row, how = f"{utility}, β = {beta:g}, n = {n}, k = {k}", f"sparse labels of {best[1]} classes"
+        column = f"loss below {min(ends, key=ends.__getitem__)} labels"
         findings.append(Finding(row, column, None, Estimate(gain), how=how))
     says = "it can often provide big gains over both hard and dense soft labels"
     ours = f"sparse labels have the lowest loss in {n_inner} of {len(losses)} cases"

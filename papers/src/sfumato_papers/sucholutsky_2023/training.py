@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from sfumato import SoftLabels
 from sfumato.evaluation import RunPredictions, read_runs
 from sfumato.importers.importer import CIFAR_10
-from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items
 from sfumato.training.networks import NAMED

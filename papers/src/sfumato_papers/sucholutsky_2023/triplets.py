@@ -14,9 +14,8 @@ from sfumato.planning.informativeness.answered_triplets import RankedLists, poss
 from sfumato.planning.informativeness.embedding import Gnmds, recovery
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve, heat_map
-from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
+from sfumato.reporting.charts import Chart, Field, curve, heat_map
+from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns, with_intervals
 from sfumato_papers.paper import Part, Rerun, Scale
 
 COUNTED = tuple(product((3, 8, 20, 40), (3, 5, 12), (2, 5)))
@@ -220,11 +219,9 @@ def signal_and_noise(rerun: Rerun) -> Part:
         title="Half the answers wrong is no answer at all",
         caption="What is recovered when each triplet is wrong with probability ε, and what two models say is left of "
         "it. Bands: 95% over worlds.",
-        data=chart_columns(("rate", "model", "rho"), rows),
+        **with_intervals(("rate", "model", "rho"), rows),
         x=Field("rate", "probability that a triplet is wrong (ε)", ".1f"),
         y=Field("rho", "rank correlation with the truth (ρ)", ".2f"),
-        low="low",
-        high="high",
         series="model",
     )
     return Part(

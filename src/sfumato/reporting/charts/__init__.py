@@ -6,6 +6,7 @@ from sfumato.reporting.chart_renderer import check_report_installed
 # Before the modules below import Altair, whose error would not name the extra to install.
 check_report_installed()
 
+from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.comparison import bars, dots, intervals
 from sfumato.reporting.charts.curve import Marked, curve, reliability
 from sfumato.reporting.charts.distribution import histogram, stacked_bars
@@ -15,6 +16,7 @@ from sfumato.reporting.charts.point_map import point_map
 from sfumato.reporting.charts.scatter import scatter, shaded_scatter
 
 __all__ = [
+    "Chart",
     "Field",
     "Marked",
     "bars",

@@ -13,6 +13,7 @@ from sfumato.reporting.charts.comparison import bars
 from sfumato.reporting.charts.distribution import histogram
 from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.gallery import Gallery, card_columns, item_cards, vote_counts
+from sfumato.reporting.item_votes import ROUNDING, measured_labels
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import counted, mean_of, median_of, share_of
 from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
@@ -29,7 +30,6 @@ THRESHOLDS = (
     (1.0, "0.55, 0.25 and 0.20"),
 )
 """Entropies in nats, each with a label of about that entropy."""
-ROUNDING = 1e-9
 SHOWN = 0.005
 """The lowest entropy of an item in the gallery: lower ones are shown as 0.00."""
 N_DISPUTED = 12
@@ -41,7 +41,7 @@ def labels_section(evidence: ReportInputs) -> Section | None:
     labels = evidence.main_labels
     if labels is None or not len(labels):
         return None
-    values = entropy(labels.probs)[measured_rows(labels)]
+    values = entropy(labels.probs)[_described(labels)]
     blocks: list[Block] = [Facts(_facts(evidence, labels, values)), Prose(tuple(_words(evidence, labels)))]
     blocks += [entropy_chart(evidence, labels), _above(evidence, labels, values), *_answers(evidence, labels)]
     blocks += _intervals(evidence)
@@ -50,19 +50,15 @@ def labels_section(evidence: ReportInputs) -> Section | None:
     return Section(TITLE, tuple(blocks))
 
 
-def measured_rows(labels: SoftLabels) -> Bool[np.ndarray, "items"]:
-    """The labels whose entropy says something: all, except one-class labels of one vote if others have more votes."""
-    n, every = labels.n_annotators, np.ones(len(labels), bool)
-    if n is None or labels.estimand in (Estimand.TRUTH, Estimand.PREDICTION):
-        return every
-    alone = n == 1
-    is_votes = bool((labels.probs[alone].max(axis=1) >= 1 - ROUNDING).all())
-    return np.asarray(n > 1) if is_votes and alone.any() and (n > 1).any() else every
+def _described(labels: SoftLabels) -> Bool[np.ndarray, "items"]:
+    """The labels that figures about entropy are of: all if none has two annotators."""
+    measured = measured_labels(labels)
+    return measured if measured.any() else np.ones(len(labels), bool)
 
 
 def _only(labels: SoftLabels) -> str:
     """Which items the figures about entropy are of; empty if of all."""
-    n = int(measured_rows(labels).sum())
+    n = int(_described(labels).sum())
     return "" if n == len(labels) else f"of the {counted(n, 'item')} with at least two annotators"
 
 
@@ -107,7 +103,7 @@ def _words(evidence: ReportInputs, labels: SoftLabels) -> list[str]:
 
 def entropy_chart(evidence: ReportInputs, labels: SoftLabels) -> Chart:
     """The distribution of the labels' entropy."""
-    values, only = entropy(labels.probs)[measured_rows(labels)], _only(labels)
+    values, only = entropy(labels.probs)[_described(labels)], _only(labels)
     median, high = median_of(values), float(np.quantile(values, 0.9, method="inverted_cdf"))
     most = math.log(len(labels.classes))
     few = f" These are figures {only}: one vote cannot show disagreement." if only else ""

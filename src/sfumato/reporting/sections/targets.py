@@ -19,6 +19,8 @@ from sfumato.reporting.phrases import (
     interval_text,
     metric_title,
     number_text,
+    p_text,
+    result_text,
     widest_interval,
 )
 from sfumato.reporting.report_inputs import ReportInputs
@@ -56,13 +58,19 @@ def targets_section(models: ModelScores) -> Section | None:
     return Section(TITLE, (*blocks, *_in_strata(models)))
 
 
+def _seeds(models: ModelScores) -> str:
+    """How many seeds the scores are means of."""
+    numbers = sorted({each.n_seeds for each in models.scores})
+    return counted(numbers[0], "seed") if len(numbers) == 1 else f"{numbers[0]} to {counted(numbers[-1], 'seed')}"
+
+
 def _words(models: ModelScores) -> list[str]:
     n_seeds, n_items = max(each.n_seeds for each in models.scores), max(each.n_items for each in models.scores)
     names, items = ", ".join(f"`{each}`" for each in models.targets), counted(n_items, "item")
     scored = "All scores are against people's labels."
     # What is known of training is in the folders of runs; predictions alone do not say how they were made.
     sentences = [
-        f"{counted(len(models.targets), 'target')} ({names}) with {counted(n_seeds, 'seed')} per target were tested on "
+        f"{counted(len(models.targets), 'target')} ({names}) with {_seeds(models)} per target were tested on "
         f"{items} that were not used for training. {scored} Runs with the same seed start with the same weights and "
         "see the same batches, so that targets are compared by seed and by item."
         if models.folders
@@ -70,6 +78,11 @@ def _words(models: ModelScores) -> list[str]:
     ]
     if n_seeds < 2:
         sentences.append("With one seed, intervals cover only the choice of items, not another training.")
+    if models.n_unpaired:
+        sentences.append(
+            "Scores and comparisons are over the seeds that all targets of a network have, so that both are of the "
+            f"same runs ({counted(models.n_unpaired, 'run')} with other seeds left out)."
+        )
     return [*sentences, *models.compared("cross_entropy")]
 
 
@@ -112,7 +125,7 @@ def _scores_listed(models: ModelScores) -> ReportTable:
     return ReportTable(
         "scores",
         "All targets and metrics",
-        f"Means over seeds, with {models.level:.0%} t intervals over seeds.",
+        f"Means over {_seeds(models)}, with {models.level:.0%} t intervals over seeds.",
         tuple(columns),
         models.source(),
     )
@@ -176,13 +189,13 @@ def _differences_listed(models: ModelScores) -> ReportTable:
     by_item = all(each.n_seeds == 1 for each in rows)
     few = f" Wilcoxon's test is omitted: {why}." if why and not tested and not by_item else ""
     cover = "items, not another training" if by_item else "seeds and items; those marked * cover only seeds"
+    limited = "" if by_item else ', and only "on these items" if the interval contains 0'
     return ReportTable(
         "tests",
         f"Paired tests against {models.control}",
         f"Paired test over {'items' if by_item else 'seeds (t)'}, corrected by {correction} comparisons per metric. A "
-        f"result is better or worse if "
-        f'the corrected p is below {1 - models.level:.2g} and the interval excludes 0; "on these items" if only the '
-        f"first holds. Intervals cover {cover}.{few}{left_out}",
+        f"result is better or worse if the corrected p is below {1 - models.level:.2g}{limited}. Intervals cover "
+        f"{cover}.{few}{left_out}",
         (
             Column("metric", tuple(metric_title(each.metric) for each in rows)),
             Column("target", tuple(_model_name(models, each.target, each.network) for each in rows)),
@@ -190,7 +203,7 @@ def _differences_listed(models: ModelScores) -> ReportTable:
             Column(f"{models.level:.0%} CI", tuple(_interval(each) for each in rows)),
             Column("corrected p", tuple(_p(each.p_corrected) for each in rows)),
             *([Column("Wilcoxon p", tuple(_p(each.p_wilcoxon) for each in rows))] if tested else []),
-            Column("result", tuple(_result(each) for each in rows)),
+            Column("result", tuple(result_text(each) for each in rows)),
         ),
         models.source(),
     )
@@ -203,17 +216,8 @@ def _interval(difference: Difference) -> str:
     return interval_text(low, high, signed=True) + (f"{JOIN}*" if only_seeds else "")
 
 
-def _result(difference: Difference) -> str:
-    """The verdict of the test over seeds, limited to these items if the interval over items contains 0."""
-    if not difference.verdict:
-        return "no difference shown"
-    return difference.verdict if excludes_zero(difference) else f"{difference.verdict}, on these items"
-
-
 def _p(value: float) -> str | None:
-    if value != value:
-        return None
-    return f"<{JOIN}0.001" if value < 0.001 else f"{value:.3f}"
+    return None if value != value else p_text(value)
 
 
 def _in_strata(models: ModelScores) -> list[Block]:

@@ -10,7 +10,7 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.distribution import stacked_bars
 from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.charts.scatter import sample_of, scatter
-from sfumato.reporting.item_votes import ItemVotes
+from sfumato.reporting.item_votes import ItemVotes, measured_items
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import mean_of, short_names, shorten
 from sfumato.reporting.report_inputs import ReportInputs
@@ -30,7 +30,7 @@ def uncertainty_section(evidence: ReportInputs) -> Section | None:
     if beliefs is None or not len(beliefs):
         return None
     doubt, votes = beliefs.doubt(), ItemVotes.of(beliefs)
-    measured = _measured(beliefs, votes)
+    measured = measured_items(beliefs, votes)
     if not measured.any():
         text = "No item has votes of two annotators, so that uncertainty cannot be measured."
         return Section(TITLE, (Prose((text,)),))
@@ -44,11 +44,6 @@ def uncertainty_section(evidence: ReportInputs) -> Section | None:
 def nats(beliefs: Beliefs) -> tuple[float, float]:
     """The bounds of an entropy over the classes."""
     return 0.0, float(np.log(max(len(beliefs.classes), 2)))
-
-
-def _measured(beliefs: Beliefs, votes: ItemVotes) -> Bool[np.ndarray, "items"]:
-    """The items whose uncertainty is known: one vote for one class cannot show any."""
-    return votes.several if beliefs.hard is not None else np.ones(len(votes), bool)
 
 
 def _facts(beliefs: Beliefs, doubt: Doubt, measured: Bool[np.ndarray, "items"]) -> Facts:
@@ -87,7 +82,7 @@ def _words(beliefs: Beliefs, doubt: Doubt, votes: ItemVotes) -> list[str]:
         sentences.append(f"The figures are of {some}: one vote cannot show disagreement.")
     elif some:
         sentences.append(f"Disagreement is known for {some}; for the others the part between annotators counts as 0.")
-    few = np.median(doubt.n_answers[_measured(beliefs, votes)])
+    few = np.median(doubt.n_answers[measured_items(beliefs, votes)])
     if few < 10:
         sentences.append(
             f"With a median of {few:g} answers per item, the estimate of the part between annotators is biased low."
@@ -128,7 +123,7 @@ def doubt_source(evidence: ReportInputs) -> DataSource:
 def doubt_by_class(evidence: ReportInputs, beliefs: Beliefs, doubt: Doubt) -> list[Chart]:
     """The mean parts of the uncertainty, by majority class."""
     votes = ItemVotes.of(beliefs)
-    of_class, measured = votes.counts.argmax(axis=1), _measured(beliefs, votes)
+    of_class, measured = votes.counts.argmax(axis=1), measured_items(beliefs, votes)
     found = [(int(k), measured & (of_class == k)) for k in np.unique(of_class[measured])]
     found.sort(key=lambda row: -float(doubt.total[row[1]].mean()))
     if len(found) < 2 or float(doubt.total.max()) < LEAST:

@@ -15,6 +15,7 @@ from sfumato.reporting.share.release import Release, Shared
 from sfumato.reporting.share.release_columns import (
     ANSWER_MEANINGS,
     BELIEF_MEANINGS,
+    COUNT_MEANINGS,
     MEANINGS,
     class_rows,
     label_columns,
@@ -78,7 +79,7 @@ def _write_images(images: np.ndarray, folder: Path) -> None:
 
 
 def _answer_tables(release: Release) -> list[tuple[str, Any]]:
-    tables = (("beliefs", release.beliefs), ("annotations", release.annotations))
+    tables = (("counts", release.counts), ("beliefs", release.beliefs), ("annotations", release.annotations))
     return [(name, each) for name, each in tables if each is not None]
 
 
@@ -87,6 +88,7 @@ def _codebook(release: Release, names: list[str]) -> Iterator[str]:
     own = {"p:CLASS" if name.startswith("p:") else name for name in names}
     yield from [*meanings({name: MEANINGS[name] for name in MEANINGS if name in own}), ""]
     explained = {
+        "counts": {name: COUNT_MEANINGS[name] for name in ("item", "n:CLASS")},
         "beliefs": {name: BELIEF_MEANINGS[name] for name in ("item", "annotator", "p:CLASS")},
         "annotations": ANSWER_MEANINGS,
     }

@@ -16,7 +16,14 @@ import pyarrow as pa
 
 from sfumato.reporting.share.markdown_escape import code, meanings, plain, table
 from sfumato.reporting.share.release import Release
-from sfumato.reporting.share.release_columns import ANSWER_MEANINGS, BELIEF_MEANINGS, MEANINGS, class_rows, summary
+from sfumato.reporting.share.release_columns import (
+    ANSWER_MEANINGS,
+    BELIEF_MEANINGS,
+    COUNT_MEANINGS,
+    MEANINGS,
+    class_rows,
+    summary,
+)
 
 
 @dataclass(frozen=True)
@@ -52,11 +59,11 @@ def class_label(name: str, classes: Sequence[str]) -> Feature:
     return Feature(name, pa.int64(), as_json, {"dtype": {"class_label": {"names": named}}})
 
 
-def numbers(name: str, length: int) -> Feature:
-    """A list of numbers of fixed length."""
-    as_json = {"feature": {"dtype": "float64", "_type": "Value"}, "length": length, "_type": "Sequence"}
-    kind = pa.list_(pa.float64(), length)
-    return Feature(name, kind, as_json, {"sequence": "float64", "length": length})
+def numbers(name: str, length: int, dtype: str = "float64") -> Feature:
+    """A list of numbers of fixed length: `float64` or `int32`."""
+    as_json = {"feature": {"dtype": dtype, "_type": "Value"}, "length": length, "_type": "Sequence"}
+    kind = pa.list_(pa.int32() if dtype == "int32" else pa.float64(), length)
+    return Feature(name, kind, as_json, {"sequence": dtype, "length": length})
 
 
 def schema_of(features: Sequence[Feature], metadata: dict[bytes, bytes]) -> pa.Schema:
@@ -143,12 +150,18 @@ def _body(release: Release, configs: Sequence[Config]) -> Iterator[str]:
     yield from ["```", ""]
     if release.split is None:
         yield from ["There are no splits: `train` contains all items.", ""]
-    explained = {"labels": MEANINGS, "beliefs": BELIEF_MEANINGS, "annotations": ANSWER_MEANINGS}
+    explained = {
+        "labels": MEANINGS,
+        "counts": COUNT_MEANINGS,
+        "beliefs": BELIEF_MEANINGS,
+        "annotations": ANSWER_MEANINGS,
+    }
     for config in configs:
         shown = {each.name: explained[config.name][each.name] for each in config.features}
         rows = ", ".join(f"{code(part.name)} {part.n_rows:,}" for part in config.parts)
         yield from [f"## {config.name.capitalize()}", "", f"Rows: {rows}.", "", *meanings(shown), ""]
-    yield from ["## Classes", "", "In this order in `probs`:", ""]
+    where = "`probs`" if release.counts is None else "`probs` and `counts`"
+    yield from ["## Classes", "", f"In this order in {where}:", ""]
     named = [
         (str(k), code(name), f"{n:,}", f"{part:.4f}") for k, (name, n, part) in enumerate(class_rows(release.labels))
     ]

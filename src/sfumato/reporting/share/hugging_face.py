@@ -28,6 +28,7 @@ from sfumato.reporting.share.dataset_card import (
 )
 from sfumato.reporting.share.release import Release, Shared
 from sfumato.reporting.share.release_columns import label_columns
+from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadTable, show
 from sfumato.tables.files.atomic_write import atomic_folder, check_vacant, files_in
 from sfumato.tables.files.png import png_bytes
@@ -44,7 +45,7 @@ RowsOf = Callable[[int, int], pa.Table]
 class HuggingFace:
     """Parquet shards per split under `data/`, with images as PNG, and README.md as the card.
 
-    Beliefs and answers are separate configurations: `beliefs`, `annotations`.
+    Counts, beliefs and answers are separate configurations: `counts`, `beliefs`, `annotations`.
     """
 
     name: ClassVar[str] = "huggingface"
@@ -78,6 +79,10 @@ def _write_configs(release: Release, folder: Path) -> Iterator[Config]:
     ]  # fmt: skip
     labels = ((name, len(rows), _labels_between(release, rows)) for name, rows in release.parts())
     yield _write_config(folder, "labels", features, _row_bytes(release), release.labels.metadata(), labels)
+    if release.counts is not None:
+        features = [text("item"), numbers("counts", len(classes), "int32")]
+        splits = ((name, len(rows), _counts_between(release.counts, rows)) for name, rows in release.parts())
+        yield _write_config(folder, "counts", features, 4 * len(classes), release.counts.metadata(), splits)
     ids = [text("item"), text("annotator")]
     if release.beliefs is not None:
         features = [*ids, class_label("label", classes), numbers("probs", len(classes))]
@@ -131,6 +136,15 @@ def _labels_between(release: Release, rows: Int[np.ndarray, "rows"]) -> RowsOf:
             parts = [pa.array(pictures, pa.binary()), pa.nulls(stop - start, pa.string())]
             columns["image"] = pa.StructArray.from_arrays(parts, ["bytes", "path"])
         return pa.table(columns)
+
+    return between
+
+
+def _counts_between(counts: Counts, rows: Int[np.ndarray, "rows"]) -> RowsOf:
+    def between(start: int, stop: int) -> pa.Table:
+        own = rows[start:stop]
+        votes = pa.FixedSizeListArray.from_arrays(pa.array(counts.counts[own].reshape(-1)), len(counts.classes))
+        return pa.table({"item": counts.items.take(pa.array(own)), "counts": votes})
 
     return between
 

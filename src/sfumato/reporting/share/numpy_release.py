@@ -19,8 +19,8 @@ NO_COUNT = -1
 
 @dataclass(frozen=True)
 class NumpyArchive:
-    """One `.npz`: items, classes, probs, n_annotators (-1 if unknown), target, and if given split, images or texts.
-    `--inputs` reads the same file.
+    """One `.npz`: items, classes, probs, n_annotators (-1 if unknown), target, and if given counts, split, images or
+    texts. `--inputs` reads the same file.
 
     All texts of an array take the space of the longest one; the file is compressed, but reading needs the memory.
     """
@@ -37,14 +37,16 @@ class NumpyArchive:
         """Write the file; an existing one is replaced when the new one is complete."""
         self.check_place(place)
         labels, inputs = release.labels, release.inputs
-        counts = np.full(len(labels), NO_COUNT, np.int32) if labels.n_annotators is None else labels.n_annotators
+        n_annotators = np.full(len(labels), NO_COUNT, np.int32) if labels.n_annotators is None else labels.n_annotators
         # allowZip64 is the default: arrays beyond 4 GB are fine.
         with atomic_write(place) as part, zipfile.ZipFile(part, "w") as archive:
             write_texts(archive, "items", labels.items.to_pylist())
             write_texts(archive, "classes", labels.classes)
             write_array(archive, "probs", labels.probs)
-            write_array(archive, "n_annotators", counts)
+            write_array(archive, "n_annotators", n_annotators)
             write_texts(archive, "target", ["" if labels.estimand is None else labels.estimand.meaning])
+            if release.counts is not None:
+                write_array(archive, "counts", release.counts.counts)
             if release.split is not None:
                 write_texts(archive, "split", release.split.text().to_pylist())
             if inputs is not None and inputs.images is not None:

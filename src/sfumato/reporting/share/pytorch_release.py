@@ -19,8 +19,8 @@ TENSORS, WORDS = "data.safetensors", "data.json"
 
 @dataclass(frozen=True)
 class PyTorch:
-    """A folder: numbers (probs as float64, n_annotators, split by number, images as uint8) in data.safetensors, texts
-    (items, classes, splits, texts) in data.json. Writing needs safetensors, reading torch."""
+    """A folder: numbers (probs as float64, n_annotators, counts, split by number, images as uint8) in data.safetensors,
+    texts (items, classes, splits, texts) in data.json. Writing needs safetensors, reading torch."""
 
     name: ClassVar[str] = "pytorch"
     holds_answers: ClassVar[bool] = False
@@ -46,6 +46,8 @@ class PyTorch:
         tensors = {"probs": np.ascontiguousarray(labels.probs)}
         if labels.n_annotators is not None:
             tensors["n_annotators"] = np.ascontiguousarray(labels.n_annotators)
+        if release.counts is not None:
+            tensors["counts"] = np.ascontiguousarray(release.counts.counts)
         if release.split is not None:
             words["splits"] = release.split.names.to_pylist()
             tensors["split"] = release.split.codes.astype(np.int32)

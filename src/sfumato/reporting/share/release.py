@@ -1,4 +1,4 @@
-"""A release: labels with inputs, beliefs, answers and splits, matched by name and checked; and the format protocol."""
+"""A release: labels with inputs, counts, beliefs, answers and splits, matched by name; and the format protocol."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from jaxtyping import Bool, Int
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.column_reader import read_columns
+from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadTable, bad_classes, doubled_item, listing, no_rows, select_command, show
 from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.model_inputs import Inputs
@@ -73,11 +74,12 @@ WHOLE = "train"
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """The tables of a release. `inputs` and `split`, if given, have one row per row of `labels`; `beliefs` and
-    `annotations` contain only labeled items. `notes` state what was left out."""
+    """The tables of a release. `inputs`, `counts` and `split`, if given, have one row per row of `labels`; `beliefs`
+    and `annotations` contain only labeled items. `notes` state what was left out."""
 
     labels: SoftLabels
     inputs: Inputs | None = None
+    counts: Counts | None = None
     beliefs: Beliefs | None = None
     annotations: Annotations | None = None
     split: CodedText | None = None
@@ -88,16 +90,23 @@ class Release:
     @classmethod
     def of(
         cls,
-        labels: SoftLabels,
+        labels: SoftLabels | Counts,
         *,
         inputs: Inputs | None = None,
+        counts: Counts | None = None,
         beliefs: Beliefs | None = None,
         annotations: Annotations | None = None,
         splits: Splits | None = None,
         title: str = "Soft labels",
         licence: str | None = None,
     ) -> Release:
-        """Match the tables. Raises if a labeled item has no input or split, or beliefs have other classes."""
+        """Match the tables; Counts as `labels` are their shares of votes, and are shared too.
+
+        Raises if a labeled item has no input, counts or split, or if counts or beliefs have other classes.
+        """
+        if isinstance(labels, Counts):
+            counts = counts or labels
+            labels = labels.labels()
         if not len(labels):
             raise no_rows("at least one labeled item", "check how the labels were made", labels.path, "no labels")
         notes: list[str] = []
@@ -107,6 +116,9 @@ class Release:
                 raise BadTable(inputs.described(), "images or texts", fix, "no-images", inputs.path)
             notes += _left_out("inputs", len(inputs) - len(labels))
             inputs = _inputs_of(labels, inputs)
+        if counts is not None:
+            notes += _left_out("counts", len(counts) - len(labels))
+            counts = _counts_of(labels, counts)
         if beliefs is not None:
             kept = _is_labeled(beliefs.item, labels)
             notes += _left_out("beliefs", int((~kept).sum()))
@@ -116,7 +128,7 @@ class Release:
             notes += _left_out("answers", int((~kept).sum()))
             annotations = annotations if kept.all() else annotations.take(kept)
         split = splits.of_items(labels.items) if splits is not None else None
-        return cls(labels, inputs, beliefs, annotations, split, title, licence, tuple(notes))
+        return cls(labels, inputs, counts, beliefs, annotations, split, title, licence, tuple(notes))
 
     def parts(self) -> Iterator[tuple[str, Int[np.ndarray, "rows"]]]:
         """Every split with its rows of the labels; without splits, all rows under one name."""
@@ -148,6 +160,22 @@ def _inputs_of(labels: SoftLabels, inputs: Inputs) -> Inputs:
     return inputs if np.array_equal(rows, np.arange(len(inputs))) else inputs.take(rows)
 
 
+def _counts_of(labels: SoftLabels, counts: Counts) -> Counts:
+    """The counts with the rows and classes of the labels."""
+    order = _order("counts", counts.classes, labels)
+    rows = pc.index_in(labels.items, value_set=counts.items)
+    if rows.null_count:
+        first = labels.items.filter(pc.is_null(rows))[0].as_py()
+        raise BadTable(
+            f"no counts for item {show(first)} ({rows.null_count:,} labeled items have none)",
+            "counts for every labeled item",
+            f"use the counts of the labels, or keep those with counts: {select_command(labels.path, counts.path)}",
+            "missing-item",
+            counts.path,
+        )
+    return Counts(labels.items, labels.classes, counts.counts[rows.to_numpy()][:, order], counts.path)
+
+
 def _is_labeled(item: CodedText, labels: SoftLabels) -> np.ndarray:
     known = pc.is_in(item.names, value_set=labels.items).to_numpy(zero_copy_only=False)
     return np.asarray(known[item.codes])
@@ -157,15 +185,20 @@ def _in_order(beliefs: Beliefs, labels: SoftLabels) -> Beliefs:
     """The beliefs with their classes in the order of the labels."""
     if beliefs.classes == labels.classes:
         return beliefs
-    if set(beliefs.classes) != set(labels.classes):
-        found = f"beliefs over the classes {listing(beliefs.classes)}"
-        raise bad_classes(found, labels.classes, "use the beliefs that the labels were made from", labels.path)
-    order = np.array([beliefs.classes.index(name) for name in labels.classes])
+    order = _order("beliefs", beliefs.classes, labels)
     if beliefs.hard is None:
         assert beliefs.soft is not None
         return Beliefs(beliefs.item, beliefs.annotator, labels.classes, soft=beliefs.soft[:, order])
     hard = np.argsort(order)[beliefs.hard].astype(beliefs.hard.dtype)
     return Beliefs(beliefs.item, beliefs.annotator, labels.classes, hard=hard)
+
+
+def _order(what: str, classes: tuple[str, ...], labels: SoftLabels) -> Int[np.ndarray, "classes"]:
+    """The number in `classes` of each class of the labels; other classes are an error."""
+    if set(classes) != set(labels.classes):
+        found = f"{what} over the classes {listing(classes)}"
+        raise bad_classes(found, labels.classes, f"use the {what} that the labels were made from", labels.path)
+    return np.array([classes.index(name) for name in labels.classes])
 
 
 def _left_out(what: str, n: int) -> list[str]:

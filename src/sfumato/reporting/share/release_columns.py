@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
-from sfumato.reporting.item_votes import ItemVotes
+from sfumato.reporting.item_votes import NOT_MEASURED, ItemVotes, measured_labels, only_some
 from sfumato.reporting.share.release import Release
 from sfumato.tables.columns import WIDE_PREFIX
 from sfumato.tables.doubt import entropy
-from sfumato.tables.estimand import Estimand
+from sfumato.tables.estimand import ESTIMAND_COLUMN, Estimand
 from sfumato.tables.soft_labels import SoftLabels
 
 MEANINGS: Mapping[str, str] = {
@@ -25,7 +25,14 @@ MEANINGS: Mapping[str, str] = {
     "probs": "the probability of each class, in the order of the classes; a row sums to 1",
     "p:CLASS": "the probability of CLASS, one column per class; a row sums to 1",
     "n_annotators": "the number of annotators of the row: 0 for a prediction, empty if unknown",
-    "entropy": "-sum p ln p of the probabilities, in nats: 0 for full certainty, at most ln(number of classes)",
+    "entropy": "-sum p ln p of the probabilities, in nats: 0 if one class has all probability (as for a single vote), "
+    "at most ln(number of classes)",
+    ESTIMAND_COLUMN: "what the probabilities estimate: `judgment` (how people judge), `truth` or `prediction`",
+}
+COUNT_MEANINGS: Mapping[str, str] = {
+    "item": MEANINGS["item"],
+    "counts": "the number of votes for each class, in the order of the classes",
+    "n:CLASS": "the number of votes for CLASS, one column per class",
 }
 BELIEF_MEANINGS: Mapping[str, str] = {
     "item": MEANINGS["item"],
@@ -69,6 +76,8 @@ def label_columns(release: Release, rows: Int[np.ndarray, "rows"], *, wide: bool
         pa.nulls(len(rows), pa.int32()) if counts is None else pa.array(counts[rows].astype(np.int32))
     )
     columns["entropy"] = pa.array(entropy(probs))
+    if wide and labels.estimand is not None:
+        columns[ESTIMAND_COLUMN] = pa.array([labels.estimand.value] * len(rows), pa.string())
     return columns
 
 
@@ -87,10 +96,16 @@ def summary(release: Release) -> list[str]:
         sentences.append(f"Annotators per item: {span}, {float(counts.mean()):.1f} on average.")
         if (counts == 0).any():
             sentences.append(f"{int((counts == 0).sum()):,} rows have no annotators: they are predictions.")
-    nats = entropy(labels.probs)
-    sentences.append(f"Mean entropy {nats.mean():.3f} nats, of at most {np.log(len(labels.classes)):.3f}.")
-    if release.beliefs is not None and len(release.beliefs):
-        sentences.append(ItemVotes.of(release.beliefs).disagreement())
+    measured = measured_labels(labels)
+    people = release.counts if release.beliefs is None else release.beliefs
+    if measured.any():
+        nats, some = entropy(labels.probs[measured]).mean(), only_some(measured)
+        only = some and f", over {some}"
+        sentences.append(f"Mean entropy {nats:.3f} nats, of at most {np.log(len(labels.classes)):.3f}{only}.")
+    else:
+        sentences.append(NOT_MEASURED)
+    if people is not None and len(people):
+        sentences.append(ItemVotes.of(people).disagreement())
     return sentences
 
 

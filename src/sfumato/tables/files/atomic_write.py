@@ -29,9 +29,9 @@ def atomic_write(path: Path) -> Iterator[Path]:
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         yield part
-        _sync(part)
+        sync_path(part)
         os.replace(part, target)
-        _sync(target.parent)
+        sync_path(target.parent)
     except OSError as error:
         _delete(part)
         raise _cannot_write(path, error) from error
@@ -58,7 +58,7 @@ def _delete(part: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _sync(path: Path) -> None:
+def sync_path(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -62,7 +62,7 @@ def people(sources: DatasheetSources) -> KnownFacts:
     """The number of annotators, and their answers."""
     table = sources.annotations if sources.annotations is not None else sources.beliefs
     if table is None:
-        return KnownFacts()
+        return _unknown_people(sources)
     each = np.bincount(table.annotator.codes, minlength=len(table.annotator.names))
     points = [
         f"{len(each):,} annotators gave {len(table):,} answers about {len(table.item.names):,} items.",
@@ -72,6 +72,15 @@ def people(sources: DatasheetSources) -> KnownFacts:
         purposes = ", ".join(f"{n:,} {code(name)}" for name, n in _counts(sources.annotations.purpose))
         points.append(f"Purposes: {purposes}.")
     return KnownFacts(tuple(points), files=("annotations" if sources.annotations is not None else "beliefs",))
+
+
+def _unknown_people(sources: DatasheetSources) -> KnownFacts:
+    """The number of votes, if there are only counts."""
+    if sources.counts is None:
+        return KnownFacts()
+    n = int(sources.counts.n_votes.sum())
+    point = f"{n:,} votes about {len(sources.counts):,} items. Which annotator gave which is not recorded."
+    return KnownFacts((point,), files=(sources.people_option,), settled=False)
 
 
 def pay(sources: DatasheetSources) -> KnownFacts:
@@ -122,11 +131,12 @@ def when(sources: DatasheetSources) -> KnownFacts:
 
 def agreement(sources: DatasheetSources) -> KnownFacts:
     """All agreement measures that apply, with intervals."""
-    if sources.beliefs is None:
+    if sources.people is None:
         return KnownFacts()
-    found = measured(sources.beliefs, rng=np.random.default_rng(0))
+    option = sources.people_option
+    found = measured(sources.people, rng=np.random.default_rng(0))
     if not len(found):
-        return KnownFacts(("No item has answers from two annotators.",), files=("beliefs",))
+        return KnownFacts(("No item has answers from two annotators.",), files=(option,))
     rows = tuple(
         (
             code(found.measure[i]),
@@ -140,8 +150,8 @@ def agreement(sources: DatasheetSources) -> KnownFacts:
     grid = FactTable(("measure", "value", "interval", "items", "answers"), rows)
     scales = "Alpha is 1 for full agreement and 0 for chance; total variation is 0 for full agreement."
     kinds = f"Intervals: {'; '.join(dict.fromkeys(found.interval))}."
-    command = f"sfumato agreement {shlex.quote(sources.name_of('beliefs'))}"
-    return KnownFacts((scales, kinds), grid, files=("beliefs",), command=command)
+    command = f"sfumato agreement {shlex.quote(sources.name_of(option))}"
+    return KnownFacts((scales, kinds), grid, files=(option,), command=command)
 
 
 def excluded(sources: DatasheetSources) -> KnownFacts:
@@ -183,7 +193,12 @@ def steps(sources: DatasheetSources) -> KnownFacts:
         kind = "hard votes" if beliefs.hard is not None else "distributions, one per answer"
         points.append(f"Beliefs are {kind}.")
     given = [name for name, table in (("annotations", answers), ("beliefs", beliefs)) if table is not None]
-    return KnownFacts(tuple(points), files=(*given, "labels") if points else (), settled=False)
+    if beliefs is None and sources.counts is not None:
+        given.append(sources.people_option)
+        n, n_items = int(sources.counts.n_votes.sum()), len(sources.counts)
+        points.append(f"{n:,} votes, counted per class for {n_items:,} items, and {len(sources.labels):,} labels.")
+    files = tuple(dict.fromkeys((*given, "labels"))) if points else ()
+    return KnownFacts(tuple(points), files=files, settled=False)
 
 
 def raw(sources: DatasheetSources) -> KnownFacts:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import pyarrow.compute as pc
 
 from sfumato.evaluation.duplicates import find_duplicates
-from sfumato.reporting.item_votes import ItemVotes
+from sfumato.reporting.item_votes import NOT_MEASURED, mean_belief, measured_items, measured_labels, only_some
 from sfumato.reporting.share.datasheet.datasheet_sources import (
     DatasheetSources,
     FactTable,
@@ -17,6 +19,7 @@ from sfumato.reporting.share.datasheet.datasheet_sources import (
 from sfumato.reporting.share.markdown_escape import code
 from sfumato.reporting.share.release_columns import UNKNOWN_ESTIMAND, class_rows
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import entropy
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.scores import ALL
@@ -64,7 +67,7 @@ def classes(sources: DatasheetSources) -> KnownFacts:
 
 
 def meaning(sources: DatasheetSources) -> KnownFacts:
-    """The estimand of the labels, and whether they are the mean of the beliefs."""
+    """The estimand of the labels, and whether they are the mean of the beliefs or votes."""
     estimand = sources.labels.estimand
     points = [UNKNOWN_ESTIMAND if estimand is None else f"Labels estimate {estimand.meaning}."]
     if estimand is Estimand.JUDGMENT:
@@ -74,60 +77,79 @@ def meaning(sources: DatasheetSources) -> KnownFacts:
     made_by = sources.labels.made_by
     points += [] if made_by is None else [f"They were made by {code(made_by)}."]
     is_known = estimand is not None and made_by is not None
-    if sources.beliefs is None:
+    if sources.people is None:
         return KnownFacts(tuple(points), files=("labels",), settled=is_known)
-    apart = difference_from_mean(sources.labels, sources.beliefs)
+    what = "people's beliefs" if sources.beliefs is not None else "the votes"
+    apart = difference_from_mean(sources.labels, sources.people)
     is_mean = apart is not None and apart <= SAME
     if apart is None:
-        points.append("The beliefs are about other items or classes than the labels.")
+        points.append(f"The {what.split()[-1]} are about other items or classes than the labels.")
     elif is_mean:
-        points.append(f"They are the mean of people's beliefs (`mean`): no probability differs by more than {SAME:g}.")
+        points.append(f"They are the mean of {what} (`mean`): no probability differs by more than {SAME:g}.")
     else:
-        points.append(f"They are not the mean of people's beliefs: probabilities differ by up to {apart:.3g}.")
-    return KnownFacts(tuple(points), files=("labels", "beliefs"), settled=is_mean or is_known)
+        points.append(f"They are not the mean of {what}: probabilities differ by up to {apart:.3g}.")
+    files = tuple(dict.fromkeys(("labels", sources.people_option)))
+    return KnownFacts(tuple(points), files=files, settled=is_mean or is_known)
 
 
-def difference_from_mean(labels: SoftLabels, beliefs: Beliefs) -> float | None:
-    """The largest difference between a label and the mean belief; None if items or classes differ."""
-    row = pc.index_in(labels.items, value_set=beliefs.item.names)
-    if row.null_count or set(labels.classes) != set(beliefs.classes):
+def difference_from_mean(labels: SoftLabels, people: Beliefs | Counts) -> float | None:
+    """The largest difference between a label and the mean belief or vote; None if items or classes differ."""
+    mean = mean_belief(people)
+    row = pc.index_in(labels.items, value_set=mean.items)
+    if row.null_count or set(labels.classes) != set(mean.classes):
         return None
-    view = beliefs.coded()
-    order = [beliefs.classes.index(name) for name in labels.classes]
-    sums = np.stack([np.bincount(view.item, column, minlength=view.n_items) for column in view.probs().T], axis=1)
-    mean = sums / np.bincount(view.item, minlength=view.n_items)[:, None]
-    return float(np.abs(mean[row.to_numpy()][:, order] - labels.probs).max())
+    order = [mean.classes.index(name) for name in labels.classes]
+    return float(np.abs(mean.probs[row.to_numpy()][:, order] - labels.probs).max())
 
 
 def doubt(sources: DatasheetSources) -> KnownFacts:
-    """The distribution of entropy and, from beliefs, its parts within and between annotators."""
-    labels = sources.labels
-    nats, most = entropy(labels.probs), float(np.log(len(labels.classes)))
+    """The distribution of entropy and, from beliefs or counts, its parts within and between annotators.
+
+    One vote for one class cannot show uncertainty: such items do not count.
+    """
+    points, grid = _entropy_facts(sources.labels)
+    people, votes = sources.people, sources.votes
+    if people is None or votes is None:
+        return KnownFacts(tuple(points), grid, files=("labels",), settled=False)
+    points.append(votes.disagreement())
+    made, measured = people.doubt(), measured_items(people, votes)
+    if measured.any():
+        total, within, between = (each[measured].mean() for each in (made.total, made.within, made.between))
+        only = f", over {only_some(measured)}" if not measured.all() else ""
+        points.append(
+            f"Entropy of the mean belief: {total:.3f} nats = {within:.3f} within annotators (unsure) + {between:.3f}"
+            f" between annotators (disagreement){only}."
+        )
+    if isinstance(people, Counts) or people.hard is not None:
+        points.append("Answers name one class without a confidence: uncertainty within annotators is unknown.")
+    elif some := votes.only_several():
+        points.append(f"Disagreement is known for {some}; for the others the part between annotators counts as 0.")
+    option = sources.people_option
+    command = f"sfumato doubt {shlex.quote(sources.name_of(option))}"
+    return KnownFacts(tuple(points), grid, files=tuple(dict.fromkeys(("labels", option))), command=command)
+
+
+def _entropy_facts(labels: SoftLabels) -> tuple[list[str], FactTable | None]:
+    """The mean and the distribution of the labels' entropy."""
+    measured, most = measured_labels(labels), float(np.log(len(labels.classes)))
+    if not measured.any():
+        return [NOT_MEASURED], None
+    probs = labels.probs[measured]
+    nats = entropy(probs)
     quarters = ", ".join(f"{q:.3f}" for q in np.quantile(nats, (0.25, 0.5, 0.75)))
     points = [
         f"Entropy of a label: {nats.mean():.3f} nats on average, of at most {most:.3f} (quartiles {quarters}).",
-        f"{(labels.probs.max(axis=1) >= 1 - SAME).mean():.1%} of the labels have all probability on one class.",
+        f"{(probs.max(axis=1) >= 1 - SAME).mean():.1%} of the labels have all probability on one class.",
     ]
+    if not measured.all():
+        points.append(f"These are figures of {only_some(measured)}: one vote cannot show disagreement.")
     edges = np.linspace(0, most, N_BINS + 1)
     counts, _ = np.histogram(np.clip(nats, 0, most), edges)
     rows = tuple(
-        (f"{edges[k]:.2f} to {edges[k + 1]:.2f}", f"{counts[k]:,}", f"{counts[k] / len(labels):.1%}")
+        (f"{edges[k]:.2f} to {edges[k + 1]:.2f}", f"{counts[k]:,}", f"{counts[k] / len(nats):.1%}")
         for k in range(N_BINS)
     )
-    grid = FactTable(("entropy, nats", "items", "share"), rows)
-    if sources.beliefs is None:
-        return KnownFacts(tuple(points), grid, files=("labels",), settled=False)
-    made = sources.beliefs.doubt()
-    points.append(ItemVotes.of(sources.beliefs).disagreement())
-    points.append(
-        f"Entropy of the mean belief: {made.total.mean():.3f} nats = {made.within.mean():.3f} within annotators"
-        f" (unsure) + {made.between.mean():.3f} between annotators (disagreement)."
-    )
-    if sources.beliefs.hard is not None:
-        points.append("Answers name one class without a confidence: uncertainty within annotators is unknown.")
-    return KnownFacts(
-        tuple(points), grid, files=("labels", "beliefs"), command=f"sfumato doubt {sources.name_of('beliefs')}"
-    )
+    return points, FactTable(("entropy, nats", "items", "share"), rows)
 
 
 def annotators_per_item(sources: DatasheetSources) -> KnownFacts:

@@ -10,19 +10,21 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Shaped
 
-from sfumato.importers.label_file import read_labels
+from sfumato.importers.label_file import read_labels_or_counts
 from sfumato.labeling.screening import Screened
+from sfumato.reporting.item_votes import ItemVotes
 from sfumato.study.study import Study
 from sfumato.study.study_file import read_study, study_path
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.errors import no_rows
 from sfumato.tables.files.atomic_write import sha256_of
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.scores import Scores
 from sfumato.tables.soft_labels import SoftLabels
 
-OPTIONS = ("labels", "annotations", "study", "beliefs", "inputs", "screening", "scores")
+OPTIONS = ("labels", "annotations", "study", "counts", "beliefs", "inputs", "screening", "scores")
 """The options of the command."""
 
 
@@ -43,6 +45,7 @@ class DatasheetSources:
     labels: SoftLabels
     annotations: Annotations | None = None
     study: Study | None = None
+    counts: Counts | None = None
     beliefs: Beliefs | None = None
     inputs: Inputs | None = None
     screening: Screened | None = None
@@ -62,17 +65,21 @@ class DatasheetSources:
         *,
         annotations: Path | None = None,
         study: Path | None = None,
+        counts: Path | None = None,
         beliefs: Path | None = None,
         inputs: Path | None = None,
         screening: Path | None = None,
         scores: Path | None = None,
     ) -> DatasheetSources:
-        """Read the files; `study` is a file or a folder."""
-        given = (labels, annotations, study_path(study) if study else None, beliefs, inputs, screening, scores)
+        """Read the files; `labels` are SoftLabels or Counts, `study` is a file or a folder."""
+        given = (labels, annotations, study_path(study) if study else None, counts, beliefs, inputs, screening, scores)
+        table = read_labels_or_counts(labels)
+        own = table if isinstance(table, Counts) else None
         return cls(
-            read_labels(labels),
+            table.labels() if isinstance(table, Counts) else table,
             Annotations.read(annotations) if annotations else None,
             read_study(study) if study else None,
+            Counts.read(counts) if counts else own,
             Beliefs.read(beliefs) if beliefs else None,
             Inputs.read(inputs) if inputs else None,
             Screened.read(screening) if screening else None,
@@ -83,6 +90,23 @@ class DatasheetSources:
     def name_of(self, option: str) -> str:
         """The name of the file of `option`, else the option."""
         return next((path.name for known, path in self.paths if known == option), option)
+
+    @property
+    def people(self) -> Beliefs | Counts | None:
+        """What people said about the items: their beliefs, else the counts of their votes."""
+        return self.counts if self.beliefs is None else self.beliefs
+
+    @property
+    def people_option(self) -> str:
+        """The option that `people` come from."""
+        if self.beliefs is not None:
+            return "beliefs"
+        return "counts" if any(option == "counts" for option, _ in self.paths) else "labels"
+
+    @cached_property
+    def votes(self) -> ItemVotes | None:
+        """The votes per item and class."""
+        return None if self.people is None else ItemVotes.of(self.people)
 
     @cached_property
     def files(self) -> tuple[SourceFile, ...]:

@@ -88,7 +88,7 @@ HELP = {
     "items": "describe an item in one sentence",
     "classes": "list the classes and their shares",
     "labels": "state whether labels estimate how people judge or what is true, and which aggregator made them",
-    "doubt": "give --beliefs to separate uncertainty within and between annotators",
+    "doubt": "give --beliefs or --counts to separate uncertainty within and between annotators",
     "answers-per-item": "state the number of annotators per item",
     "missing": "state what a reader would expect that is missing, and why",
     "sampling": "state where the items come from, how they were selected, and what they may not represent",
@@ -100,7 +100,7 @@ HELP = {
     "people": "state where annotators were recruited and what is known about them: language, country, age, training",
     "pay": "state the pay per batch or hour, and how it compares with the local minimum wage",
     "when": "give the dates",
-    "agreement": "give --beliefs to compute agreement",
+    "agreement": "give --beliefs or --counts to compute agreement",
     "set-aside": "give --screening (output of sfumato screen), or state whose answers "
     "were not used, or that all were used",
     "consent": "state what people were informed about, how they agreed, and how they can withdraw",

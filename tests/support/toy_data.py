@@ -1,4 +1,4 @@
-"""A small training set: sixty gray pictures of 28 px in three classes, with people's labels and beliefs."""
+"""Toy data for training: sixty gray pictures of 28 px in three classes, with people's labels and beliefs."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ ITEM_ARRAYS = ("items", "ids", "item", "id", "uids", "uid")
 
 
 @dataclass(frozen=True, eq=False)
-class LabelNumbers:
+class LabelMatrix:
     """An items x classes array with its ids and class names, None where the file has none.
 
     `name` is what the file calls the numbers ("probs", "logits"), empty for plain class columns.
@@ -54,7 +54,7 @@ class LabelNumbers:
         return self.rows.where(row) if self.rows is not None else ErrorLocation(str(self.path), row=row)
 
 
-def numbers_in(path: Path, choice: ColumnChoice, wanted: Sequence[str] = PROBABILITIES) -> LabelNumbers:
+def numbers_in(path: Path, choice: ColumnChoice, wanted: Sequence[str] = PROBABILITIES) -> LabelMatrix:
     """The numbers in `path`, which are called one of `wanted` (the first that occurs) or are plain class columns."""
     name = path.name.lower()
     if name.endswith(NUMPY.suffixes):
@@ -64,7 +64,7 @@ def numbers_in(path: Path, choice: ColumnChoice, wanted: Sequence[str] = PROBABI
     return _in_table(read_rows(path, guarded=False), choice, wanted)
 
 
-def _in_arrays(path: Path, wanted: Sequence[str]) -> LabelNumbers:
+def _in_arrays(path: Path, wanted: Sequence[str]) -> LabelMatrix:
     arrays = read_arrays(path)
     matrices = {name: array for name, array in arrays.items() if array.ndim == 2 and array.dtype.kind in "fiub"}
     name = next((each for each in wanted if each in matrices), None)
@@ -78,7 +78,7 @@ def _in_arrays(path: Path, wanted: Sequence[str]) -> LabelNumbers:
         raise BadTable(f"arrays {listing(shapes)}", expected, fix, "missing-column", path)
     values = matrices[name]
     classes, items = _texts(arrays, CLASS_ARRAYS, path), _texts(arrays, ITEM_ARRAYS, path)
-    return LabelNumbers(path, values.astype(np.float64), items, classes, name, precision(values))
+    return LabelMatrix(path, values.astype(np.float64), items, classes, name, precision(values))
 
 
 def _texts(arrays: Mapping[str, np.ndarray], names: Sequence[str], path: Path) -> tuple[str, ...] | None:
@@ -91,7 +91,7 @@ def _texts(arrays: Mapping[str, np.ndarray], names: Sequence[str], path: Path) -
     return tuple(map(str, found.tolist()))
 
 
-def _in_table(rows: Rows, choice: ColumnChoice, wanted: Sequence[str]) -> LabelNumbers:
+def _in_table(rows: Rows, choice: ColumnChoice, wanted: Sequence[str]) -> LabelMatrix:
     assert rows.path is not None
     lists = [name for name in wanted if name in rows.schema.names and pa.types.is_nested(rows.schema.field(name).type)]
     if lists:
@@ -101,14 +101,14 @@ def _in_table(rows: Rows, choice: ColumnChoice, wanted: Sequence[str]) -> LabelN
         key = choice.item or id_column(rows.schema.names)
         found = read_lists(rows, lists[0], replace(choice, classes=named or ()))
         items = tuple(found.items) if key else None
-        return LabelNumbers(rows.path, found.numbers, items, found.classes, lists[0], bits, rows=rows)
+        return LabelMatrix(rows.path, found.numbers, items, found.classes, lists[0], bits, rows=rows)
     found = read_class_columns(rows, "p:", "probabilities", choice, skip_text=True)
     raise_together(found.faults, found.n_faults)
     kinds = {rows.schema.field(name).type for name in found.columns}
     bits = 16 if pa.float16() in kinds else 32 if pa.float32() in kinds else 64
     items = tuple(found.items) if found.key else None
     name = PROBABILITIES[0] if found.columns[0].startswith("p:") else ""
-    return LabelNumbers(rows.path, found.numbers, items, found.classes, name, bits, found.unread, rows)
+    return LabelMatrix(rows.path, found.numbers, items, found.classes, name, bits, found.unread, rows)
 
 
 def hugging_face_classes(rows: Rows) -> tuple[str, ...] | None:
@@ -122,7 +122,7 @@ def hugging_face_classes(rows: Rows) -> tuple[str, ...] | None:
     return tuple(map(str, names[0])) if names else None
 
 
-def _in_json(path: Path, choice: ColumnChoice, wanted: Sequence[str]) -> LabelNumbers:
+def _in_json(path: Path, choice: ColumnChoice, wanted: Sequence[str]) -> LabelMatrix:
     content = read_json(path)
     value = content.value
     if isinstance(value, dict) and any(isinstance(value.get(name), list) for name in wanted):
@@ -162,7 +162,7 @@ def _in_json(path: Path, choice: ColumnChoice, wanted: Sequence[str]) -> LabelNu
         if missing:
             raise missing_column(names, f"the class {listing(missing)}", "name the classes as in the file", path)
         values, names = values[:, [names.index(name) for name in choice.classes]], choice.classes
-    return LabelNumbers(path, values, None if items is None else tuple(map(str, items)), names, wanted[0])
+    return LabelMatrix(path, values, None if items is None else tuple(map(str, items)), names, wanted[0])
 
 
 @dataclass(frozen=True)
@@ -197,12 +197,12 @@ def _record(record: Any, choice: ColumnChoice, wanted: Sequence[str]) -> _Record
     return _Record(record.get(key) if key else None, numbers) if len(numbers) > 1 else None
 
 
-def _from_columns(path: Path, value: Mapping[str, Any], wanted: Sequence[str]) -> LabelNumbers:
+def _from_columns(path: Path, value: Mapping[str, Any], wanted: Sequence[str]) -> LabelMatrix:
     name = next(each for each in wanted if isinstance(value.get(each), list))
     classes = next((value[each] for each in CLASS_ARRAYS if isinstance(value.get(each), list)), None)
     items = next((value[each] for each in ITEM_ARRAYS if isinstance(value.get(each), list)), None)
     texts = [None if each is None else tuple(map(str, each)) for each in (items, classes)]
-    return LabelNumbers(path, _matrix(value[name], path), texts[0], texts[1], name)
+    return LabelMatrix(path, _matrix(value[name], path), texts[0], texts[1], name)
 
 
 def _matrix(rows: Any, path: Path) -> np.ndarray:
@@ -226,7 +226,7 @@ def precision(values: np.ndarray) -> int:
     return 8 * values.dtype.itemsize if values.dtype.kind == "f" else 64
 
 
-def named(numbers: LabelNumbers, classes: Sequence[str], items: Sequence[str]) -> LabelNumbers:
+def named(numbers: LabelMatrix, classes: Sequence[str], items: Sequence[str]) -> LabelMatrix:
     """The same with the classes and ids given by the user; both must fit the array and what the file says itself."""
     n_items, n_classes = numbers.values.shape
     own = numbers.classes

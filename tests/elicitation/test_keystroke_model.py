@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from sfumato.labeling import TopTwoClamp
-from sfumato.tables.annotations import Annotations
-from sfumato.tables.payloads import TokensPayload, TopTwoPayload, payload_kind
-from sfumato_papers.collins_2022.keystroke_model import (
+from keystroke_model import (
     nearest_tokens,
     operators,
     planned_tokens,
     planned_top_two,
     seconds,
 )
+
+from sfumato.labeling import TopTwoClamp
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.payloads import TokensPayload, TopTwoPayload, payload_kind
 
 CLEAR = TopTwoPayload("cat", 100, None, None, ())
 

@@ -1,0 +1,136 @@
+"""Checks cannot be told from other items: by response time, by counting, or by comparing two accounts."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from picture_study import write_picture_study
+from site_client import AskedSite, asked_site
+from study_instance import Serve, items_named, plain_study
+
+from sfumato.elicitation.image_decoder import Decoder
+from sfumato.elicitation.participant import Participant
+from sfumato.elicitation.study_check import check_study
+from sfumato.elicitation.trial_sequence import TrialSequence
+from sfumato.study.study import Check, People, Quality, Region
+
+CHECKS = tuple(Check(f"i{n}", Region(("cat",), 0.6)) for n in range(8))
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[AskedSite]:
+    with asked_site(write_picture_study(tmp_path / "pets")) as opened:
+        yield opened
+
+
+def test_every_picture_is_read_in_the_same_way_however_often_it_was_shown(
+    asked: AskedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recently shown pictures came from memory, a hundred times faster than others, and checks are shown to all."""
+    asked.site.pictures.start(asked.site.stimuli)
+    assert asked.site.pictures._thread is not None
+    asked.site.pictures._thread.join()
+    decoded: list[Path] = []
+    monkeypatch.setattr(Decoder, "rendered_file", lambda _self, path, *_: decoded.append(path))
+    read: list[Path] = []
+    plain = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path) or plain(path))
+    for _ in range(3):
+        visit = asked.ready()
+        for picture in [path for trial in visit.state()["trials"] for path in trial["pictures"]]:
+            before = len(read)
+            assert asked.client.get(picture).status == 200
+            assert len(read) == before + 1
+    assert not decoded
+
+
+def test_encoded_pictures_are_for_their_owner_alone(asked: AskedSite) -> None:
+    visit = asked.ready()
+    asked.client.get(visit.state()["trials"][0]["pictures"][0])
+    (folder,) = asked.site.place.file.parent.glob("*.pictures")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+
+
+def test_a_changed_picture_is_encoded_again(tmp_path: Path) -> None:
+    from PIL import Image
+
+    folder = write_picture_study(tmp_path / "pets")
+    seen = []
+    for color in ((1, 2, 3), (200, 100, 50)):
+        for file in (folder / "images").rglob("*.png"):
+            Image.new("RGB", (8, 8), color).save(file)
+        with asked_site(folder) as opened:
+            visit = opened.ready()
+            seen.append(opened.client.get(visit.state()["trials"][0]["pictures"][0]).body)
+    assert seen[0] != seen[1]
+
+
+def test_the_number_of_checks_does_not_follow_from_what_the_page_is_sent(serve: Serve) -> None:
+    """The page was sent the batch size of the study file and the number of trials: the difference are the checks."""
+    study = plain_study(people=People(answers_per_item=20, batch_size=4), checks=CHECKS[:2], quality=Quality())
+    at = serve(study, items_named(12))
+    state = at.new().state()
+    assert state.wanted == 6
+
+
+def test_the_page_rests_after_equal_parts_of_all_trials(tmp_path: Path) -> None:
+    folder = write_picture_study(tmp_path / "pets")
+    text = (folder / "study.toml").read_text().replace("batch_size = 4", "batch_size = 2\nbatches = 2")
+    (folder / "study.toml").write_text(text + '[[checks]]\nitem = "dog/hushed-2"\nclasses = ["dog"]\n')
+    with asked_site(folder) as opened:
+        state = opened.ready().state()
+    # Four items and one check: five trials in two parts.
+    assert (state["wanted"], state["batch_size"]) == (5, 3)
+
+
+def sequence(n_checks: int | None) -> TrialSequence:
+    return TrialSequence(People(batch_size=20), {}, dict.fromkeys(range(40)), checks_per_person=n_checks)
+
+
+def checks_seen(rules: TrialSequence, seed: int) -> set[int]:
+    """The checks that a participant gets, who answers everything."""
+    person = Participant(id=1, token_hash="", seed=seed)
+    found = set()
+    for n in range(rules.n_wanted):
+        if (check := rules.next_check(person)) is not None:
+            found.add(check)
+            person.seen.add(check)
+            person.answered["check"] += 1
+        else:
+            person.seen.add(1000 + n)
+            person.answered["label"] += 1
+    return found
+
+
+def test_two_people_do_not_have_the_same_checks() -> None:
+    rules = sequence(4)
+    drawn = [checks_seen(rules, seed) for seed in range(60)]
+    assert {len(each) for each in drawn} == {4}
+    shared = [len(one & other) for n, one in enumerate(drawn) for other in drawn[:n]]
+    # By chance 4 * 4 / 40 = 0.4 of them are the same.
+    assert sum(shared) / len(shared) < 0.8
+    assert checks_seen(rules, 7) == checks_seen(rules, 7)
+    assert rules.n_wanted == 24
+
+
+def test_without_a_number_everybody_has_all_checks() -> None:
+    assert len(checks_seen(sequence(None), 3)) == 40
+
+
+def test_study_check_says_when_there_are_too_few_checks(tmp_path: Path) -> None:
+    folder = write_picture_study(tmp_path / "pets", entry="links")
+    tail = (
+        '[platform]\nname = "prolific"\ncompleted = "C1A2B3C4"\n[[checks]]\nitem = "dog/hushed-2"\nclasses = ["dog"]\n'
+    )
+    file = folder / "study.toml"
+    file.write_text(file.read_text() + tail)
+    (warning,) = [each for each in check_study(folder).warnings if "checks" in each]
+    assert "checks_per_person" in warning
+    more = '[[checks]]\nitem = "dog/hushed-4"\nclasses = ["dog"]\n[quality]\nchecks_per_person = 1\n'
+    file.write_text(file.read_text() + more)
+    assert not [each for each in check_study(folder).warnings if "checks" in each]
+    assert check_study(folder).n_per_person == 5
