@@ -33,8 +33,9 @@ from sfumato.elicitation.answer_intake import AnswerIntake
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.lease import LeaseBook, LeaseTable
 from sfumato.elicitation.page_messages import ParticipantState, SubmitResult, SubmittedAnswer
+from sfumato.elicitation.participant_link import hash_of
 from sfumato.elicitation.running_study import RunningStudy
-from sfumato.elicitation.session import ParticipantSessions, hash_of
+from sfumato.elicitation.session import ParticipantSessions
 from sfumato.store import queries
 from sfumato.store.database import writing_engine
 from sfumato.store.interaction_record import InteractionRecord

@@ -203,7 +203,7 @@ import sys
 from pathlib import Path
 from sfumato.cli.serve import command
 from sfumato.elicitation.page_messages import SessionStart
-from sfumato.elicitation.session import hash_of
+from sfumato.elicitation.participant_link import hash_of
 from sfumato.study import read_study
 from sfumato.server.server import LOOPBACK, open_site, create_server
 with open_site(read_study(Path({str(study)!r})), {str(tmp_path / "answers.sqlite")!r}) as site:

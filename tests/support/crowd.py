@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 from study_server import write_texts_study
 
-from sfumato.elicitation.session import hash_of
+from sfumato.elicitation.participant_link import hash_of
 from sfumato.server.browser_client import BrowserClient, NoReply, Refused, State
 
 STORED = (200, 201)

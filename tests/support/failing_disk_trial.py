@@ -16,7 +16,7 @@ from power_cut_trial import CHECKPOINTS, copy_store, handles_of, in_memory, runn
 from study_instance import sent
 
 from sfumato.elicitation.page_messages import SubmitResult, SubmittedAnswer
-from sfumato.elicitation.session import hash_of
+from sfumato.elicitation.participant_link import hash_of
 from sfumato.store import writer as writing
 from sfumato.store.writer import Writer
 from sfumato.tables.errors import StoreDown

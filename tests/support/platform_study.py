@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from picture_study import write_picture_study
@@ -11,6 +14,7 @@ from site_client import AskedSite, Reply, Visit
 from sfumato.recruitment.arrival import entry_key
 
 CODES = {"completed": "DONE-1", "screened_out": "OUT-2", "no_consent": "NO-3"}
+HIT = "3HIT0000000000000000000000PETS"
 ENTRY = 'entry = "links"'
 
 
@@ -31,26 +35,71 @@ def door(asked: AskedSite, platform: str = "prolific") -> str:
     return f"/from/{platform}/{entry_key(secret, platform)}"
 
 
-def prolific(person: str = "person1", session: str = "session1", study: str = "study1") -> str:
+def hex_id(name: str) -> str:
+    """An id in Prolific's format."""
+    return hashlib.sha256(name.encode()).hexdigest()[:24]
+
+
+def worker_id(name: str) -> str:
+    """A worker's id in Mechanical Turk's format."""
+    return f"A{hex_id(name)[:13].upper()}"
+
+
+def assignment_id(name: str) -> str:
+    """The id of an assignment in Mechanical Turk's format."""
+    return f"3{hex_id(name).upper()}ABCDE"
+
+
+STUDY = hex_id("study1")
+
+
+def prolific(person: str = hex_id("person1"), session: str = hex_id("session1"), study: str = STUDY) -> str:
     return urlencode({"PROLIFIC_PID": person, "STUDY_ID": study, "SESSION_ID": session})
 
 
 def mturk(
-    person: str = "WORKER1", session: str = "ASSIGNMENT1", study: str = "HIT1", to: str = "https://www.mturk.com"
+    person: str = worker_id("worker1"),
+    session: str = assignment_id("assignment1"),
+    study: str = HIT,
+    to: str = "https://www.mturk.com",
 ) -> str:
     query = {"assignmentId": session, "hitId": study, "turkSubmitTo": to}
     return urlencode(query | ({"workerId": person} if person else {}))
 
 
-def comes(asked: AskedSite, query: str, platform: str = "prolific") -> Reply:
-    return asked.client.get(f"{door(asked, platform)}?{query}")
+@dataclass
+class Browser:
+    """A browser that keeps cookies, so that an arrival can be followed by another one of the same person."""
+
+    asked: AskedSite
+    platform: str = "prolific"
+    cookies: dict[str, str] = field(default_factory=dict)
+
+    def comes(self, query: str, **headers: str) -> Reply:
+        """Open the entry address."""
+        sent = headers | ({"cookie": "; ".join(f"{k}={v}" for k, v in self.cookies.items())} if self.cookies else {})
+        reply = self.asked.client.get(f"{door(self.asked, self.platform)}?{query}", sent)
+        for name, value in reply.headers:
+            if name == "set-cookie":
+                key, _, content = value.partition(";")[0].partition("=")
+                self.cookies[key] = content.strip('"')
+        return reply
+
+    def arrives(self, query: str) -> Visit:
+        """A participant who was admitted."""
+        reply = self.comes(query)
+        assert reply.status == 303, reply.body
+        return Visit(self.asked.client, (reply.header("location") or "").removeprefix("/s/"))
+
+
+def comes(asked: AskedSite, query: str, platform: str = "prolific", **headers: Any) -> Reply:
+    """Somebody opens the entry address in a new browser."""
+    return Browser(asked, platform).comes(query, **headers)
 
 
 def arrives(asked: AskedSite, query: str, platform: str = "prolific") -> Visit:
-    """A participant who was admitted."""
-    reply = comes(asked, query, platform)
-    assert reply.status == 303, reply.body
-    return Visit(asked.client, (reply.header("location") or "").removeprefix("/s/"))
+    """A participant who was admitted, in a new browser."""
+    return Browser(asked, platform).arrives(query)
 
 
 def through(visit: Visit, *, until: int | None = None) -> Visit:

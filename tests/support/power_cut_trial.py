@@ -19,8 +19,8 @@ from power_cut import Disk, engine_on
 from study_instance import items_named, plain_study, sent
 
 from sfumato.elicitation.kinds import kinds_of
+from sfumato.elicitation.participant_link import hash_of
 from sfumato.elicitation.running_study import RunningStudy
-from sfumato.elicitation.session import hash_of
 from sfumato.store import database
 from sfumato.store.backup import copy_file
 from sfumato.store.database import writing_engine

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from crowd import STORED, new_answer, short_sleep
 from study_server import StudyServer, write_texts_study
 
-from sfumato.elicitation.session import hash_of
+from sfumato.elicitation.participant_link import hash_of
 from sfumato.server.browser_client import BrowserClient, State
 from sfumato.store.database import reading_engine
 from sfumato.store.location import StoreLocation

@@ -18,8 +18,8 @@ from sfumato.elicitation.assignment import ItemSelector
 from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.page_messages import ParticipantState, ShownTrial, SubmitResult, SubmittedAnswer
+from sfumato.elicitation.participant_link import hash_of
 from sfumato.elicitation.running_study import RunningStudy
-from sfumato.elicitation.session import hash_of
 from sfumato.store.database import writing_engine
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.location import StoreLocation

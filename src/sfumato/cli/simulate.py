@@ -29,6 +29,8 @@ CHEATS_PACE = 0.02
 ENDINGS = {
     "finished": "finished",
     "empty": "found nothing left to answer",
+    "full": "came when the study was full",
+    "refused": "were not known to the platform",
     "paused": "found the study paused",
     "excluded": "did not pass the comprehension questions or checks",
     "withdrawn": "had withdrawn",

@@ -114,9 +114,10 @@ def _many(n: int, what: str) -> str:
 @command.command("links")
 @click.argument("study", type=PATH)
 @click.option("-n", "--number", default=10, show_default=True, help="How many links.")
+@click.option("--for", "annotator", help="One further link for this participant (a pseudonym), who lost theirs.")
 @click.option("--address", default="http://127.0.0.1:8000", show_default=True, help="The address of the server.")
 @store_option
-def links(study: Path, number: int, address: str, store: str | None) -> None:
+def links(study: Path, number: int, annotator: str | None, address: str, store: str | None) -> None:
     """Print links to STUDY, one per participant and line. You can make links at any time, also while it is served.
 
     A link identifies a participant: anyone who has it can continue their session, on any device. It expires 30 days
@@ -124,8 +125,9 @@ def links(study: Path, number: int, address: str, store: str | None) -> None:
     """
     check_not_negative("number", number)
     with server_packages():
-        from sfumato.elicitation.study_registration import new_links
-    for token in new_links(read_study(study), number, store):
+        from sfumato.elicitation.study_registration import link_for, new_links
+    asked = read_study(study)
+    for token in new_links(asked, number, store) if annotator is None else [link_for(asked, annotator, store)]:
         click.echo(f"{address.rstrip('/')}/s/{token}")
 
 

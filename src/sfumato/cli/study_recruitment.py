@@ -142,11 +142,12 @@ def _sources_of(study: Study, submissions: Path | None, ask_platform: bool, scre
 
 
 def _show_people(found: Reconciliation) -> None:
-    click.secho(f"{'':14} {'people':>7} {'pay':>5} {'decide':>7} {'no pay':>7} {'excluded':>10}", bold=True)
+    head = f"{'':14} {'people':>7} {'pay':>5} {'decide':>7} {'confirm':>7} {'no pay':>7} {'excluded':>10}"
+    click.secho(head, bold=True)
     for outcome, own in _by_outcome(found).items():
         pays = Counter(case.pay for case in own)
         n_excluded = sum(bool(case.set_aside) for case in own)
-        counts = f"{pays['yes']:>5,} {pays['decide']:>7,} {pays['no']:>7,} {n_excluded:>10,}"
+        counts = f"{pays['yes']:>5,} {pays['decide']:>7,} {pays['confirm']:>7,} {pays['no']:>7,} {n_excluded:>10,}"
         click.echo(f"{outcome:14} {len(own):>7,} {counts}")
     excluded = [case for case in found.cases if case.set_aside]
     if excluded:

@@ -51,6 +51,10 @@ class LeaseTable:
         """The trials that are being answered now, in an arm."""
         return [trial for trial in self._held.values() if len(self._arms) == 1 or trial.question == arm]
 
+    def is_in_use(self, arm: int = 0) -> bool:
+        """Whether a trial is being answered now, in an arm."""
+        return bool(self._held) if len(self._arms) == 1 else any(self.of_arm(arm))
+
     def get(self, number: int) -> Trial | None:
         """The trial with this id, if it is held."""
         return self._held.get(number)

@@ -46,7 +46,9 @@ class ParticipantState:
     wanted: int
     trials: Sequence[ShownTrial] = ()
     code: str | None = None
-    wrong: Sequence[int] = ()
+    failed: bool = False
+    """Whether comprehension questions were just answered wrongly; not which ones, or one could try until all are
+    right."""
     attempts_left: int | None = None
     back: Redirect | None = None
     """The return to the platform they came from, with the completion code it expects."""

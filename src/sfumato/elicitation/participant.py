@@ -14,6 +14,9 @@ from typing import Any
 from sfumato.store.schema import ANSWERED, LAPSED, OPEN
 
 MAX_RECEIPTS = 8
+CHECKING, UNVERIFIED, KNOWN, SIGNED, REFUSED = "checking", "unverified", "known", "signed", "refused"
+"""How a platform confirmed a participant: it is being asked; not yet; by its API; by its signature; it does not know
+them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -80,6 +83,10 @@ class Participant:
     """A keyed hash of the network they first came from."""
     erased_at: int | None = None
     left_out_at: int | None = None
+    full_at: int | None = None
+    """When they were sent back because the study was full before their first answer."""
+    entry: str | None = None
+    """Whether the platform confirmed them (`recruitment/arrival.py`); None for participants with a link."""
     arm: int = 0
     """Which of the compared forms they answer."""
     trials: dict[str, Trial] = field(default_factory=dict)
@@ -150,5 +157,6 @@ class Participant:
 
 COLUMNS = (
     "id", "token_hash", "seed", "created_at", "seen_at", "consented_at", "instructed_at", "passed_at", "attempts",
-    "excluded_at", "withdrawn_at", "finished_at", "code", "language", "network", "erased_at", "left_out_at", "arm",
+    "excluded_at", "withdrawn_at", "finished_at", "code", "language", "network", "erased_at", "left_out_at",
+    "full_at", "entry", "arm",
 )  # fmt: skip

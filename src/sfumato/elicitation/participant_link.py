@@ -2,7 +2,8 @@
 
 A token is nine random bytes and fifteen bytes of their HMAC-SHA256 under the study's secret (120 bits). The participant
 is added when the link is first opened; opening it again resumes the same session. A link that has not been opened also
-contains the signed time it was made.
+contains the signed time it was made. A further link of a participant contains eight bytes that only the study can match
+with their pseudonym.
 
 Links expire a number of days after they were made or, once opened, after the participant was last active. The number is
 in the study file (`link_days`), so that it can be raised for links already sent.
@@ -13,11 +14,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import ipaddress
 import secrets
 
 from sfumato.tables.errors import NotThere
 
-N_RANDOM, N_DATED, N_SIGNED = 9, 6, 15
+N_RANDOM, N_DATED, N_OWNER, N_SIGNED = 9, 6, 8, 15
 DAY_MS = 24 * 3600 * 1000
 LEEWAY_MS = 60_000
 """Allowed difference between the clocks of the machines that make links and serve the study."""
@@ -39,16 +41,26 @@ def new_secret() -> str:
     return secrets.token_hex(32)
 
 
-def new_token(secret: str, made_at: int | None = None) -> str:
-    """A new token that `is_signed` accepts; `made_at` (milliseconds since 1970) is included for links opened later."""
-    signed = secrets.token_bytes(N_RANDOM) + (b"" if made_at is None else made_at.to_bytes(N_DATED))
+def new_token(secret: str, made_at: int | None = None, owner: str | None = None) -> str:
+    """A new token that `is_signed` accepts; `made_at` (milliseconds since 1970) is included for links opened later.
+
+    With `owner`, a pseudonym, it is a further link of that participant.
+    """
+    dated = b"" if made_at is None else made_at.to_bytes(N_DATED)
+    signed = secrets.token_bytes(N_RANDOM) + dated + (b"" if owner is None else owner_tag(owner, secret))
     return base64.urlsafe_b64encode(signed + _signature(signed, secret)).decode()
 
 
-def token_of(secret: str, name: str) -> str:
-    """The token of a participant with a name on a platform: always the same, and not predictable from the name."""
+def hash_of(token: str) -> str:
+    """The hash under which a token is stored; the token itself is not stored."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def hash_of_person(secret: str, name: str) -> str:
+    """A keyed hash of a name on a platform: one per person and study, and not computable without the secret."""
+    # Until version 0005 of the store this was the hash of their link, which must stay the same for people erased then.
     start = hmac.digest(bytes.fromhex(secret), b"token of " + name.encode(), hashlib.sha256)[:N_RANDOM]
-    return base64.urlsafe_b64encode(start + _signature(start, secret)).decode()
+    return hash_of(base64.urlsafe_b64encode(start + _signature(start, secret)).decode())
 
 
 def is_signed(token: str, secret: str) -> bool:
@@ -57,7 +69,7 @@ def is_signed(token: str, secret: str) -> bool:
         data = base64.b64decode(token, altchars=b"-_", validate=True)
     except ValueError:
         return False
-    if len(data) not in (N_RANDOM + N_SIGNED, N_RANDOM + N_DATED + N_SIGNED):
+    if len(data) - N_RANDOM - N_SIGNED not in (0, N_DATED, N_DATED + N_OWNER):
         return False
     signed, signature = data[:-N_SIGNED], data[-N_SIGNED:]
     # The same bytes have several base64 spellings; only one of them is the link.
@@ -68,8 +80,18 @@ def is_signed(token: str, secret: str) -> bool:
 
 def made_at(token: str) -> int | None:
     """When a signed token was made, in milliseconds since 1970; None if it is not included."""
-    dated = base64.urlsafe_b64decode(token)[N_RANDOM:-N_SIGNED]
+    dated = base64.urlsafe_b64decode(token)[N_RANDOM:-N_SIGNED][:N_DATED]
     return int.from_bytes(dated) if dated else None
+
+
+def owner_in(token: str) -> bytes | None:
+    """The `owner_tag` in a signed token; None if it is not a further link of a participant."""
+    return base64.urlsafe_b64decode(token)[N_RANDOM:-N_SIGNED][N_DATED:] or None
+
+
+def owner_tag(pseudonym: str, secret: str) -> bytes:
+    """What a link says about its participant: it does not tell the pseudonym to whoever has the link."""
+    return hmac.digest(bytes.fromhex(secret), b"owner " + pseudonym.encode(), hashlib.sha256)[:N_OWNER]
 
 
 def oldest_valid(days: float, now: int) -> int:
@@ -79,3 +101,13 @@ def oldest_valid(days: float, now: int) -> int:
 
 def _signature(signed: bytes, secret: str) -> bytes:
     return hmac.digest(bytes.fromhex(secret), b"annotator link " + signed, hashlib.sha256)[:N_SIGNED]
+
+
+def network_code(secret: str, address: str) -> str:
+    """A keyed hash of a network address (for IPv6, of its first 64 bits): equal for visits from one network, and of no
+    use without the study's secret."""
+    try:
+        network = ipaddress.ip_network(f"{address}/{64 if ':' in address else 32}", strict=False)
+    except ValueError:
+        return ""
+    return hmac.digest(bytes.fromhex(secret), b"network " + str(network).encode(), hashlib.sha256).hex()[:16]

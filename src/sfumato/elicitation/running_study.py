@@ -63,6 +63,7 @@ class RunningStudy:
         """The connection of the current group; `connection` writes pending changes first."""
         self._version = -1
         self._has_written = False
+        self._is_stale = False
         self._state: StudyState | None = None
 
     # --- groups of requests ---
@@ -111,11 +112,18 @@ class RunningStudy:
     def committed(self) -> None:
         """The group is committed."""
         self.state.trim()
+        if self._is_stale:
+            self.forget()
 
     def forget(self) -> None:
         """Drop the in-memory state; the next group reads the store again."""
         self.pending.clear()
         self._state = None
+        self._is_stale = False
+
+    def reload(self) -> None:
+        """Read the store again after this group: answers were left out, so that quotas have changed."""
+        self._is_stale = True
 
     def connection(self) -> sa.Connection:
         """The connection, after writing all pending changes of this group."""

@@ -6,9 +6,6 @@ in `lease.py`, storing answers in `answer_intake.py`.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import ipaddress
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +19,18 @@ from sfumato.elicitation.page_messages import (
     SubmitResult,
     SubmittedAnswer,
 )
-from sfumato.elicitation.participant import Participant, Trial
-from sfumato.elicitation.participant_link import LinkEnded, is_signed, made_at, new_token, oldest_valid
+from sfumato.elicitation.participant import CHECKING, REFUSED, UNVERIFIED, Participant, Trial
+from sfumato.elicitation.participant_link import (
+    LinkEnded,
+    hash_of,
+    is_signed,
+    made_at,
+    network_code,
+    new_token,
+    oldest_valid,
+    owner_in,
+    owner_tag,
+)
 from sfumato.store import queries
 from sfumato.study.study import Entry
 from sfumato.tables.errors import InvalidAnswer, NotNow, NotThere
@@ -33,21 +40,22 @@ if TYPE_CHECKING:
 
 SEEN_INTERVAL_MS = 30_000
 """Milliseconds between two updates of `seen_at`."""
+CHECK_MS = 120_000
+"""How long new participants wait for the platform to confirm them; then they begin, and are paid only after it does."""
+DOOR = ("consent", "instructions", "comprehension")
+"""The stages before the first trial."""
 
 
-def hash_of(token: str) -> str:
-    """The hash under which a token is stored; the token itself is not stored."""
-    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+class StudyClosed(NotNow):
+    """A new participant would get nothing to do: the study is `full` or `paused`."""
 
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        fix = "come back later" if reason == "paused" else "no more answers are needed"
+        super().__init__(f"a study that is {reason}", "a study that takes new participants", fix, f"study-{reason}")
 
-def network_code(secret: str, address: str) -> str:
-    """A keyed hash of a network address (for IPv6, of its first 64 bits): equal for visits from one network, and of no
-    use without the study's secret."""
-    try:
-        network = ipaddress.ip_network(f"{address}/{64 if ':' in address else 32}", strict=False)
-    except ValueError:
-        return ""
-    return hmac.digest(bytes.fromhex(secret), b"network " + str(network).encode(), hashlib.sha256).hex()[:16]
+    def __reduce__(self) -> tuple[type[StudyClosed], tuple[str]]:
+        return StudyClosed, (self.reason,)
 
 
 class ParticipantSessions:
@@ -67,16 +75,24 @@ class ParticipantSessions:
         if self._study.people.entry is not Entry.OPEN:
             fix = "open the study by that link, or ask the researcher for one"
             raise NotNow("no link", "the personal link you were given", fix, "links-only")
-        return self._add_participant(new_token(self._running.secret))
+        self.check_open()
+        return self.add_participant(new_token(self._running.secret))
 
-    def open_link(
-        self, token: str, language: str | None = None, *, address: str = "", renewed: bool = False
-    ) -> SessionStart:
+    def closed(self) -> str | None:
+        """Why a new participant would get nothing to do: `paused` or `full`; None if the study is open."""
+        state = self._running.state
+        return "paused" if state.paused else "full" if state.is_full() else None
+
+    def check_open(self) -> None:
+        """Raise `StudyClosed` unless a new participant would get something to do."""
+        if reason := self.closed():
+            raise StudyClosed(reason)
+
+    def open_link(self, token: str, language: str | None = None, address: str = "") -> SessionStart:
         """Start or resume the session of a link; the participant is added when the link is first opened.
 
-        Participants keep the language of their first visit, as long as the study has it. `renewed` says that a platform
-        has just sent them, so that an expired link is valid again. Of the `address` of their first visit a keyed
-        hash is stored, so that several accounts of one person can be found.
+        Participants keep the language of their first visit, as long as the study has it. Of the network `address` of
+        that visit a keyed hash is stored, so that several accounts of one person can be found.
         """
         participant = self._find(hash_of(token))
         if participant is None:
@@ -84,9 +100,13 @@ class ParticipantSessions:
                 raise no_such_link()
             if self._is_expired(made_at(token)):
                 raise LinkEnded
-            self._add_participant(token)
+            if owner := owner_in(token):
+                self._add_link_of_owner(owner, token)
+            else:
+                self.check_open()
+                self.add_participant(token)
             participant = self._participant(hash_of(token))
-        elif self._has_ended(participant) and not renewed:
+        elif self._has_ended(participant):
             raise LinkEnded
         self._see(participant)
         if participant.network is None and address:
@@ -121,13 +141,13 @@ class ParticipantSessions:
             found = f"{len(answers)} answers"
             raise InvalidAnswer(found, f"one for each of the {len(questions)} questions", "answer every question")
         pairs = zip(answers, questions, strict=True)
-        wrong = [i for i, (answer, question) in enumerate(pairs) if answer != question.answer]
+        failed = any(answer != question.answer for answer, question in pairs)
         self._set(participant, attempts=participant.attempts + 1)
-        if not wrong:
+        if not failed:
             self._set(participant, passed_at=self._clock.now())
         elif participant.attempts >= self._study.limits.comprehension_attempts:
             self._set(participant, excluded_at=self._clock.now())
-        return self._state(participant, wrong)
+        return self._state(participant, failed=failed)
 
     def heartbeat(self, token_hash: str) -> ParticipantState:
         """The participant is still there: renew their leases."""
@@ -147,6 +167,9 @@ class ParticipantSessions:
         """Store an answer (`answer_intake.py`), even on an expired link: its trial was assigned while the link was
         valid."""
         participant = self._participant(token_hash)
+        if participant.entry == REFUSED:
+            fix = "open the study from the platform again"
+            raise NotNow("a participant the platform does not know", "one that it sent", fix, "not-from-platform")
         n_failed = participant.failed
         result = self._intake.receive(participant, submitted)
         if participant.failed > n_failed:
@@ -160,6 +183,53 @@ class ParticipantSessions:
         now = self._clock.now()
         self._leases.release_all(participant)
         self._set(participant, erased_at=now, left_out_at=now if answers else participant.left_out_at)
+        if answers:
+            self._running.reload()
+
+    # --- participants from a platform (`recruitment/arrival.py`) ---
+
+    def add_participant(self, token: str, **columns: Any) -> NewParticipant:
+        """Add a participant with a new link."""
+        running, state = self._running, self._running.state
+        # Letters and digits that are hard to confuse.
+        pseudonym = "A" + "".join(running.secure_random.choices("bcdfghjkmnpqrstvwxz23456789", k=10))
+        row = queries.blank_annotator() | {
+            "id": state.new_id("annotator"),
+            "study": running.number,
+            "pseudonym": pseudonym,
+            "token_hash": hash_of(token),
+            "seed": running.secure_random.getrandbits(31),
+            "created_at": self._clock.now(),
+            "seen_at": self._clock.steady(),
+            "attempts": 0,
+            "arm": state.new_arm(running.rng),
+            **columns,
+        }
+        running.pending.new_annotators.append(row)
+        state.keep(Participant.of(row))
+        return NewParticipant(pseudonym, token)
+
+    def add_link(self, annotator: int, token: str) -> None:
+        """Add a further link of a participant."""
+        running = self._running
+        queries.add_link(running.connection(), running.number, annotator, hash_of(token), self._clock.now())
+
+    def welcome(self, token_hash: str) -> Participant:
+        """The participant of a link that a platform has just sent again, so that an expired link is valid."""
+        participant = self._participant(token_hash)
+        self._see(participant)
+        return participant
+
+    def set_entry(self, token_hash: str, entry: str) -> None:
+        """Note whether the platform knows a participant. The answers of one it does not know count for nothing."""
+        participant = self._participant(token_hash)
+        is_refused, was_refused = entry == REFUSED, participant.entry == REFUSED
+        self._set(participant, entry=entry)
+        if is_refused:
+            self._leases.release_all(participant)
+        if is_refused != was_refused:
+            self._set(participant, left_out_at=self._clock.now() if is_refused else None)
+            self._running.reload()
 
     # --- stages ---
 
@@ -168,13 +238,16 @@ class ParticipantSessions:
         gates = (
             ("withdrawn", participant.withdrawn_at is not None),
             ("excluded", participant.excluded_at is not None),
+            ("refused", participant.entry == REFUSED),
+            ("checking", participant.entry == CHECKING),
+            ("full", participant.full_at is not None),
             ("consent", bool(self._study.consent) and participant.consented_at is None),
             ("instructions", participant.instructed_at is None),
             ("comprehension", bool(self._study.comprehension) and participant.passed_at is None),
         )
         return next((stage for stage, stops_here in gates if stops_here), "trials")
 
-    def _state(self, participant: Participant, wrong: Sequence[int] = ()) -> ParticipantState:
+    def _state(self, participant: Participant, *, failed: bool = False) -> ParticipantState:
         state = self._running.state
         sequence = state.trial_sequence
         answered = sum(participant.answered[purpose] for purpose in ("label", "repeat", "check"))
@@ -183,12 +256,25 @@ class ParticipantSessions:
             # `seen_at` is not updated: a late answer does not make the link valid again.
             return ParticipantState("ended", answered, wanted)
         self._see(participant)
+        if participant.entry == CHECKING and self._clock.now() - participant.created_at >= CHECK_MS:
+            # The platform does not reply: nobody is kept out, and nobody is paid before it does.
+            self._set(participant, entry=UNVERIFIED)
         stage = self._stage(participant)
+        if stage in DOOR and not participant.answered["label"]:
+            if state.paused:
+                return ParticipantState("paused", answered, wanted)
+            if state.leases.room(participant.arm) <= 0:
+                stage = "full" if state.is_full(participant.arm) else "empty"
         if stage == "comprehension":
             left = self._study.limits.comprehension_attempts - participant.attempts
-            return ParticipantState(stage, answered, wanted, wrong=wrong, attempts_left=left)
+            return ParticipantState(stage, answered, wanted, failed=failed, attempts_left=left)
         if stage == "excluded":
-            return ParticipantState(stage, answered, wanted, back=self._redirect(participant, "screened_out"))
+            # Before the first item for wrong answers about the instructions, later for failed checks.
+            is_check = participant.passed_at is not None or not self._study.comprehension
+            back = self._redirect(participant, "failed_checks" if is_check else "screened_out")
+            return ParticipantState(stage, answered, wanted, back=back)
+        if stage == "full":
+            return self._full(participant, answered, wanted)
         if stage != "trials":
             return ParticipantState(stage, answered, wanted)
         leased = self._leases.fill_leases(participant)
@@ -198,12 +284,21 @@ class ParticipantSessions:
             return ParticipantState("paused", answered, wanted)
         if sequence.next_purpose(participant) and self._leases.may_get_more(participant):
             return ParticipantState("empty", answered, wanted)
+        if not participant.answered["label"]:
+            return self._full(participant, answered, wanted)
         back = self._redirect(participant, "completed")
         if participant.finished_at is None:
             code = back.code if back else self._running.secure_random.randbytes(4).hex().upper()
             self._set(participant, finished_at=self._clock.now(), code=code)
         state.mark_finished(participant)
         return ParticipantState("finished", answered, wanted, code=participant.code, back=back)
+
+    def _full(self, participant: Participant, answered: int, wanted: int) -> ParticipantState:
+        """No item was left for a participant: no completion code and no pay. Final once a platform takes them back."""
+        back = self._redirect(participant, "full")
+        if back is not None and participant.full_at is None:
+            self._set(participant, full_at=self._clock.now())
+        return ParticipantState("full", answered, wanted, back=back)
 
     def _complete_stage(self, token_hash: str, stage: str, column: str) -> ParticipantState:
         participant = self._present(token_hash)
@@ -230,24 +325,15 @@ class ParticipantSessions:
 
     # --- participants ---
 
-    def _add_participant(self, token: str) -> NewParticipant:
-        running, state = self._running, self._running.state
-        # Letters and digits that are hard to confuse.
-        pseudonym = "A" + "".join(running.secure_random.choices("bcdfghjkmnpqrstvwxz23456789", k=10))
-        row = queries.blank_annotator() | {
-            "id": state.new_id("annotator"),
-            "study": running.number,
-            "pseudonym": pseudonym,
-            "token_hash": hash_of(token),
-            "seed": running.secure_random.getrandbits(31),
-            "created_at": self._clock.now(),
-            "seen_at": self._clock.steady(),
-            "attempts": 0,
-            "arm": state.new_arm(running.rng),
-        }
-        running.pending.new_annotators.append(row)
-        state.keep(Participant.of(row))
-        return NewParticipant(pseudonym, token)
+    def _add_link_of_owner(self, tag: bytes, token: str) -> None:
+        """Add a link that the researcher made for a participant, when it is first opened."""
+        running = self._running
+        found = queries.pseudonyms(running.connection(), running.number)
+        owner = next((number for number, name in found if owner_tag(name, running.secret) == tag), None)
+        if owner is None:
+            raise no_such_link()
+        self.add_link(owner, token)
+        self.welcome(hash_of(token))
 
     def _participant(self, token_hash: str) -> Participant:
         participant = self._find(token_hash)

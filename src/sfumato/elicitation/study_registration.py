@@ -19,7 +19,7 @@ from sfumato.store.database import is_store, make_private, only_server, reading,
 from sfumato.store.location import StoreLocation, default_location
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Study
-from sfumato.tables.errors import BadSetting
+from sfumato.tables.errors import BadSetting, NotThere, show
 
 
 def register(
@@ -83,6 +83,21 @@ def new_links(study: Study, number: int, store: str | Path | None = None) -> lis
     """Tokens for `number` participants. The study may be running, but does not have to."""
     secret, made_at = study_secret(study, store), Clock().now()
     return [new_token(secret, made_at) for _ in range(number)]
+
+
+def link_for(study: Study, pseudonym: str, store: str | Path | None = None) -> str:
+    """A token for one more link of a participant. Their other links stay valid; the study may be running."""
+    place = StoreLocation.of(store or default_location(study))
+    row = None
+    if is_store(place):
+        with reading(place) as connection:
+            known = queries.study_row(connection, study.name)
+            row = researcher_queries.find_annotator(connection, known["id"], pseudonym, None) if known else None
+    if row is None or row["erased_at"] is not None:
+        found = f"no participant called {show(pseudonym)}"
+        fix = "sfumato study reconcile lists the pseudonyms; a participant who was erased gets no link"
+        raise NotThere(found, "a participant of this study", fix, "unknown-person")
+    return new_token(study_secret(study, store), Clock().now(), pseudonym)
 
 
 def study_secret(study: Study, store: str | Path | None = None) -> str:

@@ -102,18 +102,23 @@ class StudyState:
         self._participants: dict[str, Participant] = {}
         self._by_id: dict[int, Participant] = {}
         self._finished: dict[str, None] = {}
+        self._first_links: dict[str, str] = {}
+        """The hash of the first link, under which a participant is kept, by that of each further one."""
         for trial in queries.open_trials(connection, number):
             if trial["purpose"] == "label":
                 self.leases.restore(self._trial(trial, now, monotonic))
 
     def participant(self, connection: sa.Connection, token_hash: str, now: int, monotonic: float) -> Participant | None:
         """The participant of a link with everything they did; None if the link is new."""
-        participant = self._participants.pop(token_hash, None)
+        participant = self._participants.pop(self._first_links.get(token_hash, token_hash), None)
         if participant is None:
             row = queries.annotator_by_token(connection, self.number, token_hash)
             if row is None:
                 return None
-            participant = self._restored(connection, Participant.of(row), now, monotonic)
+            if row["token_hash"] != token_hash:
+                self._first_links[token_hash] = row["token_hash"]
+                participant = self._participants.pop(row["token_hash"], None)
+            participant = participant or self._restored(connection, Participant.of(row), now, monotonic)
         # Inserted last, so that the first in the dictionary was seen longest ago.
         self.keep(participant)
         return participant
@@ -147,13 +152,19 @@ class StudyState:
         return self._check_judge.passes(region, trial.question, payload)
 
     def new_arm(self, rng: random.Random) -> int:
-        """The arm of a new participant: random among those with the fewest participants."""
+        """The arm of a new participant: random among those with the fewest participants that are not full."""
         if not self._n_arms:
             return 0
-        fewest = min(self._n_in_arm.get(arm, 0) for arm in range(self._n_arms))
-        arm = rng.choice([arm for arm in range(self._n_arms) if self._n_in_arm.get(arm, 0) == fewest])
+        arms = [arm for arm in range(self._n_arms) if not self.is_full(arm)] or list(range(self._n_arms))
+        fewest = min(self._n_in_arm.get(arm, 0) for arm in arms)
+        arm = rng.choice([arm for arm in arms if self._n_in_arm.get(arm, 0) == fewest])
         self._n_in_arm[arm] = fewest + 1
         return arm
+
+    def is_full(self, arm: int | None = None) -> bool:
+        """Whether every item has its answers, in an arm or in all; an item that is being answered has not yet."""
+        arms = range(max(self._n_arms, 1)) if arm is None else (arm,)
+        return not any(self.leases.room(each) > 0 or self.leases.is_in_use(each) for each in arms)
 
     def trim(self) -> None:
         """Drop participants when there are too many in memory; only between groups, when all is written."""
@@ -161,6 +172,8 @@ class StudyState:
             self._drop(next(iter(self._participants)))
         while len(self._finished) > MAX_FINISHED:
             self._drop(next(iter(self._finished)))
+        if len(self._first_links) > MAX_PARTICIPANTS:
+            self._first_links.clear()
 
     def mark_finished(self, participant: Participant) -> None:
         """Note that a participant has finished, so that `trim` may drop them early."""

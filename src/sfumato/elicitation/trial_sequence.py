@@ -69,6 +69,9 @@ class TrialSequence:
         """The purpose of a participant's next trial; None when they have done all."""
         if not participant.seen.issuperset(self.practice):
             return "practice"
+        if self.practice and any(trial.purpose == "practice" for trial in participant.open.values()):
+            # Nothing that counts before practice is over: nobody practices after, or instead of, the real thing.
+            return None
         n_labels = participant.n_begun("label")
         if self.next_check(participant) is not None:
             return "check"

@@ -1,9 +1,12 @@
 """Arrival from a recruitment platform, and the redirect back to it with a completion code.
 
-The entry address contains a key of the study that only the platform gets; the platform appends the participant's id. A
-platform id is one annotator, however often it arrives: their token follows from it and from the study's secret. A
-person who knows the key could still invent ids, so with a token for the platform's API every id is checked there;
-unchecked ids are listed as such.
+The entry address contains a key of the study, and the platform appends the participant's id. Every participant can see
+both in their address bar, so neither opens a session: a platform id is one annotator with a random link, which only the
+browser of the first visit has (in a cookie). From another browser the same id gets in only with the platform's
+signature, or by that link.
+
+Ids could also be invented. A signed arrival, or the platform's API, confirms them before they begin (`entry` of a
+participant); those that were not confirmed are not paid before reconciliation finds them in the platform's list.
 """
 
 from __future__ import annotations
@@ -17,30 +20,31 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from sfumato.elicitation.page_messages import Redirect
-from sfumato.elicitation.participant_link import token_of
+from sfumato.elicitation.participant import CHECKING, KNOWN, REFUSED, SIGNED, UNVERIFIED, Participant
+from sfumato.elicitation.participant_link import hash_of, hash_of_person, new_token
 from sfumato.elicitation.running_study import RunningStudy
-from sfumato.elicitation.session import hash_of, no_such_link
+from sfumato.elicitation.session import no_such_link
 from sfumato.elicitation.study_registration import study_secret
 from sfumato.recruitment import platform_of
 from sfumato.recruitment.platform import Arrival, Platform
 from sfumato.recruitment.platform_api import PlatformClient, request_key
-from sfumato.store import researcher_queries
+from sfumato.store import queries, researcher_queries
 from sfumato.store.schema import Row
 from sfumato.study.study import Study
-from sfumato.tables.errors import BadSetting, NotThere
+from sfumato.tables.errors import BadSetting, NotNow, NotThere
 
 N_KEY = 18
 
 
 def redirect_for(connection: sa.Connection, study: Study, annotator: int, outcome: str) -> Redirect | None:
-    """The redirect for an annotator with this outcome (`completed`, `screened_out` or `no_consent`).
+    """The redirect for an annotator with this outcome, one of `Recruiting.OUTCOMES`.
 
     None for annotators who came by a link, and where the platform has no code for the outcome.
     """
     platform, recruiting = platform_of(study), study.recruiting
     if platform is None or recruiting is None:
         return None
-    code = getattr(recruiting, outcome)
+    code = recruiting.code_for(outcome)
     row = researcher_queries.platform_id_of(connection, annotator)
     if not code or row is None or row["platform"] != platform.name:
         return None
@@ -53,11 +57,23 @@ def arrival_of(row: Row) -> Arrival:
     return Arrival(row["person"], refs.get("study", ""), refs.get("session", ""), refs.get("submit_to", ""))
 
 
+class OtherBrowser(NotNow):
+    """A known platform id, from a browser that does not have its link."""
+
+    def __init__(self) -> None:
+        fix = "open the study with the link you saved, or in the browser you began with, or ask the researcher"
+        super().__init__("an id that has begun the study in another browser", "that browser", fix, "other-browser")
+
+    def __reduce__(self) -> tuple[type[OtherBrowser], tuple[()]]:
+        return OtherBrowser, ()
+
+
 @dataclass(frozen=True)
 class UncheckedArrival:
     """A participant whose platform id was not checked yet, and the key for the request."""
 
     annotator: int
+    token_hash: str
     arrival: Arrival
     key: str
 
@@ -87,31 +103,84 @@ def is_entry_key(running: RunningStudy, platform: Platform, key: str) -> bool:
     return hmac.compare_digest(key.encode("utf-8", "replace"), entry_key(running.secret, platform.name).encode())
 
 
-def admit(running: RunningStudy, platform: Platform, key: str, arrival: Arrival, language: str | None = None) -> str:
-    """Admit a participant sent by the platform, and return their token, which is always the same."""
+def person_hash(running: RunningStudy, platform: Platform, arrival: Arrival) -> str:
+    """A keyed hash of the participant's platform id."""
+    return hash_of_person(running.secret, f"{platform.name} {arrival.person}")
+
+
+def admit(
+    running: RunningStudy,
+    platform: Platform,
+    key: str,
+    arrival: Arrival,
+    *,
+    held: str | None = None,
+    signed: bool = False,
+    checks: bool = False,
+) -> str:
+    """Admit a participant sent by the platform, and return a link of theirs.
+
+    `held` is the link that their browser has from an earlier visit. `signed` says that the platform signed this
+    arrival, `checks` that its API will be asked about them. Raises `StudyClosed` for new participants of a full or
+    paused study, and `OtherBrowser` for a known id without proof.
+    """
     if not is_entry_key(running, platform, key):
         raise no_such_link()
     if platform.study and arrival.study not in platform.study.split():
         expected, fix = "the study that [platform] names", "check the study's id on the platform and in the study file"
         raise NotThere("a participant from another study of the platform", expected, fix, "not-from-platform")
-    token = token_of(running.secret, f"{platform.name} {arrival.person}")
-    running.sessions.open_link(token, language, renewed=True)
+    sessions, hashed = running.sessions, person_hash(running, platform, arrival)
+    known = queries.annotator_by_person(running.connection(), running.number, hashed)
+    token = _link_of(running, known, held, signed=signed)
+    if known is None:
+        sessions.check_open()
+        entry = SIGNED if signed else CHECKING if checks else UNVERIFIED
+        sessions.add_participant(token, person_hash=hashed, entry=entry)
+    participant = sessions.welcome(hash_of(token))
+    if signed and participant.entry != SIGNED:
+        sessions.set_entry(hash_of(token), SIGNED)
     refs = {"study": arrival.study, "session": arrival.session, "submit_to": arrival.submit_to}
     connection, study, now = running.action()
-    researcher_queries.add_arrival(connection, study, hash_of(token), platform.name, arrival.person, refs, now)
+    ids = (platform.name, arrival.person)
+    researcher_queries.add_arrival(connection, study, participant.id, ids, refs, now, ended=_has_ended(participant))
     return token
 
 
-def unchecked_arrivals(running: RunningStudy, platform: Platform, token: str | None = None) -> list[UncheckedArrival]:
-    """Participants whose platform id was not checked yet; with `token` only that one."""
+def _link_of(running: RunningStudy, known: Row | None, held: str | None, *, signed: bool) -> str:
+    """The link that the browser has or may get."""
+    token = new_token(running.secret)
+    if known is None:
+        return token
+    if known["erased_at"] is not None:
+        fix = "each person can take part once"
+        raise NotNow("a participant whose data was erased", "somebody who has not taken part", fix, "took-part")
+    if held is not None:
+        owner = queries.annotator_by_token(running.transaction, running.number, hash_of(held))
+        if owner is not None and owner["id"] == known["id"]:
+            return held
+    # Nobody has seen the page yet (it sets the language): the first reply was lost, or two tabs opened at once.
+    if not signed and known["language"] is not None:
+        raise OtherBrowser
+    running.sessions.add_link(known["id"], token)
+    return token
+
+
+def _has_ended(participant: Participant) -> bool:
+    """Whether a participant has a final outcome, so that a later visit does not replace the one it belongs to."""
+    ends = (participant.finished_at, participant.excluded_at, participant.withdrawn_at, participant.full_at)
+    return any(each is not None for each in ends)
+
+
+def unchecked_arrivals(running: RunningStudy, token: str) -> list[UncheckedArrival]:
+    """The participant of this link, if their latest visit was not checked yet."""
     connection, study, _ = running.action()
-    found = []
-    for row in researcher_queries.platform_ids(connection, study, platform.name):
-        if "check" not in row["refs"] and (token is None or row["token_hash"] == hash_of(token)):
-            arrival = arrival_of(row)
-            key = request_key(running.secret, row["pseudonym"], f"check {arrival.session}")
-            found.append(UncheckedArrival(row["annotator"], arrival, key))
-    return found
+    owner = queries.annotator_by_token(connection, study, hash_of(token))
+    row = researcher_queries.platform_id_of(connection, owner["id"]) if owner else None
+    if owner is None or row is None or row["refs"].get("check") in ("known", SIGNED) or owner["entry"] == SIGNED:
+        return []
+    arrival = arrival_of(row)
+    key = request_key(running.secret, owner["pseudonym"], f"check {arrival.session}")
+    return [UncheckedArrival(owner["id"], owner["token_hash"], arrival, key)]
 
 
 def check_arrival(client: PlatformClient, unchecked: UncheckedArrival) -> str:
@@ -120,6 +189,10 @@ def check_arrival(client: PlatformClient, unchecked: UncheckedArrival) -> str:
 
 
 def store_check(running: RunningStudy, unchecked: UncheckedArrival, result: str) -> None:
-    """Store the platform's answer, once per visit."""
+    """Store the platform's reply, once per visit; a participant it does not know is refused."""
     connection, _, now = running.action()
     researcher_queries.add_platform_check(connection, unchecked.annotator, unchecked.arrival.session, result, now)
+    owner = queries.annotator_by_token(connection, running.number, unchecked.token_hash)
+    if owner is None or owner["erased_at"] is not None or owner["entry"] in (KNOWN, SIGNED):
+        return
+    running.sessions.set_entry(unchecked.token_hash, KNOWN if result == "known" else REFUSED)

@@ -43,6 +43,10 @@ REGION, SERVICE = "us-east-1", "mturk-requester"
 PAGE_SIZE = 100
 WORDS = {"submitted": "submitted", "approved": "approved", "rejected": "rejected", "returned": "returned",
          "abandoned": "timed out", "accepted": "active"}  # fmt: skip
+WORKER_ID = re.compile(r"A[A-Z0-9]{8,63}")
+OTHER_ID = re.compile(r"[A-Z0-9]{20,64}")
+"""Ids of HITs and assignments: 30 characters today. Amazon's guide shows examples of 20 and 40, and its API documents
+capital letters and digits, at most 64, for both kinds of ids."""
 CODE = re.compile(
     r"<QuestionIdentifier>(?:code|surveycode)</QuestionIdentifier>\s*<FreeText>([A-Za-z0-9-]{1,64})</FreeText>"
 )
@@ -134,16 +138,21 @@ class MTurk:
     name: ClassVar[str] = "mturk"
     title: ClassVar[str] = "Mechanical Turk"
     asks: ClassVar[str] = ""
+    signature: ClassVar[str] = ""
     checks_at_entry: ClassVar[bool] = False
     token_names: ClassVar[str] = f"{ACCESS} and {SECRET}"
 
     def __post_init__(self) -> None:
-        check_settings(self.title, "hit", self.hit, self.fee)
+        check_settings(self.title, "hit", self.hit, self.fee, OTHER_ID)
         check_flag(self.name, "sandbox", self.sandbox)
 
     @property
     def study(self) -> str:
         return self.hit
+
+    @property
+    def keys(self) -> str:
+        return ""
 
     @property
     def framed_by(self) -> tuple[str, ...]:
@@ -152,8 +161,13 @@ class MTurk:
     def arrival(self, query: Mapping[str, str]) -> Arrival | None:
         if query.get("assignmentId", "") in ("", PREVIEW):
             return None
-        session, study, person = (id_in(query, name) for name in ("assignmentId", "hitId", "workerId"))
+        session, study = (id_in(query, name, OTHER_ID) for name in ("assignmentId", "hitId"))
+        person = id_in(query, "workerId", WORKER_ID)
         return Arrival(person, study, session, self._submit_to(query.get("turkSubmitTo", "")))
+
+    def is_signed(self, claims: Mapping[str, Any], arrival: Arrival, path: str) -> bool:
+        """Mechanical Turk signs nothing."""
+        return False
 
     def back(self, code: str, arrival: Arrival) -> Redirect:
         return Redirect(code, arrival.submit_to + SUBMIT_PATH, {"assignmentId": arrival.session, "code": code})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sfumato.elicitation.participant import KNOWN, REFUSED, SIGNED
 from sfumato.recruitment.arrival import arrival_of
 from sfumato.recruitment.platform import Arrival
 from sfumato.store import queries, researcher_queries
@@ -14,10 +15,10 @@ from sfumato.store.schema import Row
 from sfumato.study.study import Study
 
 FINISHED, SCREENED_OUT, STOPPED, WITHDRAWN = "finished", "screened out", "stopped", "withdrew"
-UNDER_WAY, NO_CONSENT = "under way", "no consent"
-OUTCOMES = (FINISHED, SCREENED_OUT, STOPPED, WITHDRAWN, UNDER_WAY, NO_CONSENT)
+UNDER_WAY, NO_CONSENT, FULL, UNKNOWN = "under way", "no consent", "study full", "unknown"
+OUTCOMES = (FINISHED, SCREENED_OUT, STOPPED, WITHDRAWN, UNDER_WAY, NO_CONSENT, FULL, UNKNOWN)
 """Outcomes: all answered; failed the comprehension questions; stopped after failed checks; withdrew; still active; did
-not consent."""
+not consent; got no item because the study was full; refused because the platform did not know them."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,11 @@ class ParticipantRecord:
     earlier: tuple[str, ...] = field(default=(), repr=False)
     """Earlier visits."""
     checked: str = ""
-    """The platform's check: `known`, `unknown`, or empty."""
+    """The platform's check of the latest visit: `known`, `unknown`, or empty."""
+    is_confirmed: bool = False
+    """Whether the platform confirmed the participant, by its signature or its API."""
+    code: str = ""
+    """The completion code they got."""
     is_erased: bool = False
     is_left_out: bool = False
     """Whether their answers are left out of exports."""
@@ -72,15 +77,19 @@ def _participant(row: Row, study: Study) -> ParticipantRecord:
         arrival_of(row) if row["platform"] else None,
         tuple(refs.get("earlier", ())),
         refs.get("check", ""),
+        row["entry"] in (KNOWN, SIGNED) or refs.get("check") == "known",
+        row["code"] or "",
         row["erased_at"] is not None,
         row["left_out_at"] is not None,
     )
 
 
 def _outcome(row: Row, study: Study) -> str:
-    """The outcome; a participant who finished stays finished."""
+    """The outcome; a participant who finished stays finished. Nobody finishes without an answer that counts."""
     stages = (
-        (FINISHED, row["finished_at"] is not None),
+        (UNKNOWN, row["entry"] == REFUSED),
+        (FINISHED, row["finished_at"] is not None and bool(row["n_labels"])),
+        (FULL, row["full_at"] is not None or row["finished_at"] is not None),
         (WITHDRAWN, row["withdrawn_at"] is not None),
         (STOPPED, row["excluded_at"] is not None and (row["passed_at"] is not None or not study.comprehension)),
         (SCREENED_OUT, row["excluded_at"] is not None),

@@ -117,7 +117,8 @@ def payments(
     """What each annotator is owed. `answers` has its annotators in the order of the `cases` who took part.
 
     Base: the study's pay per batch times the batches, for annotators who finished. Part: in proportion to the answers
-    given, for you to decide. Bonus: only for annotators who finished, by the study's rule.
+    given, for you to decide. Bonus: only for annotators who finished, by the study's rule. Annotators whom the platform
+    has not confirmed are not listed.
     """
     pay = study.pay
     if pay is None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from sfumato.elicitation.page_messages import Redirect
 from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, NotThere, listing, nearest, show
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from sfumato.recruitment.platform_api import PlatformClient
 
 
-ID = re.compile(r"[A-Za-z0-9]{4,64}")
-"""The format of platform ids; anything else was not filled in by a platform."""
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -71,6 +70,8 @@ class Platform(Protocol):
     asks: ClassVar[str]
     """The query of its entry address, with the platform's own placeholders."""
 
+    signature: ClassVar[str]
+    """The name in the query of the signature of an arrival; empty if the platform signs none."""
     checks_at_entry: ClassVar[bool]
     """Whether its API knows of a visit while it is active; otherwise only after it is submitted."""
     token_names: ClassVar[str]
@@ -85,11 +86,18 @@ class Platform(Protocol):
         """The study's id there (or ids, separated by spaces), if the study file has it."""
 
     @property
+    def keys(self) -> str:
+        """The file in the study's folder with the keys that sign arrivals; without it, signatures are not asked for."""
+
+    @property
     def framed_by(self) -> tuple[str, ...]:
         """Origins that show the study in a frame and receive its form; none if it opens in a tab."""
 
     def arrival(self, query: Mapping[str, str]) -> Arrival | None:
         """The arrival in the query of the entry address; None for a preview."""
+
+    def is_signed(self, claims: Mapping[str, Any], arrival: Arrival, path: str) -> bool:
+        """Whether the claims of a valid signature are about this arrival at this path."""
 
     def back(self, code: str, arrival: Arrival) -> Redirect:
         """The redirect for a participant with this code."""
@@ -104,21 +112,21 @@ class Platform(Protocol):
         """Whether pay may be refused for so many failed attention checks, in a study of this length."""
 
 
-def check_settings(platform: str, name: str, value: object, fee: object) -> None:
+def check_settings(platform: str, name: str, value: object, fee: object, format: re.Pattern[str]) -> None:
     """Raise `BadSetting` unless the setting `name` is an id of the platform, or several separated by spaces, and the
     fee is a share from 0 to 2."""
-    if not isinstance(value, str) or not all(ID.fullmatch(each) for each in value.split()):
-        expected = f"the id that {platform} shows: letters and digits, in quotes"
+    if not isinstance(value, str) or not all(format.fullmatch(each) for each in value.split()):
+        expected = f"the id that {platform} shows, in quotes"
         raise BadSetting(f"{name} = {show(value)}", expected, f"copy the id from {platform}, or leave {name} out")
     if isinstance(fee, bool) or not isinstance(fee, (int, float)) or not 0 <= fee <= 2:
         expected = "a share of the pay from 0 to 2: 0.33 for a third"
         raise BadSetting(f"fee = {show(fee)}", expected, f"write the fee of {platform} as a share, or leave it out")
 
 
-def id_in(query: Mapping[str, str], name: str) -> str:
-    """An id in the query; an error if it is missing or not filled in."""
+def id_in(query: Mapping[str, str], name: str, format: re.Pattern[str]) -> str:
+    """An id in the query; an error if it is missing, not filled in, or not in the platform's format."""
     value = query.get(name, "")
-    if not ID.fullmatch(value):
+    if not format.fullmatch(value):
         found = f"{'no' if not value else 'an invalid'} {name}"
         fix = "open the study from the platform; to try it yourself, use a link"
         raise NotThere(found, "the address as opened by the platform, with ids filled in", fix, "not-from-platform")

@@ -11,7 +11,15 @@ from dataclasses import dataclass, field, fields
 
 import pyarrow as pa
 
-from sfumato.recruitment.participant_outcomes import FINISHED, NO_CONSENT, SCREENED_OUT, STOPPED, ParticipantRecord
+from sfumato.recruitment.participant_outcomes import (
+    FINISHED,
+    FULL,
+    NO_CONSENT,
+    SCREENED_OUT,
+    STOPPED,
+    UNKNOWN,
+    ParticipantRecord,
+)
 from sfumato.recruitment.platform import STATUSES, Platform, PlatformSubmission
 from sfumato.study.study import Recruiting, Study
 from sfumato.tables.base_table import Table, columns_of
@@ -21,7 +29,13 @@ IDS = ("person", "session")
 NOT_HERE = "never came"
 DONE = ("submitted", "approved", "rejected")
 """The status of a visit after it was submitted."""
-CODE_FOR = {FINISHED: "completed", SCREENED_OUT: "screened_out", STOPPED: "screened_out", NO_CONSENT: "no_consent"}
+CODE_FOR = {
+    FINISHED: "completed",
+    SCREENED_OUT: "screened_out",
+    STOPPED: "failed_checks",
+    NO_CONSENT: "no_consent",
+    FULL: "full",
+}
 MISMATCHES = {
     "finished-not-submitted": "finished here, but not submitted on the platform: pay them anyway",
     "submitted-not-finished": "submitted on the platform with the completion code, but did not finish here",
@@ -36,6 +50,7 @@ MISMATCHES = {
     "several-visits": "came here in several visits, which count as one participant",
     "told-differently": "the platform lists the same submission twice with different values; the last one is used",
     "unknown-at-entry": "the platform did not know the visit when it was checked",
+    "not-confirmed": "finished, but nothing confirms yet that the platform sent them: give its list",
     "unknown-status": "the platform's status is unknown to sfumato",
 }
 """All mismatches by code, with their meaning."""
@@ -52,8 +67,10 @@ class ReconciledParticipant:
     n_answers: int = 0
     minutes: float = 0.0
     pay: str = ""
-    """`yes`, `no`, or `decide` if part of the work was done."""
+    """`yes`, `no`, `decide` if part of the work was done, or `confirm` if the platform has not confirmed their id."""
     why: str = ""
+    code: str = ""
+    """The completion code they got: their own for participants with a link, so that a code passed on is noticed."""
     set_aside: str = ""
     """Why their answers are not used; empty if they are."""
     n_failed: int = 0
@@ -113,7 +130,7 @@ def reconcile_participants(
     if listed is not None:
         here = {each.arrival.person for each in people if each.arrival is not None}
         cases += [
-            _not_here(submission, row, listed)
+            _not_here(submission, row, listed, study.recruiting)
             for person, rows in listed.by_person.items()
             if person not in here
             for row, submission in rows
@@ -155,7 +172,7 @@ def _case(
 ) -> ReconciledParticipant:
     there = list(listed.by_person.get(person.arrival.person, ())) if listed and person.arrival else []
     row, submission = _visit(person, there)
-    pay, why = _pay(person)
+    pay, why = _pay(person, is_listed=None if listed is None else submission is not None)
     minutes = study.pay.minutes if study.pay else None
     ground = platform.may_refuse(n_failed, minutes).sentence if platform and n_failed else ""
     return ReconciledParticipant(
@@ -166,6 +183,7 @@ def _case(
         round(person.seconds / 60, 2),
         pay,
         why,
+        person.code,
         "on their request" if person.is_left_out else excluded.get(person.annotator, ""),
         n_failed,
         ground,
@@ -177,13 +195,20 @@ def _case(
     )
 
 
-def _pay(person: ParticipantRecord) -> tuple[str, str]:
-    """Whether a participant is paid: by the work done, not by the quality of the answers."""
-    erased = "; their platform id was erased, so they cannot be paid there" if person.is_erased else ""
+def _pay(person: ParticipantRecord, *, is_listed: bool | None) -> tuple[str, str]:
+    """Whether a participant is paid: by the work done, not by the quality of the answers. `is_listed`: whether they are
+    in the platform's list, if there is one."""
+    if person.is_erased:
+        return "no", f"{person.outcome}; erased, so they cannot be paid any more"
+    if person.arrival is not None and person.n_labels:
+        if person.outcome == UNKNOWN or is_listed is False:
+            return "no", f"the platform does not know them; {person.n_labels} answers are not paid"
+        if not is_listed and not person.is_confirmed:
+            return "confirm", f"{person.outcome}; give the platform's list to confirm that it sent them"
     if person.outcome == FINISHED:
-        return "yes", f"finished{erased}"
+        return "yes", "finished"
     if person.n_labels:
-        return "decide", f"{person.outcome} after {person.n_labels} answers: partial pay would be fair{erased}"
+        return "decide", f"{person.outcome} after {person.n_labels} answers: partial pay would be fair"
     if person.outcome == SCREENED_OUT:
         return "no", "screened out before the first item; the platform's own rules apply"
     return "no", f"{person.outcome}, no answers"
@@ -215,10 +240,12 @@ def _mismatches(
         "several-visits": bool(person.earlier),
         "unknown-at-entry": person.checked == "unknown",
         "not-on-platform": listed is not None and submission is None,
+        "not-confirmed": listed is None and person.outcome == FINISHED and not person.is_confirmed,
     }
     if submission is not None and listed is not None and recruiting is not None:
         finished, status, code = person.outcome == FINISHED, submission.status, submission.code
-        own_code = getattr(recruiting, CODE_FOR.get(person.outcome, ""), None)
+        outcome = CODE_FOR.get(person.outcome)
+        own_code = recruiting.code_for(outcome) if outcome else None
         came_early = status in DONE and not finished and code == recruiting.completed
         arrival = person.arrival
         found |= {
@@ -236,15 +263,19 @@ def _mismatches(
     return [code for code in MISMATCHES if found.get(code)]
 
 
-def _not_here(submission: PlatformSubmission, row: int, listed: _Listed) -> ReconciledParticipant:
-    """A participant in the platform's list who never came here."""
+def _not_here(
+    submission: PlatformSubmission, row: int, listed: _Listed, recruiting: Recruiting | None
+) -> ReconciledParticipant:
+    """A participant in the platform's list of whom nothing is stored here; somebody who came when the study was full
+    has only its code."""
+    is_full = recruiting is not None and submission.code == recruiting.code_for("full") and bool(submission.code)
     found = {
-        "not-here": submission.status in (*DONE, "screened out"),
+        "not-here": submission.status in (*DONE, "screened out") and not is_full,
         "told-differently": submission.session in listed.differing,
         "unknown-status": submission.status not in STATUSES,
     }
     return ReconciledParticipant(
-        outcome=NOT_HERE,
+        outcome=FULL if is_full else NOT_HERE,
         pay="no",
         why="no answers here",
         status=submission.status,

@@ -16,7 +16,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sfumato.elicitation.page_messages import ParticipantState, Submission, SubmittedAnswer
-from sfumato.elicitation.session import ParticipantSessions, hash_of
+from sfumato.elicitation.participant_link import hash_of
+from sfumato.elicitation.session import ParticipantSessions
 from sfumato.server.http_responses import ENCODE, InternalError, Json, error_response
 from sfumato.server.served_study import ServedStudy
 from sfumato.tables.errors import InvalidAnswer, SfumatoError

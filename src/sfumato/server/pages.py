@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
@@ -9,8 +11,9 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from sfumato.elicitation.item_images import Picture
 from sfumato.elicitation.kind import folder_of
 from sfumato.elicitation.kinds import KINDS
-from sfumato.elicitation.participant_link import LinkEnded, oldest_valid
-from sfumato.elicitation.session import hash_of
+from sfumato.elicitation.page_messages import Redirect
+from sfumato.elicitation.participant_link import LinkEnded, hash_of, oldest_valid
+from sfumato.elicitation.session import StudyClosed
 from sfumato.server.http_responses import NO_STORE, Json, client_address, error_response, html
 from sfumato.server.picture_cache import no_picture
 from sfumato.server.rate_limit import TooMany
@@ -19,7 +22,7 @@ from sfumato.server.translations import preferred_language, translations_for
 from sfumato.store import queries
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Entry
-from sfumato.tables.errors import NotNow, NotThere, SfumatoError
+from sfumato.tables.errors import NotNow, NotThere, SfumatoError, StoreDown
 
 KIND_FILES = {"form.js": "text/javascript", "form.css": "text/css"}
 
@@ -28,9 +31,14 @@ async def landing(request: Request) -> Response:
     site: ServedStudy = request.app.state.site
     language = language_of(request)
     texts = translations_for(language)
-    pay, bonus = texts.pay(site.study), texts.bonus(site.study)
+    pay, bonus = texts.pay(site.study, site.n_batches), texts.bonus(site.study)
     is_open = site.study.people.entry is Entry.OPEN
-    return html(site.page("landing.html", language, open=is_open, about=None, pay=pay, bonus=bonus))
+    closed = None
+    if is_open:
+        # The page is also shown while the store cannot be written; joining then says so.
+        with contextlib.suppress(StoreDown):
+            closed = await site.writer.ask(lambda running: running.sessions.closed())
+    return html(site.page("landing.html", language, open=is_open, closed=closed, about=None, pay=pay, bonus=bonus))
 
 
 async def join(request: Request) -> Response:
@@ -41,6 +49,8 @@ async def join(request: Request) -> Response:
         link = await site.writer.ask(lambda running: running.sessions.join())
     except TooMany as error:
         return too_many(request, error)
+    except StudyClosed as error:
+        return closed_page(request, error)
     except NotNow as error:
         return html(site.error_page(error, 403, language_of(request)), 403)
     return RedirectResponse(f"/s/{link.token}", 303, NO_STORE)
@@ -50,13 +60,17 @@ async def study(request: Request) -> Response:
     site: ServedStudy = request.app.state.site
     token = request.path_params["token"]
     language = language_of(request)
+    if is_look_ahead(request):
+        return Response(status_code=204, headers=NO_STORE)
     try:
         address = client_address(request)
-        start = await site.writer.ask(lambda running: running.sessions.open_link(token, language, address=address))
+        start = await site.writer.ask(lambda running: running.sessions.open_link(token, language, address))
     except LinkEnded as error:
         return html(site.error_page(error, 410, language, "link_ended.html"), 410)
     except NotThere as error:
         return html(site.error_page(error, 404, language), 404)
+    except StudyClosed as error:
+        return closed_page(request, error)
     return html(site.study_page(token, start))
 
 
@@ -100,6 +114,21 @@ async def health(request: Request) -> Response:
 
     await run_in_threadpool(read)
     return Json({"status": "ok"})
+
+
+def is_look_ahead(request: Request) -> bool:
+    """Whether a program asks before a person does: by HEAD, or by loading a page in advance."""
+    purpose = request.headers.get("sec-purpose") or request.headers.get("purpose") or ""
+    return request.method == "HEAD" or purpose.lower().startswith(("prefetch", "prerender", "preview"))
+
+
+def closed_page(request: Request, error: StudyClosed, back: Redirect | None = None, platform: str = "") -> Response:
+    """The page of a study that is full or paused, for somebody who has just come: nothing was stored."""
+    if "text/html" not in request.headers.get("accept", ""):
+        return error_response(error)
+    site: ServedStudy = request.app.state.site
+    shown = {"back": back, "platform": platform, "is_full": error.reason == "full"}
+    return html(site.error_page(error, 409, language_of(request), "closed.html", **shown), 409)
 
 
 def language_of(request: Request) -> str:

@@ -1,12 +1,14 @@
-"""Entry for participants from a platform: redirects them to their own link and checks them with the platform.
+"""Entry for participants from a platform: confirms them, and redirects them to their own link.
 
-Their platform id is in the URL they come from and in the store, and in no other URL, page or log.
+Their platform id is in the URL they come from and in the store, and in no other URL, page or log. The browser of the
+first visit keeps the link in a cookie, because anyone can type somebody else's id.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
@@ -14,18 +16,28 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sfumato.elicitation.page_messages import SessionStart
-from sfumato.elicitation.session import no_such_link
-from sfumato.recruitment.arrival import admit, check_arrival, is_entry_key, store_check, unchecked_arrivals
-from sfumato.recruitment.platform import Platform
+from sfumato.elicitation.running_study import RunningStudy
+from sfumato.elicitation.session import StudyClosed, no_such_link
+from sfumato.recruitment.arrival import (
+    admit,
+    check_arrival,
+    is_entry_key,
+    person_hash,
+    store_check,
+    unchecked_arrivals,
+)
+from sfumato.recruitment.platform import Arrival, Platform
 from sfumato.recruitment.platform_api import PlatformClient
+from sfumato.recruitment.signed_arrival import not_signed
 from sfumato.server.http_responses import NO_STORE, html
-from sfumato.server.pages import language_of, too_many
+from sfumato.server.pages import closed_page, is_look_ahead, language_of, too_many
 from sfumato.server.rate_limit import TooMany
 from sfumato.server.served_study import ServedStudy
-from sfumato.tables.errors import NotThere, SfumatoError
+from sfumato.tables.errors import NotNow, NotThere, SfumatoError
 
-MOST_QUERY = 2000
-"""Longest query string that is read."""
+MOST_QUERY = 4000
+"""Longest query string that is read; a signature takes about 1,500 characters."""
+COOKIE_SECONDS = 365 * 24 * 3600
 
 
 async def arrive(request: Request) -> Response:
@@ -38,20 +50,78 @@ async def arrive(request: Request) -> Response:
             raise no_such_link()
         if not await site.writer.ask(lambda running: is_entry_key(running, platform, key)):
             raise no_such_link()
-        arrival = platform.arrival(_query(request))
+        query = _query(request)
+        arrival = platform.arrival(query)
         if arrival is None:
-            study = site.config("", SessionStart(0, language))["study"]
-            shown = {"instructions": study["instructions_html"], "pay": study["pay"], "bonus": study["bonus"]}
-            return html(site.page("preview.html", language, **shown))
+            return await _preview(site, language)
+        if is_look_ahead(request):
+            # A browser or a program that only looks: nobody has come yet.
+            return Response(status_code=204, headers=NO_STORE)
         request.app.state.limits.count_arrival(request)
-        token = await site.writer.ask(lambda running: admit(running, platform, key, arrival, language))
+        signed = _is_signed(site, platform, arrival, query, request.scope["path"])
+        client = platform.client(os.environ) if platform.checks_at_entry and not signed else None
+        cookies, checks = request.cookies, client is not None
+
+        def enter(running: RunningStudy) -> tuple[str, str]:
+            name = _cookie_name(site, person_hash(running, platform, arrival))
+            held = cookies.get(name)
+            return name, admit(running, platform, key, arrival, held=held, signed=signed, checks=checks)
+
+        name, token = await site.writer.ask(enter)
     except TooMany as error:
         return too_many(request, error)
     except NotThere as error:
         return html(site.error_page(error, 404, language), 404)
-    client = platform.client(os.environ) if platform.checks_at_entry else None
-    check = BackgroundTask(_check, site, platform, client, token) if client else None
-    return RedirectResponse(f"/s/{token}", 303, NO_STORE, background=check)
+    except StudyClosed as error:
+        return _closed(request, platform, arrival, error)
+    except NotNow as error:
+        return html(site.error_page(error, 409, language), 409)
+    check = BackgroundTask(_check, site, client, token) if client else None
+    reply = RedirectResponse(f"/s/{token}", 303, NO_STORE, background=check)
+    _keep_link(site, platform, reply, name, token)
+    return reply
+
+
+async def _preview(site: ServedStudy, language: str) -> Response:
+    closed = await site.writer.ask(lambda running: running.sessions.closed())
+    study = site.config("", SessionStart(0, language))["study"]
+    shown = {"instructions": study["instructions_html"], "pay": study["pay"], "bonus": study["bonus"]}
+    return html(site.page("preview.html", language, closed=closed, **shown))
+
+
+def _is_signed(site: ServedStudy, platform: Platform, arrival: Arrival, query: Mapping[str, str], path: str) -> bool:
+    """Whether the platform signed the arrival; raises `NotThere` if it must have and did not."""
+    if site.signature_keys is None:
+        return False
+    claims = site.signature_keys.claims(query.get(platform.signature, ""), site.clock.now() / 1000)
+    if not platform.is_signed(claims, arrival, path):
+        raise not_signed("a signature for another arrival")
+    return True
+
+
+def _closed(request: Request, platform: Platform | None, arrival: Arrival | None, error: StudyClosed) -> Response:
+    """The page of a study that is full or paused; a full one sends the person back to the platform."""
+    assert platform is not None
+    assert arrival is not None
+    recruiting = request.app.state.site.study.recruiting
+    code = recruiting.code_for("full") if error.reason == "full" else None
+    return closed_page(request, error, platform.back(code, arrival) if code else None, platform.title)
+
+
+def _cookie_name(site: ServedStudy, hashed: str) -> str:
+    """One cookie per person, so that two people can share a browser; the name does not tell the platform id."""
+    name = f"sfumato-{hashed[:16]}"
+    return f"__Host-{name}" if site.public else name
+
+
+def _keep_link(site: ServedStudy, platform: Platform, reply: Response, name: str, token: str) -> None:
+    """Keep the link in the browser. In a platform's frame the cookie is a partitioned one of that platform's page."""
+    in_frame = bool(platform.framed_by) and site.public
+    options: dict[str, Any] = {"samesite": "none" if in_frame else "lax", "secure": site.public, "httponly": True}
+    reply.set_cookie(name, token, max_age=COOKIE_SECONDS, path="/", **options)
+    if in_frame:
+        # Browsers that block cookies of other sites accept these; Python's cookies know the word from 3.14 on.
+        reply.headers["set-cookie"] += "; Partitioned"
 
 
 def _query(request: Request) -> Mapping[str, str]:
@@ -61,9 +131,9 @@ def _query(request: Request) -> Mapping[str, str]:
     return {name: value for name, value in pairs if names.count(name) == 1}
 
 
-async def _check(site: ServedStudy, platform: Platform, client: PlatformClient, token: str) -> None:
+async def _check(site: ServedStudy, client: PlatformClient, token: str) -> None:
     """Check a new participant with the platform; if it cannot be reached, reconciliation checks again."""
-    for visit in await site.writer.ask(lambda running: unchecked_arrivals(running, platform, token)):
+    for visit in await site.writer.ask(lambda running: unchecked_arrivals(running, token)):
         try:
             result = await run_in_threadpool(check_arrival, client, visit)
         except SfumatoError:

@@ -18,7 +18,7 @@ from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.kind import Kind, folder_of
 from sfumato.elicitation.page_messages import ParticipantState, Redirect, SessionStart, ShownTrial
 from sfumato.elicitation.running_study import RunningStudy
-from sfumato.recruitment import platform_of
+from sfumato.recruitment import platform_of, signature_keys
 from sfumato.server.dashboard_access import Dashboard
 from sfumato.server.picture_cache import PictureCache
 from sfumato.server.translations import Translations, translations_for
@@ -71,8 +71,13 @@ class ServedStudy:
         self._templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
         self._feedback = {each.item: _html(each.feedback) for each in self.study.practice}
         self._judged = frozenset(each.item for each in self.study.practice if each.region is not None)
+        stimuli = self.kinds[0].stimuli(list(self.items.values()), self.study)
+        n_labeled = sum(each.item not in self.study.special_items for each in stimuli)
+        self.n_batches = self.study.people.most_batches(n_labeled)
+        """Batches that a participant who does everything is paid for."""
         self._shared_config = {name: self._study_config(translations_for(name)) for name in self.study.languages}
         self.platform = platform_of(self.study)
+        self.signature_keys = signature_keys(self.study)
         self._shared_parts = {name: self._page_parts(translations_for(name)) for name in self.study.languages}
         self.dashboard = Dashboard(self, public=self.public)
         self.pictures = PictureCache(self.study.items, self.items, self.place)
@@ -84,11 +89,11 @@ class ServedStudy:
         return self._templates.get_template(template).render(**common, **values)
 
     def error_page(
-        self, error: SfumatoError, status: int, language: str | None = None, template: str = "error.html"
+        self, error: SfumatoError, status: int, language: str | None = None, template: str = "error.html", **more: Any
     ) -> str:
         """The page of an error; without a language it shows the error's own message, for the researcher."""
         message, fix = translations_for(language).error(error) if language else _own_words(error)
-        return self.page(template, language, status=status, message=message, fix=fix)
+        return self.page(template, language, status=status, message=message, fix=fix, **more)
 
     def study_page(self, token: str, start: SessionStart) -> str:
         """The study page of a participant, in their language and with their order of classes."""
@@ -126,7 +131,8 @@ class ServedStudy:
         """The configuration in the study page: classes in this participant's order, keys, questions and texts."""
         base = f"/s/{token}"
         order = list(enumerate(self.study.classes))
-        random.Random(start.seed).shuffle(order)
+        rng = random.Random(start.seed)
+        rng.shuffle(order)
         keys = class_keys([each for _, each in order])
         classes = [
             {
@@ -138,8 +144,13 @@ class ServedStudy:
             for (index, each), key in zip(order, keys, strict=True)
         ]
         by = "class" if all(each.key for each in self.study.classes) else "position"
+        questions = [
+            {"question": each.question, "choices": rng.sample(each.choices, len(each.choices))}
+            for each in self.study.comprehension
+        ]
+        own = {"base": base, "classes": classes, "keys_by": by, "comprehension": questions}
         declined = {"declined": self._redirect(start.declined)} if start.declined else {}
-        return {"base": base, "classes": classes, "keys_by": by, **self._shared_config[start.language], **declined}
+        return {**own, **self._shared_config[start.language], **declined}
 
     def state(self, token: str, current: ParticipantState) -> dict[str, Any]:
         """A participant's state as JSON; it contains nothing about other participants."""
@@ -153,7 +164,7 @@ class ServedStudy:
         if current.stage == "trials":
             state["trials"] = [self._trial(token, each) for each in current.trials]
         if current.stage == "comprehension":
-            state |= {"wrong": current.wrong, "attempts_left": current.attempts_left}
+            state |= {"failed": current.failed, "attempts_left": current.attempts_left}
         if current.code:
             state["code"] = current.code
         if current.back:
@@ -190,8 +201,7 @@ class ServedStudy:
                 "title": study.title,
                 "consent_html": _html(study.consent),
                 "instructions_html": _html(study.instructions),
-                "comprehension": [{"question": q.question, "choices": q.choices} for q in study.comprehension],
-                "pay": texts.pay(study),
+                "pay": texts.pay(study, self.n_batches),
                 "bonus": texts.bonus(study),
                 "size": study.items.size,
                 "upscale": study.items.upscale,

@@ -30,13 +30,15 @@ from sfumato.store.location import StoreLocation
 from sfumato.store.queries import stimulus_of_trial
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Study
-from sfumato.tables.errors import BadSetting, show
+from sfumato.tables.errors import BadSetting, Refused, show
 from sfumato.tables.setting_checks import not_negative, share
 
 POLL_SECONDS = 0.25
 CONCURRENCY = 32
-ENDS = frozenset(("finished", "excluded", "withdrawn", "ended"))
-WAITS = frozenset(("empty", "paused"))
+ENDS = frozenset(("finished", "excluded", "full", "refused", "withdrawn", "ended"))
+WAITS = frozenset(("checking", "empty", "paused"))
+CLOSED = {"study-full": "full", "study-paused": "paused"}
+"""How a visit ends that a server refuses at the door, by its error."""
 MOST_ATTEMPTS = 2
 TOUCH_SHARE = 0.3
 DEVICES = 5
@@ -210,9 +212,15 @@ class _Visit:
         """Go through the study to the end, and count how the visit ended."""
         summary = self.shared.summary
         async with self.client as client:
-            if client.token is None:
-                await client.join()
-            config = await client.config()
+            try:
+                if client.token is None:
+                    await client.join()
+                config = await client.config()
+            except Refused as error:
+                if error.code not in CLOSED:
+                    raise
+                summary.ended[CLOSED[error.code]] += 1
+                return
             self.record, self.may_be_unsure = self._record(config), bool(config.get("unsure"))
             state = await client.state()
             while (ending := self._ending(state)) is None:

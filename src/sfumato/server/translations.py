@@ -74,14 +74,21 @@ class Translations:
         values = {**asdict(kind), **getattr(kind, "in_prompt", {})}  # type: ignore[call-overload]
         return self.say(f"kinds.{kind.name}.prompt_{framing.value}", **values)
 
-    def pay(self, study: Study) -> str | None:
-        """The pay for taking part."""
+    def pay(self, study: Study, n_batches: int = 1) -> str | None:
+        """The pay for taking part: that of all batches a participant can do, and that of one."""
         if study.pay is None:
             return None
-        say = partial(self.say, amount=self._decimal(f"{study.pay.amount:.2f}"), currency=study.pay.currency)
+        say = partial(self.say, currency=study.pay.currency)
+        amount = self._decimal(f"{n_batches * study.pay.amount:.2f}")
         if not study.pay.minutes:
-            return say("format.pay")
-        return say("format.pay_minutes", minutes=self._decimal(f"{study.pay.minutes:g}"), n=study.pay.minutes)
+            whole = say("format.pay", amount=amount)
+        else:
+            minutes = n_batches * study.pay.minutes
+            whole = say("format.pay_minutes", amount=amount, minutes=self._decimal(f"{minutes:g}"), n=minutes)
+        if n_batches == 1:
+            return whole
+        part = self._decimal(f"{study.pay.amount:.2f}")
+        return say("format.pay_parts", whole=whole, n=n_batches, amount=part, size=study.people.batch_size)
 
     def bonus(self, study: Study) -> str | None:
         """The bonus rule in a few sentences; in English if the catalog does not have the rule."""

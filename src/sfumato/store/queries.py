@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from sfumato.store.changes import update_rows
-from sfumato.store.schema import ANSWERED, OPEN, Row, annotators, answers, items, refused, studies, trials
+from sfumato.store.schema import ANSWERED, OPEN, Row, annotators, answers, items, links, refused, studies, trials
 from sfumato.study.stimulus import Stimulus
 
 IDS_PER_STUDY = 2**40
@@ -98,11 +98,13 @@ def set_quota(connection: sa.Connection, quota: int, numbers: Sequence[int]) -> 
 
 
 def taken(connection: sa.Connection, study: int) -> dict[tuple[int, int], int]:
-    """Answers and open trials that count toward each item's quota, by item and question."""
+    """Answers and open trials that count toward each item's quota, by item and question; answers that are left out of
+    exports do not count."""
     counts = (
         sa.select(trials.c.item, trials.c.question, sa.func.count())
         .join(items, items.c.id == trials.c.item)
         .where(items.c.study == study, trials.c.purpose == "label", trials.c.state.in_((OPEN, ANSWERED)))
+        .where(trials.c.annotator.not_in(_left_out(study)))
         .group_by(trials.c.item, trials.c.question)
     )
     return {(row[0], row[1]): row[2] for row in connection.execute(counts)}
@@ -113,7 +115,7 @@ def answer_rows(connection: sa.Connection, study: int) -> Iterator[Row]:
     same = (answers.c.item, answers.c.kind, answers.c.payload)
     rows = (
         sa.select(*same, sa.func.count().label("n"))
-        .where(answers.c.study == study, answers.c.purpose == "label")
+        .where(answers.c.study == study, answers.c.purpose == "label", answers.c.annotator.not_in(_left_out(study)))
         .group_by(*same)
     )
     result = connection.execute(rows, execution_options=STREAMED)
@@ -129,6 +131,7 @@ def first_chosen(connection: sa.Connection, study: int) -> Iterator[tuple[int, s
         sa.select(answers.c.item, is_deeper, text)
         .join(trials, trials.c.id == answers.c.trial)
         .where(answers.c.study == study, answers.c.purpose == "label", sa.not_(sa.and_(is_deeper, is_direct)))
+        .where(answers.c.annotator.not_in(_left_out(study)))
     )
     for item, deeper, value in connection.execute(rows, execution_options=STREAMED):
         first = json.loads(value)["first"] if deeper else json.loads(value)
@@ -163,9 +166,27 @@ def blank_annotator() -> Row:
 
 
 def annotator_by_token(connection: sa.Connection, study: int, token_hash: str) -> Row | None:
-    """The participant of a link."""
-    owner = sa.select(annotators).where(annotators.c.token_hash == token_hash, annotators.c.study == study)
+    """The participant of a link, their first or a further one."""
+    owner = sa.select(annotators).where(_has_link(token_hash), annotators.c.study == study)
     return one_row(connection, owner)
+
+
+def annotator_by_person(connection: sa.Connection, study: int, person_hash: str) -> Row | None:
+    """The participant with this hash of a platform id, also after the id was erased."""
+    owner = sa.select(annotators).where(annotators.c.person_hash == person_hash, annotators.c.study == study)
+    return one_row(connection, owner)
+
+
+def pseudonyms(connection: sa.Connection, study: int) -> Iterator[tuple[int, str]]:
+    """Id and pseudonym of every participant."""
+    found = sa.select(annotators.c.id, annotators.c.pseudonym).where(annotators.c.study == study)
+    yield from ((row[0], row[1]) for row in connection.execute(found))
+
+
+def add_link(connection: sa.Connection, study: int, annotator: int, token_hash: str, at: int) -> None:
+    """Add a further link of a participant. For the writer."""
+    row = {"id": next_id(connection, links, study), "study": study, "annotator": annotator}
+    connection.execute(sa.insert(links), row | {"token_hash": token_hash, "created_at": at})
 
 
 def trials_of(connection: sa.Connection, annotator: int) -> list[Row]:
@@ -239,7 +260,7 @@ def trial_of_annotator(
         sa.select(items)
         .join(trials, trials.c.item == items.c.id)
         .join(annotators, annotators.c.id == trials.c.annotator)
-        .where(trials.c.handle == handle, annotators.c.token_hash == token_hash, annotators.c.study == study)
+        .where(trials.c.handle == handle, _has_link(token_hash), annotators.c.study == study)
         .where(sa.func.coalesce(annotators.c.seen_at, annotators.c.created_at) >= since)
     )
     return stimulus_in(connection, found)
@@ -350,6 +371,17 @@ def next_id(connection: sa.Connection, table: sa.Table, study: int) -> int:
 
 def _count(connection: sa.Connection, table: sa.Table, *conditions: sa.ColumnElement[bool]) -> int:
     return int(connection.execute(sa.select(sa.func.count()).select_from(table).where(*conditions)).scalar_one())
+
+
+def _has_link(token_hash: str) -> sa.ColumnElement[bool]:
+    """Whether a link is one of an annotator's."""
+    further = sa.select(links.c.annotator).where(links.c.token_hash == token_hash)
+    return sa.or_(annotators.c.token_hash == token_hash, annotators.c.id.in_(further))
+
+
+def _left_out(study: int) -> sa.Select[tuple[int]]:
+    """The annotators whose answers are left out of exports."""
+    return sa.select(annotators.c.id).where(annotators.c.study == study, annotators.c.left_out_at.is_not(None))
 
 
 def _stimulus(row: sa.Row[Any]) -> Stimulus:

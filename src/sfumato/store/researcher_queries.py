@@ -139,25 +139,32 @@ def platform_ids(connection: sa.Connection, study: int, platform: str) -> list[R
 
 
 def add_arrival(
-    connection: sa.Connection, study: int, token_hash: str, platform: str, person: str, refs: Row, at: int
+    connection: sa.Connection, study: int, number: int, name: tuple[str, str], refs: Row, at: int, *, ended: bool
 ) -> None:
-    """Record an arrival: a new row, or a new visit of a participant who was here before. For the writer."""
-    annotator = sa.select(annotators.c.id).where(annotators.c.token_hash == token_hash)
-    number = int(connection.execute(annotator).scalar_one())
+    """Record an arrival of a participant: a new row, or a new visit. `name` is the platform and their id there. For the
+    writer.
+
+    A visit after they have `ended` is listed, but the outcome and its code belong to the visit before.
+    """
     known = platform_id_of(connection, number)
     if known is None:
         row: Row = {"id": next_id(connection, ids, study), "study": study, "annotator": number}
-        row |= {"platform": platform, "person": person, "refs": json.dumps(refs), "created_at": at}
+        row |= {"platform": name[0], "person": name[1], "refs": json.dumps(refs), "created_at": at}
         connection.execute(sa.insert(ids), row)
-    elif known["refs"].get("session") != refs["session"]:
-        earlier = [*known["refs"].get("earlier", ()), known["refs"]["session"]][-20:]
-        _set_refs(connection, number, refs | {"earlier": earlier})
+        return
+    session, earlier = known["refs"].get("session"), known["refs"].get("earlier", [])
+    if session == refs["session"] or (ended and refs["session"] in earlier):
+        return
+    if ended:
+        _set_refs(connection, number, known["refs"] | {"earlier": [*earlier, refs["session"]][-20:]})
+    else:
+        _set_refs(connection, number, refs | {"earlier": [*earlier, session][-20:]})
 
 
 def add_platform_check(connection: sa.Connection, annotator: int, session: str, result: str, at: int) -> None:
-    """Store the platform's answer about a visit, unless there is one already. For the writer."""
+    """Store the platform's answer about a visit, unless it confirmed it already. For the writer."""
     known = platform_id_of(connection, annotator)
-    if known is not None and known["refs"].get("session") == session and "check" not in known["refs"]:
+    if known is not None and known["refs"].get("session") == session and known["refs"].get("check") != "known":
         _set_refs(connection, annotator, known["refs"] | {"check": result, "checked_at": at})
 
 

@@ -78,9 +78,22 @@ annotators = _table(
     sa.Column("arm", Id, nullable=False, server_default="0"),
     sa.Column("language", sa.Text),
     sa.Column("network", sa.Text),
-    *_integers("erased_at", "left_out_at", nullable=True),
+    *_integers("erased_at", "left_out_at", "full_at", nullable=True),
+    sa.Column("entry", sa.Text),
+    sa.Column("person_hash", sa.Text),
     sa.UniqueConstraint("study", "pseudonym"),
+    sa.Index("ix_annotators_person_hash", "person_hash", unique=True),
 )
+"""`entry`: whether the platform confirmed a participant it sent (`recruitment/arrival.py`). `person_hash`: a keyed hash
+of their platform id, which stays after the id is erased, so that nobody takes part twice."""
+links = _table(
+    "links",
+    _of("studies"),
+    _of("annotators"),
+    sa.Column("token_hash", sa.Text, nullable=False, unique=True),
+    sa.Column("created_at", Id, nullable=False),
+)
+"""Further links of participants: made for one of them by the researcher, or when a platform sent them again."""
 trials = _table(
     "trials",
     _of("annotators"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 MAX_TEXT = 100_000
 LANGUAGES = ("en", "fr", "de")
@@ -195,6 +195,11 @@ class People:
         size = max(self.batch_size if n_items is None else min(self.batch_size, n_items), 1)
         return math.ceil(n_labels / size) if finished else n_labels / size
 
+    def most_batches(self, n_items: int) -> int:
+        """The batches that a participant is paid for who answers all they are asked, in a study of `n_items` items."""
+        n_labels = min(self.batches * self.batch_size, n_items)
+        return max(int(self.paid_batches(n_labels, finished=True)), 1)
+
 
 @dataclass(frozen=True)
 class Adaptive:
@@ -282,13 +287,22 @@ class Pay:
 @dataclass(frozen=True)
 class Recruiting:
     """The recruitment platform with its settings, and its completion codes: participants finished, were screened out,
-    or did not consent."""
+    did not consent, came to a full study, or failed too many checks."""
 
     platform: str
     completed: str
     screened_out: str | None = None
     no_consent: str | None = None
+    full: str | None = None
+    failed_checks: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    OUTCOMES: ClassVar[tuple[str, ...]] = ("completed", "screened_out", "no_consent", "full", "failed_checks")
+
+    def code_for(self, outcome: str) -> str | None:
+        """The code for one of `OUTCOMES`. Full studies and failed checks default to the code of screened out."""
+        own: str | None = getattr(self, outcome)
+        return own or (self.screened_out if outcome in ("full", "failed_checks") else None)
 
 
 @dataclass(frozen=True)

@@ -351,7 +351,7 @@ def read_recruiting(top: Fields) -> Recruiting | None:
     table.require("completed", "the code for participants who finished", '"C1A2B3C4"')
     name = table.text("name", limit=40) or ""
     codes: dict[str, str | None] = {}
-    for outcome in ("completed", "screened_out", "no_consent"):
+    for outcome in Recruiting.OUTCOMES:
         code = codes[outcome] = table.text(outcome, limit=64)
         if code is not None and not (code.isascii() and code.replace("-", "").isalnum()):
             expected = "letters, digits and dashes, as the platform shows it"
@@ -361,5 +361,5 @@ def read_recruiting(top: Fields) -> Recruiting | None:
             found = f"{outcome} = {show(code)}, which is the code of another outcome"
             fix = "create another code on the platform"
             table.add(outcome, found, "a different code for each outcome", fix, "same-code")
-    completed, screened_out, no_consent = codes.values()
-    return Recruiting(name, completed or "", screened_out, no_consent, table.rest())
+    completed = codes.pop("completed") or ""
+    return Recruiting(name, completed, **codes, settings=table.rest())

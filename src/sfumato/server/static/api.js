@@ -30,7 +30,7 @@ import { RetryTimer, backoff } from './retry.js';
  * @property {number} answered
  * @property {number} wanted
  * @property {number} batch_size
- * @property {number[]} [wrong]
+ * @property {boolean} [failed] whether questions about the instructions were just answered wrongly
  * @property {number} [attempts_left]
  * @property {Trial[]} [trials]
  * @property {string} [code]

@@ -59,7 +59,7 @@ export function keyLists(config) {
 export function comprehension(config, check, announce) {
   const page = copy('page-comprehension');
   const list = part(page, 'questions');
-  config.study.comprehension.forEach(({ question, choices }, n) => {
+  config.comprehension.forEach(({ question, choices }, n) => {
     const group = element('fieldset', '', { class: 'question' });
     group.append(element('legend', question));
     choices.forEach((choice, c) => {
@@ -83,17 +83,12 @@ export function comprehension(config, check, announce) {
   return page;
 }
 
-/** The questions with a wrong answer, shown before the instructions are read again.
- * @param {Config} config
+/** Some answers about the instructions were wrong; shown before the instructions are read again.
  * @param {import('./api.js').State} state
  * @param {() => unknown} again
  * @returns {DocumentFragment} */
-export function wrong(config, state, again) {
+export function wrong(state, again) {
   const page = copy('page-wrong');
-  const questions = config.study.comprehension;
-  const missed = state.wrong ?? [];
-  part(page, 'sentence').textContent = say('wrong.sentence', { n: missed.length, all: questions.length });
-  part(page, 'questions').append(...missed.map((n) => element('li', questions[n]?.question ?? '')));
   const left = state.attempts_left;
   part(page, 'attempts').textContent = left === undefined ? '' : say('wrong.attempts', { n: left });
   onPress(part(page, 'again'), again);
@@ -126,6 +121,8 @@ export function finished(state, config) {
   const shown = part(page, 'code');
   shown.textContent = code;
   pay(page, config);
+  // The stated pay is that for everything; somebody for whom nothing more was left is paid for the batches they began.
+  part(page, 'pay').hidden ||= state.answered < state.wanted;
   const copied = part(page, 'copied');
   onPress(part(page, 'copy'), async () => {
     copied.textContent = (await toClipboard(code, shown)) ? say('finished.copied') : say('finished.selected');
@@ -133,10 +130,12 @@ export function finished(state, config) {
   return page;
 }
 
-/** @param {import('./api.js').State} state
+/** The page of somebody who was sent back.
+ * @param {'excluded'|'full'} name
+ * @param {import('./api.js').State} state
  * @returns {DocumentFragment} */
-export function excluded(state) {
-  const page = copy('page-excluded');
+export function sentBack(name, state) {
+  const page = copy(`page-${name}`);
   redirect(page, state.back);
   return page;
 }

@@ -13,7 +13,8 @@ import { TrialView } from './trial.js';
  * @typedef {object} Config what the server wrote into the page
  * @property {string} base
  * @property {{title: string, consent_html: string, instructions_html: string, pay: string|null, bonus: string|null,
- *   size: number, upscale: string, comprehension: {question: string, choices: string[]}[]}} study
+ *   size: number, upscale: string}} study
+ * @property {{question: string, choices: string[]}[]} comprehension questions about the instructions
  * @property {{kind: string, version: number, settings: Record<string, any>, prompt: string,
  *   framing: 'own'|'others'}[]} questions
  * @property {import('./form.js').StudyClass[]} classes
@@ -24,7 +25,8 @@ import { TrialView } from './trial.js';
 
 const POLL_MS = 10_000;
 const POLL_SENDING_MS = 4000;
-const ENDED = new Set(['finished', 'excluded', 'withdrawn', 'ended']);
+const ENDED = new Set(['finished', 'excluded', 'full', 'refused', 'withdrawn', 'ended']);
+const WAITING = ['checking', 'empty', 'paused', 'waiting'];
 
 export class SessionFlow {
   /** The trial shown. @type {TrialView|null} */
@@ -93,8 +95,8 @@ export class SessionFlow {
   async #callApi(path, body) {
     try {
       const { state, stamp } = await this.#api.state(path, body);
-      // Wrong answers are shown once, as the reply to the comprehension questions.
-      this.#applyState(path === 'comprehension' ? state : { ...state, wrong: undefined }, stamp);
+      // Wrong answers are reported once, as the reply to the comprehension questions.
+      this.#applyState(path === 'comprehension' ? state : { ...state, failed: undefined }, stamp);
     } catch (error) {
       if (!(error instanceof Gone)) throw error;
       const name = error.message === 'link-ended' ? 'ended' : 'gone';
@@ -117,7 +119,7 @@ export class SessionFlow {
     }
     // A page that waits for the participant (rest, consent, ...) stays while its stage is unchanged.
     const waits = !this.view && !['', 'waiting', 'connecting', 'trial', 'gone'].includes(this.#frame.page);
-    if (waits && before === state.stage && !state.wrong?.length) return this.#keepPolling();
+    if (waits && before === state.stage && !state.failed) return this.#keepPolling();
     this.next();
   }
 
@@ -125,9 +127,9 @@ export class SessionFlow {
   next() {
     const { state } = this.#participant;
     if (!state) return undefined;
-    if (state.wrong?.length && ['comprehension', 'instructions'].includes(state.stage)) {
+    if (state.failed && ['comprehension', 'instructions'].includes(state.stage)) {
       const again = () => this.#instructions(state.stage === 'instructions');
-      return this.#page(pages.wrong(this.#config, state, again), 'wrong');
+      return this.#page(pages.wrong(state, again), 'wrong');
     }
     switch (state.stage) {
       case 'consent':
@@ -164,8 +166,8 @@ export class SessionFlow {
     const { stage } = state;
     if (ENDED.has(stage) && stage !== 'withdrawn' && this.#outbox.waiting.length) return this.#waitingPage();
     if (stage === 'finished') this.#page(pages.finished(state, this.#config), stage);
-    else if (stage === 'excluded') this.#page(pages.excluded(state), stage);
-    else if (['withdrawn', 'ended', 'paused', 'empty'].includes(stage)) this.#page(pages.plain(stage), stage);
+    else if (stage === 'excluded' || stage === 'full') this.#page(pages.sentBack(stage, state), stage);
+    else if (ENDED.has(stage) || WAITING.includes(stage)) this.#page(pages.plain(stage), stage);
     else this.#waitingPage();
     this.#keepPolling();
   }
@@ -240,8 +242,8 @@ export class SessionFlow {
   #keepPolling() {
     clearTimeout(this.#poll);
     const { page } = this.#frame;
-    if (!['waiting', 'empty', 'paused'].includes(page)) return;
-    const ms = page === 'waiting' ? POLL_SENDING_MS : POLL_MS;
+    if (!WAITING.includes(page)) return;
+    const ms = page === 'waiting' || page === 'checking' ? POLL_SENDING_MS : POLL_MS;
     this.#poll = setTimeout(() => {
       if (this.#outbox.waiting.length) this.#keepPolling();
       else this.#callApi('trials');

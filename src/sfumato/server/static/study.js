@@ -82,6 +82,7 @@ function dialogs(flow) {
   }
   byId('help').addEventListener('click', openHelp);
   byId('help-close').addEventListener('click', () => helpDialog.close());
+  byId('own-link').textContent = location.href;
   byId('stop').addEventListener('click', () => stopDialog.showModal());
   byId('stop-no').addEventListener('click', () => stopDialog.close());
   onPress(byId('stop-yes'), async () => {
