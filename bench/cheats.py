@@ -18,6 +18,7 @@ import numpy as np
 from sfumato.elicitation.items import read_items
 from sfumato.elicitation.simulated_annotator import Truth
 from sfumato.elicitation.simulated_cheats import CheatShares, drawn_accounts
+from sfumato.recruitment.arrival import entry_address
 from sfumato.server.cheat_detection import Finding, detection_lines, find_cheats
 from sfumato.server.server import serve_study
 from sfumato.server.simulated_visits import simulate, stimuli_in
@@ -42,7 +43,8 @@ def write_study(folder: Path, kind: str, n_items: int, per_person: int, n_checks
     (folder / "study.toml").write_text(
         f'title = "Animals"\nclasses = [{quoted}]\n[items]\ncsv = "items.csv"\n[question]\nkind = "{kind}"\n'
         f"[people]\nanswers_per_item = {per_item}\nbatch_size = {per_person}\n"
-        f'entry = "open"\n[pages]\ninstructions = "Say what it is."\n{checks}',
+        f'entry = "links"\n[pages]\ninstructions = "Say what it is."\n'
+        f'[platform]\nname = "prolific"\ncompleted = "C1A2B3C4"\n{checks}',
         "utf-8",
     )
     return read_study(folder)
@@ -60,7 +62,10 @@ def run(kind: str, people: int, per_person: int, n_checks: int, seed: int) -> li
         truth, store = Truth.built_in(CLASSES, items), str(folder / "answers.sqlite")
         with serve_study(study, store, items, pace=PACE) as url, stimuli_in(store) as stimulus_of:
             annotators = [account.annotator for account in accounts]
-            summary = simulate(url, study, annotators, truth, stimulus_of, rng, pace=PACE, accounts=accounts)
+            entry = entry_address(study, url, store)
+            summary = simulate(
+                url, study, annotators, truth, stimulus_of, rng, pace=PACE, accounts=accounts, entry=entry
+            )
         return find_cheats(study, StoreLocation.of(store), accounts, summary.tokens)
 
 

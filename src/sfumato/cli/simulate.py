@@ -91,7 +91,8 @@ def command(
     place = store or str(default_location(asked))
     tokens = _tokens(links) if links else _new_tokens(asked, annotators, place)
     known = truth_of(truth, asked, items)
-    accounts = drawn_accounts(annotators, len(asked.classes), CheatShares(), rng) if cheats else None
+    shares = CheatShares() if asked.recruiting else CheatShares(borrowers=0)
+    accounts = drawn_accounts(annotators, len(asked.classes), shares, rng) if cheats else None
     if accounts is None:
         people = drawn_annotators(annotators, len(asked.classes), rng, fitted=_fitted(asked, known, items))
     else:
@@ -105,7 +106,7 @@ def command(
 
         summary = simulate(
             base_url, asked, people, known, stimulus_of, rng, pace=pace, tokens=tokens, dropouts=dropouts,
-            progress=progress, accounts=accounts,
+            progress=progress, accounts=accounts, entry=_entry(asked, base_url, place) if cheats else None,
         )  # fmt: skip
     for line in _summary_lines(summary):
         click.echo(line)
@@ -115,6 +116,13 @@ def command(
         for line in detection_lines(find_cheats(asked, StoreLocation.of(place), accounts, summary.tokens)):
             click.echo(line)
     say_written(StoreLocation.of(place), "the answers")
+
+
+def _entry(study: Study, base_url: str, store: str) -> str | None:
+    """The entry address of the platform, if the study has one that fills in ids."""
+    from sfumato.recruitment.arrival import entry_address
+
+    return entry_address(study, base_url, store) if study.recruiting else None
 
 
 def _pace_of_cheats(pace: float, url: str | None) -> float:

@@ -81,8 +81,15 @@ class Account:
     device: int
     """Accounts with the same device are of one person."""
     network: int
+    person: int
+    """Who they say they are, at a study that a platform sends people to: themselves, or whose account they borrow."""
     family: str = ""
     """For a script, what it does."""
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether they come under an id of their own."""
+        return self.role != "borrower"
 
 
 @dataclass(frozen=True)
@@ -108,15 +115,18 @@ def drawn_accounts(n: int, n_classes: int, shares: CheatShares, rng: np.random.G
     people = iter(drawn_annotators(n, n_classes, rng, careless=0.0))
     accounts = [_script(number, int(rng.integers(n_classes))) for number in range(n_scripts)]
     for _ in range(round(shares.doubles * n / 2)):
-        accounts += [Account(next(people), "double", len(accounts), len(accounts))] * 2
-    for _ in range(n_borrowers):
-        accounts.append(Account(next(people), "borrower", len(accounts), len(accounts)))
-    while len(accounts) < n:
+        device, person = len(accounts), next(people)
+        accounts += [Account(person, "double", device, device, device + again) for again in (0, 1)]
+    while len(accounts) < n - n_borrowers:
         device = len(accounts)
         is_shared = accounts and accounts[-1].role == "honest" and rng.random() < SHARE_HOUSEHOLDS
         network = accounts[-1].network if is_shared else device
-        accounts.append(Account(next(people), "honest", device, network))
-    return [accounts[place] for place in rng.permutation(n)]
+        accounts.append(Account(next(people), "honest", device, network, device))
+    honest = [account.person for account in accounts if account.role == "honest"]
+    while honest and len(accounts) < n:
+        device, victim = len(accounts), honest[int(rng.integers(len(honest)))]
+        accounts.append(Account(next(people), "borrower", device, device, victim))
+    return [accounts[place] for place in rng.permutation(len(accounts))]
 
 
 def _script(number: int, favorite: int) -> Account:
@@ -126,4 +136,4 @@ def _script(number: int, favorite: int) -> Account:
     forges = bool(rest % 2)
     script = Script(CONTENTS[content], TIMINGS[timing], forges, favorite)
     family = f"{CONTENTS[content]}, {TIMINGS[timing]}, {'forged' if forges else 'no'} inputs"
-    return Account(script, "script", number, number, family)
+    return Account(script, "script", number, number, number, family)

@@ -288,7 +288,7 @@ class LabelAnswers:
             begin = starts[used[n_each[used] == n]][:, None]
             left.append((begin + one).ravel())
             right.append((begin + other).ravel())
-        return AnswerPairs(*map(np.concatenate, (left, right)), *self._support())
+        return AnswerPairs(np.concatenate(left), np.concatenate(right), *self._support())
 
     def _support(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Per answer, how many answers about its item name the same top classes and how many there are, and how common

@@ -81,6 +81,15 @@ class BrowserClient:
         self.token = token.partition("?")[0].strip("/")
         return self.token
 
+    async def arrive(self, path: str) -> str:
+        """Come from a platform by its entry address; returns the token of the participant, used for all later calls."""
+        reply = await self._get(path)
+        _, found, token = (reply.location or "").rpartition("/s/")
+        if reply.status != 303 or not found:
+            raise _refused(reply, path.partition("?")[0])
+        self.token = token
+        return self.token
+
     async def state(self) -> State:
         """The participant's state."""
         return await self._call("state")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.elicitation.session import hash_of
+from sfumato.elicitation.participant_link import hash_of
 from sfumato.elicitation.simulated_cheats import Account
 from sfumato.labeling.answer_records import read_records
 from sfumato.labeling.attention_checks import screen_study

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import repeat
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -105,6 +106,7 @@ def simulate(
     deadline: float | None = 60.0,
     progress: ProgressCallback | None = None,
     accounts: Sequence[Account] | None = None,
+    entry: str | None = None,
 ) -> Summary:
     """Send every annotator through the study served at `base_url`.
 
@@ -112,7 +114,8 @@ def simulate(
     all if `pace` is not 0. With `tokens`, annotators use these links, one each; otherwise they join. The share
     `dropouts` leaves early. `wait_seconds` is the waiting time when no trial is available, `deadline` that for a reply.
     With the same seed an annotator gives the same answers about an item, whatever the assignment of items. `accounts`
-    has the device and the network of each annotator, if these matter.
+    has the device and the network of each annotator, if these matter, and with `entry` (the entry address of a platform
+    with its placeholders) the id by which each arrives.
     """
     check_visit(pace=pace, dropouts=dropouts)
     not_negative("wait_seconds", wait_seconds)
@@ -130,9 +133,16 @@ def simulate(
     for number, (annotator, token, seed, leaves) in enumerate(
         zip(annotators, tokens or repeat(None, len(annotators)), seeds, leaves_at, strict=False)
     ):
-        device, source = (number, None) if accounts is None else _origin(accounts[number])
+        account = None if accounts is None else accounts[number]
+        source = None if account is None else _address(account.network)
         client = BrowserClient(base_url, token, deadline=deadline, source=source)
-        visits.append(_Visit(shared, annotator, client, int(seed), float(leaves), device))
+        device = number if account is None else account.device
+        arrival = None if account is None or entry is None else _arrival(entry, account.person)
+        visits.append(_Visit(shared, annotator, client, int(seed), float(leaves), device, arrival))
+    if accounts is not None:
+        owners = {account.person: visit for account, visit in zip(accounts, visits, strict=True) if account.is_owner}
+        for account, visit in zip(accounts, visits, strict=True):
+            visit.comes_after = None if account.is_owner else owners[account.person]
     started_at = time.perf_counter()
     asyncio.run(_run(visits, concurrency or (len(visits) if pace else CONCURRENCY)))
     summary.seconds = time.perf_counter() - started_at
@@ -197,10 +207,20 @@ class _Visit:
     """The visit of one annotator, who leaves after the share `leaves_at` of their trials."""
 
     def __init__(
-        self, shared: _Shared, annotator: Annotator, client: BrowserClient, seed: int, leaves_at: float, device: int
+        self,
+        shared: _Shared,
+        annotator: Annotator,
+        client: BrowserClient,
+        seed: int,
+        leaves_at: float,
+        device: int,
+        arrival: str | None = None,
     ) -> None:
         self.shared, self.annotator, self.client = shared, annotator, client
-        self.seed, self.leaves_at, self.device = seed, leaves_at, device
+        self.seed, self.leaves_at, self.device, self.arrival = seed, leaves_at, device, arrival
+        self.comes_after: _Visit | None = None
+        """The owner of the account that this visit borrows."""
+        self.has_begun = asyncio.Event()
         self.rng = np.random.default_rng(seed)
         self.attempts: Counter[str] = Counter()
         self.times_shown: Counter[int] = Counter()
@@ -213,14 +233,20 @@ class _Visit:
         summary = self.shared.summary
         async with self.client as client:
             try:
-                if client.token is None:
+                if self.comes_after is not None:
+                    await self.comes_after.has_begun.wait()
+                if self.arrival is not None:
+                    await client.arrive(self.arrival)
+                elif client.token is None:
                     await client.join()
                 config = await client.config()
             except Refused as error:
-                if error.code not in CLOSED:
+                if error.code not in CLOSED and self.comes_after is None:
                     raise
-                summary.ended[CLOSED[error.code]] += 1
+                summary.ended[CLOSED.get(error.code, "refused")] += 1
                 return
+            finally:
+                self.has_begun.set()
             self.record, self.may_be_unsure = self._record(config), bool(config.get("unsure"))
             state = await client.state()
             while (ending := self._ending(state)) is None:
@@ -349,10 +375,19 @@ class _Visit:
             self.shared.progress(summary.ended.total(), summary.n_annotators, summary.n_acknowledged)
 
 
-def _origin(account: Account) -> tuple[int, str]:
-    """The device of an account, and the address it comes from: one of those of the loopback interface per network."""
-    high, low = divmod(account.network, 256)
-    return account.device, f"127.7.{high % 256}.{low}"
+def _address(network: int) -> str:
+    """The address of a simulated network: one of those of the loopback interface."""
+    high, low = divmod(network, 256)
+    return f"127.7.{high % 256}.{low}"
+
+
+def _arrival(entry: str, person: int) -> str:
+    """The path by which a platform sends a person, with ids in the form of Prolific's."""
+    path = urlsplit(entry)._replace(scheme="", netloc="").geturl()
+    ids = {"PROLIFIC_PID": f"{person:024x}", "STUDY_ID": "5" * 24, "SESSION_ID": f"{person + 2**64:024x}"}
+    for name, value in ids.items():
+        path = path.replace(f"{{{{%{name}%}}}}", value)
+    return path
 
 
 def _relative_times(kinds: Sequence[Kind]) -> list[float]:
