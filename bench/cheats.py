@@ -5,6 +5,9 @@ borrowers of another's account, over HTTP against a real server whose clock runs
 numbers are those of the rule set `paid`; none was chosen on these studies.
 
     python bench/cheats.py [--people 300] [--seeds 2]
+
+The last table is about bonus rules: the mean score of scripts that all give the same invented answer to a picture, by
+their share of the crowd, next to that of honest people.
 """
 
 from __future__ import annotations
@@ -16,9 +19,10 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.elicitation.items import read_items
-from sfumato.elicitation.simulated_annotator import Truth
+from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators, number_of
 from sfumato.elicitation.simulated_cheats import CheatShares, drawn_accounts
 from sfumato.recruitment.arrival import entry_address
+from sfumato.recruitment.bonus_rules import BONUS_RULES, PeerAnswers
 from sfumato.server.cheat_detection import Finding, detection_lines, find_cheats
 from sfumato.server.server import serve_study
 from sfumato.server.simulated_visits import simulate, stimuli_in
@@ -69,6 +73,26 @@ def run(kind: str, people: int, per_person: int, n_checks: int, seed: int) -> li
         return find_cheats(study, StoreLocation.of(store), accounts, summary.tokens)
 
 
+def bonus_of_colluders(share: float, seed: int = 0) -> dict[str, tuple[float, float]]:
+    """The mean score of honest people and of colluding scripts by each bonus rule: 200 people, ten answers per item."""
+    rng = np.random.default_rng(seed)
+    n_people, n_items, per_item, n_classes = 200, 800, 10, len(CLASSES)
+    truth = Truth.built_in(CLASSES)
+    people = drawn_annotators(n_people, n_classes, rng, careless=0.0)
+    is_script = np.arange(n_people) < round(share * n_people)
+    item = np.repeat(np.arange(n_items), per_item)
+    annotator = np.concatenate([rng.choice(n_people, per_item, replace=False) for _ in range(n_items)])
+    probs = np.zeros((len(item), n_classes))
+    for row, (shown, who) in enumerate(zip(item, annotator, strict=True)):
+        if is_script[who]:
+            probs[row, number_of(f"i{shown}") % n_classes] = 1.0
+        else:
+            probs[row, people[who].belief(truth.of(f"i{shown}"), rng).argmax()] = 1.0  # type: ignore[attr-defined]
+    answers = PeerAnswers(item, annotator, probs, np.ones(n_people, bool))
+    scores = {rule.name: rule().scores(answers) for rule in BONUS_RULES}
+    return {name: (np.nanmean(each[~is_script]), np.nanmean(each[is_script])) for name, each in scores.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--people", type=int, default=300)
@@ -85,6 +109,10 @@ def main() -> None:
             print("\n".join(line for line in detection_lines(found) if not line.startswith("  ")), flush=True)
     print("\nall studies, by what the scripts do")
     print("\n".join(detection_lines(everything)))
+    print("\nmean bonus score of honest people and of colluding scripts, by the share of scripts")
+    for share in (0.05, 0.2, 0.4):
+        pairs = bonus_of_colluders(share).items()
+        print(f"{share:.0%}: " + ", ".join(f"{name} {honest:.2f} / {script:.2f}" for name, (honest, script) in pairs))
 
 
 if __name__ == "__main__":
