@@ -6,9 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
-from study_instance import Serve, items_named, sent
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from study_instance import Serve, items_named, plain_study, running_instance, sent
 
 from sfumato.elicitation.participant import MAX_RECEIPTS
+from sfumato.study.study import People
 from sfumato.tables.errors import InvalidAnswer, NotThere
 
 
@@ -137,3 +140,64 @@ def test_fifty_at_once_for_one_trial_have_one_effect(serve: Serve) -> None:
     assert sorted(outcome.again for outcome in stored) == [False, True]
     assert {outcome.code for outcome in outcomes} == {None, "already-answered"}
     assert (at.one("SELECT count(*) FROM answers"), at.one("SELECT count(*) FROM refused")) == (1, 24)
+
+
+# --- times by the server's clock ---
+
+
+def test_answers_cannot_claim_more_time_than_has_passed(serve: Serve) -> None:
+    """A script that answers every tenth of a second and claims 130 seconds for each answer."""
+    at = serve(batch_size=30, answers_per_item=5)
+    at.running.trusts_times = False
+    person, began = at.new(), at.clock.now()
+    for _ in range(6):
+        handle = person.first().handle
+        at.clock.advance(0.1)
+        assert person.submit(sent(handle, elapsed_ms=130_000)).code is None
+    rows = at.rows("SELECT seconds, started_at, record FROM answers ORDER BY id")
+    assert sum(seconds for seconds, _, _ in rows) <= 0.6 + 1e-6
+    assert all(started_at >= began for _, started_at, _ in rows)
+    # What the browser claimed is kept.
+    assert all(msgspec.json.decode(record)["elapsed_ms"] == 130_000 for _, _, record in rows)
+
+
+@given(
+    st.lists(st.tuples(st.integers(100, 60_000), st.integers(0, 5_000), st.booleans()), min_size=1, max_size=12),
+    st.integers(0, 10**6),
+)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_times_of_an_honest_browser_are_stored_as_they_are(
+    tmp_path_factory: pytest.TempPathFactory, answers: list[tuple[int, int, bool]], seed: int
+) -> None:
+    """Answers one after another, with pauses; some arrive late and together, as from a page that was offline."""
+    store = str(tmp_path_factory.mktemp("honest") / f"{seed}.sqlite")
+    with running_instance(store, plain_study(people=People(batch_size=12, answers_per_item=1)), items_named(12)) as at:
+        at.running.trusts_times = False
+        person, waiting = at.new(), []
+        trials = list(person.state().trials)
+        for n, (took_ms, pause_ms, online) in enumerate(answers):
+            at.clock.advance(took_ms / 1000)
+            waiting.append((sent(trials.pop(0).handle, elapsed_ms=took_ms), at.clock.monotonic()))
+            if online or not trials or n == len(answers) - 1:
+                at.clock.advance(pause_ms / 1000)
+                for answer, given_at in waiting:
+                    age = round(1000 * (at.clock.monotonic() - given_at))
+                    person.submit(msgspec.structs.replace(answer, age_ms=age))
+                waiting = []
+                trials = list(person.state().trials)
+        stored = [seconds for (seconds,) in at.rows("SELECT seconds FROM answers ORDER BY id")]
+    assert stored == pytest.approx([took_ms / 1000 for took_ms, _, _ in answers], abs=1e-6)
+
+
+def test_after_a_restart_answers_before_it_take_up_their_time(serve: Serve) -> None:
+    at = serve(batch_size=8, answers_per_item=5)
+    person = at.new()
+    shown = person.state().trials
+    at.clock.advance(60)
+    person.submit(sent(shown[0].handle, elapsed_ms=60_000))
+    again = at.restarted()
+    again.running.trusts_times = False
+    at.clock.advance(1)
+    again.same(person).submit(sent(shown[1].handle, elapsed_ms=60_000))
+    assert again.one("SELECT seconds FROM answers ORDER BY id DESC LIMIT 1") == pytest.approx(1.0)
+    again.stop()

@@ -230,7 +230,7 @@ def test_rule_sets_are_found_by_name() -> None:
     assert rule_set("soft-digits") == (FailedChecks(1.0),)
     with pytest.raises(UnknownName, match="did you mean 'cifar-10s'"):
         rule_set("cifar10s")
-    assert set(RULE_SETS) == {"standard", "cifar-10h", "cifar-10s", "soft-digits"}
+    assert set(RULE_SETS) == {"standard", "cifar-10h", "cifar-10s", "soft-digits", "paid"}
 
 
 def test_screening_says_its_numbers() -> None:

@@ -240,7 +240,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, stub: StudyStub, *arguments: object) 
     served: list[tuple[str, str]] = []
 
     @contextmanager
-    def serve_study(study: Study, store: str, items: Sequence[Item]) -> Iterator[str]:
+    def serve_study(study: Study, store: str, items: Sequence[Item], *, pace: float) -> Iterator[str]:
         served.append((study.name, store))
         yield stub.url
 
@@ -314,3 +314,33 @@ def test_the_real_server_keeps_what_the_summary_says(folder: Path) -> None:
     assert stored == 60
     assert "60 answers stored, " in done.output
     assert "refused" not in done.output
+
+
+# --- cheats ---
+
+
+def test_cheats_are_found_and_honest_people_are_not(folder: Path) -> None:
+    """A small study through the real server, whose clock runs faster: `bench/cheats.py` has the large ones."""
+    from sfumato.cli.simulate import command
+
+    with (folder / "study.toml").open("a") as file:
+        file.write(
+            '[people]\nentry = "links"\nanswers_per_item = 30\n[platform]\nname = "prolific"\ncompleted = "C1"\n'
+        )
+    arguments = [str(folder), "--annotators", "24", "--cheats", "--pace", "0.005"]
+    done = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    lines = {line.split("  ")[0]: " ".join(line.split()) for line in done.output.splitlines()}
+    # These five scripts send no input events.
+    assert "scripts 5 of 5 found (100.0%)" in lines["scripts"]
+    assert "double identities 2 of 2 found (100.0%) same_device 2" in lines["double identities"]
+    assert lines["borrowed accounts"] == "borrowed accounts 1 of 1 found (100.0%) refused at the entrance 1"
+    assert "honest people 0 of 16 falsely excluded" in lines["honest people"]
+
+
+def test_cheats_need_a_server_of_their_own(folder: Path) -> None:
+    from sfumato.cli.simulate import command
+
+    with pytest.raises(BadSetting) as caught:
+        CliRunner().invoke(command, [str(folder), "--cheats", "--url", "http://127.0.0.1:1"], catch_exceptions=False)
+    assert caught.value.code == "cheats-with-url"

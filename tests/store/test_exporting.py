@@ -76,6 +76,7 @@ def test_how_an_answer_came_about(store: str, tmp_path: Path) -> None:
         _, output, records = written(at, tmp_path)
     (row,) = pq.read_table(records).to_pylist()
     assert {name: row[name] for name in RECORDS.names[4:]} == {
+        "claimed_seconds": 5.5, "server_seconds": 0.0, "n_inputs": 1, "network": None,
         "elapsed_seconds": 9.0, "hidden_seconds": 1.5, "idle_seconds": 2.0, "pointer": "pen", "width": 800.0,
         "height": 600.0, "pixel_ratio": 2.0, "shortcuts": False, "resumed": True, "probability": None,
         "deeper": None, "deeper_probability": None, "first": None,

@@ -15,7 +15,9 @@ SET_LINES = """\b
   standard     failed checks, changed repeats, too fast, long identical runs
   cifar-10h    at least 75% of attention checks passed
   cifar-10s    no more than two contradictions; with one or two, 75% accuracy
-  soft-digits  every attention check passed"""
+  soft-digits  every attention check passed
+  paid         standard without repeats, and signs of scripts and of several
+               accounts of one person (some need --records)"""
 
 
 @click.command(
@@ -27,6 +29,7 @@ SET_LINES = """\b
 @click.option("--by", "name", metavar="NAME", help="The rule set.  [default: the study's, or standard]")
 @click.option("--study", type=PATH, help="The study of the answers: its regions decide on checks.")
 @click.option("--gold", type=PATH, help="SoftLabels with the correct class of checks (or of items, for cifar-10s).")
+@click.option("--records", type=PATH, help="The records of the answers, written by sfumato export --records.")
 @click.option("--classes", type=NameList(), help="The classes in order, if the file does not name them.")
 @click.option("--kind", help="Only answers of this kind: top_two/1.")
 @output_option("Output file: .csv or .parquet.")
@@ -35,11 +38,13 @@ def command(
     name: str | None,
     study: Path | None,
     gold: Path | None,
+    records: Path | None,
     classes: tuple[str, ...] | None,
     kind: str | None,
     output: Path,
 ) -> None:
     from sfumato.importers.label_file import read_labels
+    from sfumato.labeling.answer_records import read_records
     from sfumato.labeling.attention_checks import screen_study
     from sfumato.labeling.screening import screen
     from sfumato.labeling.screening_rules import rules_of
@@ -52,10 +57,11 @@ def command(
     answers = answers.of_kind(kind) if kind else answers
     refuse_empty(answers, annotations)
     known = read_labels(gold) if gold else None
+    made = read_records(records, answers) if records else None
     if the_study is None:
-        screening = screen(answers, rules or rules_of(""), gold=known)
+        screening = screen(answers, rules or rules_of(""), gold=known, records=made)
     else:
-        screening = screen_study(the_study, answers, rules, gold=known)
+        screening = screen_study(the_study, answers, rules, gold=known, records=made)
     names = screening.annotators.to_pylist()
     excluded = [i for i, why in enumerate(screening.reasons) if why]
     notes = []
@@ -64,7 +70,7 @@ def command(
         notes.append(f"{printable(names[i])}: {'; '.join(reasons)}")
     unused = [rule for rule, value in screening.findings.items() if bool((value != value).all())]
     if unused:
-        notes.append(f"no data for {', '.join(unused)}: no such checks, repeats, times or trials in this file")
+        notes.append(f"no data for {', '.join(unused)}: no such checks, repeats, times, trials or records")
     if len(excluded) > 10:
         notes.append(f"... and {len(excluded) - 10:,} more")
     write_table(screening, output, f"{len(excluded):,} of {len(screening):,} annotators excluded", notes)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ITEMS_LOOKED_AT = 2_000
 """Items used to compute which classes are similar."""
+CHEATS_PACE = 0.02
+"""With cheats people wait this share of their times, and the clock of the server runs faster by as much."""
 ENDINGS = {
     "finished": "finished",
     "empty": "found nothing left to answer",
@@ -48,6 +50,9 @@ ENDINGS = {
 @click.option("--links", type=PATH, help="A text file of participant links, one per line.  [default: new participants]")
 @click.option("--dropouts", default=0.0, show_default=True, help="Share of annotators who leave midway.")
 @click.option("--pace", default=0.0, show_default=True, help="1: realistic answer times. 0: no waiting.")
+@click.option(
+    "--cheats", is_flag=True, help="20% scripts, 10% double identities, 5% borrowed accounts; print how many are found."
+)
 @click.option("--seed", default=0, show_default=True, help="Random seed.")
 def command(
     study: Path,
@@ -59,6 +64,7 @@ def command(
     links: Path | None,
     dropouts: float,
     pace: float,
+    cheats: bool,
     seed: int,
 ) -> None:
     """Send simulated annotators through STUDY (study.toml, or its folder), with individual skill, bias, confidence,
@@ -68,6 +74,7 @@ def command(
     store, not one with real answers.
     """
     from sfumato.elicitation.simulated_annotator import drawn_annotators
+    from sfumato.elicitation.simulated_cheats import CheatShares, drawn_accounts
     from sfumato.server.browser_client import BrowserClient
     from sfumato.server.server import serve_study
     from sfumato.server.simulated_visits import check_visit, simulate, stimuli_in
@@ -76,15 +83,22 @@ def command(
     check_not_negative("annotators", annotators)
     rng = seeded(seed)
     check_visit(pace=pace, dropouts=dropouts)
+    if cheats:
+        pace = _pace_of_cheats(pace, url)
     if url is not None:
         BrowserClient(url).close()
     asked, items = asked_as_planned(checked_study(study), plan)
     place = store or str(default_location(asked))
     tokens = _tokens(links) if links else _new_tokens(asked, annotators, place)
     known = truth_of(truth, asked, items)
-    people = drawn_annotators(annotators, len(asked.classes), rng, fitted=_fitted(asked, known, items))
+    shares = CheatShares() if asked.recruiting else CheatShares(borrowers=0)
+    accounts = drawn_accounts(annotators, len(asked.classes), shares, rng) if cheats else None
+    if accounts is None:
+        people = drawn_annotators(annotators, len(asked.classes), rng, fitted=_fitted(asked, known, items))
+    else:
+        people = [account.annotator for account in accounts]
     # The given server, or one that is started for the simulation.
-    server = serve_study(asked, place, items) if url is None else nullcontext(url)
+    server = serve_study(asked, place, items, pace=pace) if url is None else nullcontext(url)
     with server as base_url, stimuli_in(place) as stimulus_of, drawing() as draw:
 
         def progress(n_done: int, n_all: int, n_answers: int) -> None:
@@ -92,11 +106,31 @@ def command(
 
         summary = simulate(
             base_url, asked, people, known, stimulus_of, rng, pace=pace, tokens=tokens, dropouts=dropouts,
-            progress=progress,
+            progress=progress, accounts=accounts, entry=_entry(asked, base_url, place) if cheats else None,
         )  # fmt: skip
     for line in _summary_lines(summary):
         click.echo(line)
+    if accounts is not None:
+        from sfumato.server.cheat_detection import detection_lines, find_cheats
+
+        for line in detection_lines(find_cheats(asked, StoreLocation.of(place), accounts, summary.tokens)):
+            click.echo(line)
     say_written(StoreLocation.of(place), "the answers")
+
+
+def _entry(study: Study, base_url: str, store: str) -> str | None:
+    """The entry address of the platform, if the study has one that fills in ids."""
+    from sfumato.recruitment.arrival import entry_address
+
+    return entry_address(study, base_url, store) if study.recruiting else None
+
+
+def _pace_of_cheats(pace: float, url: str | None) -> float:
+    """The pace of a simulation with cheats, whose clock runs as much faster: the rules judge by time."""
+    if url is not None:
+        found, expected = "--cheats with --url", "a server that the simulation starts itself"
+        raise BadSetting(found, expected, "leave --url out: its clock must run faster", "cheats-with-url")
+    return pace or CHEATS_PACE
 
 
 def _fitted(study: Study, truth: Truth, items: Sequence[Item]) -> SimulatedTopTwo | None:

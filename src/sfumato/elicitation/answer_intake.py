@@ -72,6 +72,7 @@ class AnswerIntake:
         now = running.clock.now()
         # Whatever the browser's clock says, an answer is never earlier than its trial.
         submitted_at = max(now - submitted.age_ms, trial.leased_at)
+        taken_ms = self._time_taken(participant, trial, record.elapsed_ms)
         trial.answer = running.secure_random.handle()
         if record.opened:
             self._leases.set_deeper(trial, unsure=record.opened == "unsure")
@@ -89,10 +90,10 @@ class AnswerIntake:
             "purpose": trial.purpose,
             "kind": label_of(running.kinds[trial.question]),
             "payload": msgspec.json.encode(payload).decode(),
-            "started_at": submitted_at - round(record.elapsed_ms),
+            "started_at": submitted_at - round(taken_ms),
             "submitted_at": submitted_at,
             "received_at": now,
-            "seconds": record.seconds(),
+            "seconds": min(record.seconds(), taken_ms / 1000),
             "key": submitted.key,
             "digest": submitted.digest,
             "handle": trial.answer,
@@ -100,6 +101,21 @@ class AnswerIntake:
         }
         running.pending.new_answers.append(row | {"chain": state.chain(row)})
         return self._judge(participant, trial, payload)
+
+    def _time_taken(self, participant: Participant, trial: Trial, claimed_ms: float) -> float:
+        """The milliseconds that an answer can have taken by the server's clock: at most what the browser claims.
+
+        A participant looks at one trial at a time, and at none before it was assigned. So the claimed times of their
+        answers must fit one after another between assignment and receipt. Each is placed as early as possible: the
+        times of an honest browser always fit, also when answers given offline arrive together. The claim itself stays
+        in the record.
+        """
+        if self._running.trusts_times:
+            return claimed_ms
+        begins = max(trial.leased, participant.busy_until)
+        taken_ms = min(claimed_ms, max(1000 * (self._running.clock.monotonic() - begins), 0.0))
+        participant.busy_until = begins + taken_ms / 1000
+        return taken_ms
 
     def _notify_selectors(self, trial: Trial, record: InteractionRecord, payload: Any) -> None:
         """Pass the answer to the rules that choose the next item and the next form."""

@@ -20,6 +20,10 @@ ANNOTATIONS = {
 }
 RECORDS = {
     "item, annotator, trial, purpose": "the answer this row belongs to",
+    "claimed_seconds": "time on the answer by the browser, without hidden and idle time; `seconds` is at most this",
+    "server_seconds": "from the assignment of the item to the receipt of the answer, by the server's clock",
+    "n_inputs": "number of clicks and key presses",
+    "network": "a keyed hash of the network address of the first visit: equal for annotators with the same address",
     "elapsed_seconds": "from the first painted frame to submit, with hidden and idle time",
     "hidden_seconds": "time in which the page was not visible",
     "idle_seconds": "time without any input, beyond the first 30 seconds of each interval",

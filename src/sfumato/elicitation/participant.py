@@ -21,8 +21,8 @@ them."""
 
 @dataclass(slots=True, eq=False)
 class Trial:
-    """One question for one participant. `expires` is on the monotonic clock, `leased_at` when it was first assigned
-    (ms); `answer` is the handle of its answer."""
+    """One question for one participant. `expires` and `leased` are seconds on the monotonic clock, `leased_at` is when
+    it was first assigned (ms); `answer` is the handle of its answer."""
 
     id: int
     handle: str
@@ -42,7 +42,7 @@ class Trial:
     """Why the deeper form opens in it (`deeper_form_rule.py`); None where it does not."""
     deeper_probability: float | None = None
     leased: float = 0.0
-    """When it was first assigned, on the monotonic clock."""
+    """When it was first assigned, on the monotonic clock: the participant cannot have seen it earlier."""
     network: str = ""
     """The network that holds it, for a participant who has not answered any item."""
 
@@ -81,6 +81,8 @@ class Participant:
     finished_at: int | None = None
     code: str | None = None
     language: str | None = None
+    network: str | None = None
+    """A keyed hash of the network they first came from."""
     erased_at: int | None = None
     left_out_at: int | None = None
     full_at: int | None = None
@@ -114,6 +116,8 @@ class Participant:
     n_refused: int = 0
     """Refused answers that are stored, and the size of their bodies."""
     n_refused_bytes: int = 0
+    busy_until: float = -math.inf
+    """Until when (monotonic clock) their time is taken up by the answers they gave; see `answer_intake.py`."""
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Participant:
@@ -160,6 +164,6 @@ class Participant:
 
 COLUMNS = (
     "id", "token_hash", "seed", "created_at", "seen_at", "consented_at", "instructed_at", "passed_at", "attempts",
-    "excluded_at", "withdrawn_at", "finished_at", "code", "language", "erased_at", "left_out_at",
+    "excluded_at", "withdrawn_at", "finished_at", "code", "language", "network", "erased_at", "left_out_at",
     "full_at", "entry", "arm",
 )  # fmt: skip

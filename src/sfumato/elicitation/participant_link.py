@@ -100,3 +100,8 @@ def oldest_valid(days: float, now: int) -> int:
 
 def _signature(signed: bytes, secret: str) -> bytes:
     return hmac.digest(bytes.fromhex(secret), b"annotator link " + signed, hashlib.sha256)[:N_SIGNED]
+
+
+def network_code(secret: str, network: str) -> str:
+    """A keyed hash of a network: equal for visits from one network, and of no use without the study's secret."""
+    return hmac.digest(bytes.fromhex(secret), b"network " + network.encode(), hashlib.sha256).hex()[:16]

@@ -50,6 +50,8 @@ class RunningStudy:
     """Decides whether a check was passed, in a study that has any."""
     redirect_for: RedirectFor | None = None
     """Finds the redirect to a participant's platform, in a study that has one."""
+    trusts_times: bool = True
+    """Whether the times that browsers claim are stored as they are: for simulated annotators, who do not wait."""
     number: int = -1
     """The study's id in the store, once it is registered."""
 

@@ -25,6 +25,7 @@ from sfumato.elicitation.participant_link import (
     hash_of,
     is_signed,
     made_at,
+    network_code,
     new_token,
     oldest_valid,
     owner_in,
@@ -88,10 +89,11 @@ class ParticipantSessions:
         if reason := self.closed():
             raise StudyClosed(reason)
 
-    def open_link(self, token: str, language: str | None = None) -> SessionStart:
+    def open_link(self, token: str, language: str | None = None, network: str = "") -> SessionStart:
         """Start or resume the session of a link; the participant is added when the link is first opened.
 
-        Participants keep the language of their first visit, as long as the study has it.
+        Participants keep the language of their first visit, as long as the study has it. Of the `network` of that
+        visit a keyed hash is stored, so that several accounts of one person can be found.
         """
         participant = self._find(hash_of(token))
         if participant is None:
@@ -108,6 +110,8 @@ class ParticipantSessions:
         elif self._has_ended(participant):
             raise LinkEnded
         self._see(participant)
+        if participant.network is None and network:
+            self._set(participant, network=network_code(self._running.secret, network))
         if participant.language not in self._study.languages:
             known = language in self._study.languages
             self._set(participant, language=language if known else self._study.languages[0])

@@ -58,11 +58,16 @@ class PresentedQuestion:
 
 @dataclass(frozen=True)
 class Response:
-    """The raw answer as the form would send it, the seconds it took, and the uncertainty (0 to 1)."""
+    """The raw answer as the form would send it, the seconds it took, and the uncertainty (0 to 1).
+
+    A script may spend another time than it claims, and send no input events.
+    """
 
     raw: dict[str, Any]
     seconds: float
     doubt: float = 0.0
+    spent: float | None = None
+    has_inputs: bool = True
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,7 @@ class SimulatedAnnotator:
 
     def seconds(self, belief: Float[np.ndarray, "classes"], rng: np.random.Generator) -> float:
         """The seconds for an answer: log-normal, longer with more uncertainty."""
-        return _seconds(self.median_seconds, 1 - float(belief.max()), rng)
+        return human_seconds(rng, self.median_seconds, 1 - float(belief.max()))
 
     def answer(
         self, truths: Sequence[Float[np.ndarray, "classes"]], asked: PresentedQuestion, rng: np.random.Generator
@@ -155,7 +160,7 @@ class FittedAnnotator:
             "second_percent": percents[1] if has_second else None,
             "impossible": [name for name, is_out in zip(names, drawn.impossible[0], strict=True) if is_out],
         }
-        return Response(raw, _seconds(self.median_seconds, 1 - percents[0] / 100, rng))
+        return Response(raw, human_seconds(rng, self.median_seconds, 1 - percents[0] / 100))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +254,8 @@ def _typed(percent: float, rng: np.random.Generator) -> int:
     return int(5 * round(percent / 5) if rng.random() < SHARE_IN_FIVES else round(percent))
 
 
-def _seconds(median_seconds: float, uncertainty: float, rng: np.random.Generator) -> float:
+def human_seconds(rng: np.random.Generator, median_seconds: float = 6.0, uncertainty: float = 0.0) -> float:
+    """The seconds for an answer of a person: log-normal, longer with more uncertainty."""
     return float(
         median_seconds * np.exp(LOG_SECONDS_SPREAD * rng.standard_normal() + LOG_SECONDS_PER_UNCERTAINTY * uncertainty)
     )

@@ -191,6 +191,7 @@ class StudyState:
                 answered = monotonic - max(now - row["received_at"], 0) / 1000
                 participant.last_answer = max(participant.last_answer, answered)
                 participant.note(row["key"], AnswerReceipt(row["digest"], row["answer"]))
+                participant.busy_until = participant.last_answer
         if self.regions:
             for row in queries.checks_of(connection, participant.id):
                 trial = self._trial(row, now, monotonic)

@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.elicitation.kind import label_of
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.labeling.default_labeler import beliefs_of_payloads
-from sfumato.labeling.screening import CheckResults, Rule, Screening, screen
+from sfumato.labeling.screening import AnswerRecords, CheckResults, Rule, Screening, screen
 from sfumato.labeling.screening_rules import rules_of
 from sfumato.study.study import Region, Study
 from sfumato.tables.annotations import Annotations
@@ -44,12 +44,14 @@ def screen_study(
     rules: Sequence[Rule] | None = None,
     *,
     gold: SoftLabels | None = None,
+    records: AnswerRecords | None = None,
     must_apply: bool = True,
 ) -> Screening:
     """Screen the answers to a study by its own rules (or by `rules`) and the regions of its checks: the decision of
     `sfumato screen --study`, and the flags of the dashboard."""
     rules = rules_of(study.quality.rules) if rules is None else rules
-    return screen(answers, rules, gold=gold, checks=check_results(study, answers), must_apply=must_apply)
+    checks = check_results(study, answers)
+    return screen(answers, rules, gold=gold, checks=checks, records=records, must_apply=must_apply)
 
 
 class RegionCheckJudge:

@@ -62,6 +62,15 @@ def tied_classes(answer: Any) -> frozenset[str]:
     return top_classes(answer)
 
 
+NAMES_CLASSES = ("choice", "top_two", "plausible", "sliders", "tokens", "mixture")
+"""The question types whose answers have a most probable class."""
+
+
+def names_classes(table: Annotations) -> Bool[np.ndarray, "rows"]:
+    """Which answers have a most probable class."""
+    return table.kind.among({name for name in table.kind.names.to_pylist() if name.split("/")[0] in NAMES_CLASSES})
+
+
 def _largest(values: dict[str, Any]) -> frozenset[str]:
     largest = max(values.values(), default=0)
     return frozenset(name for name, value in values.items() if value == largest and value > 0)
@@ -99,12 +108,29 @@ class CheckResults:
 
 
 @dataclass(frozen=True, eq=False)
+class AnswerRecords:
+    """How each answer was made, as the page recorded it: per row the time that the browser claims (NaN: not known) and
+    the number of inputs (-1: not known); per annotator the number of their network and of their device within it
+    (-1: not known)."""
+
+    claimed_seconds: Float[np.ndarray, "rows"]
+    n_inputs: Int[np.ndarray, "rows"]
+    network: Int[np.ndarray, "annotators"]
+    device: Int[np.ndarray, "annotators"]
+
+    @property
+    def known(self) -> Bool[np.ndarray, "rows"]:
+        return np.asarray(self.n_inputs >= 0)
+
+
+@dataclass(frozen=True, eq=False)
 class ScreeningData:
     """The input of the rules, with values that several rules need."""
 
     annotations: Annotations
     gold: SoftLabels | None = None
     checks: CheckResults | None = None
+    records: AnswerRecords | None = None
 
     @property
     def n_annotators(self) -> int:
@@ -203,6 +229,7 @@ def screen(
     *,
     gold: SoftLabels | None = None,
     checks: CheckResults | None = None,
+    records: AnswerRecords | None = None,
     unpaid: Sequence[Rule] = (),
     must_apply: bool = True,
 ) -> Screening:
@@ -211,7 +238,7 @@ def screen(
     Attention checks are evaluated by `checks` (the regions of the study) if given, otherwise by `gold`. A rule that
     cannot be applied (no gold labels, another question type) is an error, or without `must_apply` has no data.
     """
-    data = ScreeningData(annotations, gold, checks)
+    data = ScreeningData(annotations, gold, checks, records)
     findings = {}
     for rule in rules:
         try:

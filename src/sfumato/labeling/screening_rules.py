@@ -8,12 +8,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
+from sfumato.labeling.cheat_rules import (
+    CopiedAnswers,
+    ImpossibleTimes,
+    NoInput,
+    RegularTimes,
+    SameDevice,
+    SharedNetwork,
+    UnrelatedAnswers,
+)
 from sfumato.labeling.labeler import per_answer
-from sfumato.labeling.screening import Rule, RuleResult, ScreeningData, TopClasses, tied_classes
+from sfumato.labeling.screening import Rule, RuleResult, ScreeningData, TopClasses, names_classes, tied_classes
 from sfumato.labeling.top_two_labelers import bad_percents
-from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import unknown
 from sfumato.tables.payloads import TopTwoPayload
 from sfumato.tables.setting_checks import at_least, not_negative
@@ -65,7 +73,7 @@ class RepeatsDisagree:
 
     def find(self, data: ScreeningData) -> RuleResult:
         table = data.annotations
-        usable = _names_classes(table)
+        usable = names_classes(table)
         answer = table.item.codes.astype(np.int64) * data.n_annotators + table.annotator.codes
         labels, repeats = (np.flatnonzero(usable & data.is_for(purpose)) for purpose in ("label", "repeat"))
         if not len(labels) or not len(repeats):
@@ -85,14 +93,6 @@ class RepeatsDisagree:
         n_changed = np.bincount(who, weights=changed, minlength=data.n_annotators)
         share = _ratio(n_changed, np.bincount(who, minlength=data.n_annotators))
         return RuleResult(share, share > self.at_most)
-
-
-NAMES_CLASSES = ("choice", "top_two", "plausible", "sliders", "tokens", "mixture")
-"""The question types whose answers have a most probable class."""
-
-
-def _names_classes(table: Annotations) -> Bool[np.ndarray, "rows"]:
-    return table.kind.among({name for name in table.kind.names.to_pylist() if name.split("/")[0] in NAMES_CLASSES})
 
 
 @dataclass(frozen=True)
@@ -208,11 +208,37 @@ RULE_SETS: dict[str, tuple[Rule, ...]] = {
     "cifar-10h": (FailedChecks(at_least=0.75),),
     "cifar-10s": (Contradictions(),),
     "soft-digits": (FailedChecks(at_least=1.0),),
+    "paid": (
+        FailedChecks(),
+        TooFast(),
+        IdenticalRuns(),
+        UnrelatedAnswers(),
+        CopiedAnswers(),
+        RegularTimes(),
+        ImpossibleTimes(),
+        NoInput(),
+        SameDevice(),
+        SharedNetwork(),
+    ),
 }
-"""Our own set, and those of CIFAR-10H (75% of checks), CIFAR-10S (contradictions) and soft-digits (all checks)."""
+"""Our own sets (`paid`: studies that pay strangers), and those of CIFAR-10H (75% of checks), CIFAR-10S (contradictions)
+and soft-digits (all checks)."""
 
 
-SCREENING_RULES: tuple[Any, ...] = (FailedChecks, RepeatsDisagree, Contradictions, TooFast, IdenticalRuns)
+SCREENING_RULES: tuple[Any, ...] = (
+    FailedChecks,
+    RepeatsDisagree,
+    Contradictions,
+    TooFast,
+    IdenticalRuns,
+    UnrelatedAnswers,
+    CopiedAnswers,
+    RegularTimes,
+    ImpossibleTimes,
+    NoInput,
+    SameDevice,
+    SharedNetwork,
+)
 """All rules; the name of a rule is its column in the table."""
 
 

@@ -46,13 +46,16 @@ class BrowserClient:
         deadline: float | None = None,
         reply_seconds: float = REPLY_SECONDS,
         sleep: Sleep = asyncio.sleep,
+        source: str | None = None,
     ) -> None:
+        """`source` is the own address that connections come from, if it matters."""
         self.token = token
         self.deadline = deadline
         self.n_retries = 0
         self._server = ServerAddress.of(base_url)
         self._reply_seconds = reply_seconds
         self._sleep = sleep
+        self._source = source
         self._idle: list[Connection] = []
 
     async def __aenter__(self) -> BrowserClient:
@@ -76,6 +79,15 @@ class BrowserClient:
         if reply.status != 303 or not found:
             raise _refused(reply, f"{self._server.prefix}/join")
         self.token = token.partition("?")[0].strip("/")
+        return self.token
+
+    async def arrive(self, path: str) -> str:
+        """Come from a platform by its entry address; returns the token of the participant, used for all later calls."""
+        reply = await self._get(path)
+        _, found, token = (reply.location or "").rpartition("/s/")
+        if reply.status != 303 or not found:
+            raise _refused(reply, path.partition("?")[0])
+        self.token = token
         return self.token
 
     async def state(self) -> State:
@@ -181,7 +193,7 @@ class BrowserClient:
         while connection is not None and connection.closed:
             connection = idle.pop() if idle else None
         if connection is None:
-            connection = await self._server.connect(seconds)
+            connection = await self._server.connect(seconds, self._source)
         try:
             reply = await connection.send(request, seconds)
         except BaseException:
@@ -227,11 +239,12 @@ class ServerAddress:
         line = "" if media_type is None else f"Content-Type: {media_type}\r\n"
         return f"{method} {self.prefix}{path} HTTP/1.1\r\nHost: {self}\r\n{line}".encode()
 
-    async def connect(self, seconds: float) -> Connection:
+    async def connect(self, seconds: float, source: str | None = None) -> Connection:
         loop = asyncio.get_running_loop()
+        own = None if source is None else (source, 0)
         async with asyncio.timeout(seconds):
             _, connection = await loop.create_connection(
-                lambda: Connection(loop), self.host, self.port, ssl=self.is_secure or None
+                lambda: Connection(loop), self.host, self.port, ssl=self.is_secure or None, local_addr=own
             )
         return connection
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from sfumato.elicitation.clock import Clock, FastClock
 from sfumato.elicitation.items import read_items
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.running_study import RunningStudy
@@ -52,11 +53,14 @@ def open_site(
     public: bool = False,
     rng: random.Random | None = None,
     secure_random: SecureRandom | None = None,
+    clock: Clock | None = None,
+    trusts_times: bool = True,
 ) -> Iterator[ServedStudy]:
     """The study ready to be served, with its store open and its writer running; everything is closed at the end.
 
     `items` are those of the study, if they were read already. `public` means that other machines reach it, over https.
-    `rng` (assignment) and `secure_random` (tokens and pseudonyms) are for studies with simulated annotators only.
+    `rng` (assignment), `secure_random` (tokens and pseudonyms), `clock` and `trusts_times` (store the times that
+    browsers claim) are for studies with simulated annotators only.
     """
     place = StoreLocation.of(store or default_location(study))
     kinds = kinds_of(study)
@@ -71,6 +75,8 @@ def open_site(
         rng=rng or SecureRandom(),
         secure_random=secure_random or SecureRandom(),
         redirect_for=redirect_for if study.recruiting else None,
+        clock=clock or Clock(),
+        trusts_times=trusts_times,
     )
     with contextlib.ExitStack() as stack:
         if place.file is not None and not is_store(place):
@@ -176,9 +182,13 @@ def serve(
 
 
 @contextlib.contextmanager
-def serve_study(study: Study, store: str | Path | None = None, items: Sequence[Item] = ()) -> Iterator[str]:
-    """Open the study and serve it on a free port of the loopback interface; yields its address."""
-    with open_site(study, store, items) as site, serve_site(site) as address:
+def serve_study(
+    study: Study, store: str | Path | None = None, items: Sequence[Item] = (), *, pace: float = 0.0
+) -> Iterator[str]:
+    """Open the study and serve it on a free port of the loopback interface, for simulated annotators who wait `pace`
+    times as long as they claim (0: not at all); yields its address."""
+    clock = FastClock(1 / pace) if pace else None
+    with open_site(study, store, items, clock=clock, trusts_times=not pace) as site, serve_site(site) as address:
         yield address
 
 

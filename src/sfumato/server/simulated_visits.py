@@ -14,12 +14,14 @@ from dataclasses import dataclass, field, replace
 from itertools import repeat
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from sfumato.elicitation.kind import Kind
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.simulated_annotator import Annotator, Response, Truth, number_of
+from sfumato.elicitation.simulated_cheats import Account, Script
 from sfumato.planning.costs import DEFAULT_TIMES
 from sfumato.server.browser_client import BrowserClient, State
 from sfumato.server.client_connection import Reply
@@ -40,9 +42,12 @@ CLOSED = {"study-full": "full", "study-paused": "paused"}
 """How a visit ends that a server refuses at the door, by its error."""
 MOST_ATTEMPTS = 2
 TOUCH_SHARE = 0.3
+DEVICES = 5
+"""Seed of the simulated windows."""
 UNSURE_ABOVE = 0.4
 """An annotator who gives all other classes together more than this presses "I am not sure", if the page has it."""
 VIEWPORTS = {"mouse": (1440, 900, 1.0), "touch": (390, 844, 3.0)}
+"""Largest width and height of the simulated windows, and their resolution."""
 
 StimulusOf = Callable[[str], Stimulus | None]
 ProgressCallback = Callable[[int, int, int], None]
@@ -63,6 +68,8 @@ class Summary:
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list, repr=False)
     """Seconds from submit to acknowledgment with retries, one per answer."""
+    tokens: list[str] = field(default_factory=list, repr=False)
+    """The token of each annotator, in order."""
 
     @property
     def answers_per_second(self) -> float:
@@ -98,13 +105,17 @@ def simulate(
     wait_seconds: float = 0.0,
     deadline: float | None = 60.0,
     progress: ProgressCallback | None = None,
+    accounts: Sequence[Account] | None = None,
+    entry: str | None = None,
 ) -> Summary:
     """Send every annotator through the study served at `base_url`.
 
     `pace` scales the time people take (0: none). `concurrency` is the number of simultaneous visits: by default 32, or
     all if `pace` is not 0. With `tokens`, annotators use these links, one each; otherwise they join. The share
     `dropouts` leaves early. `wait_seconds` is the waiting time when no trial is available, `deadline` that for a reply.
-    With the same seed an annotator gives the same answers about an item, whatever the assignment of items.
+    With the same seed an annotator gives the same answers about an item, whatever the assignment of items. `accounts`
+    has the device and the network of each annotator, if these matter, and with `entry` (the entry address of a platform
+    with its placeholders) the id by which each arrives.
     """
     check_visit(pace=pace, dropouts=dropouts)
     not_negative("wait_seconds", wait_seconds)
@@ -118,15 +129,24 @@ def simulate(
     drops_out = rng.random(len(annotators)) < dropouts
     leaves_at = np.where(drops_out, rng.random(len(annotators)), np.inf)
     seeds = rng.integers(2**63, size=len(annotators))
-    visits = [
-        _Visit(shared, annotator, BrowserClient(base_url, token, deadline=deadline), int(seed), float(leaves))
-        for annotator, token, seed, leaves in zip(
-            annotators, tokens or repeat(None, len(annotators)), seeds, leaves_at, strict=False
-        )
-    ]
+    visits = []
+    for number, (annotator, token, seed, leaves) in enumerate(
+        zip(annotators, tokens or repeat(None, len(annotators)), seeds, leaves_at, strict=False)
+    ):
+        account = None if accounts is None else accounts[number]
+        source = None if account is None else _address(account.network)
+        client = BrowserClient(base_url, token, deadline=deadline, source=source)
+        device = number if account is None else account.device
+        arrival = None if account is None or entry is None else _arrival(entry, account.person)
+        visits.append(_Visit(shared, annotator, client, int(seed), float(leaves), device, arrival))
+    if accounts is not None:
+        owners = {account.person: visit for account, visit in zip(accounts, visits, strict=True) if account.is_owner}
+        for account, visit in zip(accounts, visits, strict=True):
+            visit.comes_after = None if account.is_owner else owners[account.person]
     started_at = time.perf_counter()
     asyncio.run(_run(visits, concurrency or (len(visits) if pace else CONCURRENCY)))
     summary.seconds = time.perf_counter() - started_at
+    summary.tokens = [visit.client.token or "" for visit in visits]
     return summary
 
 
@@ -187,10 +207,20 @@ class _Visit:
     """The visit of one annotator, who leaves after the share `leaves_at` of their trials."""
 
     def __init__(
-        self, shared: _Shared, annotator: Annotator, client: BrowserClient, seed: int, leaves_at: float
+        self,
+        shared: _Shared,
+        annotator: Annotator,
+        client: BrowserClient,
+        seed: int,
+        leaves_at: float,
+        device: int,
+        arrival: str | None = None,
     ) -> None:
         self.shared, self.annotator, self.client = shared, annotator, client
-        self.seed, self.leaves_at = seed, leaves_at
+        self.seed, self.leaves_at, self.device, self.arrival = seed, leaves_at, device, arrival
+        self.comes_after: _Visit | None = None
+        """The owner of the account that this visit borrows."""
+        self.has_begun = asyncio.Event()
         self.rng = np.random.default_rng(seed)
         self.attempts: Counter[str] = Counter()
         self.times_shown: Counter[int] = Counter()
@@ -203,14 +233,20 @@ class _Visit:
         summary = self.shared.summary
         async with self.client as client:
             try:
-                if client.token is None:
+                if self.comes_after is not None:
+                    await self.comes_after.has_begun.wait()
+                if self.arrival is not None:
+                    await client.arrive(self.arrival)
+                elif client.token is None:
                     await client.join()
                 config = await client.config()
             except Refused as error:
-                if error.code not in CLOSED:
+                if error.code not in CLOSED and self.comes_after is None:
                     raise
-                summary.ended[CLOSED[error.code]] += 1
+                summary.ended[CLOSED.get(error.code, "refused")] += 1
                 return
+            finally:
+                self.has_begun.set()
             self.record, self.may_be_unsure = self._record(config), bool(config.get("unsure"))
             state = await client.state()
             while (ending := self._ending(state)) is None:
@@ -260,8 +296,10 @@ class _Visit:
             raise BadSetting(found, expected, "give the store that the server at this address writes to", "wrong-store")
         self.attempts[handle] += 1
         response, opened = self._draw_answer(stimulus, trial)
-        await self._spend_time(response.seconds)
-        record = self.record | {"elapsed_ms": round(1000 * response.seconds)} | opened
+        await self._spend_time(response.seconds if response.spent is None else response.spent)
+        elapsed_ms = round(1000 * response.seconds)
+        events = [(elapsed_ms / 2, "click", "answer", None)] if response.has_inputs else []
+        record = self.record | {"elapsed_ms": elapsed_ms, "events": events} | opened
         submitted_at = time.perf_counter()
         reply = await self.client.submit(handle, response.raw, record)
         body = reply.body if isinstance(reply.body, dict) else {}
@@ -305,22 +343,25 @@ class _Visit:
             await asyncio.sleep(left)
 
     def _comprehension_answers(self) -> list[str]:
-        """Correct answers with the annotator's probability of paying attention, otherwise random ones."""
+        """Correct answers with the annotator's probability of paying attention, otherwise random ones; scripts know
+        the answers."""
+        knows = 1.0 if isinstance(self.annotator, Script) else self.annotator.attention
         return [
-            each.answer if self.rng.random() < self.annotator.attention else str(self.rng.choice(each.choices))
+            each.answer if self.rng.random() < knows else str(self.rng.choice(each.choices))
             for each in self.shared.study.comprehension
         ]
 
     def _record(self, config: dict[str, Any]) -> dict[str, Any]:
         """The interaction record of a trial without its time."""
-        pointer = "touch" if self.rng.random() < TOUCH_SHARE else "mouse"
+        rng = np.random.default_rng((DEVICES, self.device))
+        pointer = "touch" if rng.random() < TOUCH_SHARE else "mouse"
+        width, height, ratio = VIEWPORTS[pointer]
         classes = config["classes"]
         return {
             "hidden": [],
             "idle": [],
-            "events": [],
             "pointer": pointer,
-            "viewport": VIEWPORTS[pointer],
+            "viewport": (round(width * rng.uniform(0.7, 1)), round(height * rng.uniform(0.7, 1)), ratio),
             "keys": {each["name"]: each["key"] for each in classes if each.get("key")},
             "order": [each["name"] for each in classes],
             "shortcuts": pointer == "mouse",
@@ -332,6 +373,21 @@ class _Visit:
         summary = self.shared.summary
         if self.shared.progress is not None:
             self.shared.progress(summary.ended.total(), summary.n_annotators, summary.n_acknowledged)
+
+
+def _address(network: int) -> str:
+    """The address of a simulated network: one of those of the loopback interface."""
+    high, low = divmod(network, 256)
+    return f"127.7.{high % 256}.{low}"
+
+
+def _arrival(entry: str, person: int) -> str:
+    """The path by which a platform sends a person, with ids in the form of Prolific's."""
+    path = urlsplit(entry)._replace(scheme="", netloc="").geturl()
+    ids = {"PROLIFIC_PID": f"{person:024x}", "STUDY_ID": "5" * 24, "SESSION_ID": f"{person + 2**64:024x}"}
+    for name, value in ids.items():
+        path = path.replace(f"{{{{%{name}%}}}}", value)
+    return path
 
 
 def _relative_times(kinds: Sequence[Kind]) -> list[float]:

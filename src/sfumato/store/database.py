@@ -24,7 +24,7 @@ from sfumato.store.location import StoreLocation
 from sfumato.store.queries import broken_ends, lock_store
 from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, StoreDown
 
-LATEST = "0005"
+LATEST = "0006"
 """The schema version of this release, the last file under `migrations/versions`."""
 SQLITE = {"isolation_level": None, "check_same_thread": False}
 """How SQLite files are opened: transactions begin only where we say so."""

@@ -30,6 +30,10 @@ RECORDS = pa.schema(
         ("annotator", pa.string()),
         ("trial", pa.int64()),
         ("purpose", pa.string()),
+        ("claimed_seconds", pa.float64()),
+        ("server_seconds", pa.float64()),
+        ("n_inputs", pa.int64()),
+        ("network", pa.string()),
         ("elapsed_seconds", pa.float64()),
         ("hidden_seconds", pa.float64()),
         ("idle_seconds", pa.float64()),
@@ -98,6 +102,10 @@ def _record(row: sa.Row[Any]) -> dict[str, Any]:
     width, height, ratio = record.viewport
     return {
         **{name: getattr(row, name) for name in ("item", "annotator", "trial", "purpose")},
+        "claimed_seconds": record.seconds(),
+        "server_seconds": (row.received_at - row.leased_at) / 1000,
+        "n_inputs": len(record.events) + record.cut,
+        "network": row.network,
         "elapsed_seconds": record.elapsed_ms / 1000,
         "hidden_seconds": sum(stop - start for start, stop in record.hidden) / 1000,
         "idle_seconds": sum(stop - start for start, stop in record.idle) / 1000,

@@ -190,7 +190,7 @@ def add_link(connection: sa.Connection, study: int, annotator: int, token_hash: 
 
 
 def trials_of(connection: sa.Connection, annotator: int) -> list[Row]:
-    """A participant's trials in order, each with the key, digest, handle and time of its answer where it has one."""
+    """A participant's trials in order, with key, digest, handle and time of receipt of the answer if there is one."""
     columns = (answers.c.key, answers.c.digest, answers.c.handle.label("answer"), answers.c.received_at)
     found = (
         sa.select(trials, *columns)
@@ -271,9 +271,9 @@ def trial_of_annotator(
 
 def exported(connection: sa.Connection, study: int, purposes: Sequence[str]) -> Iterator[list[sa.Row[Any]]]:
     """The study's answers in order, some thousand at a time; without annotators whose answers are left out."""
-    own = ("kind", "payload", "purpose", "started_at", "submitted_at", "seconds", "record")
-    drawn = ("probability", "audit", "deeper", "deeper_probability")
-    columns = [*(answers.c[name] for name in own), *(trials.c[name] for name in drawn)]
+    own = ("kind", "payload", "purpose", "started_at", "submitted_at", "received_at", "seconds", "record")
+    drawn = ("leased_at", "probability", "audit", "deeper", "deeper_probability")
+    columns = [*(answers.c[name] for name in own), *(trials.c[name] for name in drawn), annotators.c.network]
     rows = (
         sa.select(items.c.item, annotators.c.pseudonym.label("annotator"), answers.c.number.label("trial"), *columns)
         .join(trials, trials.c.id == answers.c.trial)

@@ -77,6 +77,7 @@ annotators = _table(
     sa.Column("code", sa.Text),
     sa.Column("arm", Id, nullable=False, server_default="0"),
     sa.Column("language", sa.Text),
+    sa.Column("network", sa.Text),
     *_integers("erased_at", "left_out_at", "full_at", nullable=True),
     sa.Column("entry", sa.Text),
     sa.Column("person_hash", sa.Text),

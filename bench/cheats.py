@@ -1,0 +1,119 @@
+"""Simulated cheats in a paid study: how many the screening rules find, and how many honest people they exclude.
+
+Each study has 20% scripts (in all combinations of `sfumato.elicitation.simulated_cheats`), 10% double identities and 5%
+borrowers of another's account, over HTTP against a real server whose clock runs 50 times as fast. The rules and their
+numbers are those of the rule set `paid`; none was chosen on these studies.
+
+    python bench/cheats.py [--people 300] [--seeds 2]
+
+The last table is about bonus rules: the mean score of scripts that all give the same invented answer to a picture, by
+their share of the crowd, next to that of honest people.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.elicitation.items import read_items
+from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators, number_of
+from sfumato.elicitation.simulated_cheats import CheatShares, drawn_accounts
+from sfumato.recruitment.arrival import entry_address
+from sfumato.recruitment.bonus_rules import BONUS_RULES, PeerAnswers
+from sfumato.server.cheat_detection import Finding, detection_lines, find_cheats
+from sfumato.server.server import serve_study
+from sfumato.server.simulated_visits import simulate, stimuli_in
+from sfumato.store.location import StoreLocation
+from sfumato.study.study import Study
+from sfumato.study.study_file import read_study
+
+PACE = 0.02
+CLASSES = ("cat", "dog", "fox", "wolf", "bear", "seal")
+SIZES = {"40 answers per person, 3 checks": (40, 3), "20 answers per person, no checks": (20, 0)}
+
+
+def write_study(folder: Path, kind: str, n_items: int, per_person: int, n_checks: int, per_item: int) -> Study:
+    """A study of texts; the checks are clear items with their class as the answer."""
+    rows = [f"i{n},text {n},{CLASSES[n % len(CLASSES)]}" for n in range(n_items + n_checks)]
+    (folder / "items.csv").write_text("\n".join(["item,text,class", *rows]), "utf-8")
+    checks = "".join(
+        f'[[checks]]\nitem = "i{n}"\nclasses = ["{CLASSES[n % len(CLASSES)]}"]\nat_least = 0.5\n'
+        for n in range(n_items, n_items + n_checks)
+    )
+    quoted = ", ".join(f'"{name}"' for name in CLASSES)
+    (folder / "study.toml").write_text(
+        f'title = "Animals"\nclasses = [{quoted}]\n[items]\ncsv = "items.csv"\n[question]\nkind = "{kind}"\n'
+        f"[people]\nanswers_per_item = {per_item}\nbatch_size = {per_person}\n"
+        f'entry = "links"\n[pages]\ninstructions = "Say what it is."\n'
+        f'[platform]\nname = "prolific"\ncompleted = "C1A2B3C4"\n{checks}',
+        "utf-8",
+    )
+    return read_study(folder)
+
+
+def run(kind: str, people: int, per_person: int, n_checks: int, seed: int) -> list[Finding]:
+    """One simulated study of which nobody has enough: there are more places than people."""
+    rng = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        per_item = 10
+        study = write_study(folder, kind, people * per_person // per_item + per_person, per_person, n_checks, per_item)
+        items = read_items(study.items, study.class_names)
+        accounts = drawn_accounts(people, len(CLASSES), CheatShares(), rng)
+        truth, store = Truth.built_in(CLASSES, items), str(folder / "answers.sqlite")
+        with serve_study(study, store, items, pace=PACE) as url, stimuli_in(store) as stimulus_of:
+            annotators = [account.annotator for account in accounts]
+            entry = entry_address(study, url, store)
+            summary = simulate(
+                url, study, annotators, truth, stimulus_of, rng, pace=PACE, accounts=accounts, entry=entry
+            )
+        return find_cheats(study, StoreLocation.of(store), accounts, summary.tokens)
+
+
+def bonus_of_colluders(share: float, seed: int = 0) -> dict[str, tuple[float, float]]:
+    """The mean score of honest people and of colluding scripts by each bonus rule: 200 people, ten answers per item."""
+    rng = np.random.default_rng(seed)
+    n_people, n_items, per_item, n_classes = 200, 800, 10, len(CLASSES)
+    truth = Truth.built_in(CLASSES)
+    people = drawn_annotators(n_people, n_classes, rng, careless=0.0)
+    is_script = np.arange(n_people) < round(share * n_people)
+    item = np.repeat(np.arange(n_items), per_item)
+    annotator = np.concatenate([rng.choice(n_people, per_item, replace=False) for _ in range(n_items)])
+    probs = np.zeros((len(item), n_classes))
+    for row, (shown, who) in enumerate(zip(item, annotator, strict=True)):
+        if is_script[who]:
+            probs[row, number_of(f"i{shown}") % n_classes] = 1.0
+        else:
+            probs[row, people[who].belief(truth.of(f"i{shown}"), rng).argmax()] = 1.0  # type: ignore[attr-defined]
+    answers = PeerAnswers(item, annotator, probs, np.ones(n_people, bool))
+    scores = {rule.name: rule().scores(answers) for rule in BONUS_RULES}
+    return {name: (np.nanmean(each[~is_script]), np.nanmean(each[is_script])) for name, each in scores.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--people", type=int, default=300)
+    parser.add_argument("--seeds", type=int, default=2)
+    options = parser.parse_args()
+    everything: list[Finding] = []
+    for kind in ("choice", "tokens"):
+        for title, (per_person, n_checks) in SIZES.items():
+            found = [
+                each for seed in range(options.seeds) for each in run(kind, options.people, per_person, n_checks, seed)
+            ]
+            everything += found
+            print(f"\n{kind}, {title}, {options.seeds} studies of {options.people} accounts", flush=True)
+            print("\n".join(line for line in detection_lines(found) if not line.startswith("  ")), flush=True)
+    print("\nall studies, by what the scripts do")
+    print("\n".join(detection_lines(everything)))
+    print("\nmean bonus score of honest people and of colluding scripts, by the share of scripts")
+    for share in (0.05, 0.2, 0.4):
+        pairs = bonus_of_colluders(share).items()
+        print(f"{share:.0%}: " + ", ".join(f"{name} {honest:.2f} / {script:.2f}" for name, (honest, script) in pairs))
+
+
+if __name__ == "__main__":
+    main()
