@@ -17,7 +17,7 @@ demo: $(VENV)/.installed
 
 # All tests except the slow ones. The tests of a file run in one process, so that shared fixtures are created once.
 test: system $(VENV)/.tested lint
-	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow" --durations=15
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" --durations=15
 
 # The tests that fail most often after a change, in at most three minutes on two cores: lint and types, contracts,
 # snapshots, layers, names in the documentation, and the quick tests of every package. PostgreSQL and the tests in LONG
