@@ -24,6 +24,7 @@ no_consent = "N1"
 study = "65f0a1b2c3d4e5f6a7b8c9d0"
 fee = 0.33
 """
+HITS = "3HIT00000000000000000000000001 3HIT00000000000000000000000002"
 BONUS = """\
 [pay.bonus]
 rule = "brier"
@@ -54,16 +55,10 @@ def test_a_platform_is_read_as_written(folder: Path) -> None:
 
 
 def test_the_least_there_is(folder: Path) -> None:
-    study = read_study(
-        with_tables(
-            folder,
-            '[platform]\nname = "mturk"\ncompleted = "C"\nsandbox = true\nhit = "3HIT00000000000000000000000001 3HIT00000000000000000000000002"\n',
-        )
-    )
-    assert study.recruiting == Recruiting(
-        "mturk", "C", settings={"sandbox": True, "hit": "3HIT00000000000000000000000001 3HIT00000000000000000000000002"}
-    )
-    assert platform_of(study) == MTurk("3HIT00000000000000000000000001 3HIT00000000000000000000000002", True)
+    text = f'[platform]\nname = "mturk"\ncompleted = "C"\nsandbox = true\nhit = "{HITS}"\n'
+    study = read_study(with_tables(folder, text))
+    assert study.recruiting == Recruiting("mturk", "C", settings={"sandbox": True, "hit": HITS})
+    assert platform_of(study) == MTurk(HITS, True)
 
 
 def test_a_study_without_has_none(folder: Path) -> None:
