@@ -364,6 +364,30 @@ def test_a_platform_that_is_down_loses_nothing_and_confirms_nothing(
     assert len(owed(small, confirm_all(small, tmp_path / "list.csv"))) == 1
 
 
+def test_the_researcher_gives_a_new_link_to_the_same_session(large: AskedSite) -> None:
+    from click.testing import CliRunner
+
+    from sfumato.cli import group
+
+    visit = through(arrives(large, prolific(hex_id("forgetful"), hex_id("forgetful visit"))), until=3)
+    name = large.stored("annotators")[-1]["pseudonym"]
+    shown = CliRunner().invoke(group, ["study", "links", str(large.study.path), "--for", name])
+    assert shown.exit_code == 0, shown.output
+    token = shown.output.strip().rpartition("/s/")[2]
+    assert token != visit.token
+    assert name not in token
+    n_people = len(large.stored("annotators"))
+    assert large.client.get(f"/s/{token}").status == 200
+    again = Visit(large.client, token)
+    assert again.state()["trials"][0]["trial"] == visit.state()["trials"][0]["trial"]
+    picture = again.state()["trials"][0]["pictures"][0]
+    assert large.client.get(picture).status == 200
+    assert len(large.stored("annotators")) == n_people
+    wrong = CliRunner().invoke(group, ["study", "links", str(large.study.path), "--for", "Anobody"])
+    assert "no participant called" in str(wrong.exception)
+    assert large.client.get(f"/s/{token[:-2]}AA").status == 404
+
+
 # One turn each, whatever they did before.
 
 

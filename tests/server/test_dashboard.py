@@ -592,7 +592,7 @@ def test_pausing_extending_and_downloading(tmp_path: Path) -> None:
         assert researcher.post("/studio/pause").status == 200
         assert researcher.post("/studio/pause").status == 200
         assert researcher.figures()["progress"]["paused_at"] is not None
-        assert asked.ready().state()["stage"] == "paused"
+        assert asked.client.send("POST", "/join").status == 409
         assert researcher.post("/studio/resume").status == 200
         assert researcher.figures()["progress"]["paused_at"] is None
         assert researcher.post("/studio/extend", {"answers_per_item": 100}).status == 200

@@ -224,7 +224,7 @@ from sfumato.server.server import LOOPBACK, open_site, create_server
 with open_site(read_study(Path({str(study)!r})), {str(tmp_path / "answers.sqlite")!r}) as site:
     create_server(site, LOOPBACK).config.load()
     link = site.writer.run(lambda running: running.sessions.join())
-    assert "Take part" in site.page("landing.html", open=True, about=None, pay=None, bonus=None)
+    assert "Take part" in site.page("landing.html", open=True, closed=None, about=None, pay=None, bonus=None)
     assert link.token in site.study_page(link.token, SessionStart(1, "en"))
     site.writer.run(lambda running: running.sessions.state(hash_of(link.token)))
 print(*[name for name in {HEAVY!r} if name in sys.modules])

@@ -46,12 +46,12 @@ def answer_all(person: StudyPerson) -> list[ShownTrial]:
 def test_arms_fill_evenly_and_each_has_its_quota(store: str) -> None:
     at = running_instance(store)
     forms = []
-    for _ in range(12):
+    while not at.run(lambda running: running.sessions.closed()):
         shown = answer_all(at.new())
         assert len({each.question for each in shown}) <= 1
         forms += [each.question for each in shown[:1]]
     arms = Counter(arm for (arm,) in at.rows("SELECT arm FROM annotators"))
-    assert arms == {0: 6, 1: 6}
+    assert arms[0] == arms[1]
     assert set(forms) == {0, 1}
     filled = at.rows("SELECT item, kind, count(*) FROM answers WHERE purpose = 'label' GROUP BY item, kind")
     assert sorted(n for *_, n in filled) == [2] * 10  # five items, two forms, two answers each

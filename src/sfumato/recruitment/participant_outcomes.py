@@ -87,7 +87,7 @@ def _participant(row: Row, study: Study) -> ParticipantRecord:
 def _outcome(row: Row, study: Study) -> str:
     """The outcome; a participant who finished stays finished. Nobody finishes without an answer that counts."""
     stages = (
-        (UNKNOWN, row["entry"] == REFUSED),
+        (UNKNOWN, row["entry"] == REFUSED and row["finished_at"] is None),
         (FINISHED, row["finished_at"] is not None and bool(row["n_labels"])),
         (FULL, row["full_at"] is not None or row["finished_at"] is not None),
         (WITHDRAWN, row["withdrawn_at"] is not None),

@@ -184,7 +184,7 @@ def _case(
         round(person.seconds / 60, 2),
         pay,
         why,
-        "on their request" if person.is_left_out else excluded.get(person.annotator, ""),
+        _left_out(person) or excluded.get(person.annotator, ""),
         n_failed,
         ground,
         submission.status if submission else "",
@@ -196,15 +196,23 @@ def _case(
     )
 
 
+def _left_out(person: ParticipantRecord) -> str:
+    """Why the answers of a participant are left out of exports; empty if they are not."""
+    if not person.is_left_out:
+        return ""
+    return "on their request" if person.is_erased else "the platform did not know them"
+
+
 def _pay(person: ParticipantRecord, *, is_listed: bool | None) -> tuple[str, str]:
     """Whether a participant is paid: by the work done, not by the quality of the answers. `is_listed`: whether they are
     in the platform's list, if there is one."""
     if person.is_erased:
         return "no", f"{person.outcome}; erased, so they cannot be paid any more"
     if person.arrival is not None and person.n_labels:
-        if person.outcome == UNKNOWN or is_listed is False:
+        is_unknown = person.outcome == UNKNOWN or (person.checked == "unknown" and not person.is_confirmed)
+        if is_listed is False or (is_listed is None and is_unknown):
             return "no", f"the platform does not know them; {person.n_labels} answers are not paid"
-        if not is_listed and not person.is_confirmed:
+        if is_listed is None and not person.is_confirmed:
             return "confirm", f"{person.outcome}; give the platform's list to confirm that it sent them"
     if person.outcome == FINISHED and person.n_labels:
         return "yes", "finished"
