@@ -1,4 +1,4 @@
-"""The page docs/asvs.md: every requirement of OWASP ASVS 5.0.0 of level 1 and 2 once, with a state and what shows it."""
+"""The page docs/asvs.md: every requirement of OWASP ASVS 5.0.0 of level 1 and 2 once, with its state and evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What our scripts and pages must not do, looked for in every file of them. Each rule is tried on lines that break it."""
+"""What our scripts and pages must not do, looked for in every file. Each rule is tried on lines that break it."""
 
 from __future__ import annotations
 
