@@ -22,6 +22,7 @@ from sfumato.elicitation.secure_random import SecureRandom
 from sfumato.recruitment.arrival import redirect_for
 from sfumato.server.app import application
 from sfumato.server.rate_limit import ServerLimits
+from sfumato.server.sanitized_log import LOGGING
 from sfumato.server.served_study import ServedStudy
 from sfumato.server.uvicorn_protocol import StrictHttpProtocol
 from sfumato.store.database import is_store, make_private, only_server, reading_engine, writing_engine
@@ -130,6 +131,7 @@ def create_server(
         http=StrictHttpProtocol,
         ws="none",
         log_level="warning",
+        log_config=LOGGING,
         access_log=False,
         server_header=False,
         proxy_headers=bool(proxies),
