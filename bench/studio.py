@@ -85,7 +85,7 @@ def _watch(server: StudyServer, closed: threading.Event) -> None:
     """Read the dashboard's event stream until `closed` is set."""
     link = re.findall(r"works once: (\S+)", server.log.read_text())[-1]
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    n_bytes = len(opener.open(link).read())
+    n_bytes = len(opener.open(link, b"").read())
     with opener.open(f"{server.url}/studio/events") as stream:
         while not closed.is_set():
             n_bytes += len(stream.readline())

@@ -62,6 +62,7 @@ def studio(folder: Path) -> list[Path]:
     with StudyServer(folder / "study") as server, _chromium(height=1180) as page:
         _sfumato(folder, "simulate", "study", "--url", server.url, "--annotators", "42", "--dropouts", "0.1", *truth)
         page.goto(re.findall(r"works once: (\S+)", server.log.read_text())[-1])
+        page.locator('[data-name="enter"]').click()
         page.locator("#disputed img").last.wait_for(state="attached", timeout=120_000)
         page.locator("#disputed img").evaluate_all(
             "images => Promise.all(images.map((image) => { image.loading = 'eager'; return image.decode(); }))"

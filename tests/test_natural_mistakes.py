@@ -23,6 +23,7 @@ labels: Any = sf.aggregate(votes)
 predicted: Any = sf.SoftLabels.from_numpy("abc", [[0.5, 0.5], [0.9, 0.1], [0.2, 0.8]], ["x", "y"], 0)
 images: Any = sf.Inputs(("a", "b", "c"), images=np.zeros((3, 4, 4), np.uint8))
 others: Any = sf.SoftLabels.from_numpy(["a"], [[0.5, 0.5]], ["x", "z"], 0)
+more: Any = sf.SoftLabels.from_numpy("abcd", [[0.5, 0.5]] * 4, ["x", "y"], 0)
 named: Any = sf.SoftLabels.from_numpy(["photo-1", "photo-3", "other"], predicted.probs, ["x", "y"], 0)
 
 
@@ -127,6 +128,19 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "scorer without a better way": (lambda: sf.scorer("entropy_difference"), "neither way is better"),
     "scorer of another kind": (lambda: sf.scorer("overconfidence"), 'use one such as "brier"'),
     "scorer of predictions": (lambda: sf.scorer("brier")(predicted.probs, labels.probs), "sf.evaluate(predicted="),
+    "nothing to select by": (lambda: sf.select(labels), "give items=, leave_out=, where=, per_class= or split="),
+    "stratified without a split": (lambda: sf.select(labels, stratify="class"), 'split="train=0.8,test=0.2"'),
+    "ids that are not in the table": (lambda: sf.select(labels, items=["zz"]), "ids of items= among"),
+    "select from records": (lambda: sf.select("records.json", items=["a"]), 'sf.read("records.json")'),
+    "items that people did not judge": (lambda: sf.evaluate(predicted=more, people=labels), "(common=True)"),
+    "totals as a class": (lambda: sf.read("totals.csv", format="counts"), 'leave_out=["total"]'),
+    "predictions without class names": (
+        lambda: sf.evaluate(predicted="p.npy", people=labels),
+        'classes=["cat", "dog"],...; read the file first: predicted=sf.read("p.npy", format="predictions", ...)',
+    ),
+    "a bare array": (lambda: sf.read("p.npy"), 'sf.read("p.npy", format="predictions", classes=["cat", "dog"]'),
+    "columns of other names": (lambda: sf.read("other.csv"), "item=, annotator= and label="),
+    "texts without their column": (lambda: sf.Inputs.read("votes.csv"), "text=COLUMN"),
     "a slice of labels": (lambda: labels[0:2], "the id of an item"),
 }
 
@@ -135,6 +149,30 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     pl.DataFrame(VOTES).write_csv("votes.csv")
+    pl.DataFrame(VOTES).rename({"item": "a", "annotator": "b", "label": "c"}).write_csv("other.csv")
+    pl.DataFrame({"item": ["a", "b"], "x": [3, 2], "y": [1, 2], "total": [4, 4]}).write_csv("totals.csv")
+    np.save("p.npy", np.full((3, 2), 0.5))
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        (images, "<Inputs: 3 items, images of 4 x 4 pixels, gray>"),
+        (labels, "<SoftLabels: 3 rows, 2 classes>"),
+        (sf.ReportInputs(labels={"mean": labels}), "<ReportInputs: labels>"),
+        (sf.Report(sf.ReportInputs(labels={"mean": labels})), "<Report: from labels; .save('report.html') writes it>"),
+    ],
+)
+def test_a_result_is_shown_in_one_line(shown: Any, said: str) -> None:
+    assert repr(shown) == said
+
+
+def test_a_plan_is_shown_in_one_line() -> None:
+    with pytest.warns(sf.SfumatoWarning, match="the pilot is small"):
+        shown = repr(sf.plan(pilot=votes, budget=9))
+    assert shown.startswith("<Plan: ")
+    assert " answers about 3 items, 2 classes; expected " in shown
+    assert shown.endswith(" USD>")
 
 
 @pytest.mark.parametrize(("made", "said"), MISTAKES.values(), ids=list(MISTAKES))

@@ -17,11 +17,12 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.call_arguments import check_kind, explained
 from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import Doubt
-from sfumato.tables.errors import BadSetting, BadTable
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoError, no_rows
 from sfumato.tables.files.table_file import class_names
 from sfumato.tables.frame_votes import has_votes_per_class, is_frame
 from sfumato.tables.label_argument import label_argument, model_arguments
 from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.option_words import worded
 from sfumato.tables.scores import Scores
 from sfumato.tables.setting_checks import number
 from sfumato.tables.soft_labels import SoftLabels
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from sfumato.tables.scores import Differences
 
 Votes = Annotations | Beliefs | Counts
+READ_FIRST = ("missing-classes", "logits", "missing-column", "negative", "not-classes")
+"""Errors in files of predictions that arguments of `sf.read` correct."""
 
 
 @explained
@@ -51,14 +54,26 @@ def read(
     Without `format`, it is recognized; `logging` at level INFO says by what. `settings` are those of the format:
     `sf.read("records.json", label="mood")`. Single votes are returned as Beliefs, other answers as Annotations.
     """
-    from sfumato.importers import import_file
-
     fix = "a data frame becomes votes with sf.Beliefs.from_pandas, from_polars or from_hf"
     check_kind("path", path, (str, Path), "the path of a file or folder", fix)
-    given = {**settings, "classes": class_names(classes)} if classes else settings
-    result = import_file(path, format, given)
+    return read_file(path, classes, format, settings)
+
+
+def read_file(
+    path: str | Path,
+    classes: Sequence[str] = (),
+    format: str = "auto",
+    settings: Mapping[str, Any] | None = None,
+    *,
+    are_votes: bool = False,
+) -> Annotations | Beliefs | Counts | SoftLabels | Inputs:
+    """The same for commands: `are_votes` means that the file holds votes, counts or labels, and not other facts."""
+    from sfumato.importers import import_file
+
+    given = {**(settings or {}), **({"classes": class_names(classes)} if classes else {})}
+    result = import_file(path, format, given, are_votes=are_votes)
     for note in result.notes:
-        logging.getLogger("sfumato").info("%s: %s", path, note)
+        logging.getLogger("sfumato").info("%s: %s", path, worded(note))
     table = result.table
     if isinstance(table, Annotations) and result.format_name != "annotations":
         votes = table.kind.names.to_pylist() == ["choice/1"] and table.purpose.names.to_pylist() == ["label"]
@@ -81,13 +96,15 @@ def beliefs_of(votes: Annotations | Beliefs, *, repeats: bool = False) -> Belief
     return label_by_default(answers)
 
 
-def votes_of(votes: Any, *, repeats: bool = False) -> Beliefs | Counts:
+def votes_of(votes: Any, classes: Sequence[str] = (), *, repeats: bool = False) -> Beliefs | Counts:
     """Votes as a step takes them: Counts as they are, answers as beliefs, files read, data frames converted.
 
     Of answers, those with purpose `label` count; `repeats` adds second answers.
     """
     if isinstance(votes, (str, Path)):
-        votes = read(votes)
+        path, votes = votes, read_file(votes, classes, are_votes=True)
+        if isinstance(votes, Table) and not len(votes):
+            raise no_rows(where=path)
     if isinstance(votes, Counts):
         return votes
     if isinstance(votes, (Annotations, Beliefs)):
@@ -145,12 +162,13 @@ def evaluate(
     original: SoftLabels | Path | str | None = None,
     metrics: Sequence[str | Metric] = (),
     rng: np.random.Generator | None = None,
+    common: bool = False,
     any_estimand: bool = False,
 ) -> Scores:
     """Score predictions against people's labels; without `metrics`, all that apply. Each is a table, or its file.
 
-    Labels that record another estimand than how people judge are an error, unless `any_estimand`. Tables are given by
-    name: `sf.evaluate(predicted=..., people=...)`.
+    Labels that record another estimand than how people judge are an error, unless `any_estimand`. `common` skips
+    predicted items that people did not judge. Tables are given by name: `sf.evaluate(predicted=..., people=...)`.
     """
     from sfumato.evaluation.metric_scores import score
 
@@ -161,6 +179,7 @@ def evaluate(
         original=_truth(original, judged.classes, "sf.evaluate"),
         metrics=_metrics(metrics),
         rng=rng,
+        common=common,
         any_estimand=any_estimand,
     )
 
@@ -174,6 +193,7 @@ def compare(
     metrics: Sequence[str | Metric] = (),
     baseline: str | None = None,
     rng: np.random.Generator | None = None,
+    common: bool = False,
     any_estimand: bool = False,
 ) -> Differences:
     """Paired differences between models on the same items: each against `baseline`, by default the first.
@@ -199,6 +219,7 @@ def compare(
         original=_truth(original, judged.classes, "sf.compare"),
         metrics=_metrics(metrics),
         rng=rng,
+        common=common,
         any_estimand=any_estimand,
     )
     return compare_runs(measured, baseline=first, rng=rng)
@@ -265,9 +286,14 @@ def _people(labels: Any, call: str) -> SoftLabels:
 def _predictions(labels: Any, name: str, classes: tuple[str, ...], call: str) -> SoftLabels:
     from sfumato.importers.prediction_file import FileOptions, read_predictions
 
-    if isinstance(labels, (str, Path)):
+    if not isinstance(labels, (str, Path)):
+        return label_argument(labels, name, call)
+    try:
         return read_predictions(labels, FileOptions(known=classes))
-    return label_argument(labels, name, call)
+    except SfumatoError as error:
+        if error.code in READ_FIRST:
+            error.fix = f'{error.fix}; read the file first: {name}=sf.read("{labels}", format="predictions", ...)'
+        raise
 
 
 def _truth(labels: Any, classes: tuple[str, ...], call: str) -> SoftLabels | None:

@@ -204,7 +204,7 @@ def _run_on_cluster(run: Callable[[Any], Any], on_worker_start: Callable[[], Non
 def need_ray() -> None:
     """Raise an error if Ray is not installed."""
     if find_spec("ray") is None:
-        raise missing_extra("ray", "for --engine ray", "scale", ", or use the local engine")
+        raise missing_extra("ray", "for the engine ray", "scale", ", or use the local engine")
 
 
 def cluster(n_cpus: int, address: str | None = None) -> AbstractContextManager[None]:

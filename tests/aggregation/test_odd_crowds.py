@@ -119,7 +119,7 @@ TWICE = [("x", "a", 0), ("x", "a", 0), ("x", "b", 1), ("y", "a", 2), ("y", "b", 
 
 @over_all
 def test_a_second_answer_warns_and_counts(aggregator: Aggregator) -> None:
-    with pytest.warns(SfumatoWarning, match=r"found 1 repeated answers.*--average-repeats"):
+    with pytest.warns(SfumatoWarning, match=r"found 1 repeated answers.*average_repeats=True"):
         rows = checked(aggregator, votes(TWICE))
     # By who agrees with whom, a person contradicted twice is trusted less than one contradicted once.
     assert aggregator.name == "spectral" or rows["x"][0] >= rows["x"][1]

@@ -262,7 +262,7 @@ def test_ray_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         return None if name == "ray" else find_spec(name)
 
     monkeypatch.setattr("sfumato.jobs.find_spec", without_ray)
-    with pytest.raises(MissingExtra, match=r'--engine ray.*pip install "sfumato\[scale\]"'):
+    with pytest.raises(MissingExtra, match=r'the engine ray.*pip install "sfumato\[scale\]"'):
         RayEngine(2)
 
 

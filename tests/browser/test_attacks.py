@@ -220,6 +220,7 @@ def test_sixty_payloads_in_every_text_are_text(tmp_path: Path, visitor: Visitor)
             person.submits_by_key()
             watched.check("after an answer")
         page.goto(url + site.dashboard.new_link())
+        page.locator('[data-name="enter"]').click()
         page.wait_for_url("**/studio")
         expect(page.locator("h1")).to_contain_text(PAYLOADS[0])
         expect(page.locator("body")).to_contain_text("annotator")
@@ -319,6 +320,7 @@ class _Silent(http.server.SimpleHTTPRequestHandler):
 def attacked(site: ServedStudy, url: str, port: int, page: Page, host: str) -> None:
     """Come in as the researcher, then open the page of the other site, and wait until it has tried everything."""
     page.goto(url + site.dashboard.new_link())
+    page.locator('[data-name="enter"]').click()
     page.wait_for_url("**/studio")
     page.goto(f"http://{host}:{port}/")
     page.wait_for_function("document.title === 'done'", timeout=60_000)

@@ -18,6 +18,11 @@ from playwright.sync_api import Browser, Page, expect
 from study_server import StudyServer
 
 from browser import CLASSES, rows, write_study
+from sfumato.elicitation.researcher_actions import set_second_factor
+from sfumato.server.passwords import hash_password
+from sfumato.server.server import open_site
+from sfumato.store.credentials import new_second_factor
+from sfumato.study import read_study
 
 PATIENT_MS = 120_000
 PASSWORD = "nine grey geese by the lake"
@@ -39,8 +44,13 @@ def link_of(server: StudyServer) -> str:
     return re.findall(r"works once: (\S+)", server.log.read_text())[-1]
 
 
+def press_enter(page: Page) -> None:
+    page.locator('[data-name="enter"]').click()
+
+
 def come_in(page: Page, server: StudyServer) -> None:
     page.goto(link_of(server))
+    press_enter(page)
     expect(page.locator("#live")).to_have_text(LIVE)
 
 
@@ -204,8 +214,10 @@ def test_nothing_is_left_after_going(served: Callable[..., StudyServer], visitor
         assert page.locator("#answers").count() == 0
         assert "config" not in page.content()
     page.goto(link)
-    assert "is not valid or has been used" in page.inner_text("main")
-    assert "after each use it prints a new link" in page.inner_text("main")
+    look_closely(page, "studio-link")
+    press_enter(page)
+    expect(page.locator("main")).to_contain_text("A link that has expired, was used, or is not valid.")
+    expect(page.locator("main")).to_contain_text("sfumato study login STUDY")
     assert page.locator("#answers").count() == 0
 
 
@@ -256,6 +268,29 @@ def test_by_password(visitor: Callable[..., Page], tmp_path: Path) -> None:
         page.keyboard.type(PASSWORD)
         page.keyboard.press("Enter")
         expect(page.locator("#live")).to_have_text(LIVE)
+
+
+def test_by_password_and_code(visitor: Callable[..., Page], tmp_path: Path) -> None:
+    folder = write_study(tmp_path / "study", "choice")
+    factor, codes = new_second_factor()
+    with open_site(read_study(folder)) as site:
+        site.dashboard.set_password(hash_password(PASSWORD))
+        site.writer.run(lambda running: set_second_factor(running, factor, "test"))
+    with StudyServer(folder) as server:
+        page = visitor(forgiving=True)
+        page.goto(f"{answering(server).url}/studio")
+        look_closely(page, "studio-code")
+        for code, is_right in (("123456", False), (codes[0], True)):
+            page.locator("#password").fill(PASSWORD)
+            page.locator("#code").fill(code)
+            page.keyboard.press("Enter")
+            if not is_right:
+                expect(page.locator("#wrong")).to_have_text("Wrong password or code. Try again.")
+        expect(page.locator("#live")).to_have_text(LIVE)
+        # Every session ends, and this device is still known.
+        page.locator("#logout-everywhere").click()
+        expect(page.locator("#password")).to_be_focused()
+        assert [cookie["name"] for cookie in page.context.cookies()] == ["sfumato-device"]
 
 
 @pytest.mark.parametrize("kind", ["arms", "adaptive"])

@@ -29,7 +29,7 @@ from sfumato.training.targets import (
 )
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet, one_hot
 
-OPTIONS = {"original": "--original", "people": "--labels", "beliefs": "--beliefs", "predicted": "--teacher"}
+OPTIONS = {"original": "original=", "people": "labels=", "beliefs": "beliefs=", "predicted": "teacher="}
 NEEDS: dict[str, set[str]] = {
     "hard": {"original"},
     "majority": {"people"},

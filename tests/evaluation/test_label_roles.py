@@ -78,7 +78,7 @@ def test_the_command_has_the_same_rule(tmp_path: Path) -> None:
 
 def test_in_filling_can_be_told_to_mix() -> None:
     some = SoftLabels.from_numpy(ITEMS[:3], VOTES.probs[:3], CLASSES, 5, estimand="judgment")
-    with pytest.raises(SfumatoError, match="any-estimand"):
+    with pytest.raises(SfumatoError, match="any_estimand=True"):
         Infill(filling=TRUTH).apply(some)
     assert len(Infill(filling=TRUTH, any_estimand=True).apply(some)) == 40
 

@@ -200,5 +200,5 @@ def test_a_field_that_cannot_be_read_names_its_line(written, field, value):
 
 
 def test_repeats_and_as_released_exclude_each_other():
-    with pytest.raises(BadSetting, match="leave out --repeats"):
+    with pytest.raises(BadSetting, match="leave out repeats=True"):
         Cifar10SImporter(repeats=True, as_released=True)

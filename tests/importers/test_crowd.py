@@ -112,7 +112,7 @@ def test_other_names_are_settings(written, answers):
     ],
 )
 def test_a_role_without_a_column_says_how_to_name_it(written, header, role, names):
-    with pytest.raises(BadTable, match=f"a column for the {role}: {names}; fix: .*--{role} NAME") as caught:
+    with pytest.raises(BadTable, match=f"a column for the {role}: {names}; fix: .*{role}=NAME") as caught:
         CrowdImporter().read(written("a.csv", f"{header}\n1,a,cat\n"))
     assert caught.value.code == "missing-column"
 

@@ -107,7 +107,7 @@ def test_logits_by_softmax(tmp_path, name):
 @pytest.mark.parametrize("name", ["a.npz", "a.csv"])
 def test_logits_without_the_option_are_explained(tmp_path, name):
     content = {"logits": PROBS, "classes": CLASSES} if name == "a.npz" else "item,cat,dog\na,2,-1\nb,3,1\n"
-    with pytest.raises(BadTable, match="--logits"):
+    with pytest.raises(BadTable, match="logits=True"):
         read_predictions(write(tmp_path / name, content))
 
 
@@ -155,7 +155,7 @@ def test_exact_probabilities_are_not_changed(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
-        ("a.npy", PROBS, None, "--classes"),
+        ("a.npy", PROBS, None, "classes="),
         ("a.npy", PROBS, FileOptions(classes=("cat",)), "found 2 columns; expected 1 classes"),
         ("a.npy", PROBS, FileOptions(CLASSES, ("a",)), "1 ids for 2 rows"),
         ("a.npz", {"x": np.ones(3), "y": np.ones(2)}, None, "np.savez"),
@@ -197,7 +197,7 @@ def test_a_table_of_ours_keeps_what_it_records(tmp_path):
 
 def test_one_of_several_arrays_is_chosen_by_name(tmp_path):
     path = write(tmp_path / "a.npz", {"net_a": PROBS[::-1], "net_b": PROBS, "labels": np.array([0, 1])})
-    with pytest.raises(BadTable, match="--array net_a"):
+    with pytest.raises(BadTable, match='array="net_a"'):
         read_predictions(path, BOTH)
     assert read_predictions(path, FileOptions(CLASSES, ITEMS, array="net_b")).probs.tolist() == PROBS.tolist()
 

@@ -64,7 +64,7 @@ def test_failed_checks() -> None:
 
 
 def test_checks_need_gold() -> None:
-    with pytest.raises(BadSetting, match="--gold"):
+    with pytest.raises(BadSetting, match="gold="):
         screen(table(checks("a", "cat")), (FailedChecks(),))
 
 

@@ -143,7 +143,7 @@ def test_pilots_are_gathered_by_kind() -> None:
 
 
 def test_pilots_without_times_or_answers_say_what_to_do() -> None:
-    with pytest.raises(SfumatoError, match=r"--seconds tokens=") as caught:
+    with pytest.raises(SfumatoError, match=r'seconds="tokens=') as caught:
         evidence_of(pilots(seconds=None), rng=np.random.default_rng(0))
     assert caught.value.code == "no-times"
     found = evidence_of(pilots(seconds=None), timed=("tokens",), rng=np.random.default_rng(0))

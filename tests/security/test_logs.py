@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from picture_study import write_picture_study
-from researcher import Researcher
+from researcher import Researcher, UnlimitedAttempts
 from site_client import AskedSite, asked_site
 
 from sfumato.elicitation.researcher_actions import set_password
 from sfumato.recruitment.arrival import entry_key
 from sfumato.server.app import DENIALS_LOGGED
 from sfumato.server.passwords import hash_password
-from sfumato.server.rate_limit import SlidingWindow
 from sfumato.store.schema import METADATA
 
 PASSWORD = "four geese on a lake"
@@ -47,7 +46,7 @@ def test_every_login_denial_export_and_quota_change_is_noted_with_who_and_when(a
     stranger.post("/studio/pause")
     stranger.get("/studio/state")
     stranger.post("/studio/pause", {}, {"sec-fetch-site": "cross-site"})
-    asked.client.get("/studio/enter/made-up")
+    asked.client.send("POST", "/studio/enter/made-up")
     asked.client.post("/studio/login", {"password": "wrong guess"})
     asked.client.post("/studio/login", {"password": PASSWORD})
     person = Researcher.by_link(asked)
@@ -99,7 +98,7 @@ def test_whoever_is_refused_cannot_fill_the_disk(asked: AskedSite) -> None:
 
 def test_what_happened_holds_no_token_key_answer_or_id(asked: AskedSite, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    asked.site.dashboard.password_attempts = asked.site.dashboard.address_attempts = SlidingWindow("tries", 1000)
+    asked.site.dashboard.attempts = UnlimitedAttempts()
     key = asked.site.writer.run(lambda running: entry_key(running.secret, "prolific"))
     arrived = asked.client.get(f"/from/prolific/{key}?PROLIFIC_PID={PID}&STUDY_ID={STUDY}&SESSION_ID={VISIT}")
     person = asked.ready()
@@ -108,7 +107,7 @@ def test_what_happened_holds_no_token_key_answer_or_id(asked: AskedSite, caplog:
     asked.client.post("/studio/login", {"password": "telltale-password"})
     link = asked.site.dashboard.new_link()
     researcher = Researcher.by_link(asked)
-    asked.client.get("/studio/enter/telltale-key")
+    asked.client.send("POST", "/studio/enter/telltale-key")
     asked.client.get("/studio/state", {"cookie": "sfumato=telltale-cookie"})
     secret = asked.stored("studies")[0]["secret"]
     said = caplog.text + json.dumps(happenings(asked))
@@ -119,7 +118,7 @@ def test_what_happened_holds_no_token_key_answer_or_id(asked: AskedSite, caplog:
 
 def test_line_breaks_and_escapes_are_written_as_such(asked: AskedSite) -> None:
     for path in ("%0d%0aFORGED", "%1b%5b31m", "%00", "%e2%80%a8"):
-        asked.client.get(f"/studio/enter/{path}")
+        asked.client.send("POST", f"/studio/enter/{path}")
         Researcher(asked, "x").post(f"/studio/{path}")
     written = [row["about"] for row in asked.stored("happenings")]
     assert written

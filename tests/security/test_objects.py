@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from picture_study import write_picture_study
-from researcher import Researcher
+from researcher import Researcher, UnlimitedAttempts
 from site_client import AskedSite, Reply, Visit, asked_site
 
 from sfumato.recruitment.arrival import entry_key
@@ -46,9 +46,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AskedSite]:
     file = folder / "study.toml"
     file.write_text(f'{file.read_text()}[platform]\nname = "prolific"\ncompleted = "C0DE"\nstudy = "{STUDY}"\n')
     with asked_site(folder) as opened:
-        opened.site.dashboard.password_attempts = opened.site.dashboard.address_attempts = SlidingWindow(
-            "tries", 10_000
-        )
+        opened.site.dashboard.attempts = UnlimitedAttempts()
         yield opened
 
 
@@ -175,7 +173,7 @@ def test_signs_of_sql_are_signs_like_any(asked: AskedSite, text: str) -> None:
         (asked.client.get(f"/from/prolific/{key}?{query}"), {404}),
         (researcher.get(f"/studio/pictures/{written}"), {404}),
         (researcher.get(f"/studio/downloads/{written}"), {404}),
-        (asked.client.get(f"/studio/enter/{written}"), {404}),
+        (asked.client.send("POST", f"/studio/enter/{written}"), {404}),
         (asked.client.get(f"/static/kinds/{written}/{written}"), {404}),
         (asked.client.get(f"/?{written}={written}"), {200}),
         (person.submit(person.body({"class": text}, trial=trial)), {422}),

@@ -19,7 +19,7 @@ import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from picture_study import write_picture_study
-from researcher import Researcher
+from researcher import Researcher, UnlimitedAttempts
 from schemathesis.checks import not_a_server_error
 from schemathesis.config import SchemathesisConfig
 from schemathesis.specs.openapi.checks import (
@@ -36,7 +36,6 @@ from sfumato.elicitation.researcher_actions import set_paused
 from sfumato.recruitment.arrival import entry_key
 from sfumato.server import dashboard_login, openapi
 from sfumato.server.app import routes
-from sfumato.server.rate_limit import SlidingWindow
 from sfumato.server.server import LOOPBACK, bind_socket, create_server
 
 N_CASES = int(os.environ.get("SFUMATO_CASES", "100"))
@@ -103,7 +102,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
     file = folder / "study.toml"
     file.write_text(f'{file.read_text()}[platform]\nname = "prolific"\ncompleted = "C0DE"\n')
     with asked_site(folder) as asked, contextlib.closing(bind_socket("127.0.0.1", 0)) as listener:
-        asked.site.dashboard.password_attempts = asked.site.dashboard.address_attempts = SlidingWindow("tries", 10**6)
+        asked.site.dashboard.attempts = UnlimitedAttempts()
         server = create_server(asked.site, LOOPBACK)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
         thread.start()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from picture_study import SECRETS, write_picture_study
-from researcher import Researcher
+from researcher import Researcher, UnlimitedAttempts
 from site_client import AskedSite, Reply, Visit, asked_site
 from starlette.routing import Mount, Route
 
@@ -41,7 +41,8 @@ ACCESS = {
     ("GET", "/s/{token}"): (404, 200, 200, 200, 404, 404),
     # What the researcher's session opens; the link and the password that begin one are theirs alone.
     ("GET", "/studio"): (401, 401, 401, 401, 200, 401),
-    ("GET", "/studio/enter/{key}"): (404, 404, 404, 404, 303, 404),
+    ("GET", "/studio/enter/{key}"): (200,) * 6,
+    ("POST", "/studio/enter/{key}"): (404, 404, 404, 404, 303, 404),
     ("POST", "/studio/login"): (401, 401, 401, 401, 200, 401),
     ("POST", "/studio/logout"): (401, 401, 401, 401, 200, 401),
     ("GET", "/studio/state"): (401, 401, 401, 401, 200, 401),
@@ -113,7 +114,7 @@ class Roles:
 
     def __init__(self, asked: AskedSite) -> None:
         self._asked = asked
-        asked.site.dashboard.password_attempts = asked.site.dashboard.address_attempts = SlidingWindow("tries", 10_000)
+        asked.site.dashboard.attempts = UnlimitedAttempts()
         asked.site.dashboard.downloads.rate = SlidingWindow("downloads", 10_000)
         kept = hash_password(PASSWORD)
         asked.site.writer.run(lambda running: set_password(running, kept, "test"))
@@ -200,7 +201,7 @@ def test_a_door_left_open_is_found(roles: Roles, monkeypatch: pytest.MonkeyPatch
 def test_anyone_may_use_what_is_for_anyone(asked: AskedSite) -> None:
     for (method, path), statuses in ACCESS.items():
         if len(set(statuses)) == 1:
-            target = path.format(kind="choice", file="form.js") + ("/style.css" if path == "/static" else "")
+            target = path.format(kind="choice", file="form.js", key="A") + ("/style.css" if path == "/static" else "")
             assert asked.client.send(method, target).status in (200, 303), path
 
 

@@ -15,13 +15,15 @@ from typing import Any
 
 import pytest
 from picture_study import write_picture_study
-from researcher import Researcher, cookie_of
+from researcher import Researcher, UnlimitedAttempts, cookie_of
 from sfumato_command import sfumato
-from site_client import AskedSite, SiteClient, asked_site
+from site_client import AskedSite, Reply, SiteClient, asked_site
 from study_server import StudyServer, write_texts_study
 
 from sfumato.elicitation import researcher_actions
 from sfumato.server.app import application
+from sfumato.server.login_attempts import DAY, DEVICE_DAYS, LoginAttempts
+from sfumato.server.login_links import LoginLinks
 from sfumato.server.passwords import COMMON, check_password, hash_password, is_password
 from sfumato.server.rate_limit import SlidingWindow, TooMany
 from sfumato.server.researcher_sessions import IDLE_SECONDS, LONGEST_SECONDS, Sessions
@@ -62,9 +64,8 @@ def knock(asked: AskedSite, password: Any, headers: dict[str, str] | None = None
     return asked.client.post("/studio/login", {"password": password}, headers)
 
 
-def forgiving(asked: AskedSite) -> None:
-    """Take the limits away, where something else is tried."""
-    asked.site.dashboard.password_attempts = asked.site.dashboard.address_attempts = SlidingWindow("tries", 10_000)
+def redeem(asked: AskedSite, link: str, headers: dict[str, str] | None = None) -> Reply:
+    return asked.client.send("POST", link, headers=headers or {})
 
 
 def happened(asked: AskedSite) -> list[tuple[str, str]]:
@@ -116,54 +117,61 @@ def test_a_link_works_once_and_another_is_said(asked: AskedSite) -> None:
     asked.site.dashboard.on_new_link = said.append
     link = asked.site.dashboard.new_link()
     assert re.fullmatch(r"/studio/enter/[\w-]{32}", link)
-    first = asked.client.get(link)
+    first = redeem(asked, link)
     assert first.status == 303
     assert first.header("cache-control") == "no-store"
-    again = asked.client.get(link)
+    again = redeem(asked, link)
     assert (again.status, again.header("set-cookie")) == (404, None)
     assert len(said) == 1
-    assert asked.client.get(said[0]).status == 303
+    assert redeem(asked, said[0]).status == 303
     assert [what for what, _ in happened(asked)] == ["logged in", "link refused", "logged in"]
 
 
 def test_looking_at_a_link_does_not_use_it_up(asked: AskedSite) -> None:
     link = asked.site.dashboard.new_link()
     assert asked.client.send("HEAD", link).header("set-cookie") is None
-    assert asked.client.get(link, {"sec-fetch-site": "cross-site"}).header("set-cookie") is None
-    assert asked.client.get(link, {"sec-purpose": "prefetch"}).header("set-cookie") is None
-    page = asked.client.get(link, {"sec-fetch-site": "cross-site"})
-    assert f'href="{link}"' in page.text
-    assert asked.client.get(link, {"sec-fetch-site": "same-origin"}).status == 303
+    pages = set()
+    for headers in ({}, {"sec-fetch-site": "none"}, {"sec-fetch-site": "same-origin"}, {"sec-purpose": "prefetch"}):
+        reply = asked.client.get(link, headers)
+        assert (reply.status, reply.header("set-cookie"), reply.header("cache-control")) == (200, None, "no-store")
+        pages.add(reply.text)
+    # The page says nothing about the link, not even whether it is valid.
+    assert pages == {asked.client.get("/studio/enter/nothing").text}
+    assert redeem(asked, link, {"sec-fetch-site": "cross-site"}).status == 403
+    assert redeem(asked, link, {"origin": "https://evil.example"}).status == 403
+    assert redeem(asked, link, {"sec-fetch-site": "same-origin"}).status == 303
 
 
 def test_a_newer_link_ends_the_one_before(asked: AskedSite) -> None:
     first, second = asked.site.dashboard.new_link(), asked.site.dashboard.new_link()
-    assert asked.client.get(first).status == 404
-    assert asked.client.get(second).status == 303
+    assert redeem(asked, first).status == 404
+    assert redeem(asked, second).status == 303
 
 
 def test_fifty_at_once_redeem_a_link_once(asked: AskedSite) -> None:
-    asked.site.dashboard.address_attempts = SlidingWindow("tries", 1000)
+    asked.site.dashboard.attempts = UnlimitedAttempts()
     link = asked.site.dashboard.new_link()
 
     async def all_at_once() -> list[int]:
-        replies = await asyncio.gather(*(asked.client._send("GET", link, b"", ()) for _ in range(50)))
+        replies = await asyncio.gather(*(asked.client._send("POST", link, b"", ()) for _ in range(50)))
         return [reply.status for reply in replies]
 
     assert sorted(asked.runner.run(all_at_once())) == [303] + [404] * 49
-    sessions = Sessions()
-    key = sessions.new_link()
+    links = LoginLinks()
+    key = links.new().rpartition("/")[2]
     with ThreadPoolExecutor(50) as threads:
-        assert sum(threads.map(sessions.redeem, [key] * 50)) == 1
-    assert not sessions.redeem("")
+        assert sum(threads.map(links.redeem, [key] * 50)) == 1
+    assert not links.redeem("")
 
 
 def test_the_cookie_is_for_this_site_and_no_script(asked: AskedSite) -> None:
-    set_cookie = asked.client.get(asked.site.dashboard.new_link()).header("set-cookie") or ""
-    parts = [part.strip().lower() for part in set_cookie.split(";")]
-    assert {"httponly", "samesite=strict", "path=/", f"max-age={LONGEST_SECONDS}"} <= set(parts)
-    assert parts[0].startswith("sfumato=")
-    assert not [part for part in parts if part.startswith("domain")]
+    reply = redeem(asked, asked.site.dashboard.new_link())
+    set_cookie = reply.header("set-cookie") or ""
+    for name, seconds in (("sfumato", LONGEST_SECONDS), ("sfumato-device", DEVICE_DAYS * DAY)):
+        (cookie,) = [text for key, text in reply.headers if key == "set-cookie" and text.startswith(f"{name}=")]
+        parts = [part.strip().lower() for part in cookie.split(";")]
+        assert {"httponly", "samesite=strict", "path=/", f"max-age={seconds}"} <= set(parts)
+        assert not [part for part in parts if part.startswith("domain")]
     # 192 bits, of which nothing is kept but a hash.
     token = set_cookie.split(";")[0].partition("=")[2]
     assert len(token) == 32
@@ -174,9 +182,12 @@ def test_on_a_public_server_the_cookie_travels_by_https_alone(tmp_path: Path) ->
     study = read_study(write_picture_study(tmp_path))
     with open_site(study, public=True) as site, asyncio.Runner() as runner:
         client = SiteClient(application(site), runner)
-        set_cookie = client.get(site.dashboard.new_link()).header("set-cookie") or ""
-        assert set_cookie.startswith("__Host-sfumato=")
-        assert "secure" in [part.strip().lower() for part in set_cookie.split(";")]
+        reply = client.send("POST", site.dashboard.new_link())
+        set_cookie = reply.header("set-cookie") or ""
+        cookies = [text for name, text in reply.headers if name == "set-cookie"]
+        assert [text.partition("=")[0] for text in cookies] == ["__Host-sfumato", "__Host-sfumato-device"]
+        for text in cookies:
+            assert "secure" in [part.strip().lower() for part in text.split(";")]
         token = set_cookie.split(";")[0].partition("=")[2]
         assert client.get("/studio/state", {"cookie": f"__Host-sfumato={token}"}).status == 200
         assert client.get("/studio/state", {"cookie": f"sfumato={token}"}).status == 401
@@ -267,7 +278,7 @@ def test_where_nothing_can_be_written_sessions_work_all_the_same(tmp_path: Path)
 
 
 def test_the_password_opens_and_others_do_not(asked: AskedSite) -> None:
-    forgiving(asked)
+    asked.site.dashboard.attempts = UnlimitedAttempts()
     nothing_set = knock(asked, PASSWORD)
     set_password(asked)
     right = knock(asked, PASSWORD)
@@ -340,8 +351,7 @@ def test_good_passwords_are_taken(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("cheap_hashes")
 def test_tries_are_limited(asked: AskedSite) -> None:
     clock = Clock()
-    asked.site.dashboard.password_attempts = SlidingWindow("tries", 5, clock=clock)
-    asked.site.dashboard.address_attempts = SlidingWindow("tries", 20, clock=clock)
+    asked.site.dashboard.attempts = LoginAttempts(clock)
     set_password(asked)
     assert [knock(asked, "wrong guess").status for _ in range(5)] == [401] * 5
     clock.now += 20
@@ -349,11 +359,12 @@ def test_tries_are_limited(asked: AskedSite) -> None:
     assert (blocked.status, blocked.header("retry-after"), blocked.json["code"]) == (429, "40", "too-many")
     clock.now += 40
     assert knock(asked, PASSWORD).status == 200
-    # Links count for the address, and with the two tries of the last minute there may be eighteen.
-    assert [asked.client.get("/studio/enter/nothing").status for _ in range(18)] == [404] * 18
-    blocked = asked.client.get(asked.site.dashboard.new_link())
+    # Wrong links are limited; a right one is not.
+    assert [redeem(asked, "/studio/enter/nothing").status for _ in range(20)] == [404] * 20
+    blocked = redeem(asked, "/studio/enter/nothing")
     assert blocked.status == 429
     assert int(blocked.header("retry-after") or 0) > 0
+    assert redeem(asked, asked.site.dashboard.new_link()).status == 303
 
 
 def test_a_rate_counts_each_key_by_itself() -> None:
@@ -430,7 +441,7 @@ def test_a_password_file_is_read_and_kept(tmp_path: Path) -> None:
         assert PASSWORD not in server.log.read_text()
         link = re.search(r"works once: (http://\S+/studio/enter/\S+)", server.log.read_text())
         assert link is not None
-        with urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(link[1]) as page:
+        with urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(link[1], b"") as page:
             assert (page.status, page.url) == (200, f"{server.url}/studio")
     with asked_site(study) as asked:
         assert knock(asked, PASSWORD).status == 200

@@ -140,7 +140,7 @@ def _log_in(witness: Witness, log: Path) -> str:
     ends_at = time.monotonic() + WAIT_SECONDS
     while not (found := re.search(r"http://[^/\s]+(/studio/enter/\S+)", log.read_text())):
         assert time.monotonic() < ends_at, log.read_text()
-    return witness.ask("GET", found[1]).cookie
+    return witness.ask("POST", found[1]).cookie
 
 
 @dataclass(frozen=True)

@@ -218,6 +218,7 @@ class Pilot:
         """Check the flags and disputed items on the dashboard after everybody has finished; then pause the study."""
         page = self._new_page()
         page.goto(re.findall(r"works once: (\S+)", server.log.read_text())[-1])
+        page.locator('[data-name="enter"]').click()
         expect(page.locator("#state-text")).to_have_text("All answers collected", timeout=TIMEOUT_MS)
         expect(page.locator("#figures")).to_contain_text("5 finished", timeout=TIMEOUT_MS)
         careless = page.locator("#people tbody tr", has_text="hasty, same answer in a row")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.cookies import SimpleCookie
 from typing import Any
 
-from site_client import AskedSite, Reply
+from site_client import JSON, AskedSite, Reply, SiteClient
 
+from sfumato.server.app import application
 from sfumato.server.dashboard_cache import DashboardCache, Sections
+from sfumato.server.login_attempts import LoginAttempts
+from sfumato.server.passwords import hash_password
+
+PASSWORD = "nine gray geese by the lake"
 
 
 @dataclass
@@ -23,7 +27,7 @@ class Researcher:
     @classmethod
     def by_link(cls, asked: AskedSite) -> Researcher:
         """A client that has just opened a new link."""
-        reply = asked.client.get(asked.site.dashboard.new_link())
+        reply = asked.client.send("POST", asked.site.dashboard.new_link())
         assert (reply.status, reply.header("location")) == (303, "/studio"), reply.body
         return cls(asked, cookie_of(reply))
 
@@ -62,7 +66,42 @@ def recompute(cache: Any) -> Sections:
 
 
 def cookie_of(reply: Reply) -> str:
-    """The cookie of a reply, in the form that a browser sends."""
-    cookies = SimpleCookie(reply.header("set-cookie") or "")
-    ((name, morsel),) = cookies.items()
-    return f"{name}={morsel.value}"
+    """The session cookie of a reply, in the form that a browser sends."""
+    return all_cookies_of(reply)[0]
+
+
+def all_cookies_of(reply: Reply) -> list[str]:
+    """The cookies of a reply: that of the session, and that of the device."""
+    return [value.partition(";")[0] for name, value in reply.headers if name == "set-cookie"]
+
+
+class UnlimitedAttempts(LoginAttempts):
+    """Without limits on login attempts, for tests of something else."""
+
+    def count_password(self, device: str | None, address: str) -> None:
+        pass
+
+    def count_wrong_link(self, address: str) -> None:
+        pass
+
+    def is_logged(self) -> bool:
+        return True
+
+
+def set_password(asked: AskedSite, password: str = PASSWORD) -> None:
+    """Set the researcher's password while the study is served."""
+    asked.site.dashboard.set_password(hash_password(password))
+
+
+async def knocking(
+    asked: AskedSite, password: str, cookie: str = "", *, address: str = "192.0.2.1", code: str = ""
+) -> Reply:
+    """The reply to an attempt by password, from a device with or without a cookie."""
+    client = SiteClient(application(asked.site), asked.runner, address=address)
+    body = json.dumps({"password": password, "code": code}).encode()
+    return await client._send("POST", "/studio/login", body, JSON | {"cookie": cookie})
+
+
+def knock(asked: AskedSite, password: str, cookie: str = "", **others: str) -> Reply:
+    """As `knocking`, from outside of the event loop."""
+    return asked.runner.run(knocking(asked, password, cookie, **others))

@@ -125,8 +125,8 @@ def test_columns_that_are_not_classes_are_named_in_one_message(tmp_path):
     error = caught.value
     assert error.code == "not-classes"
     assert "Usage, Face (text), total (the sum of the other columns)" in error.found
-    assert "--leave-out Usage,Face,total" in error.fix
-    assert "--item" in error.fix
+    assert 'leave_out=["Usage", "Face", "total"]' in error.fix
+    assert "item=" in error.fix
     counts = sf.Counts.from_rows(read_rows(path), ColumnChoice(item="Face", leave_out=("Usage", "total")))
     assert (counts.items.to_pylist(), counts.counts.tolist()) == (["a.png", "b.png"], [[4, 6], [10, 0]])
 

@@ -73,7 +73,7 @@ def test_the_check_names_what_was_found_and_the_way_out() -> None:
         check_estimand(labels, (Estimand.JUDGMENT,), "labels of people", "aggregate by mean")
     text = str(caught.value)
     assert caught.value.code == "wrong-estimand"
-    for part in ("labels of people", "truth", "dawid-skene", "judgment", "aggregate by mean", "--any-estimand"):
+    for part in ("labels of people", "truth", "dawid-skene", "judgment", "aggregate by mean", "any_estimand=True"):
         assert part in text
     check_estimand(labels, (Estimand.JUDGMENT,), "labels of people", "", any_estimand=True)
     check_estimand(labels, (Estimand.TRUTH,), "labels of people", "")

@@ -77,7 +77,7 @@ def test_pictures_of_other_sizes_need_a_size(tmp_path: Path) -> None:
     error = refused(tmp_path)
     assert error.code == "other-size"
     assert "30 x 40 pixels ('b.png')" in str(error)
-    assert "--size 3x4" in error.fix
+    assert 'size="3x4"' in error.fix
     inputs = Inputs.read(tmp_path, size="6x8")
     assert inputs.images is not None
     assert inputs.images.shape == (2, 6, 8)
@@ -92,7 +92,7 @@ def test_what_is_no_folder_of_pictures_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path / "nothing").code == "no-such-file"
     picture(tmp_path / "a.png")
     assert "the folder of the images" in refused(tmp_path / "a.png").fix
-    assert "leave out --text" in refused(tmp_path, text="text").fix
+    assert "leave out text=" in refused(tmp_path, text="text").fix
     (tmp_path / "b.jpg").write_bytes(b"not a picture")
     assert refused(tmp_path).code == "no-picture"
 
@@ -116,11 +116,11 @@ def test_named_columns_are_joined_and_ids_come_from_a_column_or_a_file(tmp_path:
     (tmp_path / "ids.txt").write_text("x\n\ny\n")
     assert Inputs.read(path, text="claim", items=tmp_path / "ids.txt").items == ("x", "y")
     error = refused(path)
-    assert "--text COLUMN" in error.fix
+    assert "text=COLUMN" in error.fix
     assert "uid, key, premise, claim" in error.found
     assert "did you mean 'claim'" in refused(path, text="claims").fix
     assert refused(path, text="claim", items="keys").code == "unknown-column"
-    assert "leave out --size" in refused(path, text="claim", size=3).fix
+    assert "leave out size=" in refused(path, text="claim", size=3).fix
 
 
 def test_the_texts_of_a_table_of_votes(tmp_path: Path) -> None:

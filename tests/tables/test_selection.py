@@ -151,14 +151,14 @@ def test_numbers_of_items_and_of_items_per_class() -> None:
 
 
 def test_ids_that_the_table_does_not_have_are_named() -> None:
-    with pytest.warns(SfumatoWarning, match="1 of 2 ids of --items are not in the table: 'z'"):
+    with pytest.warns(SfumatoWarning, match="1 of 2 ids of items= are not in the table: 'z'"):
         assert items_of(sf.select(LABELS, items=["a", "z"])) == ["a"]
 
 
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
-        ({}, "nothing-chosen", "--where"),
+        ({}, "nothing-chosen", "where="),
         ({"items": ["z"]}, "missing-item", "'a', 'b', 'c'"),
         ({"items": "a"}, "bad-setting", "a list of item ids"),
         ({"where": "n_annotator>3"}, "unknown-column", "did you mean 'n_annotators'"),
@@ -188,5 +188,5 @@ def test_mistakes(options: dict[str, Any], code: str, says: str) -> None:
 def test_what_is_no_table(table: Any, says: str) -> None:
     with pytest.raises(SfumatoError, match=says):
         sf.select(table, items=["a"])
-    with pytest.raises(SfumatoError, match="--labels"):
+    with pytest.raises(SfumatoError, match="labels="):
         sf.select(INPUTS, where="entropy>1")

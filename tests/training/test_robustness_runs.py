@@ -335,10 +335,10 @@ def test_labels_that_are_missing(trained: Path, tmp_path: Path) -> None:
     attacking(trained, tmp_path, people=few, targets="hard")
     bare = replace(toy_data.inputs(), labels=None)
     error = refused(lambda: attacking(trained, tmp_path, inputs=bare, targets="hard"))
-    assert (error.code, "--targets majority" in error.fix) == ("missing-source", True)
+    assert (error.code, 'targets="majority"' in error.fix) == ("missing-source", True)
     attacking(trained, tmp_path, inputs=bare, original=dict(zip(toy_data.ITEMS, toy_data.inputs().labels, strict=True)))
     error = refused(lambda: attacking(trained, tmp_path, people=None, targets="soft"))
-    assert (error.code, error.fix) == ("missing-source", "give --labels")
+    assert (error.code, error.fix) == ("missing-source", "give labels=")
     others = SoftLabels.from_numpy(toy_data.ITEMS, people.probs, ("cat", "dog", "owl"))
     assert refused(lambda: attacking(trained, tmp_path, people=others, targets="soft")).code == "bad-classes"
     assert refused(lambda: attacking(trained, tmp_path, targets="sofd")).code == "unknown-target"

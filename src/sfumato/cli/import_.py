@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sfumato.cli.options import PATH, NameList, check_outputs, given, output_option
 from sfumato.cli.output import write_table
-from sfumato.tables.errors import BadSetting
+from sfumato.tables.errors import BadSetting, warn
+
+if TYPE_CHECKING:
+    from sfumato.importers.importer import Importer
 
 FORMAT_LINES = """\b
   auto             the format is recognized, and a note says by what
@@ -58,6 +61,7 @@ FORMAT_LINES = """\b
 @click.option("--truth", help="The true classes, used for --original: a column, or a file with item and label (crowd).")
 @click.option("--classes", type=NameList(), help="The allowed classes, in order: cat,dog.")
 @click.option("--items", help="A file of item ids for an array without ids (labels, predictions).")
+@click.option("--array", metavar="NAME", help="Which array, key or list column to read (predictions).")
 @click.option("--logits", is_flag=True, help="The numbers are logits: take their softmax (predictions).")
 @click.option("--delimiter", help="What separates the columns of a CSV: ';' or tab (crowd, wide, counts).")
 @click.option("--leave-out", type=NameList(), help="Columns that are not classes: Usage,total (counts, labels).")
@@ -89,9 +93,30 @@ def command(
     extras = (("--original", original, imported.original), ("--doubt", doubt, imported.doubt))
     for option, path, table in extras:
         if path is not None and table is None:
-            found = f"{option}, but this source has no data for it"
-            raise BadSetting(found, "a source with such data", f"leave out {option}")
+            raise _nothing_to_write(option, importer, source, settings.get("truth"))
+    if settings.get("truth") and original is None:
+        warn("the classes of --truth are not written: name their file with --original")
     write_table(imported.table, output, type(imported.table).__name__, imported.notes)
     for _, path, table in extras:
         if table is not None:
             write_table(table, path, f"{type(table).__name__}, {len(table):,} rows")
+
+
+def _nothing_to_write(option: str, importer: Importer, source: Path, truth: str | None) -> BadSetting:
+    """The error for --original or --doubt with a source that has no such labels."""
+    from sfumato.importers.file_head import Preview
+    from sfumato.importers.hard_labels import LABEL_NAMES
+
+    if option == "--original" and truth:
+        found, expected = f"no class of an item in {truth}", "the true class of some items"
+        return BadSetting(
+            found, expected, "check the column, or leave out --original and --truth", "no-original", source
+        )
+    if option == "--original" and hasattr(getattr(importer, "importer", importer), "truth"):
+        near = [name for name in Preview.of(source).columns if name in LABEL_NAMES and name not in ("label", "class")]
+        expected = "the true class of each item: a column of the source, or a file with item and label"
+        fix = f"name it with --truth {near[0] if near else 'COLUMN'}, or leave out --original"
+        return BadSetting("--original without --truth", expected, fix, "no-original", source)
+    what = "original labels" if option == "--original" else "uncertainty measures"
+    found, expected = f"{option}, but no {what} in a source of the format {importer.name}", f"a source with {what}"
+    return BadSetting(found, expected, f"leave out {option}")

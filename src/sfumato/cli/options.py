@@ -161,11 +161,11 @@ def check_one_given(fix: str = "give one of them", **options: object) -> None:
 
 def read_votes(path: Path, classes: tuple[str, ...] = (), *, repeats: bool = False) -> Beliefs | Counts:
     """Votes, beliefs or counts in a file, as `sf.read` reads it; answers that count become beliefs."""
-    from sfumato.api import read, votes_of
+    from sfumato.api import read_file, votes_of
     from sfumato.cli.output import say
     from sfumato.tables.annotations import Annotations
 
-    table = read(path, classes)
+    table = read_file(path, classes, are_votes=True)
     refuse_empty(table, path)
     if isinstance(table, Annotations):
         n_read, table = len(table), table.counted(repeats=repeats)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sfumato.cli.options import PATH, check_outputs, output_option
 from sfumato.cli.output import counted, say_written
 from sfumato.tables.errors import BadSetting, one_line
+
+if TYPE_CHECKING:
+    from sfumato.tables.selected_files import FileContent
 
 VALUE_LINES = """\b
 Names in --where and --stratify: the columns of the table, and per item
@@ -37,8 +40,9 @@ class SplitShares(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 @click.command(
     "select",
     help="Keep a part of TABLE: Annotations, Beliefs, Counts, SoftLabels, labels, predictions or scores (Parquet, "
-    "CSV), an npz, or a folder of images.\n\nAll rows of an item stay together. All choices given must hold. With "
-    "--split, -o labels.parquet writes labels-train.parquet, labels-test.parquet ... Tables with the same items are "
+    "CSV), an npz, a folder of images, or a JSON or other file that sfumato import auto recognizes.\n\nAll rows of an "
+    "item stay together. All choices given must hold. With --split, -o labels.parquet writes labels-train.parquet, "
+    "labels-test.parquet ... Tables with the same items are "
     f"divided in the same way.\n\n{VALUE_LINES}",
 )
 @click.argument("table", type=PATH)
@@ -61,7 +65,7 @@ def command(
 
     from sfumato.tables.files.file_type import check_readable
     from sfumato.tables.item_list import read_item_list
-    from sfumato.tables.selected_files import part_path, read_content
+    from sfumato.tables.selected_files import part_path
     from sfumato.tables.selection import Selection
 
     if splits is not None and split is None:
@@ -73,13 +77,13 @@ def command(
     )  # fmt: skip
     if not table.is_dir():
         check_readable(table)
-    content = read_content(table)
+    content = _content(table)
     for part in split or ("",):
         sources = (table, items, leave_out, labels)
         check_outputs(*sources, kinds=content.kinds, output=part_path(output, part), splits=splits)
     values = content.values()
     if labels is not None:
-        values = replace(values, labels=read_content(labels).values())
+        values = replace(values, labels=_content(labels).values())
     found = chosen.of(values)
     for part, rows in found.rows.items():
         place = part_path(output, part)
@@ -91,6 +95,20 @@ def command(
         click.echo(f"  - {one_line(note)}")
     if splits is not None:
         _write_splits(found.rows, values, splits)
+
+
+def _content(path: Path) -> FileContent:
+    """The content of a table, npz or folder of images with all its columns; of other files what `sf.read` reads."""
+    from sfumato.api import read
+    from sfumato.tables.base_table import Table
+    from sfumato.tables.files.file_type import NUMPY, TABLE_KINDS, TSV
+    from sfumato.tables.selected_files import InputsContent, SfumatoContent, read_content
+
+    kept_whole = tuple(end for kind in (*TABLE_KINDS, TSV, NUMPY) for end in kind.suffixes)
+    if path.is_dir() or path.name.lower().endswith(kept_whole):
+        return read_content(path)
+    table = read(path)
+    return SfumatoContent(table) if isinstance(table, Table) else InputsContent(table)
 
 
 def _write_splits(parts: Any, values: Any, path: Path) -> None:

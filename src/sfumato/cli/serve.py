@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-from collections.abc import Sequence
+import shlex
+import signal
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +19,7 @@ from sfumato.cli.output import printable
 from sfumato.tables.errors import BadFile, BadSetting
 
 if TYPE_CHECKING:
+    from sfumato.server.dashboard_access import Dashboard
     from sfumato.study.study import Study
 
 
@@ -54,41 +58,69 @@ def command(
     start it again, the study continues.
     """
     with server_packages():
-        from sfumato.elicitation.researcher_actions import set_password
+        from sfumato.server.dashboard_access import LockedFolder
         from sfumato.server.rate_limit import ServerLimits
         from sfumato.server.server import LOOPBACK, bind_socket, open_site, serve
     check_public(host, public, LOOPBACK)
     check_https(public, proxy, plain_http)
     planned, items = asked_as_planned(checked_study(study), plan)
-    hashed = new_password(planned, password, password_file)
+    entered = new_password(planned, password, password_file)
+    LockedFolder.remove_left()
     listener = bind_socket(host or ("0.0.0.0" if public else "127.0.0.1"), port)
     with listener, open_site(planned, store, items, public=public and not plain_http) as site:
-        if hashed is not None:
-            site.writer.run(lambda running: set_password(running, hashed, "terminal"))
+        if entered is not None:
+            set_password(site.dashboard, entered)
         name = "this machine's name or address" if public and not host else listener.getsockname()[0]
         address = f"http://{name}:{listener.getsockname()[1]}"
         own = "https://your proxy's name" if public and not plain_http else address
         click.echo(f"{printable(planned.title)}: open {address} (Ctrl-C stops)")
-        site.dashboard.on_new_link = lambda path: click.echo(f"your dashboard, link works once: {own}{path}")
+        site.dashboard.on_new_link = lambda path: click.echo(
+            f"your dashboard, link expires in one hour and works once: {own}{path}"
+        )
         site.dashboard.on_new_link(site.dashboard.new_link())
+        click.echo(f"for another link: sfumato study login {shlex.quote(str(study))}")
         if plain_http:
             click.echo("warning: without https, others on the network can read and change the answers", err=True)
-        with contextlib.suppress(KeyboardInterrupt):
+        with contextlib.suppress(KeyboardInterrupt), interrupted_by_sigterm():
             serve(site, listener, () if public else LOOPBACK, ServerLimits.per_participant(pace), proxy)
     click.echo("stopped; every acknowledged answer is stored")
 
 
+@contextlib.contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """In this block, SIGTERM stops the server as Ctrl-C does, so that its files are cleaned up."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def new_password(study: Study, ask: bool, file: Path | None) -> str | None:
-    """The hash of the researcher's new password, typed twice or read from a file; None if none is set."""
+    """The researcher's new password, typed twice or read from a file; None if none is set."""
     if not ask and file is None:
         return None
-    from sfumato.server.passwords import ADVISED, check_password, hash_password
+    from sfumato.server.passwords import ADVISED, check_password
 
     entered = click.prompt("Password", hide_input=True, confirmation_prompt=True) if file is None else read_line(file)
     check_password(entered, study)
     if len(entered) < ADVISED:
         click.echo(f"advice: {ADVISED} characters or more are better", err=True)
-    return hash_password(entered)
+    if file is not None and file.stat().st_mode & 0o077:
+        click.echo(f"warning: others on this machine can read {printable(str(file))}: chmod 600 it", err=True)
+    return str(entered)
+
+
+def set_password(dashboard: Dashboard, entered: str) -> None:
+    """Set the password, unless it is the same as before: another one ends every session."""
+    from sfumato.server.passwords import hash_password, is_password
+
+    if not is_password(entered, dashboard.credentials().password):
+        dashboard.set_password(hash_password(entered))
 
 
 def read_line(file: Path) -> str:

@@ -11,6 +11,7 @@ import click
 from sfumato.cli.checked_study import asked_as_planned, checked_study
 from sfumato.cli.options import PATH, NameList, check_not_negative, server_packages, store_option
 from sfumato.cli.output import counted, printable, say_written
+from sfumato.cli.study_access import login, second_factor
 from sfumato.cli.study_compare import compare, depth
 from sfumato.cli.study_recruitment import entry, forget, pay, reconcile
 from sfumato.elicitation.new_study import begin_study
@@ -129,5 +130,5 @@ def links(study: Path, number: int, address: str, store: str | None) -> None:
         click.echo(f"{address.rstrip('/')}/s/{token}")
 
 
-for each in (compare, depth, entry, reconcile, pay, forget):
+for each in (compare, depth, entry, reconcile, pay, forget, login, second_factor):
     command.add_command(each)

@@ -1,4 +1,4 @@
-"""What a researcher does to a running study: pause, extend, set the password, erase a participant. Each is logged.
+"""What a researcher does to a running study: pause, extend, set the credentials, erase a participant. Each is logged.
 
 Requests to the writer like any other: `writer.ask(lambda running: extend(running, 5, who))`.
 """
@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from sfumato.store import researcher_queries
 from sfumato.study.study import Assignment
 from sfumato.tables.errors import BadSetting, InvalidAnswer, NotNow, NotThere, show
 
 if TYPE_CHECKING:
     from sfumato.elicitation.running_study import RunningStudy
+    from sfumato.store.credentials import Credentials, SecondFactor
 
 
 def log_event(running: RunningStudy, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:
@@ -46,10 +49,40 @@ def extend(running: RunningStudy, quota: int, who: str) -> None:
 
 
 def set_password(running: RunningStudy, hashed: str, who: str) -> None:
-    """Set the researcher's password, given as its hash."""
+    """Set the researcher's password, given as its hash; the second factor stays as it is."""
     connection, study, _ = running.action()
-    researcher_queries.set_password(connection, study, hashed)
+    known = researcher_queries.credentials_of(connection, study)
+    researcher_queries.set_credentials(connection, study, replace(known, password=hashed))
     log_event(running, who, "password set")
+
+
+def set_second_factor(running: RunningStudy, factor: SecondFactor | None, who: str) -> None:
+    """Set or remove the second factor of logins by password."""
+    connection, study, _ = running.action()
+    known = researcher_queries.credentials_of(connection, study)
+    if factor is not None:
+        check_has_password(known)
+    researcher_queries.set_credentials(connection, study, replace(known, second_factor=factor))
+    log_event(running, who, "second factor set" if factor else "second factor removed")
+
+
+def check_has_password(known: Credentials) -> None:
+    """Raise if there is no password, to which a second factor could be added."""
+    if known.password is None:
+        fix = "set one first: sfumato serve STUDY --password"
+        raise NotNow("no password", "a password, to which the code is added", fix, "no-password")
+
+
+def use_code(running: RunningStudy, code: str) -> bool:
+    """Whether the code of the second factor is valid; it cannot be used again. True if there is no second factor."""
+    connection, study, now = running.action()
+    known = researcher_queries.credentials_of(connection, study)
+    if known.second_factor is None:
+        return True
+    after = known.second_factor.after(code, now / 1000)
+    if after is not None:
+        researcher_queries.set_credentials(connection, study, replace(known, second_factor=after))
+    return after is not None
 
 
 def erase_participant(

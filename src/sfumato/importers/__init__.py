@@ -120,14 +120,26 @@ def format_named(name: str, settings: Mapping[str, Any]) -> Importer:
     return strategy_from_name("format", formats(), name, settings)  # type: ignore[no-any-return]
 
 
-def importer_for(source: str | Path, format_name: str = AUTO, settings: Mapping[str, Any] | None = None) -> Importer:
-    """The importer of this name; for `auto` that of the format recognized in `source`."""
+def importer_for(
+    source: str | Path,
+    format_name: str = AUTO,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    are_votes: bool = False,
+) -> Importer:
+    """The importer of this name; for `auto` that of the format recognized in `source`: see `recognize`."""
     if format_name == AUTO:
-        return recognize(source, formats(), settings)
+        return recognize(source, formats(), settings, are_votes=are_votes)
     return format_named(format_name, settings or {})
 
 
-def import_file(source: str | Path, format_name: str = AUTO, settings: Mapping[str, Any] | None = None) -> ImportResult:
+def import_file(
+    source: str | Path,
+    format_name: str = AUTO,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    are_votes: bool = False,
+) -> ImportResult:
     """Read `source` as the format of this name; `auto` recognizes the format, and a note says by what."""
-    importer = importer_for(source, format_name, settings)
+    importer = importer_for(source, format_name, settings, are_votes=are_votes)
     return replace(importer.read(source), format_name=importer.name)

@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.importers.file_head import Evidence, Preview, delimiter_named, marked
 from sfumato.importers.importer import PUBLISHED, ImportResult
-from sfumato.tables.class_columns import ColumnChoice, id_column
+from sfumato.tables.class_columns import ColumnChoice, are_words, id_column
 from sfumato.tables.counts import Counts, Place
 from sfumato.tables.errors import BadTable, ErrorLocation, listing, show
 from sfumato.tables.files.file_type import NUMPY, kind_of
@@ -98,14 +98,15 @@ class CountsImporter:
         ]
         if len(numeric) < 2 or not preview.rows:
             return None
-        if others := [name for name in preview.columns if name not in (key, *numeric)]:
+        texts = [name for name in preview.columns if name != key and are_words([row[name] for row in preview.rows])]
+        if others := [name for name in preview.columns if name not in (key, *numeric, *texts)]:
             why = f"whole numbers in {listing(numeric, 4)}; leave out the others with --leave-out {','.join(others)}"
             return Evidence(why, certain=False)
         cells = [tuple(int(row[name]) for name in numeric) for row in preview.rows]
         totals = {sum(row) for row in cells}
         if len(totals) == 1 and max(totals) > 1 and len(set(cells)) > 1:
             return Evidence(f"whole numbers that sum to {totals.pop()} in every row", general=True)
-        return Evidence("whole numbers in every column", certain=False)
+        return Evidence(f"whole numbers in {listing(numeric, 4)}", certain=False, certain_if_votes=True)
 
     def read(self, source: str | Path) -> ImportResult:
         source = Path(source)

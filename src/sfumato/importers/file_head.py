@@ -26,7 +26,7 @@ from sfumato.tables.errors import (
     show,
     wrong_ending,
 )
-from sfumato.tables.files.csv import DELIMITERS, first_record, other_delimiter
+from sfumato.tables.files.csv import DELIMITERS, first_record, found_delimiter
 from sfumato.tables.files.file_type import (
     CSV,
     JSON,
@@ -50,11 +50,12 @@ OTHER_ENDINGS = (".zip", ".pt", ".pth", ".arrow")
 @dataclass(frozen=True)
 class Evidence:
     """Why a file may be of a format; `certain` unless other formats look the same. A `general` format gives way to a
-    certain one of a tool or data set."""
+    certain one of a tool or data set. `certain_if_votes`: certain for a step that takes votes and nothing else."""
 
     why: str
     certain: bool = True
     general: bool = False
+    certain_if_votes: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,14 +135,15 @@ def delimiter_named(text: str | None) -> str | None:
 
 
 def _of_table(path: Path, delimiter: str | None) -> Preview:
-    if kind_of(path) is CSV and delimiter is None:
-        delimiter = other_delimiter(first_record(path))
+    usual = "\t" if kind_of(path) is TSV else ","
+    if kind_of(path) is not PARQUET and delimiter is None and (found := found_delimiter(path, usual)) != usual:
+        delimiter = found
     try:
         rows = read_rows(path, guarded=False, delimiter=delimiter)
     except BadTable as error:
-        if error.code != "doubled-column":
+        if error.code not in ("doubled-column", "bad-rows"):
             raise
-        return Preview(path, tuple(first_record(path, delimiter or ",")), delimiter=delimiter)  # a first line of data
+        return Preview(path, tuple(first_record(path, delimiter or usual)), delimiter=delimiter)  # a first line of data
     chunk = next(iter(rows.chunks), None)
     head = () if chunk is None else tuple(chunk.slice(0, N_ROWS).to_pylist())
     return Preview(path, tuple(rows.schema.names), head, rows.schema.metadata or {}, delimiter)

@@ -214,7 +214,7 @@ class JsonImporter:
         elif self.part is None and numeric:
             found = f"an object of numbers, {show(given)}, which may be votes per class or class numbers per annotator"
             answers.fault(
-                found, "to know which", where, "give --part counts, votes or by-annotator, or --classes NAMES"
+                found, "to know which", where, "give --part (counts, votes or by-annotator), or --classes NAMES"
             )
         else:
             answers.left_out["items without a vote"] += not given

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from sfumato.importers.file_head import Evidence, Preview, marked
 from sfumato.importers.hard_labels import LABEL_NAMES
 from sfumato.importers.importer import ImportResult
-from sfumato.importers.label_file import read_labels
+from sfumato.importers.label_file import labels_in
 from sfumato.importers.label_matrix import LOGITS, PROBABILITIES
-from sfumato.importers.prediction_file import FileOptions, read_predictions
+from sfumato.importers.prediction_file import FileOptions, LabelsRead, predictions_in
 from sfumato.tables.class_columns import id_column
 from sfumato.tables.errors import listing
 from sfumato.tables.files.table_file import class_names
 from sfumato.tables.item_list import read_item_list
-from sfumato.tables.soft_labels import SoftLabels
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class LabelsImporter:
         return None
 
     def read(self, source: str | Path) -> ImportResult:
-        return _result(read_labels(source, _options(self)))
+        return _result(labels_in(Path(source), _options(self)))
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class PredictionsImporter:
     """A model's predictions: probabilities, or `logits`, as SoftLabels with the estimand `prediction`.
 
     `classes` and `items` (a file of ids) name the columns and rows of an array without names; `item` and `leave_out`
-    choose columns of a table.
+    choose columns of a table, and `array` an array, key or list column if there are several.
     """
 
     item: str | None = None
@@ -64,12 +63,15 @@ class PredictionsImporter:
     items: str | None = None
     logits: bool = False
     leave_out: tuple[str, ...] = ()
+    array: str | None = None
 
     name: ClassVar[str] = "predictions"
 
     @classmethod
     def recognize(cls, preview: Preview) -> Evidence | None:
-        records = preview.records() if preview.value is not None else []
+        if marked(preview.columns) or b"huggingface" in preview.metadata:
+            return None
+        records = preview.records()
         keys = set.intersection(*(set(record) for record in records)) if records else set(preview.files)
         called = [name for name in (*PROBABILITIES, *LOGITS) if name in keys]
         is_list = not records or any(isinstance(records[0][name], (list, dict)) for name in called)
@@ -78,19 +80,22 @@ class PredictionsImporter:
         return Evidence(f"numbers per class called {listing(called)}", general=True)
 
     def read(self, source: str | Path) -> ImportResult:
-        return _result(read_predictions(source, _options(self)))
+        return _result(predictions_in(Path(source), _options(self)))
 
 
 def _options(importer: LabelsImporter | PredictionsImporter) -> FileOptions:
     items = read_item_list(importer.items) if importer.items else ()
-    logits = isinstance(importer, PredictionsImporter) and importer.logits
-    return FileOptions(class_names(importer.classes), items, logits, importer.item, importer.leave_out)
+    given = FileOptions(class_names(importer.classes), items, item=importer.item, leave_out=importer.leave_out)
+    if isinstance(importer, PredictionsImporter):
+        return replace(given, logits=importer.logits, array=importer.array)
+    return given
 
 
-def _result(labels: SoftLabels) -> ImportResult:
+def _result(read: LabelsRead) -> ImportResult:
+    labels = read.labels
     size = f"{len(labels):,} items, {len(labels.classes)} classes: {listing(labels.classes)}"
     known = "not known" if labels.estimand is None else labels.estimand.value
-    return ImportResult(labels, (size, f"estimand: {known}"))
+    return ImportResult(labels, (size, read.note, f"estimand: {known}"))
 
 
 def _number(value: Any) -> float:

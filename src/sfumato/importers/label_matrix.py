@@ -19,6 +19,7 @@ from sfumato.tables.files.file_type import NUMPY
 from sfumato.tables.files.json import read_json
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.files.table_file import Rows, read_rows
+from sfumato.tables.option_words import option
 
 PROBABILITIES = ("probs", "probabilities", "prob", "predictions", "predicted", "preds", "softmax", "scores")
 LOGITS = ("logits",)
@@ -31,7 +32,8 @@ ITEM_ARRAYS = ("items", "ids", "item", "id", "uids", "uid")
 class LabelMatrix:
     """An items x classes array with its ids and class names, None where the file has none.
 
-    `name` is what the file calls the numbers ("probs", "logits"), empty for plain class columns.
+    `name` is what the file calls the numbers ("probs", "logits"), empty for plain class columns; `others` are the names
+    of further arrays, keys or columns that could have been read instead.
     """
 
     path: Path
@@ -44,6 +46,16 @@ class LabelMatrix:
     unread: tuple[str, ...] = ()
     rows: Rows | None = None
     """The table that the numbers are from, if they are from one."""
+    others: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """Which array, key or column the numbers are from."""
+        kind = "array" if self.path.name.lower().endswith(NUMPY.suffixes) else "column" if self.rows else "key"
+        if not self.name:
+            return f"numbers from one {kind} per class"
+        rest = f"; not read: {listing(self.others)} (choose with --array)" if self.others else ""
+        return f"numbers from the {kind} {show(self.name)}{rest}"
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -74,11 +86,12 @@ def _in_arrays(path: Path, wanted: Sequence[str]) -> LabelMatrix:
         shapes = [f"{key} {array.shape}" for key, array in arrays.items()]
         expected = f"an array of items x classes called {' or '.join(wanted[:2])}"
         save = "save it with np.savez(path, probs=..., items=..., classes=...)"
-        fix = f"choose one with --array {next(iter(matrices))}" if matrices else save
+        fix = f"choose one with {option('array', next(iter(matrices)))}" if matrices else save
         raise BadTable(f"arrays {listing(shapes)}", expected, fix, "missing-column", path)
     values = matrices[name]
     classes, items = _texts(arrays, CLASS_ARRAYS, path), _texts(arrays, ITEM_ARRAYS, path)
-    return LabelMatrix(path, values.astype(np.float64), items, classes, name, precision(values))
+    others = tuple(each for each, array in matrices.items() if each != name and array.shape == values.shape)
+    return LabelMatrix(path, values.astype(np.float64), items, classes, name, precision(values), others=others)
 
 
 def _texts(arrays: Mapping[str, np.ndarray], names: Sequence[str], path: Path) -> tuple[str, ...] | None:
@@ -101,8 +114,9 @@ def _in_table(rows: Rows, choice: ColumnChoice, wanted: Sequence[str]) -> LabelM
         key = choice.item or id_column(rows.schema.names)
         found = read_lists(rows, lists[0], replace(choice, classes=named or ()))
         items = tuple(found.items) if key else None
-        return LabelMatrix(rows.path, found.numbers, items, found.classes, lists[0], bits, rows=rows)
-    found = read_class_columns(rows, "p:", "probabilities", choice, skip_text=True)
+        others = tuple(name for name in lists[1:])
+        return LabelMatrix(rows.path, found.numbers, items, found.classes, lists[0], bits, rows=rows, others=others)
+    found = read_class_columns(rows, "p:", "probabilities", choice)
     raise_together(found.faults, found.n_faults)
     kinds = {rows.schema.field(name).type for name in found.columns}
     bits = 16 if pa.float16() in kinds else 32 if pa.float32() in kinds else 64
@@ -156,13 +170,16 @@ def _in_json(path: Path, choice: ColumnChoice, wanted: Sequence[str]) -> LabelMa
             rows.append(list(row.numbers))
         found_ids.append(row.item)
     items = ids if ids is not None else found_ids if all(each is not None for each in found_ids) else None
+    first = records[0] if records and isinstance(records[0], dict) else {}
+    keys = [name for name in wanted if isinstance(first.get(name), (list, dict))]
     values = _matrix(rows, path)
     if choice.classes and names is not None:
         missing = [name for name in choice.classes if name not in names]
         if missing:
             raise missing_column(names, f"the class {listing(missing)}", "name the classes as in the file", path)
         values, names = values[:, [names.index(name) for name in choice.classes]], choice.classes
-    return LabelMatrix(path, values, None if items is None else tuple(map(str, items)), names, wanted[0])
+    texts = None if items is None else tuple(map(str, items))
+    return LabelMatrix(path, values, texts, names, keys[0] if keys else "", others=tuple(keys[1:]))
 
 
 @dataclass(frozen=True)
@@ -202,7 +219,8 @@ def _from_columns(path: Path, value: Mapping[str, Any], wanted: Sequence[str]) -
     classes = next((value[each] for each in CLASS_ARRAYS if isinstance(value.get(each), list)), None)
     items = next((value[each] for each in ITEM_ARRAYS if isinstance(value.get(each), list)), None)
     texts = [None if each is None else tuple(map(str, each)) for each in (items, classes)]
-    return LabelMatrix(path, _matrix(value[name], path), texts[0], texts[1], name)
+    others = tuple(each for each in wanted if each != name and isinstance(value.get(each), list))
+    return LabelMatrix(path, _matrix(value[name], path), texts[0], texts[1], name, others=others)
 
 
 def _matrix(rows: Any, path: Path) -> np.ndarray:
@@ -232,7 +250,7 @@ def named(numbers: LabelMatrix, classes: Sequence[str], items: Sequence[str]) ->
     own = numbers.classes
     if own is None and not classes:
         expected = f"the names of its {n_classes} columns, in order"
-        fix = "name them with --classes cat,dog,... (in Python the argument classes)"
+        fix = "name them with --classes cat,dog,..."
         raise BadTable("numbers without class names", expected, fix, "missing-classes", numbers.where())
     if own is None and len(classes) != n_classes:
         raise wrong_shape(f"{n_classes} columns", f"{len(classes)} classes, as given", where=numbers.where())

@@ -12,7 +12,8 @@ from sfumato.importers.hard_labels import label_column, read_hard_labels
 from sfumato.importers.label_matrix import LOGITS, PROBABILITIES, LabelMatrix, named, numbers_in
 from sfumato.tables.class_columns import ColumnChoice, id_column
 from sfumato.tables.columns import SUM_TOLERANCE, check_probs
-from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError, listing, warn
+from sfumato.tables.counts import Counts
+from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError, listing, show, warn
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.files.file_type import CSV, PARQUET
 from sfumato.tables.files.table_file import Rows, read_rows
@@ -41,7 +42,16 @@ class FileOptions:
 
     @property
     def choice(self) -> ColumnChoice:
-        return ColumnChoice(self.item, self.classes, self.leave_out)
+        return ColumnChoice(self.item, self.classes, self.leave_out, bool(self.items))
+
+
+@dataclass(frozen=True)
+class LabelsRead:
+    """The labels of a file, a note on which array, key or column they are from, and the votes if it has votes."""
+
+    labels: SoftLabels
+    note: str
+    counts: Counts | None = None
 
 
 def read_predictions(path: str | Path, options: FileOptions | None = None) -> SoftLabels:
@@ -50,9 +60,13 @@ def read_predictions(path: str | Path, options: FileOptions | None = None) -> So
     From Parquet or CSV (`probs`, `p:cat`, or plain class columns), npz or npy, and JSON; probabilities, or with
     `logits` their softmax. Rounded probabilities (float16, four decimals) are rescaled to sum to 1, with a warning.
     """
-    path, options = Path(path), options or FileOptions()
+    return predictions_in(Path(path), options or FileOptions()).labels
+
+
+def predictions_in(path: Path, options: FileOptions) -> LabelsRead:
+    """The same, with a note on what they are from."""
     if not options.logits and not options.array and (table := own_table(path, options)) is not None:
-        return _as_predictions(table)
+        return replace(table, labels=_as_predictions(table.labels))
     usual = (*LOGITS, *PROBABILITIES) if options.logits else (*PROBABILITIES, *LOGITS)
     wanted = (options.array,) if options.array else usual
     numbers = named(numbers_in(path, options.choice, wanted), options.classes, options.items)
@@ -61,15 +75,15 @@ def read_predictions(path: str | Path, options: FileOptions | None = None) -> So
     say_how_read(numbers)
     if options.logits:
         numbers = replace(numbers, values=_softmax(numbers))
-    return _as_predictions(distributions(numbers))
+    return LabelsRead(_as_predictions(distributions(numbers)), numbers.note)
 
 
 ROUNDED_SUM = 0.01
 """Rows that all sum to 1 within this, without negative numbers, are probabilities."""
-LOGITS_FIX = "give --logits (in Python logits=True), which takes their softmax"
+LOGITS_FIX = "give --logits, which takes their softmax"
 
 
-def own_table(path: Path, options: FileOptions) -> SoftLabels | None:
+def own_table(path: Path, options: FileOptions) -> LabelsRead | None:
     """A table of ours, or hard labels; None for other files, and for distributions that were rounded."""
     if not path.name.lower().endswith((*CSV.suffixes, *PARQUET.suffixes)):
         return None
@@ -81,7 +95,9 @@ def own_table(path: Path, options: FileOptions) -> SoftLabels | None:
         raise BadTable("votes per class", "predictions", fix, "not-predictions", rows.where())
     if (any(name.startswith("p:") for name in names) or ("probs" in names and rows.classes())) and "item" in names:
         try:
-            return SoftLabels.from_rows(rows)
+            by_class = "probs" not in names
+            note = "numbers from one column per class" if by_class else "numbers from the column 'probs'"
+            return LabelsRead(SoftLabels.from_rows(rows), note)
         except BadProbabilities as error:
             if error.code != "bad-sum":
                 raise
@@ -90,7 +106,7 @@ def own_table(path: Path, options: FileOptions) -> SoftLabels | None:
         hard = read_hard_labels(path)
         # Columns named as the labels are: the numbers per class in addition to the label.
         if not (set(names) - {column}) & set(hard.of.values()):
-            return hard.one_hot(options.classes or options.known)
+            return LabelsRead(hard.one_hot(options.classes or options.known), f"classes from the column {show(column)}")
     return None
 
 
@@ -98,7 +114,7 @@ def _refuse_answers(rows: Rows) -> None:
     """Raise for a table of single answers, which is one step earlier."""
     if {"annotator", "worker"} & set(rows.schema.names):
         found = f"one row per answer (columns {listing(rows.schema.names)})"
-        fix = "aggregate the answers first: sfumato aggregate FILE --by mean -o labels.parquet"
+        fix = f"aggregate the answers first: sfumato aggregate {rows.path} --by mean -o labels.parquet"
         raise BadTable(found, "one row per item", fix, "not-labels", rows.where())
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from sfumato.importers.file_head import Evidence, Preview
 from sfumato.importers.importer import Importer, ImportResult
-from sfumato.tables.errors import BadTable, listing
+from sfumato.tables.errors import BadTable, listing, warn
 from sfumato.tables.files.csv import DELIMITERS
 from sfumato.tables.files.file_type import FileKind
+from sfumato.tables.option_words import is_command
 from sfumato.tables.strategies import strategy_from_name
 
 
@@ -39,8 +40,14 @@ class Recognition:
         return replace(result, notes=(note, *result.notes))
 
 
-def recognize(source: str | Path, formats: Iterable[Any], settings: Mapping[str, Any] | None = None) -> Recognition:
-    """The one format whose evidence is certain, with `settings`; an error with the candidates if there is none."""
+def recognize(
+    source: str | Path, formats: Iterable[Any], settings: Mapping[str, Any] | None = None, *, are_votes: bool = False
+) -> Recognition:
+    """The one format whose evidence is certain, with `settings`; an error with the candidates if there is none.
+
+    `are_votes` means that only votes or counts are asked for: a format that may be something else is taken as votes if
+    it is the only candidate, with a warning.
+    """
     settings = dict(settings or {})
     preview = Preview.of(source, settings.get("delimiter"))
     members = tuple(formats)
@@ -54,6 +61,9 @@ def recognize(source: str | Path, formats: Iterable[Any], settings: Mapping[str,
         found = [(each, Evidence("the columns that were named")) for each in members if each.name == "crowd"]
     certain = [(member, evidence) for member, evidence in found if evidence.certain]
     certain = [each for each in certain if not each[1].general] or certain
+    if are_votes and not certain and len(found) == 1 and found[0][1].certain_if_votes:
+        certain = found
+        warn(f"{preview.path.name}: read as {found[0][0].name}: {found[0][1].why}")
     if len(certain) != 1:
         raise _not_certain(preview, certain or found)
     (member, evidence), why = certain[0], [certain[0][1].why]
@@ -68,20 +78,22 @@ def _not_certain(preview: Preview, candidates: list[tuple[Any, Evidence]]) -> Ba
     where = preview.path
     if not candidates and (kinds := {"images", "texts", "features", "text"} & {*preview.files, *preview.columns}):
         found = f"inputs of models: {listing(sorted(kinds))}"
-        fix = "give the file to --inputs; in Python read it with sf.Inputs.read"
+        fix = "give the file to --inputs" if is_command() else f"read it with sf.Inputs.read({str(where)!r})"
         return BadTable(found, "votes, counts or labels", fix, "unknown-table", where)
     if candidates:
         why = "; or ".join(f"{member.name} ({evidence.why})" for member, evidence in candidates)
-        names = " or ".join(f"sfumato import {member.name}" for member, _ in candidates)
+        names = " or ".join(_reading(where, member.name) for member, _ in candidates)
         return BadTable(f"a file that may be {why}", "one certain format", f"name it: {names}", "not-certain", where)
     if preview.shape:
         found = f"an array of shape {preview.shape} without names of rows and columns"
-        fix = "name what it is: sfumato import predictions (or labels, counts) FILE --classes cat,dog --items ids.txt"
+        options = " --classes cat,dog --items ids.txt" if is_command() else ', classes=["cat", "dog"], items="ids.txt"'
+        fix = f"name what it is (predictions, labels or counts): {_reading(where, 'predictions', options)}"
         return BadTable(found, "a format that can be recognized", fix, "unknown-table", where)
     if preview.columns:
         found = f"columns {listing(preview.columns)}"
         expected = "item, annotator and label; or item and p:CLASS or n:CLASS for each class; or kind and payload"
-        fix = "rename the columns, or name the format and the columns: sfumato import crowd --item ..."
+        options = " --item ..." if is_command() else ", item=..."
+        fix = f"rename the columns, or name the format and the columns: {_reading(where, 'crowd', options)}"
         return BadTable(found, expected, fix, "unknown-table", where)
     if records := preview.records():
         found = f"records with {listing(sorted(map(str, records[0])))}"
@@ -89,5 +101,12 @@ def _not_certain(preview: Preview, candidates: list[tuple[Any, Evidence]]) -> Ba
         found = f"files {listing(preview.files, 8)}"
     else:
         found = f"{type(preview.value).__name__} values"
-    fix = "name the format: sfumato import FORMAT; sfumato import --help lists them"
+    fix = f"name the format: {_reading(where, 'FORMAT')}; sfumato import --help lists them"
     return BadTable(found, "a format that can be recognized", fix, "unknown-table", where)
+
+
+def _reading(path: Path, format_name: str, options: str = "") -> str:
+    """How to read the file as this format: a command, or a call in Python."""
+    if is_command():
+        return f"sfumato import {format_name} {path} -o FILE{options}"
+    return f'sf.read("{path}", format="{format_name}"{options})'

@@ -18,7 +18,7 @@ from sfumato.importers.source_columns import (
     coded_columns,
     ordered_classes,
 )
-from sfumato.tables.class_columns import id_column
+from sfumato.tables.class_columns import are_words, id_column
 from sfumato.tables.errors import BadTable, doubled_item, listing, no_rows, show, unknown
 from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.text_columns import CodedText
@@ -50,7 +50,12 @@ class WideImporter:
         cells = [str(value) for row in preview.rows for value in list(row.values())[1:] if value not in (None, "")]
         if not cells or len(set(cells)) > max(2, len(cells) / 2) or max(map(len, cells)) > 40:
             return None
-        return Evidence("one row per item, and few different values in the other columns", certain=False)
+        columns = [[row[name] for row in preview.rows] for name in preview.columns[1:]]
+        words = {are_words(column) for column in columns if any(value not in (None, "") for value in column)}
+        if len(words) == 2:
+            return None  # numbers in some columns: votes per class, and other facts about the items
+        why = "one row per item, and few different values in the other columns"
+        return Evidence(why, certain=False, certain_if_votes=True)
 
     def read(self, source: str | Path) -> ImportResult:
         rows = read_rows(source, guarded=False, delimiter=self.delimiter)

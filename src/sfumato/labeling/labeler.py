@@ -98,7 +98,7 @@ def class_list(annotations: Annotations, classes: Sequence[str]) -> tuple[str, .
     """`classes`, or else the classes of the annotations."""
     names = class_names(classes) or annotations.classes
     if not names:
-        found, fix = "no class names", "name them with --classes cat,dog (in Python: the argument classes)"
+        found, fix = "no class names", "name them with --classes cat,dog"
         raise BadTable(found, "the classes people could choose from", fix, "missing-classes", annotations.path)
     return check_classes(names)
 

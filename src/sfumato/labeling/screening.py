@@ -21,6 +21,7 @@ from sfumato.tables.annotations import Annotations
 from sfumato.tables.base_table import ColumnTable
 from sfumato.tables.errors import BadSetting, BadTable, show, unknown
 from sfumato.tables.files.table_file import check_columns, read_rows
+from sfumato.tables.option_words import is_command
 from sfumato.tables.payloads import ChoicePayload, MixturePayload, TokensPayload, TopTwoPayload, payload_kind
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import TextReader
@@ -126,8 +127,8 @@ class ScreeningData:
         """Which rows have the gold class as their only most probable class; an error without gold labels."""
         if self.gold is None:
             found, expected = f"no gold labels for the rule {needed_for}", "the correct class of every item it uses"
-            how = "give them with --gold, or for the checks of your own study the study with --study"
-            fix = f"{how} (in Python: the arguments gold and checks)"
+            study = "the study with --study" if is_command() else "checks=study.checks"
+            fix = f"give them with --gold, or for the checks of your own study {study}"
             raise BadSetting(found, expected, fix, "missing-gold")
         gold = dict(zip(self.gold.items.to_pylist(), self.gold.probs.argmax(axis=1).tolist(), strict=True))
         wanted = [

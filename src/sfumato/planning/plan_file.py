@@ -189,6 +189,12 @@ class Plan(PlanPart, frozen=True, kw_only=True):
     assumptions: tuple[Assumption, ...]
     made: PlanProvenance
 
+    def __repr__(self) -> str:
+        asked = f"{self.cost.answers:,} {self.question.kind} answers about {self.n_items:,} items"
+        cost = f"{self.cost.money:,.2f} {self.cost.currency}"
+        error = f"expected {self.expected.measure} {self.expected.value:.3g}"
+        return f"<Plan: {asked}, {len(self.classes)} classes; {error}; cost {cost}>"
+
     @classmethod
     def read(cls, path: str | Path) -> Plan:
         """The plan in a file, every field checked; an error names the first wrong field."""

@@ -66,6 +66,10 @@ class Page:
                 expected = "unique names, because links use them"
                 raise BadSetting(f"{what} {twice[0]!r} twice", expected, "rename one", "bad-page")
 
+    def __repr__(self) -> str:
+        titles = ", ".join(section.title for section in self.sections)
+        return f"<Page: {self.title!r}, {len(self.sections)} sections: {titles}>"
+
     @property
     def blocks(self) -> list[Block]:
         """All blocks, in order."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sfumato.evaluation.run_predictions import PREDICTIONS
 from sfumato.importers.crowd import KNOWN_NAMES, CrowdImporter
-from sfumato.importers.label_file import read_labels
+from sfumato.importers.label_file import read_labels, recognized
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.columns import WIDE_PREFIX
@@ -80,6 +80,12 @@ class PeopleTables:
 
 def people_table(path: Path, part: str) -> Annotations | Beliefs | Counts | SoftLabels:
     """The table in a file of answers, beliefs, votes, counts or labels, by its columns; if they do not tell, `part`."""
+    if (importer := recognized(path)) is not None:
+        found = importer.read(path).table
+        assert isinstance(found, (Annotations, Beliefs, Counts, SoftLabels))
+        return found
+    if ".json" in path.name.lower():
+        return read_labels(path)
     names = set(read_rows(path, guarded=False).schema.names)
     if {"kind", "payload"} <= names:
         return Annotations.read(path)

@@ -154,6 +154,10 @@ class Report:
     command: str = ""
     """The command that writes the report, printed in its last section."""
 
+    def __repr__(self) -> str:
+        title = f"{self.title!r} " if self.title else ""
+        return f"<Report: {title}from {', '.join(self.evidence.parts) or 'nothing'}; .save('report.html') writes it>"
+
     def page(self, on_progress: ProgressCallback | None = None) -> Page:
         """The whole report; `on_progress` is called with the share done and the current step."""
         report_progress = on_progress or no_progress

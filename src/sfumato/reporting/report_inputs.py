@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 
@@ -68,6 +68,16 @@ class ReportInputs:
     origins: Mapping[str, Origin] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """Warnings about the files, for the reader of the report."""
+
+    @property
+    def parts(self) -> list[str]:
+        """The names of the inputs that are there."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        others = ("titles", "origins", "notes")
+        return [name for name, value in given.items() if name not in others and value is not None and value != {}]
+
+    def __repr__(self) -> str:
+        return f"<ReportInputs: {', '.join(self.parts) or 'nothing'}>"
 
     @classmethod
     def read(

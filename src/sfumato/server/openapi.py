@@ -14,7 +14,7 @@ import msgspec
 
 from sfumato.elicitation.page_messages import Submission
 from sfumato.server.answer_api import STEPS, Choices, Nothing
-from sfumato.server.dashboard_login import Login
+from sfumato.server.dashboard_login import Login, Logout
 from sfumato.server.dashboard_routes import Extension, Wanted
 
 JSON, HTML, FILE = "application/json", "text/html", "application/octet-stream"
@@ -91,9 +91,10 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", f"{PERSON}/examples/{{index}}"): Operation("The example of a class", (200, 404, 410), gives="image/*"),
     ("GET", PERSON): Operation("The page on which the study is taken", (200, 404, 410), gives=HTML),
     ("GET", "/studio"): Operation("The dashboard, or its login page", (200, 401), gives=HTML, session=True),
-    ("GET", "/studio/enter/{key}"): Operation("Log in by the link that works once", (200, 303, 404, 429), gives=HTML),
+    ("GET", "/studio/enter/{key}"): Operation("The page of a login link", (200,), gives=HTML),
+    ("POST", "/studio/enter/{key}"): Operation("Log in by a link", (303, 403, 404, 413, 429), gives=HTML),
     ("POST", "/studio/login"): Operation("Log in by password", (200, 401), Login),
-    ("POST", "/studio/logout"): Operation("Log out", (200, 401), Nothing, session=True),
+    ("POST", "/studio/logout"): Operation("Log out, here or everywhere", (200, 401), Logout, session=True),
     ("GET", "/studio/state"): Operation("The current figures", (200, 401), session=True),
     ("GET", "/studio/events"): Operation("The stream of changed figures", (200, 401), gives=FILE, session=True),
     ("GET", "/studio/pictures/{number}"): Operation(

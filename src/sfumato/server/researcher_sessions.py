@@ -1,15 +1,13 @@
 """Sessions of the researcher, opened by a link that works once or by the password.
 
-Only hashes of links and sessions are stored. Sessions are saved to a file, so that they survive a restart of the
-server, but not of the machine.
+Only hashes of sessions are stored. Sessions are saved to a file, so that they survive a restart of the server, but not
+of the machine, and not a change of the password.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import hmac
-import os
 import secrets
 import threading
 import time
@@ -19,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from sfumato.store.private_file import read_private, write_private
 from sfumato.tables.errors import SfumatoError
 
 IDLE_SECONDS = 8 * 3600
@@ -30,7 +29,7 @@ SAVE_SECONDS = 600.0
 """The time of the last activity is saved at most this often."""
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 N_BYTES = 24
-"""Random bytes of a link and of a session: 192 bits."""
+"""Random bytes of a session and of a login link: 192 bits."""
 
 
 def boot_clock() -> float:
@@ -52,7 +51,7 @@ class NotLoggedIn(SfumatoError):
         self,
         found: str = "no session",
         expected: str = "a researcher who has logged in",
-        fix: str = "open the link that the server printed, or log in",
+        fix: str = "open a login link (sfumato study login), or log in by password",
     ) -> None:
         super().__init__(found, expected, fix, "not-entered")
 
@@ -76,34 +75,24 @@ class SavedSessions(msgspec.Struct):
 
     boot: str
     open: dict[str, tuple[str, float, float]]
+    credentials: str = ""
 
 
 class Sessions:
-    """All open sessions and the one valid link; saved to `file` if given."""
+    """All open sessions; saved to `file` if given. They end when the `credentials` change: the password or the second
+    factor, given as a fingerprint."""
 
     def __init__(
-        self, clock: Callable[[], float] = boot_clock, file: Path | None = None, boot: Callable[[], str] = boot_id
+        self,
+        clock: Callable[[], float] = boot_clock,
+        file: Path | None = None,
+        boot: Callable[[], str] = boot_id,
+        credentials: str = "",
     ) -> None:
-        self._clock, self._file, self._boot = clock, file, boot()
+        self._clock, self._file, self._boot, self.credentials = clock, file, boot(), credentials
         self._lock = threading.Lock()
-        self._link: bytes | None = None
         self._open = self._read()
         self._saved_at = clock()
-
-    def new_link(self) -> str:
-        """The key of a new link; the previous link becomes invalid."""
-        key = secrets.token_urlsafe(N_BYTES)
-        with self._lock:
-            self._link = _hash(key)
-        return key
-
-    def redeem(self, key: str) -> bool:
-        """Whether this is the valid link; it becomes invalid if so."""
-        with self._lock:
-            if self._link is None or not hmac.compare_digest(self._link, _hash(key)):
-                return False
-            self._link = None
-            return True
 
     def open(self, by: str, replaces: str | None = None) -> str:
         """Open a session and end the session `replaces`; returns the new token."""
@@ -141,29 +130,41 @@ class Sessions:
             self._open.pop(_hash(token or ""), None)
             self._save()
 
+    def close_all(self) -> None:
+        """End every session."""
+        with self._lock:
+            self._open.clear()
+            self._save()
+
+    def set_credentials(self, credentials: str) -> None:
+        """End every session if these are not the credentials that opened them."""
+        if credentials != self.credentials:
+            self.credentials = credentials
+            self.close_all()
+
     def _read(self) -> dict[bytes, Session]:
-        """The sessions in the file, if the machine has not restarted since."""
-        if self._file is None or not self._boot:
+        """The sessions in the file, if neither the machine has restarted nor the credentials have changed since."""
+        content = read_private(self._file) if self._file and self._boot else None
+        if content is None:
             return {}
         try:
-            saved = msgspec.json.decode(self._file.read_bytes(), type=SavedSessions)
+            saved = msgspec.json.decode(content, type=SavedSessions)
             found = {bytes.fromhex(hashed): Session(*each) for hashed, each in saved.open.items()}
-        except (OSError, msgspec.MsgspecError, ValueError):
+        except (msgspec.MsgspecError, ValueError):
             return {}
-        return found if saved.boot == self._boot else {}
+        return found if (saved.boot, saved.credentials) == (self._boot, self.credentials) else {}
 
     def _save(self) -> None:
-        """Write the file, readable by its owner only; if that fails, the sessions stay in memory."""
+        """Write the file. If that fails, the sessions stay in memory only: an old file could open ended ones again."""
         self._saved_at = self._clock()
         if self._file is None or not self._boot:
             return
         rows = {hashed.hex(): (each.by, each.opened_at, each.seen_at) for hashed, each in self._open.items()}
-        part = self._file.with_name(f".{self._file.name}.part")
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-                stream.write(msgspec.json.encode(SavedSessions(self._boot, rows)))
-            os.replace(part, self._file)
+        try:
+            write_private(self._file, msgspec.json.encode(SavedSessions(self._boot, rows, self.credentials)))
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._file.unlink()
 
 
 def _hash(token: str) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from sfumato.store.credentials import Credentials
 from sfumato.store.queries import STREAMED, next_id, one_row, stimulus_in
 from sfumato.store.schema import Row, annotators, answers, events, items, studies
 from sfumato.store.schema import platform_ids as ids
@@ -61,15 +62,15 @@ def paused_at(connection: sa.Connection, study: int) -> int | None:
     return at
 
 
-def password_of(connection: sa.Connection, study: int) -> str | None:
-    """The hash of the researcher's password, if there is one."""
-    hashed: str | None = connection.execute(sa.select(studies.c.password).where(studies.c.id == study)).scalar_one()
-    return hashed
+def credentials_of(connection: sa.Connection, study: int) -> Credentials:
+    """The researcher's password, as its hash, and second factor."""
+    column: str | None = connection.execute(sa.select(studies.c.password).where(studies.c.id == study)).scalar_one()
+    return Credentials.stored(column)
 
 
-def set_password(connection: sa.Connection, study: int, hashed: str) -> None:
-    """Set the researcher's password, as its hash. For the writer."""
-    connection.execute(sa.update(studies).where(studies.c.id == study).values(password=hashed))
+def set_credentials(connection: sa.Connection, study: int, credentials: Credentials) -> None:
+    """Set the researcher's password and second factor. For the writer."""
+    connection.execute(sa.update(studies).where(studies.c.id == study).values(password=credentials.column()))
 
 
 def quotas(connection: sa.Connection, study: int) -> dict[int, int]:

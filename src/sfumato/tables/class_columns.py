@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,15 +13,28 @@ import pyarrow.compute as pc
 from jaxtyping import Float
 
 from sfumato.tables.columns import NUMBER, check_classes
-from sfumato.tables.errors import MOST_FAULTS, BadTable, SfumatoError, bad_classes, bad_number, listing, show
+from sfumato.tables.errors import (
+    MOST_FAULTS,
+    BadTable,
+    SfumatoError,
+    bad_classes,
+    bad_number,
+    listing,
+    raise_together,
+    show,
+    warn,
+)
 from sfumato.tables.files.table_file import Rows, check_columns
 from sfumato.tables.growable_array import GrowableArray
+from sfumato.tables.option_words import is_command, option
 
 ID_NAMES = (
     "item", "item_id", "task", "task_id", "id", "uid", "example_id", "image_id", "image", "image_name", "filename",
     "file", "index", "idx",
 )  # fmt: skip
 """Names of id columns, the most certain first; compared without regard to case, spaces and underscores."""
+FORMAT_OF = {"votes": "counts", "probabilities": "labels"}
+"""The format of `sfumato import` that reads such numbers, with options for its columns."""
 TOTAL_NAMES = frozenset({"total", "sum", "n", "votes", "nvotes", "numvotes", "count", "all", "nannotators", "answers"})
 
 
@@ -61,6 +75,28 @@ class NumberColumn:
         self.n_bad += len(wrong)
         self.values.append(numbers)
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the first cells that are no numbers are words."""
+        return are_words([value for _, value in self.bad])
+
+    @property
+    def has_decimal_commas(self) -> bool:
+        """Whether the first cells that are no numbers would be numbers with a point."""
+        return any(_with_point(value) for _, value in self.bad)
+
+
+def are_words(values: Sequence[Any]) -> bool:
+    """Whether some of the values are not blank, and none of them begins as a number does."""
+    texts = [str(value) for value in values if value not in (None, "")]
+    return bool(texts) and not any(re.match(r"\s*[+-]?\.?[0-9]", text) for text in texts)
+
+
+def _with_point(value: Any) -> str:
+    """`0.7` for `0,7`; empty for other values."""
+    text = value.replace(",", ".") if isinstance(value, str) and value.count(",") == 1 else ""
+    return text if re.fullmatch(NUMBER, text) else ""
+
 
 def _can_be_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
@@ -85,21 +121,20 @@ class ColumnChoice:
     """Which columns of a wide table are read.
 
     `item` names the column of ids (default: a known name, else row numbers are the ids). `classes` chooses and orders
-    the class columns; `leave_out` names columns that are not classes.
+    the class columns; `leave_out` names columns that are not classes. `has_ids` means that the ids are given apart.
     """
 
     item: str | None = None
     classes: tuple[str, ...] = ()
     leave_out: tuple[str, ...] = ()
+    has_ids: bool = False
 
 
-def read_class_columns(
-    rows: Rows, prefix: str, what: str, choice: ColumnChoice | None = None, *, skip_text: bool = False
-) -> ClassColumns:
+def read_class_columns(rows: Rows, prefix: str, what: str, choice: ColumnChoice | None = None) -> ClassColumns:
     """The numbers per class of `rows`; `what` they are ("votes") is for messages.
 
-    Columns that begin with `prefix` are the classes. Without any, every column is a class, and columns that cannot be
-    one (text, ids, totals) are an error that names all of them, unless `skip_text` leaves text columns unread.
+    Columns that begin with `prefix` are the classes. Without any, every column is a class. Columns without any number
+    are left out, with a warning that names them; others that cannot be a class (ids, totals, mostly text) are an error.
     """
     choice = choice or ColumnChoice()
     names = rows.schema.names
@@ -115,6 +150,7 @@ def read_class_columns(
     ids: list[str] = []
     n_rows = 0
     faults: list[SfumatoError] = []
+    plain: list[str] = []
     for chunk in rows.chunks:
         for name, column in figures.items():
             column.append(chunk.column(name))
@@ -124,18 +160,23 @@ def read_class_columns(
     items = ids if key is not None else [str(i) for i in range(n_rows)]
     read = {name: column.values.finish() for name, column in figures.items()}
     if not marked and not choice.classes:
-        texts = [name for name in wanted if 2 * figures[name].n_bad > n_rows]
-        if skip_text:
-            wanted = [name for name in wanted if name not in texts]
+        texts = [name for name in wanted if 2 * figures[name].n_bad > n_rows and not figures[name].has_decimal_commas]
+        if key is not None or choice.has_ids:
+            plain = [name for name in texts if figures[name].n_bad == n_rows and figures[name].is_text]
+        if len(plain) < len(wanted) and plain:
+            wanted = [name for name in wanted if name not in plain]
+            warn(f"{rows.name}: left out columns that are not classes: {listing(plain)} (text)")
         else:
-            _check_are_classes(rows, what, wanted, read, texts, key)
-    for name in wanted:
-        for row, value in figures[name].bad:
-            fix = "fill in the number or remove the row" if value in (None, "") else "write numbers with ASCII digits"
-            faults.append(bad_number(value, f"a number of {what}", fix, rows.where(row, name)))
+            plain = []
+        mixed = [name for name in texts if name not in plain]
+        if (fault := _not_classes(rows, what, wanted, read, mixed, key)) is not None:
+            faults.append(fault)
+            wanted = [name for name in wanted if name not in mixed]
+            raise_together([*faults, *_bad_cells(rows, what, wanted, figures)])
+    faults += _bad_cells(rows, what, wanted, figures)
     classes = check_classes(tuple(name.removeprefix(prefix) for name in wanted), rows.where())
     numbers = np.stack([read[name] for name in wanted], axis=1)
-    unread = tuple(name for name in names if name != key and name not in wanted)
+    unread = tuple(name for name in names if name not in (key, *wanted, *plain))
     n_faults = len(faults) + sum(figures[name].n_bad - len(figures[name].bad) for name in wanted)
     return ClassColumns(items, classes, tuple(wanted), numbers, key, unread, tuple(faults), n_faults)
 
@@ -148,7 +189,7 @@ def read_lists(rows: Rows, name: str, choice: ColumnChoice | None = None) -> Cla
     classes = rows.classes() or choice.classes
     if not classes:
         expected = "the classes as a JSON array under the schema metadata key sfumato.classes"
-        fix = "name them with --classes (in Python the argument classes)"
+        fix = "name them with --classes"
         raise BadTable(f"a column {name!r} but no class names", expected, fix, "missing-classes", rows.where())
     if choice.classes and set(choice.classes) != set(classes):
         raise bad_classes(f"the classes {listing(classes)} in the table itself", choice.classes, where=rows.where())
@@ -191,30 +232,46 @@ def _ids(rows: Rows, key: str, column: pa.ChunkedArray, start: int, faults: list
     return texts
 
 
-def _check_are_classes(
+def _bad_cells(rows: Rows, what: str, wanted: list[str], figures: dict[str, NumberColumn]) -> list[SfumatoError]:
+    """The faults of cells that are no numbers, the first of each column."""
+    return [
+        bad_number(value, f"a number of {what}", _number_fix(value), rows.where(row, name))
+        for name in wanted
+        for row, value in figures[name].bad
+    ]
+
+
+def _number_fix(value: Any) -> str:
+    if value in (None, ""):
+        return "fill in the number or remove the row"
+    point = _with_point(value)
+    return f"write a decimal point: {point}" if point else "write numbers with ASCII digits"
+
+
+def _not_classes(
     rows: Rows,
     what: str,
     wanted: list[str],
     read: dict[str, np.ndarray],
     texts: list[str],
     key: str | None,
-) -> None:
-    """Raise if some columns cannot be classes: one message names them all, and how to leave them out."""
+) -> BadTable | None:
+    """The fault if some columns cannot be classes: one message names them all, and how to leave them out."""
     numeric = [name for name in wanted if name not in texts]
     ids = [name for name in numeric if _plain(name) in {_plain(known) for known in ID_NAMES}]
     totals = _totals([name for name in numeric if name not in ids], read)
     if not (texts or ids or totals):
-        return
+        return None
     groups = [f"{listing(texts)} (text)"] * bool(texts) + [f"{listing(ids)} (ids)"] * bool(ids)
     groups += [f"{listing(totals)} (the sum of the other columns)"] * bool(totals)
     left = [name for name in wanted if name in (*texts, *ids, *totals)]
-    named = ",".join(name.replace(",", "\\,") for name in left)
-    quoted = f'"{named}"' if any(c.isspace() for c in named) else named
-    fix = f"leave them out with --leave-out {quoted} (in Python leave_out={left!r}), or name the classes with --classes"
+    options = f"with {option('leave_out', left)}, or name the classes with --classes"
     if key is None and texts:
-        fix += "; if one of them holds the ids, name it with --item"
+        options += "; if one of them holds the ids, name it with --item"
+    place = f"sfumato import {FORMAT_OF[what]}" if is_command() else f'sf.read(path, format="{FORMAT_OF[what]}")'
+    fix = f"leave them out {options} ({place})"
     found = f"columns that are not classes: {', '.join(groups)}"
-    raise BadTable(found, f"one column of {what} per class", fix, "not-classes", rows.where())
+    return BadTable(found, f"one column of {what} per class", fix, "not-classes", rows.where())
 
 
 def _totals(names: list[str], read: dict[str, np.ndarray]) -> list[str]:

@@ -65,9 +65,7 @@ class SfumatoError(Exception):
 
     def __init__(self, found: str, expected: str, fix: str, code: str = "", where: Where = None) -> None:
         prefix = "" if not found or found.startswith("found ") else self.first_word
-        self.found = one_line(prefix + found)
-        self.expected = one_line(expected)
-        self.fix = one_line(fix)
+        self.found, self.expected, self.fix = (one_line(_worded(part)) for part in (prefix + found, expected, fix))
         self.code = code or self.default_code
         self.where = ErrorLocation(str(where)) if isinstance(where, (Path, str)) else where or ErrorLocation()
         super().__init__(str(self))
@@ -236,12 +234,8 @@ class Busy(StoreDown):
 
     def __init__(self, most: int, seconds: int) -> None:
         self.seconds = seconds
-        super().__init__(
-            f"{most:,} requests waiting to be stored",
-            "a moment with fewer",
-            f"try again in {seconds} seconds; nothing was acknowledged, so nothing is lost",
-            code="busy",
-        )
+        fix = f"try again in {seconds} seconds; nothing was acknowledged, so nothing is lost"
+        super().__init__(f"{most:,} requests waiting to be stored", "a moment with fewer", fix, code="busy")
 
 
 class CannotWrite(SfumatoError):
@@ -266,7 +260,7 @@ def warn(sentence: str) -> None:
     caller, level = sys._getframe(1), 2
     while caller.f_back is not None and caller.f_globals.get("__name__", "").startswith("sfumato"):
         caller, level = caller.f_back, level + 1
-    warnings.warn(sentence, SfumatoWarning, stacklevel=level)
+    warnings.warn(_worded(sentence), SfumatoWarning, stacklevel=level)
 
 
 @contextmanager
@@ -275,6 +269,12 @@ def warnings_off() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SfumatoWarning)
         yield
+
+
+def _worded(text: str) -> str:
+    from sfumato.tables.option_words import worded  # here, to keep chains of imports short
+
+    return worded(text)
 
 
 def one_line(text: str) -> str:

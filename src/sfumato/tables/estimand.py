@@ -64,7 +64,7 @@ class HasEstimand(Protocol):
     def made_by(self) -> str | None: ...
 
 
-ANY_ESTIMAND = "if you mean it, give any_estimand=True (--any-estimand)"
+ANY_ESTIMAND = "if you mean it, give --any-estimand"
 
 
 def check_estimand(
@@ -112,7 +112,7 @@ def check_roles(predicted: EvaluatedLabels, people: EvaluatedLabels, *, any_esti
         theirs = "predictions" if people.estimand is Estimand.PREDICTION else "labels of unknown origin"
         found = f"people's labels as the predictions, and {theirs} as people's labels"
         expected = "a model's predictions as predicted, and people's labels as people"
-        fix = f"swap predicted and people (--predicted, --people); {ANY_ESTIMAND}"
+        fix = f"swap predicted and people; {ANY_ESTIMAND}"
         raise BadTable(found, expected, fix, "swapped-labels", predicted.path)
     fix = "give labels made by mean or bayes, or the original votes"
     what = "labels of people, to score predictions against,"

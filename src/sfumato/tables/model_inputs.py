@@ -130,6 +130,11 @@ class Inputs:
         """`images`, `texts` or `features`."""
         return "images" if self.images is not None else "texts" if self.texts is not None else "features"
 
+    def __repr__(self) -> str:
+        n_classes = len(self.classes or set(self.labels or ()))
+        labels = f", labels of {n_classes} classes" if self.labels is not None else ""
+        return f"<Inputs: {len(self.items):,} items, {self.described()}{labels}>"
+
     def described(self) -> str:
         """What the inputs are: `images of 32 x 32 pixels, in color`, `texts`, `sparse features of 64 dimensions`."""
         if self.images is not None:

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
+from sfumato.tables.base_table import Table
 from sfumato.tables.columns import probs_array
-from sfumato.tables.errors import BadFile, BadTable, listing, no_rows
+from sfumato.tables.errors import BadTable, listing, no_rows
 from sfumato.tables.files.atomic_write import atomic_write
-from sfumato.tables.files.file_type import JSON, JSON_LINES, NPZ, NUMPY, TABLE_KINDS, TSV, FileKind, kind_of
+from sfumato.tables.files.file_type import NPZ, NUMPY, TABLE_KINDS, TSV, FileKind, kind_of
 from sfumato.tables.files.npz import read_arrays, write_array, write_texts
 from sfumato.tables.files.table_file import read_rows, write_table
 from sfumato.tables.model_inputs import Inputs
@@ -41,9 +42,6 @@ class FileContent(Protocol):
 
 def read_content(path: Path) -> FileContent:
     """The content of a table, of an npz or npy, or of a folder of images."""
-    if path.name.lower().endswith((*JSON.suffixes, *JSON_LINES.suffixes)):
-        expected, fix = "a table (Parquet, CSV), an npz, or a folder of images", "import it first: sfumato import auto"
-        raise BadFile("a JSON file", expected, fix, "file-kind", path)
     if path.is_dir() or kind_of(path, (*TABLE_KINDS, TSV, NUMPY)) is NUMPY:
         arrays = {} if path.is_dir() or path.suffix.lower() == ".npy" else read_arrays(path)
         is_matrix = not arrays or {"format", "indptr"} <= set(arrays)
@@ -81,6 +79,21 @@ class TableContent:
             write_table(self.table.take(pa.array(rows)), output)
         else:
             take(reader(self.path), rows).write(output)
+
+
+@dataclass(frozen=True, eq=False)
+class SfumatoContent:
+    """A table of ours, as `sf.read` reads it from a file of another kind."""
+
+    table: Table
+
+    kinds: ClassVar[tuple[FileKind, ...]] = TABLE_KINDS
+
+    def values(self) -> RowValues:
+        return values_of(self.table)
+
+    def write(self, rows: Int[np.ndarray, "kept"], output: Path) -> None:
+        take(self.table, rows).write(output)
 
 
 @dataclass(frozen=True, eq=False)

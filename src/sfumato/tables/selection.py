@@ -21,7 +21,7 @@ from sfumato.tables.call_arguments import check_kind, explained
 from sfumato.tables.columns import WIDE_PREFIX
 from sfumato.tables.counts import COUNT_PREFIX, Counts
 from sfumato.tables.errors import BadSetting, BadTable, listing, no_rows, show, warn
-from sfumato.tables.files.file_type import NUMPY, TABLE_KINDS, TSV, kind_of
+from sfumato.tables.files.file_type import JSON, JSON_LINES, NUMPY, TABLE_KINDS, TSV, kind_of
 from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.frame_votes import is_frame
 from sfumato.tables.model_inputs import Inputs
@@ -68,7 +68,7 @@ class Selection:
             _check_split(self.split)
         elif self.stratify is not None:
             fix = "give --split train=0.8,test=0.2 too"
-            raise BadSetting(f"--stratify {self.stratify} without a split", "a split to balance", fix)
+            raise BadSetting(f"stratify = {show(self.stratify)} without a split", "a split to balance", fix)
         if self.items is None and not (self.leave_out or self.where or self.per_class or self.split):
             fix = "give --items, --leave-out, --where, --per-class or --split"
             raise BadSetting("nothing to select by", "at least one choice", fix, "nothing-chosen")
@@ -203,6 +203,9 @@ def read_selectable(table: Any) -> Any:
     if not isinstance(table, (str, Path)):
         return table
     path = Path(table)
+    if path.name.lower().endswith((*JSON.suffixes, *JSON_LINES.suffixes)):
+        found, fix = "a JSON file", f'read it first: sf.read("{table}")'
+        raise BadTable(found, "a table of sfumato", fix, "not-a-table", path)
     if path.is_dir() or kind_of(path, (*TABLE_KINDS, TSV, NUMPY)) is NUMPY:
         return Inputs.read(path)
     names = read_rows(path).schema.names

@@ -17,6 +17,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from sfumato.tables.errors import BadSetting, ErrorLocation, UnknownName, listing, nearest, show, unknown
+from sfumato.tables.option_words import is_command
 
 OPENING, CLOSING, QUOTES = "[{", "]}", "'\""
 
@@ -256,7 +257,7 @@ def _wrong_type(name: str, value: Any, kind: Any, where: ErrorLocation | None) -
         each = f"[{','.join(_names_of_values(inner))}]" if is_dataclass(inner) else WORDS[inner].removeprefix("a ")
         expected, fix = f"a list, each {each}", f"write it in brackets: {option}=[...]"
     elif not set(kinds) <= set(WORDS):
-        fix = f"give the file with the option --{option}; in Python give the table"
+        fix = f"give the file with the option --{option}" if is_command() else f"give the table: {name}=..."
     return BadSetting(f"{option} = {show(value)}", expected, fix, where=where)
 
 

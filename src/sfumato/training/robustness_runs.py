@@ -17,6 +17,7 @@ from jaxtyping import Float
 from sfumato.jobs import ProgressCallback, run_jobs
 from sfumato.tables.errors import BadSetting, BadTable, listing, show, unknown
 from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.option_words import option
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import described
 from sfumato.training.attacks import ATTACKED_AT_ONCE, Attack, attacked
@@ -220,7 +221,8 @@ class AttackExperiment:
         is_hard = self.targets == HardTarget.name
         if (self.original is None and self.inputs.labels is None) if is_hard else self.people is None:
             expected = "the original label for every item" if is_hard else "people's label for every item"
-            fix = "give --original or an npz with labels, or choose --targets majority" if is_hard else "give --labels"
+            other = f"give --original or an npz with labels, or choose {option('targets', 'majority')}"
+            fix = other if is_hard else "give --labels"
             raise BadSetting(f"no label source for the target {self.targets}", expected, fix, "missing-source")
         for run in self.runs:
             self._labels(run)

@@ -82,6 +82,10 @@ class Run:
     folder: Path
     metadata: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        what = ", ".join(f"{name} {self.metadata.get(name)}" for name in ("target", "network", "seed"))
+        return f"<Run: {what}; in {self.folder}>"
+
     @classmethod
     def read(cls, folder: str | Path) -> Run:
         """The run in `folder`; an error if it is not finished."""

@@ -41,6 +41,9 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
         self.probs: Float[Tensor, "items classes"] = torch.from_numpy(labels.probs.astype(np.float32))
         self._inputs, self._rows = inputs, rows
 
+    def __repr__(self) -> str:
+        return f"<SoftLabelDataset: {len(self.items):,} items, {self._inputs.described()}, {len(self.classes)} classes>"
+
     @classmethod
     def read(cls, folder: str | Path, split: str | None = None) -> SoftLabelDataset:
         """Read what `sfumato share --as pytorch` wrote with inputs: all of it, or one of its splits."""

@@ -38,8 +38,8 @@ SOURCES = ("people", "original", "beliefs", "teacher")
 MEANT = {"labels": "people", "soft": "people", "votes": "beliefs", "truth": "original", "hard": "original"}
 """Names that are often given instead of a source."""
 EXAMPLE = 'sf.train(inputs, {"people": labels, "original": hard})'
-OPTIONS = {"--labels": '"people"', "--original": '"original"', "--beliefs": '"beliefs"', "--teacher": '"teacher"'}
-"""Options of the command line, and the source that has the same role in Python."""
+OPTIONS = {"labels=": '"people"', "original=": '"original"', "beliefs=": '"beliefs"', "teacher=": '"teacher"'}
+"""Arguments in messages, and the source that has the same role here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,11 @@ class TrainedModels:
     """The finished runs of `sf.train`. A temporary folder is deleted together with this object."""
 
     experiment: Experiment
+
+    def __repr__(self) -> str:
+        grid = self.experiment.grid
+        what = f"{len(self.runs)} runs: targets {', '.join(grid.targets)}; models {', '.join(grid.networks)}"
+        return f"<TrainedModels: {what}; {len(grid.seeds)} seeds; in {self.folder}>"
 
     @property
     def folder(self) -> Path:

@@ -88,16 +88,13 @@ COLUMNS = (
     ),
     refused("csv-wide-item-column-only", {"bad.csv": b"item\na\nb\n"}, WIDE, "no-rows", "bad.csv"),
     refused("csv-counts-item-column-only", {"bad.csv": b"item\na\nb\n"}, COUNTS, "bad-classes", "bad.csv"),
-    *(
-        refused(
-            f"csv-separator-{name}",
-            {"bad.csv": SOUND.replace(b",", separator)},
-            CROWD,
-            "wrong-separator",
-            "bad.csv:1",
-            "commas",
-        )
-        for name, separator in (("semicolon", b";"), ("tab", b"\t"), ("bar", b"|"))
+    refused(
+        "csv-separator-two",
+        {"bad.csv": SOUND.replace(b",", b";", 1).replace(b",", b"|")},
+        CROWD,
+        "wrong-separator",
+        "bad.csv:1",
+        "commas",
     ),
 )
 

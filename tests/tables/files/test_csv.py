@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadFile, BadRows, BadTable, SfumatoError
+from sfumato.tables.errors import BadFile, BadRows, BadTable, SfumatoError, SfumatoWarning
 from sfumato.tables.files import read_rows
 from sfumato.tables.files.csv import (
     BLOCK_BYTES,
@@ -468,10 +468,43 @@ def test_other_delimiters_are_read_when_named(written, delimiter, name):
 
 
 def test_a_wrong_delimiter_names_the_option(written):
-    with pytest.raises(BadTable, match="--delimiter tab to sfumato import"):
+    with pytest.raises(BadTable, match='import it with delimiter="tab"'):
         read_header(written("a.csv", "item\tlabel\n"))
-    with pytest.raises(BadTable, match="expected columns separated by ';'; fix: give --delimiter ','"):
+    with pytest.raises(BadTable, match="expected columns separated by ';'; fix: import it with delimiter=','"):
         read_header(written("a.csv", "item,label\n"), ";")
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "said"),
+    [
+        ("a.csv", 'item;"a,b"', "';'"),
+        ("a.csv", '"item";"x;y"', "';'"),
+        ("a.csv.gz", "item\ttext", "tab"),
+        ("a.tsv", "item,text", "','"),
+    ],
+)
+def test_the_only_separator_in_the_header_is_used_and_said(written, name, header, said):
+    mark = {"tab": "\t"}.get(said, said[1:2])
+    data = f"{header}\na{mark}1\n".encode()
+    path = written(name, gzip.compress(data) if name.endswith(".gz") else data)
+    with pytest.warns(SfumatoWarning, match=f"{name}: columns are separated by {said}"):
+        rows = read_rows(path)
+    assert [list(row.values()) for row in pa.concat_tables(rows.chunks).to_pylist()] == [["a", "1"]]
+    assert rows.where(0).line == 2
+
+
+@pytest.mark.parametrize("header", ["item;annotator|label", "item\tannotator;label"])
+def test_two_possible_separators_are_not_guessed(written, header):
+    with pytest.raises(BadTable, match=r"a header separated by '.*' or '.*'") as caught:
+        read_rows(written("a.csv", f"{header}\n".encode()))
+    assert caught.value.code == "wrong-separator"
+
+
+def test_faults_of_the_header_and_of_rows_are_reported_together(written):
+    with pytest.raises(BadRows) as caught:
+        read_rows(written("a.csv", b"item,,item\na,b\nc,d,e\nf\n"))
+    found = [(each.code, each.where.line) for each in caught.value.mistakes]
+    assert found == [("doubled-column", 1), ("unnamed-column", 1), ("ragged-row", 2), ("ragged-row", 4)]
 
 
 def test_rows_of_wrong_length_are_reported_together(written):

@@ -106,5 +106,5 @@ def check_world(n: int, k: int, d: int, *, less_than_one_shot: bool) -> None:
         raise BadSetting(
             f"k = {k} classes for n = {n} points",
             "at least one point per class",
-            "use more points or fewer classes, or allow it: less_than_one_shot=True (--less-than-one-shot)",
+            "use more points or fewer classes, or allow it: --less-than-one-shot",
         )

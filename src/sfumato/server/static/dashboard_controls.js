@@ -49,10 +49,12 @@ export function control(study) {
     await send('/studio/resume');
     return 'Resumed.';
   }));
-  onPress(byId('logout'), async () => {
-    await send('/studio/logout').catch(() => null);
-    location.replace('/studio');
-  });
+  for (const [id, everywhere] of /** @type {const} */ ([['logout', false], ['logout-everywhere', true]])) {
+    onPress(byId(id), async () => {
+      await send('/studio/logout', { everywhere }).catch(() => null);
+      location.replace('/studio');
+    });
+  }
   byId('extend').hidden = study.is_adaptive;
   byId('no-extension').hidden = !study.is_adaptive;
   byId('extend').addEventListener('submit', (event) => {

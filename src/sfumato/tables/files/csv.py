@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -46,34 +48,40 @@ def first_record(path: Path, delimiter: str = ",") -> list[str]:
     return fields
 
 
-def other_delimiter(names: Sequence[str], delimiter: str = ",") -> str | None:
-    """The character that separates the columns of a header that was read as a single name, if there is one."""
-    return next((other for other in DELIMITERS if len(names) == 1 and other != delimiter and other in names[0]), None)
+def found_delimiter(path: Path, usual: str = ",") -> str:
+    """The only character in the first line, outside quotes, that may separate columns; else the usual one."""
+    try:
+        with raw_bytes(path) as file:
+            line = file.readline(BLOCK_BYTES)
+    except (OSError, EOFError, zlib.error):
+        return usual  # the reader says what is wrong with the file
+    outside = re.sub(rb'"[^"]*("|$)', b"", line.partition(b"\r")[0])
+    found = [each for each in DELIMITERS if each.encode() in outside]
+    return found[0] if len(found) == 1 else usual
 
 
 def read_header(path: Path, delimiter: str = ",") -> list[str]:
     """The column names: not blank, each once, separated by `delimiter`."""
     names = first_record(path, delimiter)
-    separator = other_delimiter(names, delimiter)
+    separators = [each for each in DELIMITERS if len(names) == 1 and each != delimiter and each in names[0]]
+    where = ErrorLocation(str(path), line=1)
     if len(names) > MAX_COLUMNS:
-        found, expected, code = f"{len(names):,} columns", f"at most {MAX_COLUMNS:,}", "too-many-columns"
         fix = "is the table transposed? write one row per answer or item"
-    elif separator:
-        found = f"a header separated by {separator!r}"
-        expected, code = (
-            "columns separated by commas" if delimiter == "," else f"columns separated by {delimiter!r}",
-            "wrong-separator",
-        )
-        fix = f"give --delimiter {DELIMITERS[separator]} to sfumato import, or save the file with commas"
-    elif doubled := [name for name, n in Counter(names).items() if n > 1]:
-        found, expected, code = f"column {listing(doubled)} more than once", "each column once", "doubled-column"
-        fix = "rename or remove one of them"
-    elif not names or not all(name.strip() for name in names):
-        found, expected, code = "a column without a name", "a name for every column", "unnamed-column"
+        raise BadTable(f"{len(names):,} columns", f"at most {MAX_COLUMNS:,}", fix, "too-many-columns", where)
+    if separators:
+        found = f"a header separated by {' or '.join(map(repr, separators))}"
+        expected = "columns separated by commas" if delimiter == "," else f"columns separated by {delimiter!r}"
+        fix = f"import it with --delimiter {DELIMITERS[separators[0]]}, or save the file with commas"
+        raise BadTable(found, expected, fix, "wrong-separator", where)
+    faults: list[SfumatoError] = []
+    if doubled := [name for name, n in Counter(names).items() if n > 1 and name.strip()]:
+        found, fix = f"column {listing(doubled)} more than once", "rename or remove one of them"
+        faults.append(BadTable(found, "each column once", fix, "doubled-column", where))
+    if not names or not all(name.strip() for name in names):
         fix = "write the column names in the first line"
-    else:
-        return names
-    raise BadTable(found, expected, fix, code, where=ErrorLocation(str(path), line=1))
+        faults.append(BadTable("a column without a name", "a name for every column", fix, "unnamed-column", where))
+    raise_together([*faults, *_ragged_rows(path, len(names), delimiter)] if faults and names else faults)
+    return names
 
 
 def read_chunks(
@@ -223,6 +231,13 @@ def _located(path: Path, n_columns: int, message: str, delimiter: str) -> Sfumat
             file.read_all()
     except SfumatoError as error:  # an unclosed quote explains rows of wrong length
         return error
+    raise_together(_ragged_rows(path, n_columns, delimiter))
+    fix = "look for stray quotes and line breaks"
+    return BadFile(f"text that is not CSV ({message[:120]})", "comma-separated rows", fix, "bad-csv", path)
+
+
+def _ragged_rows(path: Path, n_columns: int, delimiter: str) -> list[SfumatoError]:
+    """The faults of rows with more or fewer fields than the header."""
     faults: list[SfumatoError] = []
     for start, fields in _numbered(path, delimiter):
         if len(fields) != n_columns:
@@ -230,9 +245,7 @@ def _located(path: Path, n_columns: int, message: str, delimiter: str) -> Sfumat
             fix = "add or remove commas; quote text that contains one"
             where = ErrorLocation(str(path), line=start)
             faults.append(BadTable(found, f"{n_columns} fields as in the header", fix, "ragged-row", where))
-    raise_together(faults)
-    fix = "look for stray quotes and line breaks"
-    return BadFile(f"text that is not CSV ({message[:120]})", "comma-separated rows", fix, "bad-csv", path)
+    return faults
 
 
 def _huge(path: Path) -> BadFile:

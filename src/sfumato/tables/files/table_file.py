@@ -17,13 +17,16 @@ from sfumato.tables.errors import (
     MAX_EXPANSION,
     BadTable,
     ErrorLocation,
+    SfumatoError,
     bad_classes,
     damaged_file,
     decompression_bomb,
     listing,
     missing_column,
     nearest,
+    raise_together,
     show,
+    warn,
 )
 from sfumato.tables.files import csv as csv_files
 from sfumato.tables.files.atomic_write import atomic_write
@@ -56,6 +59,11 @@ class Rows:
         reader = pa.RecordBatchReader.from_stream(frame)
         rows = cls(reader.schema, (pa.Table.from_batches([batch]) for batch in reader))
         return rows.with_classes(classes) if classes else rows
+
+    @property
+    def name(self) -> str:
+        """The name of the file, for messages."""
+        return "the table" if self.path is None else self.path.name
 
     @property
     def is_text(self) -> bool:
@@ -118,15 +126,19 @@ def read_rows(
 
     `guarded` removes the apostrophe that `write_rows` adds before formulas in a CSV; files of others have none.
     `header` names the columns of a CSV whose first line is data. `delimiter` separates its columns (default: a comma,
-    or a tab in a file named `.tsv`).
+    or a tab in a file named `.tsv`; if the first line has none, but one other separator, that one, with a warning).
     """
     path = Path(path)
     kind = kind_of(path, (*TABLE_KINDS, TSV))
     check_content(path, kind)
-    delimiter = delimiter or ("\t" if kind is TSV else ",")
     if kind is PARQUET:
         file = _opened(path)
         return Rows(file.schema_arrow, _parquet_chunks(path, file), path)
+    if delimiter is None:
+        usual = "\t" if kind is TSV else ","
+        delimiter = csv_files.found_delimiter(path, usual) if not header else usual
+        if delimiter != usual:
+            warn(f"{path.name}: columns are separated by {csv_files.DELIMITERS[delimiter]}")
     stored = list(header) or csv_files.read_header(path, delimiter)
     names = [csv_files.unguard_formula(name) for name in stored] if guarded else stored
     chunks = csv_files.read_chunks(path, stored, delimiter, has_header=not header)
@@ -231,12 +243,13 @@ def other_table(names: list[str]) -> str:
 def check_columns(rows: Rows, required: tuple[str, ...]) -> None:
     """Raise unless every required column exists, and each column once."""
     names = rows.schema.names
-    for name in names:
-        if names.count(name) > 1:
-            found = f"column {show(name)} more than once"
-            raise BadTable(found, "each column once", "rename or remove one of them", "doubled-column", rows.where())
-    for name in required:
-        if name not in names:
-            fix = other_table(names) if name in OUR_COLUMNS else ""
-            fix = fix or f"{nearest(name, names)}rename or add the column"
-            raise missing_column(names, f"a column {name!r}", fix, rows.where())
+    faults: list[SfumatoError] = []
+    if doubled := [show(name) for name in dict.fromkeys(names) if names.count(name) > 1]:
+        found, fix = f"column {listing(doubled)} more than once", "rename or remove one of them"
+        faults.append(BadTable(found, "each column once", fix, "doubled-column", rows.where()))
+    if missing := [name for name in dict.fromkeys(required) if name not in names]:
+        fix = next(filter(None, (other_table(names) for name in missing if name in OUR_COLUMNS)), "")
+        fix = fix or f"{''.join(nearest(name, names) for name in missing)}rename or add the column"
+        expected = " and ".join(f"a column {name!r}" for name in missing)
+        faults.append(missing_column(names, expected, fix, rows.where()))
+    raise_together(faults)

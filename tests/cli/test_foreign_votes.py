@@ -1,0 +1,172 @@
+"""Files of other people as votes, labels and predictions: every command reads them alike, and says the same."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import sfumato as sf
+from sfumato.cli import group
+from sfumato.importers import import_file
+from sfumato.importers.label_file import read_labels
+from sfumato.reporting.people_tables import people_table
+
+WIDE = "item,Usage,cat,dog\na,Train,3,1\nb,Test,2,2\nc,,0,4\n"
+UNEVEN = WIDE.replace("b,Test,2,2", "b,Test,2,1")
+SHARES = {"a": [0.75, 0.25], "b": [0.5, 0.5], "c": [0.0, 1.0]}
+PREDICTED = "item,p:cat,p:dog\na,0.7,0.3\nb,0.4,0.6\nc,0.1,0.9\n"
+CHAOS = [
+    {"uid": "a", "label_counter": {"e": 3, "n": 1}, "label_count": [3, 1, 0], "example": {}, "old_label": "e"},
+    {"uid": "b", "label_counter": {"c": 4}, "label_count": [0, 0, 4], "example": {}, "old_label": "c"},
+]
+PROBS = np.array([[0.7, 0.3], [0.2, 0.8]])
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("wide.csv").write_text(WIDE)
+    Path("semicolons.csv").write_text(WIDE.replace(",", ";"))
+    Path("tabs.csv").write_text(WIDE.replace(",", "\t"))
+    Path("uneven.csv").write_text(UNEVEN)
+    Path("predicted.csv").write_text(PREDICTED)
+    Path("chaos.jsonl").write_text("".join(json.dumps(each) + "\n" for each in CHAOS))
+
+
+def run(*arguments: str) -> list[str]:
+    """Run a command; returns its warnings."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        done = CliRunner().invoke(group, arguments)
+    if done.exception is not None:
+        raise done.exception
+    return list(dict.fromkeys(str(each.message) for each in said))
+
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "doubt": ("doubt", "FILE"),
+    "agreement": ("agreement", "FILE", "--resamples", "100"),
+    "aggregate": ("aggregate", "FILE", "-o", "out.csv"),
+    "evaluate": ("evaluate", "--predicted", "predicted.csv", "--people", "FILE", "--metrics", "brier", "-o", "out.csv"),
+    "import": ("import", "counts", "FILE", "-o", "out.csv"),
+    "plan": ("plan", "--pilot", "FILE", "--budget", "100", "-o", "plan.json"),
+}
+
+
+@pytest.mark.parametrize("name", ["wide.csv", "semicolons.csv", "tabs.csv", "uneven.csv"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_leaves_out_a_column_of_text_and_says_so(command: str, name: str) -> None:
+    said = run(*(name if word == "FILE" else word for word in COMMANDS[command]))
+    assert f"{name}: left out columns that are not classes: Usage (text)" in said
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.SfumatoWarning")
+@pytest.mark.parametrize("name", ["wide.csv", "semicolons.csv", "tabs.csv"])
+def test_every_reader_gives_the_same_shares(name: str) -> None:
+    counts = people_table(Path(name), "counts")
+    tables = [read_labels(name), sf.aggregate(name), sf.read(name).labels(), counts.labels()]  # type: ignore[union-attr, arg-type]
+    for table in tables:
+        assert {item: list(row.values()) for item, row in ((each, table[each]) for each in table)} == SHARES
+
+
+def test_a_separator_is_said_where_a_file_is_read_by_its_columns() -> None:
+    assert "semicolons.csv: columns are separated by ';'" in run(
+        "select", "semicolons.csv", "--where", "Usage=Train", "-o", "out.csv"
+    )
+    assert pl.read_csv("out.csv").rows() == [("a", "Train", 3, 1)]
+    assert "tabs.csv: columns are separated by tab" in run(*COMMANDS["evaluate"][:4], "tabs.csv", "-o", "out.csv")
+
+
+def test_votes_that_may_be_other_facts_are_votes_for_a_command_that_takes_votes() -> None:
+    assert "uneven.csv: read as counts: whole numbers in cat, dog" in run("doubt", "uneven.csv")
+    with pytest.raises(sf.SfumatoError, match=r"sfumato import counts uneven.csv -o FILE"):
+        run("import", "auto", "uneven.csv", "-o", "out.csv")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_totals_and_ids_are_refused_with_the_option_that_leaves_them_out(command: str) -> None:
+    Path("total.csv").write_text("item,cat,dog,total\na,3,1,4\nb,2,2,4\n")
+    with pytest.raises(sf.SfumatoError) as caught:
+        run(*("total.csv" if word == "FILE" else word for word in COMMANDS[command]))
+    assert "total (the sum of the other columns)" in str(caught.value)
+    assert "--leave-out total" in str(caught.value)
+
+
+def test_a_decimal_comma_is_named_and_every_fault_is_reported() -> None:
+    Path("commas.csv").write_text("item;cat;dog\na;0,7;0,3\n ;0,4;0,6\n")
+    with pytest.raises(sf.SfumatoError) as caught, pytest.warns(sf.SfumatoWarning, match="separated by ';'"):
+        read_labels("commas.csv")
+    assert len(caught.value.mistakes) == 5  # type: ignore[attr-defined]
+    assert "write a decimal point: 0.7" in str(caught.value)
+
+
+def test_votes_per_class_of_chaosnli_are_read_by_every_command() -> None:
+    Path("predicted.csv").write_text("item,p:entailment,p:neutral,p:contradiction\na,1,0,0\nb,0,0,1\n")
+    for command in ("doubt", "aggregate", "evaluate"):
+        run(*("chaos.jsonl" if word == "FILE" else word for word in COMMANDS[command]))
+    assert read_labels("chaos.jsonl")["a"] == {"entailment": 0.75, "neutral": 0.25, "contradiction": 0.0}
+    assert isinstance(people_table(Path("chaos.jsonl"), "labels"), sf.Counts)
+
+
+def test_select_reads_what_read_reads() -> None:
+    run("select", "chaos.jsonl", "--where", "class=entailment", "-o", "out.parquet")
+    assert sf.Counts.read("out.parquet")["a"] == {"entailment": 3, "neutral": 1, "contradiction": 0}
+    Path("ids.json").write_text('["b"]')
+    run("select", "wide.csv", "--items", "ids.json", "-o", "out.csv")
+    assert pl.read_csv("out.csv")["item"].to_list() == ["b"]
+    run("select", "wide.csv", "--leave-out", "chaos.jsonl", "-o", "out.csv")
+    assert pl.read_csv("out.csv")["item"].to_list() == ["c"]
+
+
+def arrays() -> str:
+    np.savez("p.npz", probs=PROBS, logits=np.log(PROBS), items=["a", "b"], classes=["cat", "dog"])
+    return "p.npz"
+
+
+def records() -> str:
+    scores = [{"uid": each, "scores": {"cat": row[0], "dog": row[1]}} for each, row in zip("ab", PROBS, strict=True)]
+    Path("p.json").write_text(json.dumps(scores))
+    return "p.json"
+
+
+def lists() -> str:
+    pq.write_table(pa.table({"id": ["a", "b"], "softmax": pa.array(PROBS.tolist())}), "p.parquet")
+    return "p.parquet"
+
+
+@pytest.mark.parametrize(
+    ("make", "settings", "said"),
+    [
+        (arrays, {}, "numbers from the array 'probs'; not read: logits"),
+        (arrays, {"array": "logits", "logits": True}, "numbers from the array 'logits'; not read: probs"),
+        (records, {}, "numbers from the key 'scores'"),
+        (lists, {"classes": ("cat", "dog")}, "numbers from the column 'softmax'"),
+    ],
+)
+def test_a_note_says_which_numbers_are_the_predictions(make: Any, settings: dict[str, Any], said: str) -> None:
+    imported = import_file(make(), settings=settings)
+    assert imported.format_name == "predictions"
+    assert any(said in note for note in imported.notes)
+    np.testing.assert_allclose(imported.table.probs, PROBS, atol=1e-6)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("format_name", ["crowd", "auto"])
+def test_original_labels_of_votes_need_a_column_of_the_truth(format_name: str) -> None:
+    Path("votes.csv").write_text("item,annotator,label,gold\na,1,cat,cat\nb,1,dog,cat\n")
+    with pytest.raises(sf.SfumatoError, match=r"--original without --truth.*name it with --truth gold") as caught:
+        run("import", format_name, "votes.csv", "--original", "original.csv", "-o", "out.csv")
+    assert caught.value.code == "no-original"
+    assert not Path("out.csv").exists()
+    said = run("import", format_name, "votes.csv", "--truth", "gold", "-o", "out.csv")
+    assert said == ["the classes of --truth are not written: name their file with --original"]
+    with pytest.raises(sf.SfumatoError, match="no original labels in a source of the format counts"):
+        run("import", "counts", "wide.csv", "--leave-out", "Usage", "--original", "o.csv", "-o", "out.csv")
