@@ -16,7 +16,7 @@ from uvicorn.config import LOGGING_CONFIG
 from sfumato.server import server
 from sfumato.server.served_study import ServedStudy
 
-ENTRY = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ERROR "
+ENTRY = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00 ERROR "
 
 
 def failing(*_: object) -> None:

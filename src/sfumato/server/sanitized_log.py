@@ -6,19 +6,20 @@ from __future__ import annotations
 
 import logging
 import sys
-import time
 import traceback
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
 
 class SanitizedFormatter(logging.Formatter):
-    """Lines such as `2026-05-04T12:30:00.250Z ERROR internal error 1f2e3d4c: KeyError`."""
-
-    converter = time.gmtime
+    """Lines such as `2026-05-04T12:30:00.250+00:00 ERROR internal error 1f2e3d4c: KeyError`."""
 
     def __init__(self) -> None:
-        super().__init__("%(asctime)s.%(msecs)03dZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+        super().__init__("%(asctime)s %(levelname)s %(message)s")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802
+        return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
 
     def formatException(  # noqa: N802
         self, ei: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
