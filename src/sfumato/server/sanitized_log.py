@@ -26,7 +26,7 @@ class SanitizedFormatter(logging.Formatter):
     ) -> str:
         kind = ei[0].__name__ if ei[0] else "no exception"
         places = [f"  {each.filename}:{each.lineno} in {each.name}" for each in traceback.extract_tb(ei[2])]
-        return "\n".join([f"{kind}, raised through", *places])
+        return "\n".join([f"Traceback of {kind}, without its message:", *places])
 
 
 class StandardError(logging.StreamHandler[Any]):
