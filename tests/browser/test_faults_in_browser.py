@@ -97,6 +97,21 @@ def test_who_has_stopped_finds_nothing_by_going_back(sits: Sits) -> None:
     sitting.is_clean()
 
 
+def test_who_stops_hands_in_first_what_waits(sits: Sits) -> None:
+    """After a withdrawal the server takes no answer, so the page sends what waits before it withdraws."""
+    sitting = sits()
+    handle = sitting.fills_a_random_trial()
+    sitting.page.context.set_offline(True)
+    sitting.person.submits_by_key()
+    sitting.page.get_by_text("not sent yet").wait_for()
+    sitting.person.named("stop").click()
+    sitting.person.named("stop-yes").click()
+    sitting.page.context.set_offline(False)
+    sitting.page.locator('#page[data-page="withdrawn"]').wait_for()
+    assert handle in {row["trial"] for row in sitting.stored()}
+    assert sitting.refused() == []
+
+
 # --- pressed too often ---
 
 

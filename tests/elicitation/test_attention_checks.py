@@ -127,9 +127,9 @@ def test_no_check_drawn_by_chance_falls_behind_the_last_item(
 def test_places_of_checks_differ_from_person_to_person_and_stay() -> None:
     sequence = TrialSequence(People(batch_size=50), {}, {7: None})
     checks = tuple(sequence.checks.items())
-    places = [_check_positions(checks, sequence._n_between, seed)[0][0] for seed in range(200)]
+    places = [_check_positions(checks, 1, sequence._n_between, seed)[0][0] for seed in range(200)]
     _check_positions.cache_clear()
-    assert places == [_check_positions(checks, sequence._n_between, seed)[0][0] for seed in range(200)]
+    assert places == [_check_positions(checks, 1, sequence._n_between, seed)[0][0] for seed in range(200)]
     assert len(set(places)) > 30
     assert min(places) >= 1
     assert max(places) <= 50

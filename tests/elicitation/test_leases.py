@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import random
 import tracemalloc
+from collections.abc import Callable
 from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from study_instance import LEASE, Serve, StudyPerson, items_named, plain_study, sent
 
 from sfumato.elicitation.assignment import NextTrial
-from sfumato.elicitation.lease import MAX_STALE, LeaseTable
+from sfumato.elicitation.lease import IDLE_LEASES, MAX_STALE, NEWCOMER_SHARE, LeaseTable
+from sfumato.elicitation.page_messages import ParticipantState
 from sfumato.elicitation.participant import Trial
 from sfumato.store.schema import OPEN
+from sfumato.study.study import People
 
 
 def trial(number: int, item: int, expires: float = 10.0, purpose: str = "label") -> Trial:
@@ -135,3 +139,73 @@ def _walk(steps: list[tuple[str, int]]) -> None:
             n_answered += step == "answer"
         assert leases.room() == 9 - len(held) - n_answered
         assert {each.id for each in leases} == set(held)
+
+
+# --- leases without answers, in a running study ---
+
+
+@pytest.mark.parametrize("sign", [StudyPerson.heartbeat, StudyPerson.state])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_nobody_holds_an_item_for_ever_without_an_answer(
+    serve: Serve, sign: Callable[[StudyPerson], object], restarts: bool
+) -> None:
+    at = serve(plain_study(people=People(answers_per_item=1, batch_size=4)), items_named(1))
+    person, other = at.new(), at.new()
+    trial = person.first().handle
+    waited = 0.0
+    while other.state().stage == "empty":
+        assert waited < (IDLE_LEASES + 1) * LEASE, "held for ever"
+        at.clock.advance(LEASE / 10)
+        waited += LEASE / 10
+        if restarts:
+            at = at.restarted()
+            person, other = at.same(person), at.same(other)
+        sign(person)
+    # Who waits for an item gets no code for it.
+    assert person.state().stage == "empty"
+    # The item is with the other, who answers; the first is late.
+    assert other.submit(sent(other.first().handle)).code is None
+    assert person.submit(sent(trial)).code == "given-to-others"
+
+
+def test_who_was_long_idle_gets_an_item_again_after_a_while_and_all_after_an_answer(serve: Serve) -> None:
+    at = serve(plain_study(people=People(answers_per_item=2, batch_size=8)), items_named(8))
+    person = at.new()
+    assert len(person.state().trials) == 3
+    while person.state().stage == "trials":
+        at.clock.advance(LEASE / 4)
+    at.clock.advance(LEASE)
+    (shown,) = person.state().trials
+    assert person.submit(sent(shown.handle)).code is None
+    assert len(person.state().trials) == 3
+    # Late answers are taken as long as there is room.
+    late = person.first().handle
+    at.clock.advance(20 * LEASE)
+    assert person.submit(sent(late)).code is None
+
+
+def test_newcomers_of_one_network_hold_a_part_of_the_items(serve: Serve) -> None:
+    at = serve(plain_study(people=People(answers_per_item=1, batch_size=40)), items_named(40))
+
+    def arrives(network: str) -> StudyPerson:
+        person = at.new(ready=False)
+        at.run(lambda running: running.requested_from(network).finish_instructions(person.token_hash))
+        return person
+
+    def shown(person: StudyPerson, network: str) -> ParticipantState:
+        return at.run(lambda running: running.requested_from(network).state(person.token_hash))
+
+    crowd = [arrives("2001:db8::/64") for _ in range(50)]
+    states = [shown(each, "2001:db8::/64") for each in crowd]
+    assert sum(len(state.trials) for state in states) == 40 // NEWCOMER_SHARE
+    # They wait, and are not sent away with a code.
+    assert {state.stage for state in states} == {"trials", "empty"}
+    # Others are not affected, nor is a study without known networks.
+    assert shown(arrives("192.0.2.1"), "192.0.2.1").trials
+    assert at.new().state().trials
+    # Who has answered an item is no newcomer, and makes room for another one.
+    holder = next(each for each, state in zip(crowd, states, strict=True) if state.trials)
+    answer = sent(shown(holder, "2001:db8::/64").trials[0].handle)
+    at.run(lambda running: running.requested_from("2001:db8::/64").submit(holder.token_hash, answer))
+    waiting = [each for each, state in zip(crowd, states, strict=True) if not state.trials]
+    assert any(shown(each, "2001:db8::/64").trials for each in waiting)

@@ -195,7 +195,7 @@ def test_a_lease_is_renewed_while_its_owner_is_there(serve: Serve, sign: Callabl
     at = serve(plain_study(people=ONE_EACH), items_named(1))
     person, other = at.new(), at.new()
     person.state()
-    for _ in range(12):
+    for _ in range(4):
         at.clock.advance(0.6 * LEASE)
         sign(person)
         assert other.state().stage == "empty"
@@ -207,7 +207,7 @@ def test_a_lapsed_trial_goes_back_to_its_owner_first_with_the_same_handle(serve:
     at = serve(stimuli=items_named(8))
     person = at.new()
     before = [shown.handle for shown in person.state().trials]
-    at.clock.advance(3 * LEASE)
+    at.clock.advance(2 * LEASE)
     at.run(lambda running: None)
     assert [shown.handle for shown in person.state().trials] == before
     assert at.one("SELECT count(*) FROM trials") == 3

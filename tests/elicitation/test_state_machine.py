@@ -31,7 +31,7 @@ from study_instance import HandClock, plain_study, sent
 
 from sfumato.elicitation.answer_intake import AnswerIntake
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.elicitation.lease import LeaseBook, LeaseTable
+from sfumato.elicitation.lease import IDLE_LEASES, LeaseBook, LeaseTable
 from sfumato.elicitation.page_messages import ParticipantState, SubmitResult, SubmittedAnswer
 from sfumato.elicitation.running_study import RunningStudy
 from sfumato.elicitation.session import ParticipantSessions, hash_of
@@ -72,6 +72,7 @@ class Asked:
     purpose: str
     expires: float
     state: int = OPEN
+    leased: float = 0.0
 
 
 @dataclass
@@ -85,6 +86,7 @@ class Taker:
     """By key: what was sent, the id it was stored under, the code it was refused with."""
     withdrawn: bool = False
     code: str | None = None
+    last_answer: float = -1e9
 
     def begun(self) -> Counter[str]:
         return Counter(each.purpose for each in self.asked.values() if each.state != LAPSED)
@@ -129,9 +131,22 @@ class Model:
                 if each.state == OPEN and each.purpose == "label" and each.expires <= self.now:
                     each.state = LAPSED
 
+    def is_idle(self, person: Taker) -> bool:
+        """Whether somebody has held items for three leases without answering any."""
+        since = self.now - IDLE_LEASES * LEASE
+        waiting = [each for each in person.asked.values() if each.purpose == "label" and each.state != ANSWERED]
+        return person.last_answer <= since and any(each.leased <= since for each in waiting)
+
+    def is_held_back(self, person: Taker) -> bool:
+        """Whether somebody idle held something a lease ago or later."""
+        waiting = [each for each in person.asked.values() if each.purpose == "label" and each.state != ANSWERED]
+        return self.is_idle(person) and any(self.now < each.expires + LEASE for each in waiting)
+
     def choices(self, person: Taker) -> list[str]:
         """Items the person could be given for their next trial: what lapsed first, else those with fewest answers."""
         due = person.due()
+        if due == "label" and self.is_held_back(person):
+            return []
         back = [item for item in person.of("label", LAPSED) if self.has_room(item)]
         if back and due == "label":
             return back
@@ -151,8 +166,9 @@ class Model:
         shown = {each.handle: each for each in state.trials}
         before = {handle for handle, each in person.asked.items() if each.state == OPEN}
         assert before <= set(shown), "what is held stays held"
+        is_idle = self.is_idle(person)
         for handle in before:
-            if person.asked[handle].expires - self.now < LEASE / 2:
+            if not is_idle and person.asked[handle].expires - self.now < LEASE / 2:
                 person.asked[handle].expires = self.now + LEASE
         assert not (self.paused and set(shown) - before), "nothing new while paused"
         pending = [each for each in state.trials if each.handle not in before]
@@ -163,7 +179,7 @@ class Model:
             assert each is not None, f"{[each.stimulus.item for each in pending]} given, {choices} are for them"
             assert due is not None
             pending.remove(each)
-            asked = person.asked.setdefault(each.handle, Asked(each.stimulus.item, due, 0.0, LAPSED))
+            asked = person.asked.setdefault(each.handle, Asked(each.stimulus.item, due, 0.0, LAPSED, self.now))
             assert (asked.item, asked.purpose, asked.state) == (each.stimulus.item, due, LAPSED)
             assert (each.practice, each.number) == (due == "practice", 1 + list(person.asked).index(each.handle))
             asked.state, asked.expires = OPEN, self.now + LEASE
@@ -184,7 +200,8 @@ class Model:
         assert not self.choices(person), "something could be given"
         mine = set(person.of("label")) - set(person.of("label", LAPSED))
         held = {item for other in self.people if other is not person for item in other.of("label", OPEN)}
-        return "empty" if person.due() and held - mine else "finished"
+        later = self.is_held_back(person) and any(map(self.has_room, ITEMS))
+        return "empty" if person.due() and (held - mine or later) else "finished"
 
 
 # --- the machine: the same steps by the real thing and by the model ---
@@ -260,6 +277,7 @@ class Steps(RuleBasedStateMachine):
             code = "given-to-others"
         else:
             code, asked.state = None, ANSWERED
+            person.last_answer = self.model.now
         assert (outcome.code, outcome.again, outcome.answer is None) == (code, False, code is not None)
         person.sent[answer.key] = (answer, outcome.answer, code)
         self.model.check(person, outcome.state)
@@ -292,7 +310,7 @@ class Steps(RuleBasedStateMachine):
     @rule(who=WHO, other=WHO, which=WHICH)
     def answer_of_another(self, who: int, other: int, which: int) -> None:
         person, other_person = self.someone(who), self.someone(other)
-        if person is not other_person and other_person.asked:
+        if person is not other_person and other_person.asked and not person.withdrawn:
             with pytest.raises(NotThere):
                 self.submit(person, self.given(list(other_person.asked)[which % len(other_person.asked)]))
 

@@ -42,7 +42,7 @@ TRIALS = (
         "T6",
         "fuzz",
         11,
-        lambda _: f"Atheris on five readers, {FUZZ_SECONDS} s each: only our own errors, no hangs, no memory growth",
+        lambda _: f"Atheris on eight readers, {FUZZ_SECONDS} s each: only our own errors, no hangs, no memory growth",
         _fuzz,
         _planted,
         _no_atheris_reason,

@@ -65,6 +65,45 @@ def _parquet(folder: Path) -> Target:
     return read
 
 
+def _footer(folder: Path) -> Target:
+    """The footer alone: its bytes, after a file of fixed pages. A file that passes is then read."""
+    from sfumato.tables.files import read_rows
+
+    file = folder / "table.parquet"
+    (whole,) = _parquets()
+    pages = whole[: -8 - int.from_bytes(whole[-8:-4], "little")]
+
+    def read(data: bytes) -> object:
+        file.write_bytes(pages + data + len(data).to_bytes(4, "little") + b"PAR1")
+        return [chunk.num_rows for chunk in read_rows(file).chunks]
+
+    return read
+
+
+def _study(folder: Path) -> Target:
+    from sfumato.study.study_file import read_study
+
+    file = folder / "study.toml"
+
+    def read(data: bytes) -> object:
+        file.write_bytes(data)
+        return read_study(file)
+
+    return read
+
+
+def _plan(folder: Path) -> Target:
+    from sfumato.planning.plan_file import Plan
+
+    file = folder / "plan.json"
+
+    def read(data: bytes) -> object:
+        file.write_bytes(data)
+        return Plan.read(file)
+
+    return read
+
+
 def _picture(folder: Path) -> Target:
     from sfumato.elicitation.item_images import rendered_file
     from sfumato.study.study import Upscale
@@ -114,6 +153,9 @@ TARGETS: dict[str, Callable[[Path], Target]] = {
     "csv": _csv,
     "json": _document,
     "parquet": _parquet,
+    "footer": _footer,
+    "study": _study,
+    "plan": _plan,
     "picture": _picture,
     "answer": _answer,
     "planted": _planted,
@@ -133,6 +175,17 @@ def seeds(name: str) -> list[bytes]:
         return [json.dumps({"key": "k", "trial": "t", "answer": each, "record": record}).encode() for each in given]
     if name == "picture":
         return _pictures()
+    if name == "footer":
+        (whole,) = _parquets()
+        return [whole[-8 - int.from_bytes(whole[-8:-4], "little") : -8]]
+    if name == "study":
+        start = b'title = "T"\nclasses = ["a", { name = "b", key = "B" }]\nitems.csv = "x.csv"\n'
+        return [
+            start + b'[question]\nkind = "choice"\n[pages]\nconsent = """\nYes"""\n',
+            start + b"[[practice]]\nitem='a'",
+        ]
+    if name == "plan":
+        return [b'{"sfumato_plan": 1, "classes": ["a", "b"], "items": "all", "n_items": 3}', b"{}"]
     return _parquets() if name == "parquet" else [b"12345678"]
 
 

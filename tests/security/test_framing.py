@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvicorn
@@ -16,6 +17,7 @@ from site_client import AskedSite, asked_site
 
 from sfumato.server import uvicorn_protocol
 from sfumato.server.server import LOOPBACK, bind_socket, create_server
+from sfumato.server.uvicorn_protocol import MAX_PIPELINED
 
 HOST = b"Host: localhost\r\n"
 JOIN = b"POST /join HTTP/1.1\r\n"
@@ -63,6 +65,19 @@ BROKEN_CHUNKS = {
     "a negative size": b"-1\r\n\r\n",
     "no size": b"\r\n\r\n",
 }
+CHUNKED = (
+    b"POST /s/x/api/state HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+ENDLESS = {
+    "trailer fields": b"2\r\n{}\r\n0\r\n" + b"X: a\r\n" * 100_000 + b"\r\n",
+    "a trailer field": b"2\r\n{}\r\n0\r\nX-A: " + b"a" * 600_000 + b"\r\n\r\n",
+    "the name of a trailer field": b"2\r\n{}\r\n0\r\n" + b"a" * 600_000 + b": b\r\n\r\n",
+    "a chunk extension": b"2;a=" + b"b" * 600_000 + b"\r\n{}\r\n0\r\n\r\n",
+    "chunk extensions": b"1;abcdefghijklmnopqrstuvw\r\n \r\n" * 20_000 + b"2\r\n{}\r\n0\r\n\r\n",
+    "chunks of one byte": b"1\r\n \r\n" * 60_000 + b"2\r\n{}\r\n0\r\n\r\n",
+    "zeros before a size": b"0" * 600_000 + b"2\r\n{}\r\n0\r\n\r\n",
+}
+"""600 kB and more around bodies that are within the limit."""
 TOO_MUCH = {
     "a long field": b"GET / HTTP/1.1\r\n" + HOST + b"X-A: " + b"a" * 17_000 + b"\r\n\r\n",
     "101 fields": b"GET / HTTP/1.1\r\n" + HOST + b"".join(b"X-%d: a\r\n" % i for i in range(100)) + b"\r\n",
@@ -78,10 +93,11 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AskedSite]:
 
 
 @contextlib.contextmanager
-def listened(asked: AskedSite, protocol: type | None = None) -> Iterator[int]:
-    """The study on a socket, optionally with another protocol; yields the port."""
+def listened(asked: AskedSite, protocol: type | None = None, app: Any = None) -> Iterator[int]:
+    """The study on a socket, optionally with another protocol or another application; yields the port."""
     with contextlib.closing(bind_socket("127.0.0.1", 0)) as listener:
         server = create_server(asked.site, LOOPBACK)
+        server.config.app = app or server.config.app
         if protocol is not None:
             server = uvicorn.Server(
                 uvicorn.Config(server.config.app, http=protocol, lifespan="off", log_level="critical")
@@ -101,13 +117,15 @@ def port(asked: AskedSite) -> Iterator[int]:
         yield number
 
 
-def said(port: int, request: bytes) -> bytes:
-    """The reply until the server closes the connection; a client that keeps it open is cut off."""
+def said(port: int, request: bytes, *, is_over: bool = True) -> bytes:
+    """The reply until the server closes the connection; a client that keeps it open is cut off. With `is_over`, the
+    client says that it sends no more."""
     received = b""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         with contextlib.suppress(ConnectionError):
             connection.sendall(request)
-            connection.shutdown(socket.SHUT_WR)
+            if is_over:
+                connection.shutdown(socket.SHUT_WR)
         with contextlib.suppress(TimeoutError, ConnectionError):
             while chunk := connection.recv(65_536):
                 received += chunk
@@ -136,6 +154,52 @@ def test_broken_chunks_hide_nothing(asked: AskedSite, port: int, name: str) -> N
     assert b" 303 " not in reply
     assert reply.count(b"HTTP/1.1 ") == 1
     assert asked.rows() == before
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_what_surrounds_a_body_has_a_limit(port: int, name: str) -> None:
+    reply = said(port, CHUNKED + ENDLESS[name], is_over=False)
+    assert reply == b"" or reply.startswith((b"HTTP/1.1 413 ", b"HTTP/1.1 400 ")), reply[:100]
+
+
+def test_trailers_are_no_headers(asked: AskedSite) -> None:
+    async def shows_headers(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        names = b" ".join(name for name, _ in scope["headers"])
+        length = (b"content-length", str(len(names)).encode())
+        await send({"type": "http.response.start", "status": 200, "headers": [length]})
+        await send({"type": "http.response.body", "body": names})
+
+    trailers = b"Host: evil.example\r\nX-Forwarded-For: 127.0.0.1\r\nCookie: a=b\r\nExpect: 100-continue\r\n"
+    whole = CHUNKED.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + b"2\r\n{}\r\n0\r\n" + trailers + b"\r\n"
+    with listened(asked, app=shows_headers) as port:
+        reply = said(port, whole)
+    assert reply.startswith(b"HTTP/1.1 200 ")
+    assert reply.endswith(b"\r\n\r\nhost content-type transfer-encoding connection")
+
+
+def test_few_requests_wait_for_the_reply_before(port: int) -> None:
+    one = b"GET /health HTTP/1.1\r\n" + HOST + b"\r\n"
+    last = b"GET /health HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
+    # As many as may wait are all answered, in one packet.
+    assert said(port, MAX_PIPELINED * one + last, is_over=False).count(b"HTTP/1.1 200 ") == MAX_PIPELINED + 1
+    assert said(port, 300 * one + last, is_over=False).count(b"HTTP/1.1 200 ") <= MAX_PIPELINED + 1
+
+
+def test_a_request_for_another_protocol_is_the_last_of_its_connection(asked: AskedSite, port: int) -> None:
+    before = asked.rows()
+    upgrade = b"GET /health HTTP/1.1\r\n" + HOST + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    reply = said(port, upgrade + HIDDEN, is_over=False)
+    assert reply.count(b"HTTP/1.1 ") == 1
+    assert b"connection: close" in reply.lower()
+    assert asked.rows() == before
+
+
+def test_a_refusal_after_the_reply_is_not_sent(asked: AskedSite, port: int) -> None:
+    """A proxy would take it for the reply to the next request of somebody else."""
+    reply = said(port, CHUNKED + b"11170\r\n" + b" " * 70_000 + b"\r\nno size\r\n\r\n", is_over=False)
+    assert reply.count(b"HTTP/1.1 ") <= 1
 
 
 @pytest.mark.parametrize("name", TOO_MUCH)

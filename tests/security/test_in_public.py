@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,9 @@ from click.testing import CliRunner
 from picture_study import write_picture_study
 from researcher import Researcher
 from site_client import AskedSite, SiteClient, asked_site
+from study_server import StudyServer
 
-from sfumato.cli.serve import check_https, command
+from sfumato.cli.serve import check_https, command, host_names, listening_address
 from sfumato.elicitation.items import read_items
 from sfumato.server.app import application
 from sfumato.server.server import open_site
@@ -66,6 +69,68 @@ def test_browsers_are_told_to_come_by_https_alone(folder: Path) -> None:
                 for path in ("/", "/nothing", "/s/x", "/static/style.css"):
                     told = client.get(path).header("strict-transport-security")
                     assert told == ("max-age=31536000" if public else None)
+
+
+NAME = ("--name", "study.example.org")
+
+
+def test_a_public_study_has_a_name(folder: Path) -> None:
+    for given in (["--public", "--proxy", "127.0.0.1"], ["--public", "--plain-http"], NAME):
+        done = CliRunner().invoke(command, [str(folder), *given, "--port", "0"])
+        assert isinstance(done.exception, BadSetting)
+        assert done.exception.code == "no-name"
+    assert host_names(True, ["Study.example.org", "192.0.2.7"]) == ("study.example.org", "192.0.2.7")
+    assert host_names(False, []) == ()
+
+
+@pytest.mark.parametrize(
+    "name", ["", "*", "https://study.example.org", "study.example.org:8000", "a b", "study.example.org/x", "a..b", "-a"]
+)
+def test_a_name_is_a_host_name(name: str) -> None:
+    with pytest.raises(BadSetting) as caught:
+        host_names(True, [name])
+    assert caught.value.code == "bad-name"
+
+
+@pytest.mark.parametrize(
+    ("public", "proxies", "address"),
+    [
+        (False, [], "127.0.0.1"),
+        (True, ["127.0.0.1"], "127.0.0.1"),
+        (True, ["127.0.0.0/8"], "127.0.0.1"),
+        (True, ["::1"], "::1"),
+        (True, ["10.0.0.1"], "0.0.0.0"),
+        (True, ["127.0.0.1", "10.0.0.1"], "0.0.0.0"),
+        (True, ["2001:db8::1"], "::"),
+        (True, [], "0.0.0.0"),
+    ],
+)
+def test_it_listens_where_its_proxy_is(public: bool, proxies: list[str], address: str) -> None:
+    assert listening_address(public, proxies) == address
+
+
+def test_a_public_study_is_served_by_its_name_and_to_its_proxy(folder: Path) -> None:
+    server = StudyServer(folder, options=["--public", "--proxy", "127.0.0.1", *NAME])
+    with server:
+        printed = server.log.read_text()
+        assert "open https://study.example.org (" in printed
+        assert "https://study.example.org/studio/" in printed
+
+        def asked(host: str, **headers: str) -> int:
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+            connection.request("GET", "/", headers={"Host": host} | headers)
+            status = connection.getresponse().status
+            connection.close()
+            return status
+
+        assert asked("study.example.org") == asked("STUDY.example.org:443") == 200
+        assert asked("study.example.org", **{"X-Forwarded-Proto": "https"}) == 200
+        assert asked("study.example.org", **{"X-Forwarded-Proto": "http"}) == 400
+        for other in ("evil.example", "localhost", "127.0.0.1", "study.example.org.evil.example", "xstudy.example.org"):
+            assert asked(other) == 400
+        # Who listens on all addresses listens on this one, too.
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection(("127.0.0.2", server.port), timeout=5)
 
 
 @pytest.mark.parametrize("url", URLS)

@@ -14,7 +14,14 @@ from study_server import StudyServer, write_texts_study
 
 from sfumato.server.app import application
 from sfumato.server.browser_client import BrowserClient
-from sfumato.server.rate_limit import ARRIVALS_PER_MINUTE, BURST, ServerLimits, SlidingWindow, TokenBucket
+from sfumato.server.rate_limit import (
+    ARRIVALS_PER_MINUTE,
+    BURST,
+    ServerLimits,
+    SlidingWindow,
+    TokenBucket,
+    network_of,
+)
 from sfumato.server.server import LOOPBACK, create_server
 
 
@@ -121,6 +128,55 @@ def test_new_people_from_one_address_are_counted(asked: AskedSite) -> None:
     assert {local.send("POST", "/join").status for _ in range(10)} == {303}
 
 
+def test_one_ipv6_network_is_one_client(asked: AskedSite) -> None:
+    narrow = SlidingWindow("arrivals", 3, clock=Clock())
+    wide = SlidingWindow("arrivals", 5, clock=Clock())
+    limits = ServerLimits(arrivals=narrow, wide_arrivals=wide)
+
+    def joined(address: str) -> int:
+        return limited(asked, limits, address).send("POST", "/join").status
+
+    assert [joined(f"2001:db8:0:1::{number}") for number in range(4)] == [303, 303, 303, 429]
+    # The networks of one /48 have a limit together.
+    assert [joined(f"2001:db8:0:{number}::1") for number in range(2, 6)] == [303, 303, 429, 429]
+    assert joined("2001:db8:1:1::1") == 303
+    # An IPv4 address in its IPv6 form is that IPv4 address.
+    assert [joined(each) for each in ("192.0.2.1", "::ffff:192.0.2.1", "::ffff:c000:201", "192.0.2.1")] == [
+        303,
+        303,
+        303,
+        429,
+    ]
+    # Addresses of the same network of IPv4 are separate clients.
+    assert joined("192.0.2.2") == 303
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("unknown", "unknown"),
+        ("", ""),
+        ("x" * 10_000, "x" * 45),
+    ],
+)
+def test_the_network_of_an_address(address: str, network: str) -> None:
+    assert network_of(address) == network
+
+
+def test_long_forged_tokens_take_little_memory(asked: AskedSite) -> None:
+    bucket = TokenBucket(5, 20, Clock())
+    client = limited(asked, ServerLimits(bucket))
+    for number in range(3):
+        client.post(f"/s/{number}{'x' * 10_000}/api/state", {})
+    assert sorted(map(len, bucket._young)) == [64, 64, 64]
+    # Our own tokens are told apart by all of their characters.
+    assert len(asked.ready().token) <= 64
+
+
 def test_the_usual_limits() -> None:
     usual = ServerLimits.per_participant()
     assert usual.requests is not None
@@ -166,6 +222,10 @@ def test_addresses_are_those_a_named_proxy_tells_and_nobody_elses(asked: AskedSi
     # Everything before the proxy's own entry was written by the client.
     assert joined(behind, "198.51.100.9, 192.0.2.7") == 429
     assert joined(behind, "192.0.2.8") == 303
+    # Behind a proxy the loopback address is a client like any: somebody wrote it, or the proxy forwards none.
+    for claimed in ("127.0.0.1", "::1", "::ffff:127.0.0.1"):
+        own = client(("127.0.0.1",), "127.0.0.1")
+        assert [joined(own, claimed) for _ in range(3)] == [303, 303, 429]
     # Nobody else is believed: neither without a proxy, nor from another address than the proxy's.
     for asks in (client((), "192.0.2.7"), client(("127.0.0.1",), "192.0.2.7")):
         assert [joined(asks, f"198.51.100.{i}") for i in range(3)] == [303, 303, 429]

@@ -22,10 +22,10 @@ from site_client import AskedSite, asked_site
 
 from sfumato.cli import serve as serve_command
 from sfumato.server import dashboard_access, dashboard_login
-from sfumato.server.login_attempts import DAY, KnownDevices, LoginAttempts, network_of
+from sfumato.server.login_attempts import DAY, KnownDevices, LoginAttempts
 from sfumato.server.login_links import LoginLinks, leave_link, link_file
 from sfumato.server.passwords import check_password
-from sfumato.server.rate_limit import TooMany
+from sfumato.server.rate_limit import TooMany, network_of
 from sfumato.server.researcher_sessions import Sessions
 from sfumato.study import read_study
 from sfumato.study.study import Study

@@ -12,6 +12,7 @@ import pytest
 from picture_study import write_picture_study
 from site_client import JSON, AskedSite, Visit, asked_site
 
+from sfumato.elicitation.answer_intake import MAX_REFUSED, MAX_REFUSED_BYTES
 from sfumato.server.answer_api import LONGEST_AGE_MS
 from sfumato.study import read_study
 from sfumato.study.study import Study
@@ -319,8 +320,44 @@ def test_an_answer_after_withdrawal_does_not_count(asked: AskedSite, person: Vis
     body = person.body(CAT)
     person.step("withdraw")
     n_answers = len(asked.stored())
-    assert person.submit(body).status == 409
-    assert len(asked.stored()) == n_answers
+    n_refused = len(asked.stored("refused"))
+    # However long ago the browser says that it was given, and whatever its trial is.
+    for age in ("0", "1000", "86400000", "999999999999999"):
+        reply = person.submit(body | {"key": f"age-{age}"}, {"X-Sfumato-Age": age})
+        assert (reply.status, reply.json["code"]) == (409, "withdrawn")
+    assert person.submit(body | {"trial": "another", "key": "k2"}).status == 409
+    assert (len(asked.stored()), len(asked.stored("refused"))) == (n_answers, n_refused)
+
+
+def test_what_was_stored_before_withdrawal_is_acknowledged_after_it(asked: AskedSite, person: Visit) -> None:
+    body = person.body(CAT)
+    first = person.submit(body)
+    person.step("withdraw")
+    again = person.submit(body)
+    assert (again.status, again.json["answer"]) == (200, first.json["answer"])
+
+
+def test_refused_answers_are_stored_up_to_a_limit(asked: AskedSite, person: Visit) -> None:
+    stored = person.body(CAT)
+    person.submit(stored)
+    n_refused = len(asked.stored("refused"))
+
+    def refused(n: int, size: int) -> list[int]:
+        # Blanks make a body long that is otherwise valid.
+        texts = [json.dumps(stored | {"key": str(uuid.uuid4())}) for _ in range(n)]
+        bodies = [text.encode() + b" " * size for text in texts]
+        replies = [person.submit(body) for body in [*bodies, *bodies]]
+        assert {reply.json["code"] for reply in replies} == {"already-answered"}
+        return [reply.status for reply in replies]
+
+    assert set(refused(10, 60_000)) == {409}
+    assert set(refused(2 * MAX_REFUSED, 0)) == {409}
+    rows = asked.stored("refused")[n_refused:]
+    assert len(rows) <= MAX_REFUSED
+    assert sum(len(row["body"]) for row in rows) <= MAX_REFUSED_BYTES
+    # What was stored is acknowledged as before, and the participant continues.
+    assert person.submit(stored).status == 200
+    assert person.submit(person.body(CAT)).status == 201
 
 
 def test_when_the_store_fails_nothing_is_acknowledged_and_trying_again_helps(

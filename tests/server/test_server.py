@@ -126,6 +126,21 @@ def test_a_body_in_chunks_beyond_the_limit_is_refused_and_others_are_served(serv
     assert b"Traceback" not in server.log.read_bytes()
 
 
+def test_clients_that_leave_or_ask_for_nothing_fill_no_log(server: StudyServer) -> None:
+    before = server.log.stat().st_size
+    host = b"Host: localhost\r\n"
+    half = b"POST /s/x/api/state HTTP/1.1\r\n" + host + b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+    upgrade = b"GET /health HTTP/1.1\r\n" + host + b"Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+    for request_bytes in (half, upgrade, b"nothing\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            connection.sendall(request_bytes)
+            connection.shutdown(socket.SHUT_WR)
+            while connection.recv(65_536):
+                pass
+    assert health(server) == 200
+    assert server.log.stat().st_size == before, server.log.read_text()
+
+
 def test_a_second_server_is_refused_with_the_process_id_of_the_first(server: StudyServer) -> None:
     done = sfumato("serve", server.study, "--port", 0, code=2)
     assert done.stderr.startswith("error[store-in-use] ")

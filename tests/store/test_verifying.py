@@ -5,19 +5,24 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
-from study_instance import StudyInstance, running_instance
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from study_instance import StudyInstance, running_instance, sent
 
 from sfumato.cli.backup import verify as command
 from sfumato.store import database
 from sfumato.store.database import writing_engine
+from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.location import StoreLocation
-from sfumato.store.schema import METADATA
+from sfumato.store.schema import METADATA, answers
 from sfumato.store.verification import COLUMNS, ChainFault, chain_hash, faults_of, verify
 
 N_ANSWERS = 6
+RECORD = msgspec.json.Decoder(InteractionRecord).decode
 
 
 def answered(store: str) -> StudyInstance:
@@ -122,6 +127,68 @@ def test_an_answer_put_in_is_named(tmp_path: Path) -> None:
         " question, probability, audit, NULL, NULL FROM trials WHERE -id IN (SELECT trial FROM answers)",
     )
     assert (number + 1, "added") in {(fault.id, fault.what) for fault in faults(store)}
+
+
+FLOATS = [
+    0.0,
+    -0.0,
+    5e-324,
+    -5e-324,
+    2.2e-308,
+    1e-10,
+    0.1,
+    1.0,
+    2.5,
+    2.0**47,
+    2.0**53 + 2,
+    2.0**63,
+    1e12,
+    1e300,
+    1.79e308,
+]
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(drawn=st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20))
+def test_every_number_of_seconds_has_the_hash_of_what_is_read_back(store: str, drawn: list[float]) -> None:
+    engine = writing_engine(StoreLocation.of(store))
+    seconds = answers.c.seconds.type.compile(engine.dialect)
+    numbers = [*FLOATS, *drawn]
+    with engine.connect() as connection, connection.begin():
+        mark = "?" if connection.dialect.name == "sqlite" else "%s"
+        connection.exec_driver_sql(f"CREATE TEMPORARY TABLE numbers (id INTEGER, seconds {seconds} NOT NULL)")
+        for place, number in enumerate(numbers):
+            connection.exec_driver_sql(f"INSERT INTO numbers VALUES ({mark}, {mark})", (place, number))
+        back = list(connection.exec_driver_sql("SELECT seconds FROM numbers ORDER BY id").scalars())
+        connection.exec_driver_sql("DROP TABLE numbers")
+    engine.dispose()
+    row = dict.fromkeys(COLUMNS, 1)
+    for before, after in zip(numbers, back, strict=True):
+        assert chain_hash("", row | {"seconds": before}) == chain_hash("", row | {"seconds": after}), before
+
+
+@pytest.mark.parametrize("elapsed", ["-0.0", "-0", "0", "5e-324", "1e12"])
+def test_a_record_with_any_time_leaves_the_store_whole(store: str, elapsed: str) -> None:
+    with running_instance(store) as at:
+        person = at.new()
+        record = msgspec.json.decode(
+            f'{{"elapsed_ms": {elapsed}, "viewport": [-0.0, 5e-324, 1e308]}}', type=InteractionRecord
+        )
+        answer = msgspec.structs.replace(sent(person.first().handle), record=record)
+        assert person.submit(answer).code is None
+        person.answer()
+    (found,) = verify(StoreLocation.of(store))
+    assert (found.n_answers, found.faults) == (2, ())
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
+@pytest.mark.parametrize("field", ["elapsed_ms", "viewport"])
+def test_what_is_no_number_is_no_record(field: str, number: str) -> None:
+    text = (
+        f'{{"elapsed_ms": {number}}}' if field == "elapsed_ms" else f'{{"elapsed_ms": 1, "viewport": [1, {number}, 1]}}'
+    )
+    with pytest.raises(msgspec.MsgspecError):
+        RECORD(text)
 
 
 def test_the_links_cover_every_column_of_an_answer() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -67,9 +68,11 @@ class StudyServer:
         port: int = 0,
         python: str | Path | None = None,
         pace: float = 0,
+        options: Sequence[str] = (),
     ) -> None:
         self.study, self.port = study, port
         self._store = ["--store", store] if store else []
+        self._options = list(options)
         self._pace = ["--pace", str(pace)]
         """No rate limit by default, because simulated clients answer faster than people."""
         self._python, self._program = python, program
@@ -88,7 +91,8 @@ class StudyServer:
     def start(self, timeout: float = 120.0) -> float:
         """Start and wait until it is ready; returns the seconds it took."""
         begun = time.monotonic()
-        command = [*self._program, "serve", str(self.study), "--port", str(self.port), *self._store, *self._pace]
+        command = [*self._program, "serve", str(self.study), "--port", str(self.port), *self._options]
+        command += [*self._store, *self._pace]
         env = os.environ | {"PYTHONUNBUFFERED": "1"}
         if self._python is None:
             self._process = loaded_sfumato().start(command, self.log, env=env)
@@ -97,12 +101,12 @@ class StudyServer:
                 self._process = subprocess.Popen(
                     [str(self._python), *command], stdout=log, stderr=subprocess.STDOUT, env=env
                 )
-        while b"http://" not in (text := self.log.read_bytes()):
+        while not (found := re.search(rb"(?:http://|listening on )\S+:(\d+)", text := self.log.read_bytes())):
             if self._process.poll() is not None or time.monotonic() - begun > timeout:
                 self.kill()
                 raise RuntimeError(f"the server did not start: {text.decode()}")
             time.sleep(0.01)
-        self.port = int(text.split(b"http://")[1].split()[0].rsplit(b":", 1)[1])
+        self.port = int(found[1])
         return time.monotonic() - begun
 
     def kill(self, how: int = signal.SIGKILL) -> None:

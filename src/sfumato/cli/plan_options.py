@@ -151,22 +151,28 @@ def deeper_items_of(path: Path | None) -> DeeperItems | None:
     """The items for which `sfumato plan items` advises another form than a choice."""
     if path is None:
         return None
-    import polars as pl
+    import pyarrow as pa
 
     from sfumato.planning.decision import DeeperItems
     from sfumato.tables.files.table_file import read_rows
 
-    columns = read_rows(path).schema.names
+    rows = read_rows(path)
+    columns = rows.schema.names
     if "item" not in columns or "form" not in columns:
         fix = "give the file of sfumato plan items -o"
         raise BadSetting(f"the columns {', '.join(columns)}", "item and form", fix)
-    is_parquet = path.suffix == ".parquet"
-    table = pl.read_parquet(path) if is_parquet else pl.read_csv(path, schema_overrides={"item": pl.String})
-    richer = table.filter(pl.col("form") != "choice")
-    kinds = richer["form"].unique().sort().to_list()
+    richer: dict[str, str] = {}
+    for chunk in rows.chunks:
+        try:
+            pairs_of = [chunk[name].cast(pa.string()).to_pylist() for name in ("item", "form")]
+        except pa.ArrowException as error:
+            fix = "give the file of sfumato plan items -o"
+            raise BadSetting("items or forms that are no texts", "texts", fix, where=path) from error
+        richer |= {item: form for item, form in zip(*pairs_of, strict=True) if form != "choice"}
+    kinds = sorted({str(form) for form in richer.values()})
     if len(kinds) > 1:
         raise BadSetting(f"the forms {', '.join(kinds)}", "one richer form", "rank the items with two forms")
-    return DeeperItems(kinds[0], tuple(richer["item"].to_list())) if kinds else None
+    return DeeperItems(kinds[0], tuple(richer)) if kinds else None
 
 
 def pairs(option: str, given: Sequence[str]) -> dict[str, float]:

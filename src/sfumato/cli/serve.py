@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import re
 import shlex
 import signal
 from collections.abc import Iterator, Sequence
@@ -22,15 +23,16 @@ if TYPE_CHECKING:
     from sfumato.server.dashboard_access import Dashboard
     from sfumato.study.study import Study
 
+HOST_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9])?)*")
+
 
 @click.command("serve")
 @click.argument("study", type=PATH)
 @click.option("--port", default=8000, show_default=True, help="The port to listen on; 0 takes any free one.")
-@click.option("--host", help="The address to listen on (default: this machine only, or all with --public).")
-@click.option("--public", is_flag=True, help="Accept other machines, through a proxy with https: see --proxy.")
-@click.option(
-    "--proxy", multiple=True, help="The address of the https proxy; client addresses are accepted from it only."
-)
+@click.option("--host", help="The address to listen on (default: this machine only; all if others must reach it).")
+@click.option("--public", is_flag=True, help="Accept other machines, through a proxy with https: see --proxy, --name.")
+@click.option("--name", multiple=True, help="With --public: the study's host name, such as study.example.org.")
+@click.option("--proxy", multiple=True, help="The address of the https proxy; nobody else can connect to the server.")
 @click.option("--plain-http", is_flag=True, help="With --public: no https. Others on the network can read the answers.")
 @click.option(
     "--pace", default=5.0, show_default=True, help="Answers per second of one participant, after a burst; 0: no limit."
@@ -44,6 +46,7 @@ def command(
     port: int,
     host: str | None,
     public: bool,
+    name: tuple[str, ...],
     proxy: tuple[str, ...],
     plain_http: bool,
     pace: float,
@@ -63,17 +66,23 @@ def command(
         from sfumato.server.server import LOOPBACK, bind_socket, open_site, serve
     check_public(host, public, LOOPBACK)
     check_https(public, proxy, plain_http)
+    names = host_names(public, name)
     planned, items = asked_as_planned(checked_study(study), plan)
     entered = new_password(planned, password, password_file)
     LockedFolder.remove_left()
-    listener = bind_socket(host or ("0.0.0.0" if public else "127.0.0.1"), port)
+    listener = bind_socket(host or listening_address(public, proxy), port)
     with listener, open_site(planned, store, items, public=public and not plain_http) as site:
         if entered is not None:
             set_password(site.dashboard, entered)
-        name = "this machine's name or address" if public and not host else listener.getsockname()[0]
-        address = f"http://{name}:{listener.getsockname()[1]}"
-        own = "https://your proxy's name" if public and not plain_http else address
-        click.echo(f"{printable(planned.title)}: open {address} (Ctrl-C stops)")
+        own_host, own_port = listener.getsockname()[:2]
+        own = (
+            f"http://{_in_url(names[0] if names else own_host)}:{own_port}"
+            if not site.public
+            else f"https://{names[0]}"
+        )
+        click.echo(f"{printable(planned.title)}: open {own} (Ctrl-C stops)")
+        if site.public:
+            click.echo(f"listening on {_in_url(own_host)}:{own_port} for the proxy")
         site.dashboard.on_new_link = lambda path: click.echo(
             f"your dashboard, link expires in one hour and works once: {own}{path}"
         )
@@ -82,7 +91,7 @@ def command(
         if plain_http:
             click.echo("warning: without https, others on the network can read and change the answers", err=True)
         with contextlib.suppress(KeyboardInterrupt), interrupted_by_sigterm():
-            serve(site, listener, () if public else LOOPBACK, ServerLimits.per_participant(pace), proxy)
+            serve(site, listener, names or LOOPBACK, ServerLimits.per_participant(pace), proxy)
     click.echo("stopped; every acknowledged answer is stored")
 
 
@@ -98,6 +107,40 @@ def interrupted_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def host_names(public: bool, names: Sequence[str]) -> tuple[str, ...]:
+    """The host names that a public server replies to, in lower case; empty for a server on this machine only."""
+    if public != bool(names):
+        found = "--public without --name" if public else "--name without --public"
+        expected = "the host name in the address of a study that other machines reach"
+        raise BadSetting(found, expected, "give both: --public --name study.example.org", "no-name")
+    for each in names:
+        if not HOST_NAME.fullmatch(each.lower()) and not _is_address(each):
+            expected = "a host name or address, without https:// and without a port"
+            raise BadSetting(f"--name {printable(each)}", expected, "such as --name study.example.org", "bad-name")
+    return tuple(each.lower() for each in names)
+
+
+def listening_address(public: bool, proxies: Sequence[str]) -> str:
+    """Where to listen: on this machine only, unless other machines, or a proxy on one, must reach the server."""
+    networks = [ipaddress.ip_network(each) for each in proxies]
+    is_version_6 = any(each.version == 6 for each in networks)
+    if not public or (networks and all(each.is_loopback for each in networks)):
+        return "::1" if is_version_6 else "127.0.0.1"
+    return "::" if is_version_6 else "0.0.0.0"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def new_password(study: Study, ask: bool, file: Path | None) -> str | None:

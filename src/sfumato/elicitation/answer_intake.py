@@ -1,7 +1,7 @@
 """Storing answers: each one once, for its own trial, and never beyond its item's quota.
 
-A repeated request gets the result of the first one; answers that come too late are stored separately as refused. Called
-only from `session.py`.
+A repeated request gets the result of the first one. Answers that come too late are stored separately as refused, up to
+a limit per participant; after a withdrawal nothing is stored. Called only from `session.py`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from sfumato.tables.errors import InvalidAnswer, NotThere, show
 if TYPE_CHECKING:
     from sfumato.elicitation.running_study import RunningStudy
 
+MAX_REFUSED, MAX_REFUSED_BYTES = 50, 64 * 1024
+"""Refused answers of one participant that are stored. An honest page sends a few, of some kilobytes in all."""
+
 
 class AnswerIntake:
     """Validates and stores the answers of a running study."""
@@ -36,15 +39,15 @@ class AnswerIntake:
         running = self._running
         if hash(submitted.key) in participant.sent and (receipt := self._receipt(participant, submitted.key)):
             return _again(receipt, submitted)
+        if participant.withdrawn_at is not None:
+            # Whatever the age of the answer is said to be: the page sends what it has before it withdraws.
+            return SubmitResult(None, "withdrawn")
         trial = participant.trials.get(submitted.trial)
         if trial is None:
             number = self._answered_trial(participant, submitted.trial)
             return self._refuse(participant, number, submitted, "already-answered")
         question = self._question(trial, submitted.record)
         payload = running.kinds[question].parse(submitted.answer, running.state.stimuli[trial.item], self._study)
-        withdrawn_at = participant.withdrawn_at
-        if withdrawn_at is not None and running.clock.now() - submitted.age_ms >= withdrawn_at:
-            return self._refuse(participant, trial.id, submitted, "withdrawn")
         if trial.state == LAPSED and not self._leases.reacquire(participant, trial):
             return self._refuse(participant, trial.id, submitted, "given-to-others")
         return self._store(participant, trial, submitted, payload)
@@ -117,8 +120,13 @@ class AnswerIntake:
         return SubmitResult(trial.answer)
 
     def _refuse(self, participant: Participant, trial: int, submitted: SubmittedAnswer, code: str) -> SubmitResult:
-        """Refuse an answer, but store it among the refused ones."""
+        """Refuse an answer, but store it among the refused ones, as long as there are few."""
         running = self._running
+        size = participant.n_refused_bytes + len(submitted.body)
+        if participant.n_refused >= MAX_REFUSED or size > MAX_REFUSED_BYTES:
+            # Sent again, it is refused for the same reason.
+            return SubmitResult(None, code)
+        participant.n_refused, participant.n_refused_bytes = participant.n_refused + 1, size
         participant.note(submitted.key, AnswerReceipt(submitted.digest, None, code))
         running.pending.new_refused.append(
             {

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sfumato.study.stimulus import Item
+from sfumato.study.toml_fields import outside
 from sfumato.tables.errors import BadTable, ErrorLocation, listing, nearest, show
 from sfumato.tables.picture_file import picture_format
-from sfumato.tables.text_file import is_file, read_text
+from sfumato.tables.text_file import is_file, path_inside, read_text
 
 MAX_BYTES = 200_000_000
 MAX_TEXT = 100_000
@@ -24,8 +25,9 @@ MAX_COLUMNS = 1000
 RECORD = re.compile(r'(?:"[^"]*(?:""[^"]*)*"|[^",\r\n]*)(?:,|\r\n|\n|\r|\Z)')
 
 
-def read_item_table(path: Path, classes: Sequence[str]) -> list[Item]:
-    """The items of the CSV `path` in order; errors have line numbers."""
+def read_item_table(path: Path, classes: Sequence[str], roots: Sequence[Path] = ()) -> list[Item]:
+    """The items of the CSV `path` in order; errors have line numbers. Images must be in one of `roots` (default: the
+    folder of the CSV)."""
     text = read_text(path, limit=MAX_BYTES, what="a CSV of items")
     _check_quotes(path, text)
     rows = _rows(path, text)
@@ -38,7 +40,8 @@ def read_item_table(path: Path, classes: Sequence[str]) -> list[Item]:
             found = f"{len(fields)} fields ({show(','.join(fields))})"
             fix = "add or remove commas; quote text that contains one"
             raise _bad(path, line, None, found, f"{len(header)} fields as in the header", fix, "ragged-row")
-        item = _item(path, line, dict(zip(header, fields, strict=True)), content, classes)
+        row = dict(zip(header, fields, strict=True))
+        item = _item(path, line, row, content, classes, roots or (path.parent,))
         if item.id in line_of:
             found = f"the item {show(item.id)} again (first on line {line_of[item.id]})"
             raise _bad(path, line, "item", found, "each id once", "rename or remove one of them", "doubled-item")
@@ -49,7 +52,9 @@ def read_item_table(path: Path, classes: Sequence[str]) -> list[Item]:
     return items
 
 
-def _item(path: Path, line: int, row: dict[str, str], content: str, classes: Sequence[str]) -> Item:
+def _item(
+    path: Path, line: int, row: dict[str, str], content: str, classes: Sequence[str], roots: Sequence[Path]
+) -> Item:
     name, shown, given = row.pop("item"), row.pop(content), row.pop("class", "")
     if not name.strip() or not name.isprintable() or len(name) > MAX_ID or name != name.strip():
         expected = f"a printable id of 1 to {MAX_ID} characters, without leading or trailing space"
@@ -60,7 +65,7 @@ def _item(path: Path, line: int, row: dict[str, str], content: str, classes: Seq
         fix = f"{nearest(given, classes)}correct the class, or leave the field empty"
         raise _bad(path, line, "class", f"the class {show(given)}", f"one of {listing(classes)}", fix, "unknown-class")
     if content == "image":
-        return Item(name, picture=_picture(path, line, shown), given=given or None, columns=row)
+        return Item(name, picture=_picture(path, line, shown, roots), given=given or None, columns=row)
     bad = next((c for c in shown if not c.isprintable() and c not in "\n\r\t" and not c.isspace()), None)
     # Joiners and direction marks are part of many scripts.
     if len(shown) > MAX_TEXT or (bad is not None and bad < "\x80"):
@@ -70,8 +75,11 @@ def _item(path: Path, line: int, row: dict[str, str], content: str, classes: Seq
     return Item(name, text=shown, given=given or None, columns=row)
 
 
-def _picture(path: Path, line: int, written: str) -> Path:
-    picture = path.parent / written
+def _picture(path: Path, line: int, written: str, roots: Sequence[Path]) -> Path:
+    # Checked before the file is touched: errors must not say which files exist elsewhere.
+    picture = path_inside(path.parent / written, roots)
+    if picture is None:
+        raise _bad(path, line, "image", *outside(show(written), is_item=True))
     if not is_file(picture):
         fix = "check the path; it is relative to the folder of the CSV"
         found = f"{show(written)}, which does not exist"

@@ -106,7 +106,7 @@ def read_items(source: ItemSource, classes: Sequence[str]) -> list[Item]:
     if source.folder is not None:
         return read_item_folder(source.folder, classes)
     if source.csv is not None:
-        return read_item_table(source.csv, classes)
+        return read_item_table(source.csv, classes, source.roots)
     if source.texts is not None:
         return read_item_texts(source.texts, source.text, classes)
     assert source.npz is not None, "a source has a folder, a csv, an npz or texts"

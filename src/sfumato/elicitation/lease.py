@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -36,6 +37,7 @@ class LeaseTable:
         self._held: dict[int, Trial] = {}
         self._expiries: list[tuple[float, int]] = []
         """Expiry times as a heap. Answered trials stay in it until it is rebuilt."""
+        self._by_network: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._held)
@@ -50,6 +52,10 @@ class LeaseTable:
     def of_arm(self, arm: int = 0) -> list[Trial]:
         """The trials that are being answered now, in an arm."""
         return [trial for trial in self._held.values() if len(self._arms) == 1 or trial.question == arm]
+
+    def held_from(self, network: str) -> int:
+        """How many trials are held by participants from this network who have not answered any item."""
+        return self._by_network[network]
 
     def get(self, number: int) -> Trial | None:
         """The trial with this id, if it is held."""
@@ -81,6 +87,8 @@ class LeaseTable:
     def restore(self, trial: Trial) -> None:
         """Hold a trial that is counted as taken already."""
         self._held[trial.id] = trial
+        if trial.network:
+            self._by_network[trial.network] += 1
         heapq.heappush(self._expiries, (trial.expires, trial.id))
         if len(self._expiries) > 2 * len(self._held) + MAX_STALE:
             self._expiries = [(held.expires, held.id) for held in self]
@@ -88,12 +96,22 @@ class LeaseTable:
 
     def complete(self, trial: Trial) -> None:
         """The trial was answered; it stays counted."""
+        self.forget_network(trial)
         self._held.pop(trial.id, None)
 
     def release(self, trial: Trial) -> None:
         """The trial will not be answered now; its item may go to another participant."""
+        self.forget_network(trial)
         if self._held.pop(trial.id, None) is not None:
             self._quotas(trial).release(trial.item)
+
+    def forget_network(self, trial: Trial) -> None:
+        """The trial no longer counts for the network that holds it."""
+        if trial.network and trial.id in self._held:
+            self._by_network[trial.network] -= 1
+            if not self._by_network[trial.network]:
+                del self._by_network[trial.network]
+        trial.network = ""
 
     def expired(self, now: float) -> Iterator[Trial]:
         """Trials whose lease has expired; renewed leases go back into the heap."""
@@ -110,6 +128,13 @@ class LeaseTable:
 
 LOOKAHEAD = 3
 """Trials leased to a participant at once: the current one and the next two, so that images load in time."""
+IDLE_LEASES = 3
+"""Lease lengths for which a participant can hold items without answering any. Then their leases are not renewed, and
+they get one item again after they have held nothing for the length of a lease."""
+NEWCOMER_SHARE = 4
+"""Participants of one network who have not answered any item hold at most one in four of the open answers."""
+MIN_NEWCOMER_TRIALS = 5
+"""But they may hold this many in any study."""
 
 
 class LeaseBook:
@@ -136,8 +161,10 @@ class LeaseBook:
         return sorted(held, key=lambda trial: trial.number)
 
     def renew(self, participant: Participant) -> None:
-        """Renew the participant's leases that are past half of their time."""
+        """Renew the participant's leases that are past half of their time, unless they have long not answered."""
         now = self._clock.monotonic()
+        if self._is_idle(participant, now):
+            return
         for trial in participant.open.values():
             if trial.expires - now < self._seconds / 2:
                 trial.expires = now + self._seconds
@@ -150,6 +177,7 @@ class LeaseBook:
             return False
         participant.move(trial, OPEN)
         trial.expires = self._clock.monotonic() + self._seconds
+        trial.network = self._network(participant)
         leases.hold(trial)
         self._running.pending.set_trial(trial.id, state=OPEN, expires_at=self._expires_at())
         return True
@@ -157,7 +185,12 @@ class LeaseBook:
     def complete(self, participant: Participant, trial: Trial) -> None:
         """The trial was answered."""
         participant.move(trial, ANSWERED)
-        self._running.state.leases.complete(trial)
+        participant.last_answer = self._clock.monotonic()
+        leases = self._running.state.leases
+        leases.complete(trial)
+        if trial.purpose == "label":
+            for other in participant.open.values():
+                leases.forget_network(other)
         self._running.pending.set_trial(trial.id, state=ANSWERED)
 
     def release(self, trial: Trial) -> None:
@@ -179,7 +212,9 @@ class LeaseBook:
             self.release(trial)
 
     def may_get_more(self, participant: Participant) -> bool:
-        """Whether others hold an item that this participant could still answer."""
+        """Whether this participant could still answer an item: others hold it, or they do not get it yet."""
+        if self._running.state.leases.room(participant.arm) and self._is_held_back(participant):
+            return True
         own = {trial.item for trial in participant.lapsed.values()}
         return any(
             trial.annotator != participant.id and (trial.item not in participant.seen or trial.item in own)
@@ -198,11 +233,40 @@ class LeaseBook:
     def _next(self, participant: Participant) -> Trial | None:
         """One more leased trial: an expired one of theirs, or a new one; None if none is due."""
         purpose = self._running.state.trial_sequence.next_purpose(participant)
+        if purpose == "label" and self._is_held_back(participant):
+            return None
         lapsed = [trial for trial in participant.lapsed.values() if trial.purpose == purpose]
+        lapsed.sort(key=lambda trial: trial.number)
         if resumed := next((trial for trial in lapsed if self.reacquire(participant, trial)), None):
             return resumed
         chosen = self._choose(participant, purpose)
         return None if chosen is None or purpose is None else self._new_trial(participant, chosen, purpose)
+
+    def _is_idle(self, participant: Participant, now: float) -> bool:
+        """Whether a participant has held items for too long without answering any."""
+        since = now - IDLE_LEASES * self._seconds
+        return participant.last_answer <= since and any(
+            trial.leased <= since
+            for trial in (*participant.open.values(), *participant.lapsed.values())
+            if trial.purpose == "label"
+        )
+
+    def _is_held_back(self, participant: Participant) -> bool:
+        """Whether a participant gets no item now: idle, and not long enough without a lease; or one newcomer of many
+        from the same network."""
+        now = self._clock.monotonic()
+        if self._is_idle(participant, now):
+            held = (*participant.open.values(), *participant.lapsed.values())
+            return any(now < trial.expires + self._seconds for trial in held if trial.purpose == "label")
+        if not (network := self._network(participant)):
+            return False
+        leases = self._running.state.leases
+        most = max(MIN_NEWCOMER_TRIALS, (leases.room(participant.arm) + len(leases)) // NEWCOMER_SHARE)
+        return leases.held_from(network) >= most
+
+    def _network(self, participant: Participant) -> str:
+        """The network that a new lease counts for; empty if the participant has answered an item."""
+        return "" if participant.labels else self._running.network
 
     def _choose(self, participant: Participant, purpose: str | None) -> NextTrial | None:
         state, rng = self._running.state, self._running.rng
@@ -246,6 +310,8 @@ class LeaseBook:
             audit=int(chosen.is_audit),
             deeper=draw.why,
             deeper_probability=draw.probability,
+            leased=self._clock.monotonic(),
+            network=self._network(participant) if purpose == "label" else "",
         )
         participant.add(trial)
         state.leases.hold(trial)

@@ -6,6 +6,7 @@ Rebuilt from the store when they come back. Changes here do not reach the store 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +38,10 @@ class Trial:
     deeper: str | None = None
     """Why the deeper form opens in it (`deeper_form_rule.py`); None where it does not."""
     deeper_probability: float | None = None
+    leased: float = 0.0
+    """When it was first assigned, on the monotonic clock."""
+    network: str = ""
+    """The network that holds it, for a participant who has not answered any item."""
 
 
 TRIAL_COLUMNS = (
@@ -97,6 +102,11 @@ class Participant:
     repeated: set[int] = field(default_factory=set)
     failed: int = 0
     """Checks they failed."""
+    last_answer: float = -math.inf
+    """When they last answered, on the monotonic clock."""
+    n_refused: int = 0
+    """Refused answers that are stored, and the size of their bodies."""
+    n_refused_bytes: int = 0
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Participant:

@@ -57,6 +57,8 @@ class RunningStudy:
         self.pending = PendingWrites()
         self.lease_book = LeaseBook(self)
         self.sessions = ParticipantSessions(self)
+        self.network = ""
+        """The network of the current request; empty if its leases are not limited."""
         self.transaction: sa.Connection
         """The connection of the current group; `connection` writes pending changes first."""
         self._version = -1
@@ -68,6 +70,7 @@ class RunningStudy:
     def begin(self, connection: sa.Connection) -> None:
         """Start a group of requests with the in-memory state up to date."""
         self.transaction = connection
+        self.network = ""
         self._has_written = False
         if self.number < 0:
             self.number = register(connection, self.study, self.kinds, self.stimuli, self.clock.now())
@@ -132,6 +135,11 @@ class RunningStudy:
     def secret(self) -> str:
         """The key that signs the study's links."""
         return self.state.secret
+
+    def requested_from(self, network: str) -> ParticipantSessions:
+        """The sessions, for a request from this network (`lease.py` limits what newcomers of one network hold)."""
+        self.network = network
+        return self.sessions
 
     # --- researchers' requests ---
 

@@ -175,6 +175,8 @@ class StudyState:
         for row in queries.trials_of(connection, participant.id):
             participant.add(self.leases.get(row["id"]) or self._trial(row, now, monotonic))
             if row["key"] is not None:
+                answered = monotonic - max(now - row["received_at"], 0) / 1000
+                participant.last_answer = max(participant.last_answer, answered)
                 participant.note(row["key"], AnswerReceipt(row["digest"], row["answer"]))
         if self.regions:
             for row in queries.checks_of(connection, participant.id):
@@ -182,13 +184,16 @@ class StudyState:
                 participant.failed += not self.passes(trial, msgspec.json.decode(row["payload"]))
         for row in queries.refused_of(connection, participant.id):
             participant.note(row["key"], AnswerReceipt(row["digest"], None, row["code"]))
+            participant.n_refused += 1
+            participant.n_refused_bytes += row["size"]
         return participant
 
     def _trial(self, row: Row, now: int, monotonic: float) -> Trial:
         # The rest of the lease by the system clock, and at most a whole lease: that clock may have jumped.
-        left = min(max((row["expires_at"] - now) / 1000, 0.0), self._lease_seconds)
+        left = min((row["expires_at"] - now) / 1000, self._lease_seconds)
+        leased = monotonic - max(now - row["leased_at"], 0) / 1000
         columns = {name: row[name] for name in TRIAL_COLUMNS}
-        return Trial(expires=monotonic + left, answer=row.get("answer"), **columns)
+        return Trial(expires=monotonic + left, answer=row.get("answer"), leased=leased, **columns)
 
 
 def _answer_events(connection: sa.Connection, study: Study, number: int) -> Iterator[AnswerEvent]:

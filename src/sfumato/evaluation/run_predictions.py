@@ -24,6 +24,7 @@ from sfumato.tables.files.json import read_document
 from sfumato.tables.scores import ALL
 from sfumato.tables.setting_checks import is_whole
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.text_file import path_inside
 
 CLEAN = "clean"
 """The condition of unchanged images."""
@@ -147,6 +148,10 @@ class _Run:
 
 
 def _read(path: Path) -> _Run:
+    for each in (path, path.with_name(PREDICTIONS)):
+        if path_inside(each, (path.parent,)) is None:
+            fix = "copy the file into the folder"
+            raise BadFile("a link to a file outside its folder", "the file of a run", fix, "outside-folder", each)
     said: Any = read_document(path)
     kinds = {"target": str, "network": str, "seed": int, "ended": str}
     wrong = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from sfumato.tables.errors import (
     show,
     wrong_ending,
 )
+from sfumato.tables.files.arrow_stream import read_stream
 from sfumato.tables.files.csv import DELIMITERS, first_record, found_delimiter
 from sfumato.tables.files.file_type import (
     CSV,
@@ -194,8 +194,11 @@ def opened_folder(source: Path) -> Iterator[Path]:
             for name in names:
                 parts = [part for part in PurePosixPath(name).parts if part not in ("..", "/", ".")]
                 target = folder.joinpath(*parts)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(_member(source, archive, name))
+                try:
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(_member(source, archive, name))
+                except (OSError, ValueError) as error:  # a file with the name of a folder, or an impossible name
+                    raise damaged_file("zip file", f"the name {show(name)}", source) from error
         try:
             yield folder
         except SfumatoError as error:
@@ -217,8 +220,7 @@ def arrow_tables(paths: Sequence[Path]) -> pa.Table:
     for path in paths:
         check_readable(path)
         try:
-            table = pa.ipc.open_stream(io.BytesIO(path.read_bytes())).read_all()
-            table.validate(full=True)  # wrong offsets would end the process
+            table = read_stream(path.read_bytes())
             tables.append(table)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise damaged_file("Arrow file", error, path) from error

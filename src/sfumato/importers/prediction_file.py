@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -12,12 +13,14 @@ from sfumato.importers.hard_labels import label_column, read_hard_labels
 from sfumato.importers.label_matrix import LOGITS, PROBABILITIES, LabelMatrix, named, numbers_in
 from sfumato.tables.class_columns import ColumnChoice, id_column
 from sfumato.tables.columns import SUM_TOLERANCE, check_probs
-from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError, listing, show, warn
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.files.file_type import CSV, PARQUET
 from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.soft_labels import SoftLabels
+
+if TYPE_CHECKING:
+    from sfumato.tables.counts import Counts
 
 MOST_ROUNDING = 0.02
 """Rows whose sum differs from 1 by more are never rescaled: they are not rounded distributions."""

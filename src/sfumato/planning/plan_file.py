@@ -5,6 +5,7 @@ allowed."""
 from __future__ import annotations
 
 import gzip
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -272,7 +273,7 @@ def _check_adaptive(answers: PlanAdaptive, file: str | None) -> None:
 
 def _check_distinct(names: Sequence[str], field: str, file: str | None) -> None:
     if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        twice = Counter(names).most_common(1)[0][0]
         raise _bad(f"{show(twice)} twice", field, file)
 
 

@@ -75,6 +75,7 @@ class Payments(Table):
     with_ids: bool = False
 
     classes = ()
+    private = True
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         whole = columns_of(self.payments[start:stop], Payment)

@@ -76,6 +76,7 @@ class Reconciliation(Table):
     with_ids: bool = False
 
     classes = ()
+    private = True
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         whole = columns_of(self.cases[start:stop], ReconciledParticipant)

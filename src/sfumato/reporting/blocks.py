@@ -17,6 +17,7 @@ import numpy as np
 
 from sfumato.tables.base_table import Table
 from sfumato.tables.errors import BadTable, listing
+from sfumato.tables.files.csv import guard_formula
 
 
 class Block(Protocol):
@@ -114,11 +115,11 @@ def n_rows(columns: Columns) -> int:
 
 
 def csv_text(columns: Columns) -> str:
-    """The columns as CSV (RFC 4180) with full precision; missing values are empty."""
+    """The columns as CSV (RFC 4180) with full precision; missing values are empty, and no text is a formula."""
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    for row in (tuple(columns), *zip(*columns.values(), strict=True)):
+        writer.writerow([guard_formula(each) if isinstance(each, str) else each for each in row])
     return text.getvalue()
 
 

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sfumato.elicitation.page_messages import ParticipantState, Submission, SubmittedAnswer
 from sfumato.elicitation.session import ParticipantSessions, hash_of
 from sfumato.server.http_responses import ENCODE, InternalError, Json, error_response
+from sfumato.server.rate_limit import ServerLimits
 from sfumato.server.served_study import ServedStudy
 from sfumato.tables.errors import InvalidAnswer, SfumatoError
 
@@ -60,7 +61,8 @@ def step(name: str) -> Callable[[Request], Awaitable[Response]]:
         site: ServedStudy = request.app.state.site
         token = request.path_params["token"]
         decode(NOTHING, await json_body(request))
-        state = await site.writer.ask(lambda running: run(running.sessions, hash_of(token)))
+        network = request.app.state.limits.network(request.scope["client"])
+        state = await site.writer.ask(lambda running: run(running.requested_from(network), hash_of(token)))
         return Json(site.state(token, state))
 
     return handler
@@ -70,8 +72,10 @@ async def comprehension(request: Request) -> Response:
     site: ServedStudy = request.app.state.site
     token = request.path_params["token"]
     choices = decode(CHOICES, await json_body(request))
-    token_hash = hash_of(token)
-    state = await site.writer.ask(lambda running: running.sessions.answer_comprehension(token_hash, choices.answers))
+    token_hash, network = hash_of(token), request.app.state.limits.network(request.scope["client"])
+    state = await site.writer.ask(
+        lambda running: running.requested_from(network).answer_comprehension(token_hash, choices.answers)
+    )
     return Json(site.state(token, state))
 
 
@@ -87,9 +91,10 @@ class AnswerEndpoint:
     routing and request objects would cost as much as storing them.
     """
 
-    def __init__(self, site: ServedStudy, rest: ASGIApp) -> None:
+    def __init__(self, site: ServedStudy, rest: ASGIApp, limits: ServerLimits) -> None:
         self._site = site
         self._rest = rest
+        self._limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = PATH.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
@@ -97,7 +102,7 @@ class AnswerEndpoint:
             await self._rest(scope, receive, send)
             return
         try:
-            status, body = await self._submit(path[1], dict(scope["headers"]), receive)
+            status, body = await self._submit(path[1], scope, receive)
         except ClientLeft:
             return
         except SfumatoError as error:
@@ -110,8 +115,9 @@ class AnswerEndpoint:
         await send({"type": "http.response.start", "status": status, "headers": [*HEADERS, length]})
         await send({"type": "http.response.body", "body": body})
 
-    async def _submit(self, token: str, headers: dict[bytes, bytes], receive: Receive) -> tuple[int, bytes]:
+    async def _submit(self, token: str, scope: Scope, receive: Receive) -> tuple[int, bytes]:
         """Status and body of the reply."""
+        headers: dict[bytes, bytes] = dict(scope["headers"])
         self._site.writer.check_room()
         _check_json(headers.get(b"content-type", b"").decode("latin-1"))
         body = await _whole_body(receive)
@@ -128,8 +134,10 @@ class AnswerEndpoint:
             hashlib.sha256(body).hexdigest(),
             _age(headers.get(b"x-sfumato-age", b"0").decode("latin-1")),
         )
-        token_hash = hash_of(token)
-        result = await self._site.writer.ask(lambda running: running.sessions.submit(token_hash, submitted))
+        token_hash, network = hash_of(token), self._limits.network(scope["client"])
+        result = await self._site.writer.ask(
+            lambda running: running.requested_from(network).submit(token_hash, submitted)
+        )
         state = self._site.state(token, result.state)
         if result.code:
             return 409, ENCODE({"code": result.code, "state": state})

@@ -9,7 +9,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
@@ -80,6 +80,7 @@ def application(site: ServedStudy, hosts: Collection[str] = (), limits: ServerLi
         routes=routes(),
         exception_handlers={
             HTTPException: _http_error,
+            ClientDisconnect: _client_left,
             SfumatoError: _error,
             sa.exc.OperationalError: _error,
             Exception: _error,
@@ -91,7 +92,7 @@ def application(site: ServedStudy, hosts: Collection[str] = (), limits: ServerLi
     app.router.redirect_slashes = False
     # The guard is outermost, so that replies to internal errors carry its headers too.
     return RequestGuard(
-        answer_api.AnswerEndpoint(site, app),
+        answer_api.AnswerEndpoint(site, app, app.state.limits),
         hosts,
         site.platform.framed_by if site.platform else (),
         limits=limits,
@@ -125,6 +126,11 @@ async def _http_error(request: Request, error: Exception) -> Response:
         reply = html(page, error.status_code)
     reply.headers.update(error.headers or {})
     return reply
+
+
+async def _client_left(_request: Request, _error: Exception) -> Response:
+    """The client left before its body was complete: nobody reads the reply, and nothing is wrong here."""
+    return Response(status_code=400)
 
 
 async def _error(request: Request, error: Exception) -> Response:

@@ -8,14 +8,13 @@ import asyncio
 import contextlib
 import hashlib
 import hmac
-import ipaddress
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 
 from starlette.concurrency import run_in_threadpool
 
-from sfumato.server.rate_limit import Clock, SlidingWindow, TooMany
+from sfumato.server.rate_limit import Clock, SlidingWindow, TooMany, network_of
 
 PER_ADDRESS, PER_DEVICE = 5, 10
 """Attempts per minute from one unknown address, and from one known device."""
@@ -109,14 +108,3 @@ class LoginAttempts:
                 yield
         finally:
             self._n_waiting[known] -= 1
-
-
-def network_of(address: str) -> str:
-    """The address, or the /64 network of an IPv6 address: one client has all of it."""
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(found, ipaddress.IPv4Address):
-        return str(found)
-    return str(found.ipv4_mapped or ipaddress.ip_network((found, 64), strict=False))

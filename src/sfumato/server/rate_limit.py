@@ -8,8 +8,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 
 from sfumato.tables.errors import NotNow
 
@@ -17,7 +18,9 @@ KEYS_KEPT = 10_000
 PER_SECOND, BURST = 5.0, 20
 """Requests of one participant: per second, and in a burst. A page that was offline sends its stored answers at once."""
 ARRIVALS_PER_MINUTE = 60
-"""New participants from one address: a whole school class may share one."""
+"""New participants from one IPv4 address or IPv6 /64: a whole school class may share one."""
+WIDE_ARRIVALS_PER_MINUTE = 240
+"""New participants from one IPv6 /48, the most that providers give to one customer."""
 
 Clock = Callable[[], float]
 
@@ -87,31 +90,65 @@ class TokenBucket:
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """Rate limits per participant and per address; None means no limit, as for simulated annotators."""
+    """Rate limits per participant and per network; None means no limit, as for simulated annotators."""
 
     requests: TokenBucket | None = None
     arrivals: SlidingWindow | None = None
+    wide_arrivals: SlidingWindow | None = None
+    exempts_loopback: bool = True
+    """Whether the loopback interface is a trial run. With a proxy it is not: the proxy reports client addresses."""
 
     @classmethod
     def per_participant(cls, per_second: float = PER_SECOND) -> ServerLimits:
         """The limits of a study for people; with 0 per second there are none."""
         if per_second <= 0:
             return cls()
-        burst = max(1, math.ceil(per_second * BURST / PER_SECOND))
-        return cls(TokenBucket(per_second, burst), SlidingWindow("arrivals", ARRIVALS_PER_MINUTE))
+        return cls(
+            TokenBucket(per_second, max(1, math.ceil(per_second * BURST / PER_SECOND))),
+            SlidingWindow("arrivals", ARRIVALS_PER_MINUTE),
+            SlidingWindow("arrivals", WIDE_ARRIVALS_PER_MINUTE),
+        )
 
-    def count_arrival(self, request: Request) -> None:
-        """Count a new participant; raises `TooMany` if too many joined from their address within a minute.
+    def count_arrival(self, request: HTTPConnection) -> None:
+        """Count a new participant; raises `TooMany` if too many joined from their network within a minute."""
+        network = self.network(request.scope.get("client"))
+        if network and self.arrivals is not None:
+            self.arrivals.count(network)
+            if self.wide_arrivals is not None:
+                self.wide_arrivals.count(network_of(network.partition("/")[0], WIDE_BITS))
 
-        The loopback address is not limited: it is a trial run, or a proxy that does not forward addresses.
-        """
-        address = request.client.host if request.client else ""
-        if self.arrivals is not None and not _is_loopback(address):
-            self.arrivals.count(address)
+    def network(self, client: tuple[str, int] | None) -> str:
+        """The network of a client, by which it is limited; empty if it is not limited."""
+        address = client[0] if client else ""
+        if self.arrivals is None or (self.exempts_loopback and is_loopback(address)):
+            return ""
+        return network_of(address)
 
 
-def _is_loopback(address: str) -> bool:
+NETWORK_BITS, WIDE_BITS = 64, 48
+"""What one customer of a provider has at least, and at most."""
+MAX_ADDRESS = 45
+
+
+def network_of(address: str, bits: int = NETWORK_BITS) -> str:
+    """The part of an address that its user cannot change: an IPv4 address, or the first bits of an IPv6 address."""
+    known = parsed_address(address[:MAX_ADDRESS])
+    if known is None or known.version == 4:
+        return address[:MAX_ADDRESS] if known is None else str(known)
+    first = int(known) >> (128 - bits) << (128 - bits)
+    return f"{ipaddress.IPv6Address(first)}/{bits}"
+
+
+def is_loopback(address: str) -> bool:
+    known = parsed_address(address)
+    return known is not None and known.is_loopback
+
+
+@lru_cache(4096)
+def parsed_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address; an IPv4 address in its IPv6 form is an IPv4 address. None if it is no address."""
     try:
-        return ipaddress.ip_address(address).is_loopback
+        known = ipaddress.ip_address(text)
     except ValueError:
-        return False
+        return None
+    return getattr(known, "ipv4_mapped", None) or known

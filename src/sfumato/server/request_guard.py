@@ -12,6 +12,8 @@ from sfumato.tables.errors import NotNow
 
 MAX_BODY = 64 * 1024
 MAX_RANGES = 5
+MAX_TOKEN = 64
+"""Characters of a token by which its requests are counted; ours are shorter."""
 HEADERS = [
     (name.lower().encode(), value.encode())
     for name, value in {
@@ -31,6 +33,7 @@ FRAMED = ("/s/", "/from/")
 """Paths that a platform may show in a frame."""
 WRONG_HOST = ("a host name that is not ours", "the address of this study", "use the address that the server printed")
 CROSS_SITE = ("a request from another site", "requests from the study's own page", "open the study itself")
+PLAIN_HTTP = ("a request over http", "https", "open the address of the study with https://")
 MANY_RANGES = (f"more than {MAX_RANGES} ranges of a file", "the file, or one part of it", "request the whole file")
 
 OnDenial = Callable[[Scope, str], Awaitable[None]]
@@ -53,6 +56,7 @@ class RequestGuard:
     ) -> None:
         self._app = app
         self._hosts = frozenset(hosts)
+        self._https = https
         self._headers = [*HEADERS, HTTPS_ONLY] if https else HEADERS
         self._framed = _framed(self._headers, framed_by) if framed_by else self._headers
         self._limit = limits.requests if limits else None
@@ -80,14 +84,17 @@ class RequestGuard:
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> Json | None:
         if sum(name == b"host" for name, _ in scope["headers"]) != 1 or not self._is_ours(headers[b"host"]):
             return error_response(NotNow(*WRONG_HOST, "wrong-host"), 400)
+        # The proxy reports how the client connected to it.
+        if self._https and headers.get(b"x-forwarded-proto", b"https").lower() != b"https":
+            return error_response(NotNow(*PLAIN_HTTP, "not-https"), 400)
         is_post, path = scope["method"] == "POST", scope["path"]
         if is_post and _is_cross_site(path, headers):
             return error_response(NotNow(*CROSS_SITE, "cross-site"), 403)
         if headers.get(b"range", b"").count(b",") >= MAX_RANGES:
             return error_response(NotNow(*MANY_RANGES, "too-many-ranges"), 416)
         if (limit := self._limit) is not None and is_post and path.startswith("/s/"):
-            # The token between "/s/" and the next slash identifies the participant.
-            seconds = limit.take(path[3 : path.find("/", 3)])
+            # The token between "/s/" and the next slash identifies the participant. A forged one may be long.
+            seconds = limit.take(path[3 : path.find("/", 3)][:MAX_TOKEN])
             if seconds:
                 return error_response(limit.error(seconds))
         length = headers.get(b"content-length", b"0")

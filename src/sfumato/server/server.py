@@ -10,6 +10,8 @@ import socket
 import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +23,11 @@ from sfumato.elicitation.running_study import RunningStudy
 from sfumato.elicitation.secure_random import SecureRandom
 from sfumato.recruitment.arrival import redirect_for
 from sfumato.server.app import application
+from sfumato.server.connection_limits import ConnectionTable, raise_file_limit
 from sfumato.server.rate_limit import ServerLimits
 from sfumato.server.sanitized_log import LOGGING
 from sfumato.server.served_study import ServedStudy
-from sfumato.server.uvicorn_protocol import StrictHttpProtocol
+from sfumato.server.uvicorn_protocol import KEEP_ALIVE_SECONDS, StrictHttpProtocol
 from sfumato.store.database import is_store, make_private, only_server, reading_engine, writing_engine
 from sfumato.store.location import StoreLocation, default_location
 from sfumato.store.writer import Writer
@@ -125,10 +128,11 @@ def bind_socket(host: str, port: int) -> socket.socket:
 def create_server(
     site: ServedStudy, hosts: Collection[str], limits: ServerLimits | None = None, proxies: Sequence[str] = ()
 ) -> uvicorn.Server:
-    """The server, not yet running. Forwarded client addresses are accepted from `proxies` only."""
+    """The server, not yet running. With `proxies`, only they may connect, and they report the clients' addresses."""
     config = uvicorn.Config(
-        application(site, hosts, limits),
-        http=StrictHttpProtocol,
+        application(site, hosts, replace(limits or ServerLimits(), exempts_loopback=not proxies)),
+        # uvicorn calls it with the arguments of a protocol class.
+        http=partial(StrictHttpProtocol, table=ConnectionTable(proxies)),  # type: ignore[arg-type]
         ws="none",
         log_level="warning",
         log_config=LOGGING,
@@ -136,7 +140,7 @@ def create_server(
         server_header=False,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=list(proxies),
-        timeout_keep_alive=75,
+        timeout_keep_alive=round(KEEP_ALIVE_SECONDS),
         timeout_graceful_shutdown=10,
         lifespan="off",
     )
@@ -163,6 +167,7 @@ def serve(
     proxies: Sequence[str] = (),
 ) -> None:
     """Answer requests until the process is stopped; every acknowledged answer is stored at any time."""
+    raise_file_limit()
     site.dashboard.feed.use_process()
     site.pictures.start(site.stimuli)
     # Objects that exist now stay until the end: exclude them from garbage collection, which would delay replies.

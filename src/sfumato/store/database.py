@@ -117,7 +117,7 @@ def only_server(place: StoreLocation) -> Iterator[None]:
         return
     path = place.file.with_name(place.file.name + ".lock")
     try:
-        opened = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise _unwritable(place.file, error) from error
     with open(opened, "r+") as lock:

@@ -46,4 +46,5 @@ class InteractionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
             if fresh > 0:
                 away += fresh
                 reached = stop
-        return max(self.elapsed_ms - away, 0.0) / 1000
+        # 0.0 comes first: of 0.0 and -0.0, `max` returns the first.
+        return max(0.0, self.elapsed_ms - away) / 1000

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting, ErrorLocation, show
+from sfumato.tables.text_file import path_inside
 
 
 @dataclass(frozen=True)
@@ -44,4 +45,9 @@ class StoreLocation:
 def default_location(study: Study) -> Path:
     """The default store of a study: `store/answers.sqlite` next to its file."""
     assert study.path is not None
-    return study.path.parent / "store" / "answers.sqlite"
+    file = study.path.parent / "store" / "answers.sqlite"
+    if path_inside(file, (study.path.parent,)) is None:
+        found, expected = "a link to a place outside the study's folder", "a store in the study's folder"
+        fix = "remove the link; to store the answers elsewhere, name the file with --store"
+        raise BadSetting(found, expected, fix, "outside-folder", ErrorLocation(str(file)))
+    return file

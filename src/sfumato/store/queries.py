@@ -169,8 +169,8 @@ def annotator_by_token(connection: sa.Connection, study: int, token_hash: str) -
 
 
 def trials_of(connection: sa.Connection, annotator: int) -> list[Row]:
-    """A participant's trials in order, each with the key, digest and handle of its answer where it has one."""
-    columns = (answers.c.key, answers.c.digest, answers.c.handle.label("answer"))
+    """A participant's trials in order, each with the key, digest, handle and time of its answer where it has one."""
+    columns = (answers.c.key, answers.c.digest, answers.c.handle.label("answer"), answers.c.received_at)
     found = (
         sa.select(trials, *columns)
         .outerjoin(answers, answers.c.trial == trials.c.id)
@@ -208,8 +208,8 @@ def sent_under(connection: sa.Connection, annotator: int, key: str) -> Row | Non
 
 
 def refused_of(connection: sa.Connection, annotator: int) -> list[Row]:
-    """A participant's refused answers."""
-    columns = (refused.c.key, refused.c.digest, refused.c.code)
+    """A participant's refused answers, and the sizes of their bodies."""
+    columns = (refused.c.key, refused.c.digest, refused.c.code, sa.func.length(refused.c.body).label("size"))
     found = connection.execute(sa.select(*columns).where(refused.c.annotator == annotator))
     return [dict(row._mapping) for row in found]
 

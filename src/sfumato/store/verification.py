@@ -25,6 +25,8 @@ COLUMNS = (
     "id", "study", "annotator", "item", "trial", "number", "purpose", "kind", "payload", "started_at", "submitted_at",
     "received_at", "seconds", "key", "digest", "handle", "record",
 )  # fmt: skip
+SECONDS = COLUMNS.index("seconds")
+"""The only column with fractions."""
 ENCODE = msgspec.json.Encoder().encode
 
 
@@ -50,8 +52,13 @@ class Verified:
 
 
 def chain_hash(previous: str, row: Mapping[str, Any]) -> str:
-    """The hash of an answer: SHA-256 of the previous hash and of every column."""
-    return hashlib.sha256(previous.encode() + ENCODE([row[name] for name in COLUMNS])).hexdigest()
+    """The hash of an answer: SHA-256 of the previous hash and of every column.
+
+    Minus zero counts as zero: SQLite does not store its sign.
+    """
+    values = [row[name] for name in COLUMNS]
+    values[SECONDS] += 0.0
+    return hashlib.sha256(previous.encode() + ENCODE(values)).hexdigest()
 
 
 def faults_of(rows: Iterable[Mapping[str, Any]], *, first: int, n_answers: int, head: str) -> Iterator[ChainFault]:

@@ -83,7 +83,8 @@ class StudyClass:
 @dataclass(frozen=True)
 class ItemSource:
     """The source of the items: a folder of images, a CSV of texts or image paths, an npz file, or texts in a Parquet,
-    JSON Lines, TSV or CSV file (`texts`), in the column or field `text`."""
+    JSON Lines, TSV or CSV file (`texts`), in the column or field `text`. Paths in a CSV must be in `roots`, by default
+    the folder of the CSV."""
 
     folder: Path | None = None
     csv: Path | None = None
@@ -92,6 +93,7 @@ class ItemSource:
     text: Annotated[str | None, Length(MAX_TEXT)] = None
     upscale: Upscale = Upscale.LANCZOS
     size: Annotated[int, Range(16, 1600, whole=True)] = 160
+    roots: tuple[Path, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -143,10 +145,10 @@ class Quality:
     answers and pay are kept: both are decided later. `rules` names a set of screening rules (`sfumato screen`)
     whose flags the dashboard shows, or single rules with their settings."""
 
-    checks_per_person: int | None = None
     most_failed: Annotated[int, Range(1, 1000, whole=True)] = 2
     stop: bool = False
     rules: str | Mapping[str, Mapping[str, float]] = ""
+    checks_per_person: int | None = None
 
 
 @dataclass(frozen=True)

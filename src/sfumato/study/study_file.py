@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,16 +27,16 @@ from sfumato.study.study_file_tables import (
     read_quality,
     read_recruiting,
 )
-from sfumato.study.toml_fields import Fields
+from sfumato.study.toml_fields import Fields, outside
 from sfumato.study.toml_mistakes import Mistakes, lines_of
-from sfumato.tables.errors import BadFile, BadStudy, ErrorLocation, SfumatoError, show
-from sfumato.tables.text_file import is_folder, read_text
+from sfumato.tables.errors import BadFile, BadStudy, SfumatoError, show
+from sfumato.tables.text_file import is_folder, path_inside, read_text
+from sfumato.tables.toml_file import parse_toml
 
 FILE_NAME = "study.toml"
 MAX_BYTES = 1_000_000
 MAX_PAGE_BYTES = 200_000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
-AT_LINE = re.compile(r"^(.*) \(at (?:line (\d+), column \d+|end of document)\)$", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -73,12 +72,8 @@ def read_draft(path: Path) -> Draft:
 
 def draft_of(text: str, file: Path) -> Draft:
     """The study in `text`, read as if it were in `file`; an error if it is not TOML."""
-    try:
-        values = tomllib.loads(text)
-        lines = lines_of(text)
-    except (ValueError, RecursionError) as error:
-        raise _not_toml(text, file, error) from error
-    mistakes = Mistakes(str(file), lines)
+    values = parse_toml(text, file, "TOML: [tables], and key = value with text in quotes")
+    mistakes = Mistakes(str(file), lines_of(text))
     return Draft(_study(Fields(values, mistakes), file), mistakes)
 
 
@@ -140,19 +135,12 @@ def _page(pages: Fields, key: str, base: Path) -> str:
     value = pages.text(key, "", one_line=False) or ""
     if "\n" in value or not value.lower().endswith(".md"):
         return value
+    path = path_inside(base / value, (base,))
+    if path is None:
+        pages.add(key, *outside(f"{key} = {show(value)}", is_item=False))
+        return ""
     try:
-        return read_text(base / value, limit=MAX_PAGE_BYTES, what="a Markdown file")
+        return read_text(path, limit=MAX_PAGE_BYTES, what="a Markdown file")
     except BadFile as error:
         pages.mistakes.place((*pages.path, key), error)
         return ""
-
-
-def _not_toml(text: str, file: Path, error: Exception) -> BadFile:
-    match = AT_LINE.match(str(error))
-    reason = match.group(1) if match else "values nested too deep" if "recursion" in str(error) else str(error)
-    line = None
-    if match:
-        line = int(match.group(2)) if match.group(2) else text.rstrip("\n").count("\n") + 1
-    found, expected = f"text that is not TOML ({reason[:120]})", "TOML: [tables], and key = value with text in quotes"
-    fix = "correct this line; a quote or bracket may be open above it"
-    return BadFile(found, expected, fix, "bad-toml", ErrorLocation(str(file), line=line))

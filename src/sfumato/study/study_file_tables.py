@@ -30,7 +30,7 @@ from sfumato.study.study import (
     Region,
     StudyClass,
 )
-from sfumato.study.toml_fields import Fields, show_value
+from sfumato.study.toml_fields import ITEM_KEYS, Fields, item_folders, show_value
 from sfumato.tables.errors import listing, nearest, show
 
 WITHOUT_CLASSES = frozenset({"similarity", "triplet"})
@@ -123,9 +123,8 @@ def read_items(top: Fields, base: Path) -> ItemSource:
     """`[items]`: exactly one source."""
     top.require("items", "where the items come from", '{ folder = "images" }, or a table [items]')
     table = top.table("items")
-    places: dict[str, Any] = {
-        key: table.file(key, base, folder=key == "folder") for key in ("folder", "csv", "npz", "texts")
-    }
+    others = item_folders()
+    places: dict[str, Any] = {key: table.file(key, base, folder=key == "folder", also_in=others) for key in ITEM_KEYS}
     sources = [key for key in places if key in table.values]
     if len(sources) != 1 and "items" in top.values:
         found = f"{listing(sources) or 'neither folder, csv, npz nor texts'} in [items]"
@@ -134,7 +133,7 @@ def read_items(top: Fields, base: Path) -> ItemSource:
     if "text" in table.values and "texts" not in table.values:
         fix = 'write texts = "items.jsonl" too, or remove the key'
         table.add("text", "text without texts", "the column of a file named by texts", fix, "text-without-texts")
-    return table.read(ItemSource, **places)
+    return table.read(ItemSource, **places, roots=(base, *others))
 
 
 def read_arms(top: Fields, assignment: Assignment) -> tuple[Arm, ...]:

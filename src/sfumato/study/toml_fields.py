@@ -6,7 +6,8 @@ Used by `study_file` and `study_file_tables`; the limits are those of the fields
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
@@ -16,13 +17,18 @@ from sfumato.study.study import MAX_TEXT, Length, Range
 from sfumato.study.toml_mistakes import KeyPath, Mistakes, written
 from sfumato.tables.errors import listing, nearest
 from sfumato.tables.errors import show as show_any
-from sfumato.tables.text_file import is_file, is_folder
+from sfumato.tables.text_file import is_file, is_folder, path_inside
 
 Choice = TypeVar("Choice", bound=StrEnum)
 Part = TypeVar("Part")
 
 TOP_KEYS = ("title", "name", "classes", "items", "language", "languages")
 """Keys that belong above the first table, and are often written below it by mistake."""
+FOLDERS_VARIABLE = "SFUMATO_ITEM_FOLDERS"
+ITEM_KEYS = ("folder", "csv", "npz", "texts")
+"""The sources of items, which are keys of `[items]`."""
+MAX_UNKNOWN_KEYS = 50
+"""How many unknown keys of a table are listed; the rest are counted."""
 LINE_ENDS = "\n\r\t"
 NO_BREAK = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 """Allowed in sentences (French has them before : ; ? and !), but not in names, where they cannot be seen."""
@@ -160,14 +166,17 @@ class Fields:
         self.add(key, f"{key} = {show_value(value)}", expected, f"{near}write one of these in quotes", f"unknown-{key}")
         return default
 
-    def file(self, key: str, base: Path, *, folder: bool = False) -> Path | None:
-        """The path of an existing file (or folder), relative to `base`."""
+    def file(self, key: str, base: Path, *, folder: bool = False, also_in: Sequence[Path] = ()) -> Path | None:
+        """The path of an existing file (or folder), relative to `base`; it must be in there, or in one of `also_in`."""
         value = self.text(key)
         if value is None:
             return None
         path = base / value
         if is_folder(path) if folder else is_file(path):
-            return path
+            inside = path_inside(path, (base, *also_in))
+            if inside is None:
+                self.add(key, *outside(f"{key} = {show_value(value)}", is_item=key in ITEM_KEYS))
+            return inside or path
         what = "folder" if folder else "file"
         wrong_sort = is_file(path) or is_folder(path)
         found = f"{key} = {show_value(value)}, which {f'is not a {what}' if wrong_sort else 'does not exist'}"
@@ -204,14 +213,14 @@ class Fields:
         if not low <= len(value) <= high:
             fix = "add some" if len(value) < low else "leave some out"
             self.add(key, f"{len(value)} {key}", f"{low} to {high} of them", fix, "out-of-range")
-        kept: list[str] = []
+        kept: dict[str, None] = {}
         for number, each in enumerate(value):
             text = self.checked_text((key, number), each, prose=prose)
             if text is not None and text in kept:
                 found = f"{show_value(text)} twice in {key}"
                 self.mistakes.add((*self.path, key, number), found, "each once", "leave one out", "doubled-text")
             elif text is not None:
-                kept.append(text)
+                kept[text] = None
         return tuple(kept)
 
     def rest(self) -> dict[str, Any]:
@@ -221,12 +230,16 @@ class Fields:
     def close(self) -> None:
         """Record every key that was not read as a mistake."""
         here = f"[{written(self.path)}]" if self.path else "a study file"
-        for key in self.rest():
+        others = list(self.rest())
+        for key in others[:MAX_UNKNOWN_KEYS]:
             fix = f"{nearest(key, self._known)}leave it out, or write it as listed".strip()
             if self.path and key in TOP_KEYS:
                 fix = f"write {key} above the first [table]; below one it belongs to that table"
             expected = f"the keys of {here}: {listing(list(self._known), 16)}"
             self.add(key, f"the key {show_value(key)}", expected, fix, "unknown-key")
+        if len(others) > MAX_UNKNOWN_KEYS:
+            n_more = len(others) - MAX_UNKNOWN_KEYS
+            self.add(None, f"{n_more:,} more keys", f"the keys of {here}", "is it a study file?", "unknown-key")
 
     def _wrong_type(self, path: KeyPath, value: object, expected: str) -> None:
         fix = f"write {expected}"
@@ -236,6 +249,18 @@ class Fields:
             fix = "put it in quotes"
         found = f"{written(path[-1:] if isinstance(path[-1], str) else path[-2:])} = {show_value(value)}"
         self.mistakes.add(path, found, expected, fix, "wrong-type")
+
+
+def item_folders() -> tuple[Path, ...]:
+    """The folders outside a study whose files it may show as items; only the person who runs the command names them."""
+    return tuple(Path(each) for each in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep) if each)
+
+
+def outside(found: str, *, is_item: bool) -> tuple[str, str, str, str]:
+    """The parts of the error for a path that leaves the study's folder: found, expected, fix and code."""
+    otherwise = f", or, if you trust the study, name its folder: {FOLDERS_VARIABLE}=FOLDER sfumato ..."
+    fix = f"copy it into the study's folder{otherwise if is_item else ''}"
+    return f"{found}, which is outside the study's folder", "a path in the study's folder", fix, "outside-folder"
 
 
 def show_value(value: object) -> str:

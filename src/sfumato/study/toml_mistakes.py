@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sfumato.tables.errors import BadSetting, ErrorLocation, SfumatoError
+from sfumato.tables.toml_file import STRINGS
 
 KeyPath = tuple[str | int, ...]
 """The path of a value: keys, and indices in arrays: `("practice", 1, "item")`."""
@@ -15,12 +16,7 @@ KeyPath = tuple[str | int, ...]
 BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
 SPACE = re.compile(r"[ \t]*")
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-STRINGS = (
-    re.compile(r'"""(?:[^"\\]|\\.|"{1,2}(?!"))*"{3,5}', re.DOTALL),
-    re.compile(r"'''(?:[^']|'{1,2}(?!'))*'{3,5}"),
-    re.compile(r'"(?:[^"\\\n]|\\.)*"'),
-    re.compile(r"'[^'\n]*'"),
-)
+STRING = re.compile("|".join(STRINGS), re.DOTALL)
 PLAIN = re.compile(r"[^,\]}#\n]*")
 
 
@@ -115,17 +111,17 @@ class _Scanner:
 
     def _string(self) -> bool:
         """Skip a string, if there is one here."""
-        match = next((found for each in STRINGS if (found := each.match(self.text, self.at))), None)
-        if match:
-            self.at = match.end()
-        return match is not None
+        start = self.at
+        return self._skip(STRING) > start
 
     def _note(self, path: KeyPath) -> None:
         """Record the line of `path`, and of the tables around it unless they have one already."""
         self._line += self.text.count("\n", self._counted_to, self.at)
         self._counted_to = self.at
-        for length in range(1, len(path)):
-            self.lines.setdefault(path[:length], self._line)
+        above = path[:-1]
+        while above and above not in self.lines:
+            self.lines[above] = self._line
+            above = above[:-1]
         self.lines[path] = self._line
 
     def _skip(self, what: re.Pattern[str]) -> int:

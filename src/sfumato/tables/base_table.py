@@ -37,6 +37,8 @@ class Table(ABC):
     """
 
     classes: tuple[str, ...]
+    private: ClassVar[bool] = False
+    """Whether only the owner may read its files."""
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -82,7 +84,8 @@ class Table(ABC):
         wide = kind_of(Path(path), TABLE_KINDS, to_write=True) is CSV
         schema = self.chunk(0, 0, wide=wide).schema.with_metadata(self.metadata())
         starts = range(0, len(self), ROW_GROUP)
-        write_rows(schema, (self.chunk(i, min(i + ROW_GROUP, len(self)), wide=wide) for i in starts), path)
+        chunks = (self.chunk(i, min(i + ROW_GROUP, len(self)), wide=wide) for i in starts)
+        write_rows(schema, chunks, path, private=self.private)
 
     @final
     def head(self, n: int = 5) -> pl.DataFrame:

@@ -7,19 +7,22 @@ brackets. Does not import torch.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from sfumato.tables.errors import BadSetting, ErrorLocation, UnknownName, listing, nearest, show, unknown
+from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation, UnknownName, listing, nearest, show, unknown
 from sfumato.tables.option_words import is_command
+from sfumato.tables.toml_file import parse_toml
 
 OPENING, CLOSING, QUOTES = "[{", "]}", "'\""
+MAX_BRACKETS = 100
+"""Lists in a setting that is not TOML; a deeper value is taken as text."""
 
 
 def strategy_from_name(
@@ -163,9 +166,9 @@ def _parts(text: str, separator: str) -> Iterator[str]:
 def _value(text: str) -> Any:
     """The value in TOML syntax; in lists, texts need no quotes; or else the text itself."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        if text.startswith("[") and text.endswith("]"):
+        return parse_toml(f"value = {text}", Path(), "a value")["value"]
+    except BadFile:
+        if text.startswith("[") and text.endswith("]") and text.count("[") <= MAX_BRACKETS:
             return [_value(part.strip()) for part in _parts(text[1:-1], ",") if part.strip()]
         return text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from sfumato.tables.errors import BadFile, ErrorLocation, show
@@ -43,6 +45,20 @@ def is_folder(path: Path) -> bool:
         return path.is_dir()
     except (OSError, ValueError):
         return False
+
+
+def path_inside(path: Path, folders: Sequence[Path]) -> Path | None:
+    """`path` if it is in one of the folders once all links are followed, and its target if there are links; else None.
+
+    A file that is opened by this path is the file that was checked.
+    """
+    try:
+        target = path.resolve()
+        if not any(target.is_relative_to(folder.resolve()) for folder in folders):
+            return None
+    except (OSError, RuntimeError, ValueError):  # a link to itself, or a name with NUL
+        return None
+    return path if target == Path(os.path.normpath(path.absolute())) else target
 
 
 def _bytes_of(path: Path, limit: int, what: str) -> bytes:

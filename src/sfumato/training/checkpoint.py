@@ -117,9 +117,16 @@ class Checkpoints:
             except _Damaged as reason:
                 damaged.append(f"{path.name} ({reason})")
                 continue
-            before = json.loads(metadata["fingerprint"])
+            try:
+                before = json.loads(metadata["fingerprint"])
+                checkpoint = Checkpoint.from_tensors(metadata["training"], tensors)
+            except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, RuntimeError):
+                damaged.append(f"{path.name} (it does not describe a training)")
+                continue
+            if not isinstance(before, dict):
+                damaged.append(f"{path.name} (it does not describe a training)")
+                continue
             self.fingerprint.check(before, file=str(path), allow_drift=self.allow_drift)
-            checkpoint = Checkpoint.from_tensors(metadata["training"], tensors)
             if damaged:
                 warn(
                     f"found {', '.join(damaged)} damaged in {self.folder}; training resumes from epoch "

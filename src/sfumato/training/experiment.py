@@ -263,10 +263,19 @@ class Experiment:
         """The targets of an interrupted group that includes all of `targets`, if there is one."""
         pattern = f"{glob.escape(RunKey('stack', key.network, key.seed, key.fold).name)}.????????/{GROUP}"
         for path in sorted((self.folder / UNFINISHED).glob(pattern)):
-            started = tuple(json.loads(path.read_text("utf-8")))
+            started = _names_in(path)
             if set(targets) <= set(started) <= set(key.targets):
                 return started
         return None
+
+
+def _names_in(path: Path) -> tuple[str, ...]:
+    """The names in a JSON file of an interrupted group; none if it is damaged."""
+    try:
+        names = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return ()
+    return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()
 
 
 def _differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:

@@ -5,7 +5,6 @@ Reads and checks the data before it imports torch.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,10 +16,11 @@ from sfumato.importers.label_file import read_labels
 from sfumato.importers.prediction_file import read_predictions
 from sfumato.study.toml_mistakes import lines_of
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation, show, unknown
+from sfumato.tables.errors import BadSetting, ErrorLocation, show, unknown
 from sfumato.tables.model_inputs import InputOptions, Inputs
 from sfumato.tables.strategies import StrategyText, described, settings_for, strategy_from_name
 from sfumato.tables.text_file import read_text
+from sfumato.tables.toml_file import parse_toml
 from sfumato.training.item_join import first_choices, join_items
 from sfumato.training.splits import SPLITS, Fold, NamedSplit, NoSplit, RandomSplit, Split
 from sfumato.training.training_set import TrainingSet
@@ -56,11 +56,7 @@ class ExperimentFile:
         """Read a TOML file; paths in it are relative to the file."""
         path = Path(path)
         text = read_text(path, limit=MAX_BYTES, what="an experiment as TOML")
-        try:
-            document = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            found = f"text that is not TOML ({error})"
-            raise BadFile(found, "TOML, as in examples/grid.toml", "correct the line", "bad-toml", path) from error
+        document = parse_toml(text, path, "TOML, as in examples/grid.toml")
         lines = lines_of(text)
 
         def where(*keys: str) -> ErrorLocation:

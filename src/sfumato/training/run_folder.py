@@ -6,6 +6,7 @@ Also the pixel scale that standardizes images, and the predictor made of a finis
 from __future__ import annotations
 
 import json
+import math
 import platform
 import sys
 from collections.abc import Mapping
@@ -26,12 +27,13 @@ from torch import Tensor, nn
 import sfumato
 from sfumato.tables.base_table import columns_of
 from sfumato.tables.columns import probs_array
-from sfumato.tables.errors import BadFile, BadTable
+from sfumato.tables.errors import BadFile, BadTable, damaged_file, listing
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.json import read_document
 from sfumato.tables.files.table_file import classes_metadata, read_rows, write_table
 from sfumato.tables.model_inputs import Images, Inputs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.text_file import path_inside
 from sfumato.training.group_optimizer import SeparateNetworks
 from sfumato.training.networks import network_named
 from sfumato.training.networks.network import Network
@@ -73,6 +75,12 @@ RUN, PREDICTIONS, DYNAMICS, HISTORY, MODEL = (
     "run.json", "predictions.parquet", "dynamics.parquet", "history.csv", "model.safetensors",
 )  # fmt: skip
 BY_EPOCH = "predictions-by-epoch.parquet"
+FIELDS = {"target": str, "network": str, "seed": int, "settings": dict, "classes": list, "ended": str}
+"""What every `run.json` has, and its types."""
+MAX_HEADER_BYTES = 2**20
+"""Of a file of weights: enough for ten thousand tensors."""
+MAX_SIDE = 16_384
+"""The largest side of an image, width or depth of a network in a `run.json`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +101,16 @@ class Run:
         if not (folder / RUN).is_file():
             fix = "run the experiment again: it trains missing runs"
             raise BadFile("no run.json", "the folder of a finished run", fix, "no-such-run", folder)
+        if path_inside(folder / RUN, (folder,)) is None:
+            raise _bad_run(folder, "a link to a file outside the run's folder")
         metadata = read_document(folder / RUN)
-        missing = [key for key in ("target", "network", "seed", "settings", "classes", "ended") if key not in metadata]
-        if not isinstance(metadata, dict) or missing:
-            found, expected = f"no {', '.join(missing)}", "a run.json as sfumato train writes it"
-            raise BadFile(found, expected, "delete the folder and run the experiment again", "bad-run", folder / RUN)
+        if not isinstance(metadata, dict):
+            raise _bad_run(folder, "no object with named values")
+        wrong = [key for key, kind in FIELDS.items() if not isinstance(metadata.get(key), kind)]
+        if not wrong and not all(isinstance(name, str) for name in metadata["classes"]):
+            wrong = ["classes"]
+        if wrong:
+            raise _bad_run(folder, f"no {', '.join(wrong)}")
         return cls(folder, metadata)
 
     @property
@@ -120,7 +133,12 @@ class Run:
         """Loss, validation loss and rate after each epoch."""
         import polars as pl
 
-        return pl.read_csv(self.folder / HISTORY)
+        path = self.folder / HISTORY
+        read_rows(path)  # an error of ours for what is no table
+        try:
+            return pl.read_csv(path)
+        except pl.exceptions.PolarsError as error:
+            raise damaged_file("history", error, path) from error
 
     @cached_property
     def dynamics(self) -> pl.DataFrame | None:
@@ -135,8 +153,14 @@ class Run:
         return read
 
     def weights(self) -> dict[str, Tensor]:
-        path = self.folder / MODEL
+        path = path_inside(self.folder / MODEL, (self.folder,))
+        if path is None:
+            raise _bad_run(self.folder, "weights that are a link to a file outside the run's folder")
         try:
+            with path.open("rb") as file:
+                n_header = int.from_bytes(file.read(8), "little")
+            if n_header > MAX_HEADER_BYTES:
+                raise OSError(f"a header of {n_header:,} bytes, at most {MAX_HEADER_BYTES:,} are read")
             weights: dict[str, Tensor] = load_file(path)
         except (SafetensorError, OSError) as error:
             found = f"weights that cannot be read ({str(error)[:120]})"
@@ -146,19 +170,59 @@ class Run:
 
     def predictor(self, network: Network | None = None) -> Predictor:
         """The trained network, to predict other inputs; pass `network` if it is your own class."""
-        scale = PixelScale(tuple(self.metadata["scale"]["mean"]), tuple(self.metadata["scale"]["std"]))
-        channels, height, width = self.metadata["shape"]
+        scale, shape = self._scale(), self._shape()
+        network, weights = network or self._network(), self.weights()
+        # Without memory first: what a run.json claims may be far larger than its weights.
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+            expected = network.build(shape, len(self.classes)).state_dict()
+        differ = [name for name in {*expected, *weights} if not _is_same(expected.get(name), weights.get(name))]
+        if differ:
+            found = f"weights of another network ({listing(sorted(differ), 4)})"
+            fix = "delete the run's folder and run the experiment again"
+            raise BadFile(found, "the weights of the network in run.json", fix, "damaged", self.folder / MODEL)
         with torch.random.fork_rng(devices=[]):
-            built = (network or self._network()).build((channels, height, width), len(self.classes))
-        built.load_state_dict(self.weights())
-        return Predictor(built.eval(), scale, (channels, height, width), self.classes)
+            built = network.build(shape, len(self.classes))
+        built.load_state_dict(weights)
+        return Predictor(built.eval(), scale, shape, self.classes)
+
+    def _scale(self) -> PixelScale:
+        said = self.metadata.get("scale")
+        parts: list[Any] = [said.get(key) for key in ("mean", "std")] if isinstance(said, dict) else []
+        if len(parts) != 2 or not all(isinstance(part, list) and all(map(_is_finite, part)) for part in parts):
+            raise _bad_run(self.folder, "no scale")
+        if not len(parts[0]) == len(parts[1]) == self._shape()[0]:
+            raise _bad_run(self.folder, "a scale for another number of channels")
+        return PixelScale(tuple(parts[0]), tuple(parts[1]))
+
+    def _shape(self) -> tuple[int, int, int]:
+        shape = self.metadata.get("shape")
+        sides = shape if isinstance(shape, list) else []
+        if len(sides) != 3 or not all(type(side) is int and 1 <= side <= MAX_SIDE for side in sides):
+            raise _bad_run(self.folder, "no shape of images")
+        return (sides[0], sides[1], sides[2])
 
     def _network(self) -> Network:
-        metadata = self.settings["network"]
+        metadata = self.settings.get("network")
         settings = dict(metadata) if isinstance(metadata, dict) else {"name": str(metadata)}
         name = settings.pop("name", "")
+        numbers = [part for value in settings.values() for part in (value if isinstance(value, list) else [value])]
+        if not isinstance(name, str) or any(isinstance(each, int) and abs(each) > MAX_SIDE for each in numbers):
+            raise _bad_run(self.folder, "a network that sfumato train would not make")
         settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
         return network_named(name, settings)
+
+
+def _bad_run(folder: Path, found: str) -> BadFile:
+    expected, fix = "a run.json as sfumato train writes it", "delete the folder and run the experiment again"
+    return BadFile(found, expected, fix, "bad-run", folder / RUN)
+
+
+def _is_same(one: Tensor | None, other: Tensor | None) -> bool:
+    return one is not None and other is not None and (one.shape, one.dtype) == (other.shape, other.dtype)
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 @dataclass(frozen=True, eq=False)

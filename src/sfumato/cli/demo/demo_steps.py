@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,8 @@ INSTRUCTIONS = {
     "choice": "Choose the most likely digit.",
     "top_two": "Choose the most likely digit and how sure you are, optionally a second one, and what it cannot be.",
 }
+IMAGES = ("inputs.npz", "views.npz")
+"""The images and what simulated annotators see in them, in the folder of every study."""
 REPEATS = 3
 STUDY = Template("""\
 # A study file: questions, items and participants. `sfumato study new` writes one with every key explained.
@@ -26,7 +29,7 @@ name = "digits-$name"
 classes = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
 
 [items]
-npz = "$inputs"
+npz = "inputs.npz"
 upscale = "nearest"
 
 [question]
@@ -55,9 +58,11 @@ def write_studies(folder: Path, *, n_items: int, n_people: int, n_answers: int) 
     for form in FORMS:
         place = folder_of(folder, form)
         place.mkdir(parents=True, exist_ok=True)
+        for name in IMAGES if place != folder else ():
+            with atomic_write(place / name) as part:
+                shutil.copyfile(folder / name, part)
         text = STUDY.substitute(
             name=form.replace("_", "-"),
-            inputs="inputs.npz" if form == FORMS[0] else "../inputs.npz",
             kind=form,
             instructions=INSTRUCTIONS[form],
             # A few more than are given, so that the last annotators still find images they have not seen.
@@ -100,7 +105,7 @@ class Chapter:
 
 def chapters(size: Size) -> tuple[Chapter, ...]:
     """All steps in order."""
-    studies = tuple(f"{_in(form)}study.toml" for form in FORMS)
+    studies = tuple(f"{_in(form)}{name}" for form in FORMS for name in ("study.toml", *IMAGES))
     return (
         Chapter(
             f"Create three studies about {size.images} handwritten digits (real images, one third of them hard)",
@@ -110,7 +115,7 @@ def chapters(size: Size) -> tuple[Chapter, ...]:
                     f"python -m sfumato.cli.demo.demo_digits {{folder}} --images {size.images} --people {size.people}"
                     f" --answers {size.answers}",
                     (),
-                    (*PARTS, "gold.csv", "views.npz", "truth.csv", *studies),
+                    ("original.csv", "gold.csv", "truth.csv", *studies),
                 ),
                 Step("study-check", "sfumato study check {folder}", (studies[0], PARTS[0]), ()),
             ),
@@ -151,7 +156,7 @@ def _answering(size: Size) -> Step:
     return Step(
         "people",
         f"python -m sfumato.cli.demo.demo_people {folders} --people {size.people}",
-        (*(f"{_in(form)}study.toml" for form in FORMS), "inputs.npz", "views.npz"),
+        tuple(f"{_in(form)}{name}" for form in FORMS for name in ("study.toml", *IMAGES)),
         tuple(f"{_in(form)}store" for form in FORMS),
     )
 
@@ -162,7 +167,7 @@ def _labeling(form: str) -> tuple[Step, ...]:
         Step(
             f"export-{form}",
             f"sfumato export {at.removesuffix('/')} -o {at}annotations.parquet",
-            (f"{own}study.toml", "inputs.npz", f"{own}store"),
+            (f"{own}study.toml", f"{own}inputs.npz", f"{own}store"),
             (f"{own}annotations.parquet", f"{own}annotations.codebook.md"),
         ),
         _step(f"screen-{form}", f"sfumato screen {at}annotations.parquet -o {at}screening.csv"),

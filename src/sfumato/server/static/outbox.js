@@ -40,6 +40,8 @@ export class Outbox extends EventTarget {
   #stored = new Set();
   #timer = new RetryTimer();
   #mustWait = false;
+  /** Whether the last reply was that the server does not know the link. */
+  #isUnknown = false;
   #api;
   #storage;
   #lock;
@@ -98,6 +100,13 @@ export class Outbox extends EventTarget {
     }
     this.#channel?.postMessage('added');
     this.#wake();
+  }
+
+  /** Resolves when no answer waits, or when the server does not know the link. */
+  async sent() {
+    while (this.waiting.length && !this.#isUnknown) {
+      await new Promise((resolve) => this.addEventListener('change', resolve, { once: true }));
+    }
   }
 
   async #load() {
@@ -159,7 +168,8 @@ export class Outbox extends EventTarget {
     // The login page of a hotel network may reply 200 too: require the fields of our API.
     const confirmed = outcome === 'stored' ? reply?.data?.answer : reply?.data?.code;
     if (!reply || !outcome || confirmed === undefined) {
-      if (reply?.data?.code && (reply.status === 404 || reply.status === 410)) this.dispatchEvent(new Event('unknown'));
+      this.#isUnknown = Boolean(reply?.data?.code) && (reply?.status === 404 || reply?.status === 410);
+      if (this.#isUnknown) this.dispatchEvent(new Event('unknown'));
       return { done: false, retryAfterMs: reply?.retryAfterMs ?? 0 };
     }
     await this.#remove(entry, outcome, reply.data);

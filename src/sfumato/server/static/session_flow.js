@@ -75,8 +75,9 @@ export class SessionFlow {
     return this.#request;
   }
 
-  /** Stops taking part for good. */
-  withdraw() {
+  /** Stops taking part for good, after the answers that wait: later the server takes none. */
+  async withdraw() {
+    await this.#outbox.sent();
     return this.#callApi('withdraw');
   }
 

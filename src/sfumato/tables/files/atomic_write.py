@@ -18,16 +18,21 @@ import msgspec
 from sfumato import __version__
 from sfumato.tables.errors import CannotWrite, listing
 
+USUAL, PRIVATE = 0o666, 0o600
+"""Permissions of a new file before the umask: for everyone, and for its owner only."""
+
 
 @contextmanager
-def atomic_write(path: Path) -> Iterator[Path]:
-    """A temporary path next to `path`, which it replaces on success; on any error it is deleted.
+def atomic_write(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """A new empty file next to `path`, which it replaces on success; on any error it is deleted.
 
     The new file is synced to disk before it replaces the old one, so a full disk or a power failure keeps the old one.
+    Only its owner can read it if it is `private`, from the start; otherwise those who could read the old one.
     """
     target = check_place(path).resolve()
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
+        _create(part, PRIVATE if private else _mode_of(target))
         yield part
         sync_path(part)
         os.replace(part, target)
@@ -38,6 +43,22 @@ def atomic_write(path: Path) -> Iterator[Path]:
     except BaseException:
         _delete(part)
         raise
+
+
+def _mode_of(path: Path) -> int:
+    """The permissions of a file, and the usual ones if there is none."""
+    try:
+        return path.stat().st_mode & USUAL | PRIVATE
+    except OSError:
+        return USUAL
+
+
+def _create(part: Path, mode: int) -> None:
+    """Create the file before anything is in it; a link of that name is not followed."""
+    part.unlink(missing_ok=True)
+    os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+    if mode != USUAL:
+        part.chmod(mode)  # not reduced by the umask: an old file may have more
 
 
 def check_place(path: Path) -> Path:

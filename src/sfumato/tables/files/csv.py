@@ -27,7 +27,8 @@ MAX_COLUMNS = 4096
 BLOCK_BYTES = 4 * 2**20
 DELIMITERS = {";": "';'", "\t": "tab", "|": "'|'", ",": "','"}
 """The characters that may separate columns, as they are written on a command line."""
-FORMULA_STARTS = tuple("=+-@\t\r")
+FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
+FORMULA = "^'*[" + re.escape("".join(FORMULA_STARTS)) + "]"
 
 
 def first_record(path: Path, delimiter: str = ",") -> list[str]:
@@ -160,6 +161,7 @@ def row_lines(path: Path, delimiter: str = ",") -> Iterator[int]:
 def write_chunks(schema: pa.Schema, chunks: Iterator[pa.Table], path: Path, *, compressed: bool = False) -> None:
     """Write `chunks` as one CSV; text that a spreadsheet would run as a formula gets an apostrophe in front."""
     names = [guard_formula(name) for name in schema.names]
+    schema = pa.schema([(field.name, pa.string() if _is_text(field.type) else field.type) for field in schema])
     guarded_schema = pa.schema([(name, field.type) for name, field in zip(names, schema, strict=True)])
     options = pa_csv.WriteOptions(quoting_style="needed")
     with (
@@ -169,9 +171,25 @@ def write_chunks(schema: pa.Schema, chunks: Iterator[pa.Table], path: Path, *, c
         for chunk in chunks:
             columns = [
                 _map_text(column, guard_formula) if pa.types.is_string(field.type) else column
-                for field, column in zip(schema, chunk.cast(schema).columns, strict=True)
+                for field, column in zip(schema, _as_text(chunk, schema).columns, strict=True)
             ]
             writer.write_table(pa.Table.from_arrays(columns, schema=guarded_schema))
+
+
+def _as_text(chunk: pa.Table, schema: pa.Schema) -> pa.Table:
+    try:
+        return chunk.cast(schema)
+    except pa.ArrowInvalid as error:
+        fix = "leave the column out, or write .parquet"
+        raise BadTable("bytes that are not UTF-8 in a column", "text", fix, "not-utf8") from error
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether cells of this type are text, which may be a formula; bytes are written as text too."""
+    if pa.types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_binary)
+    return any(test(kind) for test in (*tests, pa.types.is_large_binary, pa.types.is_binary_view))
 
 
 def guard_formula(text: str) -> str:
@@ -191,7 +209,7 @@ def unguard_column(column: Any) -> Any:
 
 def _map_text(column: Any, change: Callable[[str], str]) -> Any:
     """Apply `change` to a text column, if any value begins with a suspect character."""
-    suspect = pc.match_substring_regex(column, r"^'*[=+\-@\t\r]")
+    suspect = pc.match_substring_regex(column, FORMULA)
     if not pc.any(suspect).as_py():
         return column
     return pa.chunked_array([pa.array([None if t is None else change(t) for t in column.to_pylist()], column.type)])

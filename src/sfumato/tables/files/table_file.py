@@ -31,6 +31,7 @@ from sfumato.tables.errors import (
 from sfumato.tables.files import csv as csv_files
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.file_type import CSV, PARQUET, TABLE_KINDS, TSV, check_content, kind_of
+from sfumato.tables.files.parquet_footer import check_parquet
 
 CLASSES_KEY = b"sfumato.classes"
 ROW_GROUP = 2**18
@@ -132,8 +133,9 @@ def read_rows(
     kind = kind_of(path, (*TABLE_KINDS, TSV))
     check_content(path, kind)
     if kind is PARQUET:
+        shape = check_parquet(path)
         file = _opened(path)
-        return Rows(file.schema_arrow, _parquet_chunks(path, file), path)
+        return Rows(file.schema_arrow, _parquet_chunks(path, file, shape.rows_at_once), path)
     if delimiter is None:
         usual = "\t" if kind is TSV else ","
         delimiter = csv_files.found_delimiter(path, usual) if not header else usual
@@ -146,11 +148,12 @@ def read_rows(
     return Rows(schema, _renamed(chunks, names, guarded), path, not header, delimiter)
 
 
-def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path) -> None:
-    """Write `chunks` to `path` in the format of its name; replaces an old file when the new one is complete."""
+def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path, *, private: bool = False) -> None:
+    """Write `chunks` to `path` in the format of its name; replaces an old file when the new one is complete. Only its
+    owner can read a `private` file."""
     path = Path(path)
     kind = kind_of(path, TABLE_KINDS, to_write=True)
-    with atomic_write(path) as part:
+    with atomic_write(path, private=private) as part:
         if kind is CSV:
             csv_files.write_chunks(schema, chunks, part, compressed=path.name.lower().endswith(".gz"))
             return
@@ -174,9 +177,6 @@ def _opened(path: Path) -> pq.ParquetFile:
     """The file, with text columns read dictionary-coded: repeated texts are stored once."""
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
-        # Only the totals of row groups are read from the footer: pyarrow aborts on a damaged column entry.
-        groups = range(file.metadata.num_row_groups)
-        check_not_bomb(path, sum(file.metadata.row_group(i).total_byte_size for i in groups))
         n_rows, n_values = file.metadata.num_rows, sum(_n_values(field.type) for field in file.schema_arrow)
         check_not_bomb(path, 4 * n_rows * len(file.schema_arrow))
         check_not_bomb(path, 8 * n_rows * n_values, MAX_EXPANSION_OF_LISTS)
@@ -187,10 +187,11 @@ def _opened(path: Path) -> pq.ParquetFile:
         raise damaged_file("Parquet file", error, path) from error
 
 
-def _parquet_chunks(path: Path, file: pq.ParquetFile) -> Iterator[pa.Table]:
-    """The rows in chunks with a limited number of values."""
+def _parquet_chunks(path: Path, file: pq.ParquetFile, at_once: int) -> Iterator[pa.Table]:
+    """The rows in chunks with a limited number of values, and at most `at_once` rows."""
     promised = file.metadata.num_rows
-    at_once = max(1, min(ROW_GROUP, CHUNK_VALUES // sum(_n_values(field.type) for field in file.schema_arrow)))
+    n_values = max(sum(_n_values(field.type) for field in file.schema_arrow), 1)
+    at_once = max(1, min(ROW_GROUP, at_once, CHUNK_VALUES // n_values))
     n_rows = 0
     try:
         for batch in file.iter_batches(batch_size=at_once):
