@@ -43,7 +43,8 @@ def test_every_entry_has_its_time_and_no_message_of_an_exception(
 ) -> None:
     text = written(tmp_path, monkeypatch, capfd)
     assert len(re.findall(rf"{ENTRY}internal error [0-9a-f]{{8}}: KeyError$", text, re.M)) == 2
-    assert len(re.findall(rf"{ENTRY}Exception in ASGI application\nTraceback of KeyError, without its message:$", text, re.M)) == 2
+    traces = rf"{ENTRY}Exception in ASGI application\nTraceback of KeyError, without its message:$"
+    assert len(re.findall(traces, text, re.M)) == 2
     assert "answer_api.py:" in text
     assert "telltale" not in text
     assert not [line for line in text.splitlines() if line and not re.match(rf"{ENTRY}|  |Traceback of", line)]
