@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from documented_tests import ROOT, TEST, absent_tests
+
 CHECKS = [f"S{number:02d}" for number in range(1, 41)]
 ROW = re.compile(r"^\| (S\d\d) \| (.+?) \| (.+) \|$", re.M)
-TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 
 def missing(text: str) -> list[str]:
     """What is wrong with the table: checks that are not there, have no test, or name one that is not there."""
-    rows = {check: TEST.findall(tests) for check, _, tests in ROW.findall(text)}
+    rows = {check: tests for check, _, tests in ROW.findall(text)}
     wrong = [f"{check} is not in the table" for check in CHECKS if check not in rows]
     wrong += [f"{check} is no check" for check in rows if check not in CHECKS]
-    wrong += [f"{check} has no test" for check, tests in rows.items() if not tests]
-    for check, tests in rows.items():
-        for file, name in tests:
-            path = ROOT / file
-            if not path.exists() or not re.search(rf"^def {name}\(", path.read_text("utf-8"), re.M):
-                wrong.append(f"{check}: {file}::{name} is not there")
+    wrong += [f"{check} has no test" for check, tests in rows.items() if not TEST.search(tests)]
+    wrong += [f"{check}: {each}" for check, tests in rows.items() for each in absent_tests(tests)]
     return wrong
 
 

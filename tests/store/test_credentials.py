@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -71,6 +72,13 @@ def test_a_recovery_code_works_once_and_is_stored_as_a_hash() -> None:
     assert len(used.recovery) == 9
     assert used.after(codes[3], NOW) is None
     assert used.after(codes[4].replace("-", " "), NOW) is not None
+
+
+def test_a_recovery_code_has_so_many_random_bits_that_a_plain_hash_is_enough() -> None:
+    _, codes = new_second_factor()
+    for code in codes:
+        assert re.fullmatch(r"([A-Z2-7]{4}-){5}[A-Z2-7]{4}", code)
+        assert 8 * len(base64.b32decode(code.replace("-", ""))) >= 112
 
 
 def test_credentials_are_read_back() -> None:

@@ -26,6 +26,7 @@ from sfumato.recruitment.arrival import redirect_for
 from sfumato.server.app import application
 from sfumato.server.connection_limits import ConnectionTable, raise_file_limit
 from sfumato.server.rate_limit import ServerLimits
+from sfumato.server.sanitized_log import LOGGING
 from sfumato.server.served_study import ServedStudy
 from sfumato.server.uvicorn_protocol import KEEP_ALIVE_SECONDS, StrictHttpProtocol
 from sfumato.store.database import is_store, make_private, only_server, reading_engine, writing_engine
@@ -140,6 +141,7 @@ def create_server(
         http=partial(StrictHttpProtocol, table=ConnectionTable(proxies)),  # type: ignore[arg-type]
         ws="none",
         log_level="warning",
+        log_config=LOGGING,
         access_log=False,
         server_header=False,
         proxy_headers=bool(proxies),
