@@ -18,6 +18,7 @@ import sqlalchemy as sa
 
 from sfumato.store import queries
 from sfumato.store.database import reading
+from sfumato.store.erasure import ErasedRecords, erased_records, is_erased
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.location import StoreLocation
 from sfumato.study.study import Study
@@ -52,6 +53,11 @@ RECORDS = pa.schema(
     ]
 )
 """Columns of the records file: how each answer was made, one row per answer."""
+ERASABLE = (
+    "hidden_seconds", "idle_seconds", "pointer", "width", "height", "pixel_ratio", "shortcuts", "resumed", "keys",
+    "events",
+)  # fmt: skip
+"""Columns of the records file that are empty once the record was erased (`erasure.py`)."""
 READ_RECORD = msgspec.json.Decoder(InteractionRecord).decode
 
 
@@ -82,9 +88,10 @@ def export(
         parts = queries.exported(connection, number, PURPOSES, by_item=not exact_times)
         write_rows(schema, counted.of(_annotations(part, schema, first) for part in parts), output)
         if records is not None:
+            erased = erased_records(connection, number)
             parts = queries.exported(connection, number, PURPOSES, by_item=not exact_times)
             chunks = (
-                pa.Table.from_pylist([_record(each, exact_times=exact_times) for each in part], schema=RECORDS)
+                pa.Table.from_pylist([_record(each, erased, exact_times=exact_times) for each in part], schema=RECORDS)
                 for part in parts
             )
             write_rows(RECORDS, chunks, records)
@@ -111,7 +118,15 @@ def _annotations(rows: Sequence[sa.Row[Any]], schema: pa.Schema, first: Mapping[
     return pa.table(columns, schema=schema)
 
 
-def _record(row: sa.Row[Any], *, exact_times: bool) -> dict[str, Any]:
+def _record(row: sa.Row[Any], erased: Mapping[str, ErasedRecords], *, exact_times: bool) -> dict[str, Any]:
+    """A row of the records file; what was erased is empty."""
+    values = _whole_record(row, exact_times=exact_times)
+    if is_erased(erased, row.annotator, row.id):
+        values |= dict.fromkeys(ERASABLE)
+    return values
+
+
+def _whole_record(row: sa.Row[Any], *, exact_times: bool) -> dict[str, Any]:
     record = READ_RECORD(row.record)
     width, height, ratio = record.viewport
     lasted = {

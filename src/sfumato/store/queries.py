@@ -255,7 +255,7 @@ def exported(
 
     In the order in which they came or, with `by_item`, in one that does not tell it: by item, then by pseudonym.
     """
-    own = ("kind", "payload", "purpose", "started_at", "submitted_at", "seconds", "record")
+    own = ("id", "kind", "payload", "purpose", "started_at", "submitted_at", "seconds", "record")
     drawn = ("probability", "audit", "deeper", "deeper_probability")
     columns = [*(answers.c[name] for name in own), *(trials.c[name] for name in drawn)]
     order = (answers.c.item, annotators.c.pseudonym, answers.c.number) if by_item else (answers.c.id,)
