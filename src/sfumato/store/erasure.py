@@ -27,7 +27,7 @@ DAY_MS = 86_400_000
 ERASED = "records erased"
 """The event of an erasure: `annotator`, the last answer erased (`through`), and the `seal`."""
 SEALED = tuple(answers.c.keys())
-"""The columns that a seal covers: all of them, with the hash that links an answer to the next."""
+"""The columns that a seal covers: all of them, with the hash in the chain."""
 STAGES = (
     "created_at", "seen_at", "consented_at", "instructed_at", "passed_at", "excluded_at", "withdrawn_at", "finished_at",
 )  # fmt: skip

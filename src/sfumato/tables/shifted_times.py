@@ -1,5 +1,6 @@
-"""Times in files for others: without dates, so that they cannot be matched with a platform's record of who took part
-when. The first answer of every annotator starts at 2000-01-01T00:00:00Z; later times keep their distance to it.
+"""Times in files for others: without dates, so that they cannot be matched with the visits that a platform recorded.
+
+The first answer of every annotator starts at 2000-01-01T00:00:00Z; later times keep their distance to it.
 """
 
 from __future__ import annotations
