@@ -71,8 +71,9 @@ def command(
         "splits": Splits,
     }
     others = {name: table.read(path) for name, table in tables.items() if (path := parts[name])}
-    named = {"title": title or labels.stem, "licence": licence}
-    release = Release.of(read_labels_or_counts(labels), **named, **others, exact_times=exact_times)
+    release = Release.of(
+        read_labels_or_counts(labels), title=title or labels.stem, licence=licence, exact_times=exact_times, **others
+    )
     shared = form.write(release, output)
     no_license = [] if licence else ["no license: others may not use the data until you state one (--licence)"]
     what = f"{len(release.labels):,} items as {format_name}, {counted(len(shared.files), 'file')}"

@@ -6,7 +6,6 @@ The first answer of every annotator starts at 2000-01-01T00:00:00Z; later times 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +20,9 @@ RULE = (
     "without dates: each annotator's first answer starts at 2000-01-01T00:00:00Z, later times keep their distance to "
     "it, in whole seconds"
 )
-T = TypeVar("T", int, np.ndarray)
 
 
-def shifted(at_ms: T, first_ms: T) -> T:
+def shifted(at_ms: int, first_ms: int) -> int:
     """The time `at_ms` of an annotator whose first answer started at `first_ms`, in whole seconds."""
     return START_MS + (at_ms - first_ms) // 1000 * 1000
 
@@ -41,10 +39,10 @@ def shift_times(annotations: Annotations) -> Annotations:
     first = np.full(len(annotations.annotator.names), np.iinfo(np.int64).max)
     for times, is_known in columns:
         np.minimum.at(first, who[is_known], times[is_known])
-    moved = {
-        name: pa.chunked_array([pa.array(shifted(times, first[who]), mask=~is_known).cast(SCHEMA.field(name).type)])
-        for name, (times, is_known) in zip(TIMES, columns, strict=True)
-    }
+    moved = {}
+    for name, (times, is_known) in zip(TIMES, columns, strict=True):
+        values = START_MS + (times - first[who]) // 1000 * 1000
+        moved[name] = pa.chunked_array([pa.array(values, mask=~is_known).cast(SCHEMA.field(name).type)])
     seconds: Float[np.ndarray, "rows"] = np.round(annotations.seconds, 1)
     return replace(annotations, **moved, seconds=seconds)
 
