@@ -83,9 +83,7 @@ def store_option(command: Function) -> Function:
     return click.option("--store", help=f"Where answers are stored: a file, or postgresql://... ({default}).")(command)
 
 
-EXACT_TIMES_NOTES = (
-    "with exact times and in the order in which answers came: do not publish, they tell who took part",
-)
+EXACT_TIMES_NOTES = ("with exact times: do not publish this file, others could find out who took part",)
 
 
 def exact_times_option(command: Function) -> Function:
