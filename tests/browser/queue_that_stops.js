@@ -19,6 +19,8 @@ export class Outbox extends EventTarget {
     return new Outbox(api);
   }
 
+  async removeRefused() {}
+
   async add(key, trial, practice, body) {
     if (this.#stopped) return;
     const entry = { key, trial, practice, body };

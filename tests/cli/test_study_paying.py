@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,9 @@ from platform_study import STUDY, arrives, door, hex_id, prolific, through, writ
 from site_client import asked_site
 
 from sfumato.cli import group
+from sfumato.cli.study_erasure import expiry_note
+from sfumato.elicitation.researcher_actions import expired_of
+from sfumato.store.erasure import Expired
 from sfumato.tables.errors import SfumatoError
 
 IDS = [(hex_id(f"person {n}"), hex_id(f"visit {n}")) for n in range(4)]
@@ -194,6 +199,68 @@ def test_forget_waits_for_the_server_to_let_go(copied: Path) -> None:
         shown = run("forget", copied, "--platform-id", IDS[0][0])
     assert isinstance(shown.exception, SfumatoError)
     assert shown.exception.code == "store-in-use"
+
+
+def long_ago(folder: Path, n_people: int) -> None:
+    """Let the first people have been here a year ago, and limit how long their data is kept."""
+    with contextlib.closing(sqlite3.connect(folder / "store/answers.sqlite")) as store, store:
+        year = 365 * 86_400_000
+        first = "SELECT id FROM annotators ORDER BY id LIMIT ?"
+        store.execute(f"UPDATE annotators SET seen_at = seen_at - {year} WHERE id IN ({first})", (n_people,))
+    file = folder / "study.toml"
+    file.write_text(file.read_text() + "\n[privacy]\nkeep_ids_days = 90\nkeep_records_days = 200\n")
+
+
+def test_forget_erases_what_is_past_its_date(copied: Path) -> None:
+    long_ago(copied, 3)
+    store = copied / "store/answers.sqlite"
+    before = store.read_bytes()
+    shown = run("forget", copied, "--expired", "--dry-run")
+    assert shown.exit_code == 0, shown.output
+    assert shown.output.splitlines() == [
+        "3 platform ids would be deleted",
+        "3 links would be invalidated, and completion codes deleted",
+        "records of inputs and exact times of 3 participants (15 answers) would be erased",
+        "Backups and files exported before still contain them: delete these too.",
+    ]
+    assert store.read_bytes() == before
+    shown = run("forget", copied, "--expired")
+    assert shown.output.splitlines()[:3] == [
+        "3 platform ids deleted",
+        "3 links invalidated, and completion codes deleted",
+        "records of inputs and exact times of 3 participants (15 answers) erased",
+    ]
+    held = [person for person, _ in IDS if person.encode() in store.read_bytes()]
+    assert held == [IDS[3][0]]
+    checked = CliRunner().invoke(group, ["verify", str(copied)])
+    assert checked.exit_code == 0, checked.output
+    assert "all unchanged (15 without their records, which were erased)" in checked.output
+    assert run("forget", copied, "--expired").output.startswith("0 platform ids deleted\n0 links")
+
+
+def test_serving_reminds_of_data_past_its_date(copied: Path) -> None:
+    long_ago(copied, 1)
+    with asked_site(copied) as asked:
+        found = asked.site.writer.run(expired_of)
+    note = expiry_note(found, copied)
+    assert note.startswith("personal data of 1 participant is past its date; stop the server and run: sfumato study")
+    assert note.endswith("--expired")
+    assert expiry_note(Expired(), copied) == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (["--dry-run"], "--dry-run without --expired"),
+        (["Abcdefghij2", "--expired"], "--expired together with a participant or --answers"),
+        (["--answers", "--expired"], "--expired together with a participant or --answers"),
+        (["--expired"], "a study without [privacy]"),
+    ],
+)
+def test_what_forget_cannot_do(pets: Path, arguments: list[str], found: str) -> None:
+    shown = run("forget", pets, *arguments)
+    assert isinstance(shown.exception, SfumatoError)
+    assert shown.exception.found.removeprefix("found ") == found
 
 
 @pytest.mark.parametrize("command", ["reconcile", "pay"])

@@ -222,7 +222,7 @@ def test_answers_too_fast_for_a_person_are_kept_and_marked(asked: AskedSite, tmp
         # Practice first, which is no answer to be exported.
         assert person.submit(person.body({"class": "cat"}, record={"elapsed_ms": 40})).status == 201
     table, records = tmp_path / "annotations.csv", tmp_path / "records.csv"
-    export(asked.site.place, asked.study.name, table, records)
+    export(asked.site.place, asked.study.name, table, records, exact_times=True)
     seconds = [line for line in table.read_text().splitlines() if ",0.04" in line or ",.04" in line]
     assert seconds, table.read_text()[:500]
 

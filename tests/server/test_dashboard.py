@@ -141,7 +141,7 @@ def figures(crowd: Crowd) -> dict[str, Any]:
 def exported(crowd: Crowd, folder: Path) -> Annotations:
     """The answers as `sfumato export` writes them."""
     path = folder / "answers.parquet"
-    export(crowd.asked.site.place, crowd.asked.study.name, path)
+    export(crowd.asked.site.place, crowd.asked.study.name, path, exact_times=True)
     return Annotations.read(path)
 
 

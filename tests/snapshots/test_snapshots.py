@@ -23,7 +23,7 @@ from sfumato.study.study_file import draft_of
 
 HERE = Path(__file__).parent
 TABLES = (
-    "", "[items]", "[pages]", "[people]", "[limits]", "[pay]", "[quality]", "[adaptive]",
+    "", "[items]", "[pages]", "[people]", "[limits]", "[privacy]", "[pay]", "[quality]", "[adaptive]",
     "[[classes]]", "[[practice]]", "[[checks]]", "[[comprehension]]",
 )  # fmt: skip
 

@@ -31,6 +31,7 @@ def test_a_good_study_is_summed_up(folder: Path) -> None:
     assert shown["answers"] == "2 questions x 3 people = 6"
     assert shown["people"] == "3, if each gives all 3 answers"
     assert shown["cost"] == "about 7.50 EUR (2.50 per batch)"
+    assert shown["kept"] == "ids and links without limit; records and times without limit"
 
 
 def test_a_batch_larger_than_the_study_is_a_warning(folder: Path) -> None:
@@ -100,6 +101,7 @@ def test_all_that_is_commented_out_may_be_taken_in(name: str, tmp_path: Path) ->
     assert study.practice[0].item == "first"
     assert [check.item for check in study.checks] == ["second"] * (name in ABOUT_ONE_ITEM)
     assert (study.deeper is not None and study.deeper.follows) is (name == "choice")
+    assert (study.privacy.keep_ids_days, study.privacy.keep_records_days) == (90, 365)
     assert study.name == "birds-2"
     assert (study.people.batches, study.limits.lease_minutes, study.items.size) == (1, 10, 160)
 

@@ -86,6 +86,7 @@ def verify(store: str, head: str | None) -> None:
     for found in verify_store(_location(store)):
         n_faults = len(found.faults)
         result = "all unchanged" if not n_faults else f"{n_faults:,} faults"
+        result += f" ({found.n_erased:,} without their records, which were erased)" if found.n_erased else ""
         click.echo(f"{printable(found.study)}: {found.n_answers:,} answers, {result}; head {found.head or 'none yet'}")
         for fault in found.faults[:SHOWN]:
             whose = f"{printable(fault.annotator or '?')} about {printable(fault.item or '?')}"

@@ -83,6 +83,15 @@ def store_option(command: Function) -> Function:
     return click.option("--store", help=f"Where answers are stored: a file, or postgresql://... ({default}).")(command)
 
 
+EXACT_TIMES_NOTES = ("with exact times: do not publish this file, others could find out who took part",)
+
+
+def exact_times_option(command: Function) -> Function:
+    """`--exact-times`, for commands that write answers for others."""
+    about = "Write times as they are, with their dates. Do not publish such a file."
+    return click.option("--exact-times", is_flag=True, help=about)(command)
+
+
 @contextmanager
 def server_packages() -> Iterator[None]:
     """Around imports of the store and the server: the error if their packages are not installed."""

@@ -38,7 +38,9 @@ SHOWN = 7
 @click.option("--policies", type=NameList(), default="uniform,l2,kl", show_default=True, metavar="NAMES")
 @click.option("--budget", type=int, help="Mean answers per item.  [default: the largest possible]")
 @click.option("--splits", default=3, show_default=True, help="Number of random halves.")
-@click.option("--keep-order", is_flag=True, help="Give answers in the recorded order.")
+@click.option(
+    "--keep-order", is_flag=True, help="Give answers in the order of the file (of sfumato export --exact-times)."
+)
 @click.option("--lead", default=8, show_default=True, help="The lead at which the policy lead stops.")
 @click.option("--seed", default=0, show_default=True, help="Random seed.")
 @output_option("Output table: .csv or .parquet.")

@@ -17,6 +17,7 @@ import click
 from sfumato.cli.checked_study import asked_as_planned, checked_study
 from sfumato.cli.options import PATH, server_packages, store_option
 from sfumato.cli.output import printable
+from sfumato.cli.study_erasure import expiry_note
 from sfumato.tables.errors import BadFile, BadSetting
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def command(
     start it again, the study continues.
     """
     with server_packages():
+        from sfumato.elicitation.researcher_actions import expired_of
         from sfumato.server.dashboard_access import LockedFolder
         from sfumato.server.rate_limit import ServerLimits
         from sfumato.server.server import LOOPBACK, bind_socket, open_site, serve
@@ -91,6 +93,8 @@ def command(
         )
         site.dashboard.on_new_link(site.dashboard.new_link())
         click.echo(f"for another link: sfumato study login {shlex.quote(str(study))}")
+        if note := expiry_note(site.writer.run(expired_of), study):
+            click.echo(f"note: {note}")
         if plain_http:
             click.echo("warning: without https, others on the network can read and change the answers", err=True)
         with contextlib.suppress(KeyboardInterrupt), interrupted_by_sigterm():

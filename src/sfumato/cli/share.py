@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import PATH
+from sfumato.cli.options import EXACT_TIMES_NOTES, PATH, exact_times_option
 from sfumato.cli.output import counted, say_written
 from sfumato.tables.errors import BadSetting
 
@@ -34,8 +34,15 @@ SHOWN = 6
 @click.option("--splits", type=PATH, help="The split of every item: a table with item and split.")
 @click.option("--licence", help="The license by its short name: cc-by-4.0.")
 @click.option("--title", help="The name of the data set.")
+@exact_times_option
 def command(
-    labels: Path, format_name: str, output: Path, licence: str | None, title: str | None, **parts: Path | None
+    labels: Path,
+    format_name: str,
+    output: Path,
+    licence: str | None,
+    title: str | None,
+    exact_times: bool,
+    **parts: Path | None,
 ) -> None:
     from sfumato.importers.label_file import read_labels_or_counts
     from sfumato.reporting.share import format_named
@@ -64,11 +71,13 @@ def command(
         "splits": Splits,
     }
     others = {name: table.read(path) for name, table in tables.items() if (path := parts[name])}
-    release = Release.of(read_labels_or_counts(labels), title=title or labels.stem, licence=licence, **others)
+    release = Release.of(
+        read_labels_or_counts(labels), title=title or labels.stem, licence=licence, exact_times=exact_times, **others
+    )
     shared = form.write(release, output)
     no_license = [] if licence else ["no license: others may not use the data until you state one (--licence)"]
     what = f"{len(release.labels):,} items as {format_name}, {counted(len(shared.files), 'file')}"
-    say_written(output, what, [*release.notes, *no_license])
+    say_written(output, what, [*release.notes, *no_license, *(EXACT_TIMES_NOTES if exact_times else ())])
     for line in _lines(shared.files) if len(shared.files) > 1 else ():
         click.echo(f"    {line}")
     click.echo(f"read with: {shared.reading}")

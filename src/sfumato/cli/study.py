@@ -13,13 +13,15 @@ from sfumato.cli.options import PATH, NameList, check_not_negative, server_packa
 from sfumato.cli.output import counted, printable, say_written
 from sfumato.cli.study_access import login, second_factor
 from sfumato.cli.study_compare import compare, depth
-from sfumato.cli.study_recruitment import entry, forget, pay, reconcile
+from sfumato.cli.study_erasure import forget
+from sfumato.cli.study_recruitment import entry, pay, reconcile
 from sfumato.elicitation.new_study import begin_study
 from sfumato.study.study import Assignment, Framing
 from sfumato.study.study_file import read_study
 
 if TYPE_CHECKING:
     from sfumato.elicitation.study_check import StudyCheckResult
+    from sfumato.study.study import Study
 
 
 @click.group("study")
@@ -78,12 +80,19 @@ def _show(checked: StudyCheckResult) -> None:
         ("people", f"{checked.n_people:,}, if each gives all {checked.n_per_person:,} answers"),
         ("each sees", ", ".join(_seen(checked))),
     ]
+    rows.append(("kept", _kept(study)))
     if study.pay is not None and checked.cost is not None:
         rows.append(("cost", f"about {checked.cost:,.2f} {study.pay.currency} ({study.pay.amount:,.2f} per batch)"))
     for name, value in rows:
         click.echo(f"  {name:10} {value}")
     for warning in checked.warnings:
         click.echo(f"warning: {warning}", err=True)
+
+
+def _kept(study: Study) -> str:
+    """How long personal data is kept, as [privacy] says."""
+    days = (("ids and links", study.privacy.keep_ids_days), ("records and times", study.privacy.keep_records_days))
+    return "; ".join(f"{what} {'without limit' if n is None else f'{n:,} days'}" for what, n in days)
 
 
 def _seen(checked: StudyCheckResult) -> list[str]:

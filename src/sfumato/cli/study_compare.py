@@ -110,7 +110,7 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
     asked = read_study(study)
     with tempfile.TemporaryDirectory() as folder:
         answers, records = Path(folder) / "answers.parquet", Path(folder) / "records.parquet"
-        export(StoreLocation.of_study(asked, store), asked.name, answers, records)
+        export(StoreLocation.of_study(asked, store), asked.name, answers, records, exact_times=True)
         found = estimate_deeper_form(Annotations.read(answers), pq.read_table(records), rng=rng)
     rows = found.estimates.rows
     why = ", ".join(f"{name} {n:,}" for name, n in found.reasons.items())

@@ -1,6 +1,4 @@
-"""`sfumato study entry`: the address for a platform; `forget`: erase a participant; `reconcile` and `pay`: outcomes and
-payments, listed and never sent.
-"""
+"""`sfumato study entry`: the address for a platform; `reconcile` and `pay`: outcomes and payments, never sent."""
 
 from __future__ import annotations
 
@@ -35,32 +33,6 @@ def entry(study: Path, address: str, store: str | None) -> None:
     with server_packages():
         from sfumato.recruitment.arrival import entry_address
     click.echo(entry_address(read_study(study), address, store))
-
-
-@click.command("forget")
-@click.argument("study", type=PATH)
-@click.argument("annotator", required=False)
-@click.option("--platform-id", help="The participant's id on the platform, instead of ANNOTATOR.")
-@click.option("--answers", is_flag=True, help="Also leave their answers out of all exports from now on.")
-@store_option
-def forget(study: Path, annotator: str | None, platform_id: str | None, answers: bool, store: str | None) -> None:
-    """Erase ANNOTATOR (a pseudonym) of STUDY: delete their platform id and invalidate their link.
-
-    Their answers stay under the pseudonym, so that counts and the chain of answers stay valid. Pay them first:
-    afterwards they cannot be identified. Stop the server first if the store is a file; answers not yet sent stay in
-    the browser.
-    """
-    with server_packages():
-        from sfumato.elicitation.researcher_actions import erase_participant
-        from sfumato.server.server import open_site
-    with open_site(read_study(study), store) as site:
-        who = site.writer.run(
-            lambda running: erase_participant(
-                running, "terminal", pseudonym=annotator, platform_id=platform_id, answers=answers
-            )
-        )
-    kept = "answers left out of exports" if answers else "answers kept"
-    click.echo(f"{printable(who)}: platform id deleted, link invalidated, {kept}")
 
 
 SHOWN = 50

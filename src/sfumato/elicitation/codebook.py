@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sfumato.elicitation.kind import Kind, label_of
 from sfumato.study.study import Framing, Question, Study
+from sfumato.tables.shifted_times import RULE
 
 ANNOTATIONS = {
     "item": "id of the item shown",
@@ -14,8 +15,8 @@ ANNOTATIONS = {
     "payload": "the answer exactly as given, as JSON (its fields below)",
     "trial": "position in the annotator's sequence, from 1, practice included",
     "purpose": "why it was shown: `label`, `repeat` of an item answered before, or `check`; practice is left out",
-    "started_at": "when the item appeared on the screen (server's clock, UTC)",
-    "submitted_at": "when the annotator pressed submit (server's clock, UTC)",
+    "started_at": f"when the item appeared on the screen, {RULE}",
+    "submitted_at": "when the annotator pressed submit, by the same rule",
     "seconds": "time on the answer: from the first painted frame to submit, without hidden and idle time",
 }
 RECORDS = {
@@ -42,8 +43,15 @@ RECORDS = {
 }
 
 
-def codebook(study: Study, kinds: Sequence[Kind]) -> str:
+EXACT_TIMES = {
+    "started_at": "when the item appeared on the screen (server's clock, UTC)",
+    "submitted_at": "when the annotator pressed submit (server's clock, UTC)",
+}
+
+
+def codebook(study: Study, kinds: Sequence[Kind], *, exact_times: bool = False) -> str:
     """The codebook of a study's export, as Markdown."""
+    annotations = ANNOTATIONS | EXACT_TIMES if exact_times else ANNOTATIONS
     pairs = zip(kinds, study.questions, strict=True)
     questions = [line for kind, question in pairs for line in _question_lines(kind, question)]
     return "\n".join(
@@ -53,7 +61,7 @@ def codebook(study: Study, kinds: Sequence[Kind]) -> str:
             *questions,
             f"- classes: {', '.join(study.class_names) or 'none'}",
             "",
-            *_section("Annotations", ANNOTATIONS),
+            *_section("Annotations", annotations),
             *(line for kind in kinds for line in _section(f"Payload of `{label_of(kind)}`", kind.meanings)),
             *_section("Records (`--records`)", RECORDS),
         ]

@@ -5,12 +5,13 @@ Requests to the writer like any other: `writer.ask(lambda running: extend(runnin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from sfumato.store import researcher_queries
+from sfumato.store.erasure import DAY_MS, ERASED, Expired, erase_records, erasing, expired
 from sfumato.study.study import Assignment
 from sfumato.tables.errors import BadSetting, InvalidAnswer, NotNow, NotThere, show
 
@@ -93,7 +94,8 @@ def erase_participant(
     platform_id: str | None = None,
     answers: bool = False,
 ) -> str:
-    """Delete the platform id of a participant and invalidate their link; returns the pseudonym. `who` is logged.
+    """Delete the platform id of a participant, invalidate their link, and erase their records and exact times; returns
+    the pseudonym. `who` is logged.
 
     Answers are chained by hashes and stay in the store; with `answers` they are left out of every export from now on,
     also for a participant erased before. No form has free text, so there is none to remove.
@@ -109,12 +111,49 @@ def erase_participant(
         fix = "sfumato study reconcile lists the pseudonyms; the platform id of an erased participant is not known"
         raise NotThere(found, "a participant of this study", fix, "unknown-person")
     if row["erased_at"] is None:
-        running.sessions.erase(row["token_hash"], answers=answers)
+        _erase_id(running, row, who, answers=answers)
+        _erase_records(running, [row], who)
     elif answers and row["left_out_at"] is None:
         researcher_queries.leave_out(connection, row["id"], now)
-    else:
-        return str(row["pseudonym"])
-    researcher_queries.forget_platform_id(running.connection(), row["id"])
-    about = {"annotator": row["pseudonym"], "answers": "left out" if answers else "kept"}
-    log_event(running, who, "erased", about)
+        _log_erased(running, row, who, answers=True)
     return str(row["pseudonym"])
+
+
+def expired_of(running: RunningStudy) -> Expired:
+    """The participants whose ids or records are past the date that [privacy] of the study sets."""
+    connection, study, now = running.action()
+    kept = running.study.privacy
+    return expired(
+        connection,
+        study,
+        ids_before=None if kept.keep_ids_days is None else now - kept.keep_ids_days * DAY_MS,
+        records_before=None if kept.keep_records_days is None else now - kept.keep_records_days * DAY_MS,
+    )
+
+
+def erase_expired(running: RunningStudy, who: str) -> Expired:
+    """Erase all ids and records that are past their date; returns what was erased."""
+    found = expired_of(running)
+    for row in found.ids:
+        _erase_id(running, row, who)
+    _erase_records(running, found.records, who)
+    return found
+
+
+def _erase_id(running: RunningStudy, row: Mapping[str, Any], who: str, *, answers: bool = False) -> None:
+    running.sessions.erase(row["token_hash"], answers=answers)
+    researcher_queries.forget_platform_id(running.connection(), row["id"])
+    _log_erased(running, row, who, answers=answers)
+
+
+def _log_erased(running: RunningStudy, row: Mapping[str, Any], who: str, *, answers: bool) -> None:
+    log_event(running, who, "erased", {"annotator": row["pseudonym"], "answers": "left out" if answers else "kept"})
+
+
+def _erase_records(running: RunningStudy, rows: Sequence[dict[str, Any]], who: str) -> None:
+    connection, study, _ = running.action()
+    with erasing(connection):
+        for row in rows:
+            about = erase_records(connection, study, row)
+            if about is not None:
+                log_event(running, who, ERASED, about)

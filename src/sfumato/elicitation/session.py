@@ -179,11 +179,13 @@ class ParticipantSessions:
         return result
 
     def erase(self, token_hash: str, *, answers: bool) -> None:
-        """Invalidate a participant's link (`researcher_actions.py`); with `answers`, exports leave theirs out."""
+        """Invalidate a participant's link and delete their completion code (`researcher_actions.py`); with `answers`,
+        exports leave theirs out."""
         participant = self._participant(token_hash)
         now = self._clock.now()
         self._leases.release_all(participant)
-        self._set(participant, erased_at=now, left_out_at=now if answers else participant.left_out_at)
+        left_out_at = now if answers else participant.left_out_at
+        self._set(participant, erased_at=now, left_out_at=left_out_at, code=None, network=None)
         if answers:
             self._running.reload()
 

@@ -36,7 +36,7 @@ def find_cheats(
     stopped before: by the checks during the study, or at the entrance."""
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder) / f"{name}.parquet" for name in ("answers", "records")]
-        export(place, study.name, *files)
+        export(place, study.name, *files, exact_times=True)
         answers = Annotations.read(files[0])
         screening = screen_study(
             study, answers, rule_set("paid"), records=read_records(files[1], answers), must_apply=False

@@ -1,12 +1,13 @@
 """Export of a study's answers as Annotations: one consistent snapshot, also while participants are answering.
 
-Rows go from the store to the file a few thousand at a time, so memory does not grow with the number of answers.
+Rows go from the store to the file a few thousand at a time, so memory does not grow with the number of answers. Files
+for people have shifted times (`tables/shifted_times.py`) and are sorted by item; the project's own reads are exact.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ import sqlalchemy as sa
 
 from sfumato.store import queries
 from sfumato.store.database import reading
+from sfumato.store.erasure import ErasedRecords, erased_records, is_erased
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.location import StoreLocation
 from sfumato.study.study import Study
 from sfumato.tables.annotations import PURPOSES, SCHEMA, Annotations
 from sfumato.tables.errors import BadSetting, BadTable, listing
 from sfumato.tables.files.table_file import classes_metadata, write_rows
+from sfumato.tables.shifted_times import TIMES, rounded, shifted
 
 RECORDS = pa.schema(
     [
@@ -54,6 +57,11 @@ RECORDS = pa.schema(
     ]
 )
 """Columns of the records file: how each answer was made, one row per answer."""
+ERASABLE = (
+    "hidden_seconds", "idle_seconds", "pointer", "width", "height", "pixel_ratio", "shortcuts", "resumed", "keys",
+    "events",
+)  # fmt: skip
+"""Columns of the records file that are empty once the record was erased (`erasure.py`)."""
 READ_RECORD = msgspec.json.Decoder(InteractionRecord).decode
 
 
@@ -65,19 +73,31 @@ class ExportResult:
     kind: str
 
 
-def export(place: StoreLocation, study: str, output: Path, records: Path | None = None) -> ExportResult:
-    """Write the answers of `study` to `output`, and the record of each answer to `records` if given."""
+def export(
+    place: StoreLocation, study: str, output: Path, records: Path | None = None, *, exact_times: bool = False
+) -> ExportResult:
+    """Write the answers of `study` to `output`, and the record of each answer to `records` if given.
+
+    With `exact_times`, times are as stored and rows in the order in which they came: not for others.
+    """
     with reading(place) as connection:
         row = queries.study_row(connection, study)
         if row is None:
             raise unknown_study(place, study, queries.study_names(connection))
+        number = row["id"]
         classes = tuple(msgspec.json.decode(row["classes"], type=list[str]))
         schema = SCHEMA.with_metadata(classes_metadata(classes))
+        first = None if exact_times else queries.first_starts(connection, number, PURPOSES)
         counted = _Counted()
-        write_rows(schema, counted.of(_annotations(connection, row["id"], schema)), output)
+        parts = queries.exported(connection, number, PURPOSES, by_item=not exact_times)
+        write_rows(schema, counted.of(_annotations(part, schema, first) for part in parts), output)
         if records is not None:
-            parts = queries.exported(connection, row["id"], PURPOSES)
-            chunks = (pa.Table.from_pylist([_record(each) for each in part], schema=RECORDS) for part in parts)
+            erased = erased_records(connection, number)
+            parts = queries.exported(connection, number, PURPOSES, by_item=not exact_times)
+            chunks = (
+                pa.Table.from_pylist([_record(each, erased, exact_times=exact_times) for each in part], schema=RECORDS)
+                for part in parts
+            )
             write_rows(RECORDS, chunks, records)
         return ExportResult(counted.n_rows, row["kind"])
 
@@ -91,24 +111,40 @@ class _Counted:
             yield chunk
 
 
-def _annotations(connection: sa.Connection, study: int, schema: pa.Schema) -> Iterator[pa.Table]:
-    for rows in queries.exported(connection, study, PURPOSES):
-        columns = [pa.array([getattr(row, name) for row in rows]) for name in schema.names]
-        yield pa.table([column.cast(field.type) for column, field in zip(columns, schema, strict=True)], schema=schema)
+def _annotations(rows: Sequence[sa.Row[Any]], schema: pa.Schema, first: Mapping[str, int] | None) -> pa.Table:
+    """Some rows as Annotations; `first` has the time from which those of each annotator are counted."""
+    values = {name: [getattr(row, name) for row in rows] for name in schema.names}
+    if first is not None:
+        for name in TIMES:
+            values[name] = [shifted(getattr(row, name), first[row.annotator]) for row in rows]
+        values["seconds"] = [rounded(row.seconds) for row in rows]
+    columns = [pa.array(values[field.name]).cast(field.type) for field in schema]
+    return pa.table(columns, schema=schema)
 
 
-def _record(row: sa.Row[Any]) -> dict[str, Any]:
+def _record(row: sa.Row[Any], erased: Mapping[str, ErasedRecords], *, exact_times: bool) -> dict[str, Any]:
+    """A row of the records file; what was erased is empty."""
+    values = _whole_record(row, exact_times=exact_times)
+    if is_erased(erased, row.annotator, row.id):
+        values |= dict.fromkeys(ERASABLE)
+    return values
+
+
+def _whole_record(row: sa.Row[Any], *, exact_times: bool) -> dict[str, Any]:
     record = READ_RECORD(row.record)
     width, height, ratio = record.viewport
-    return {
-        **{name: getattr(row, name) for name in ("item", "annotator", "trial", "purpose")},
+    lasted = {
         "claimed_seconds": record.seconds(),
         "server_seconds": (row.received_at - row.leased_at) / 1000,
-        "n_inputs": len(record.events) + record.cut,
-        "network": row.network,
         "elapsed_seconds": record.elapsed_ms / 1000,
         "hidden_seconds": sum(stop - start for start, stop in record.hidden) / 1000,
         "idle_seconds": sum(stop - start for start, stop in record.idle) / 1000,
+    }
+    return {
+        **{name: getattr(row, name) for name in ("item", "annotator", "trial", "purpose")},
+        **(lasted if exact_times else {name: rounded(seconds) for name, seconds in lasted.items()}),
+        "n_inputs": len(record.events) + record.cut,
+        "network": row.network,
         "pointer": record.pointer,
         "width": width,
         "height": height,
@@ -125,10 +161,10 @@ def _record(row: sa.Row[Any]) -> dict[str, Any]:
 
 
 def read_answers(place: StoreLocation, study: str) -> Annotations:
-    """The answers of `study` in a store."""
+    """The answers of `study` in a store, with exact times."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "answers.parquet"
-        export(place, study, file)
+        export(place, study, file, exact_times=True)
         return Annotations.read(file)
 
 

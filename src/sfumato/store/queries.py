@@ -269,21 +269,38 @@ def trial_of_annotator(
 # --- exports ---
 
 
-def exported(connection: sa.Connection, study: int, purposes: Sequence[str]) -> Iterator[list[sa.Row[Any]]]:
-    """The study's answers in order, some thousand at a time; without annotators whose answers are left out."""
-    own = ("kind", "payload", "purpose", "started_at", "submitted_at", "received_at", "seconds", "record")
+def exported(
+    connection: sa.Connection, study: int, purposes: Sequence[str], *, by_item: bool = False
+) -> Iterator[list[sa.Row[Any]]]:
+    """The study's answers, some thousand at a time; without annotators whose answers are left out.
+
+    In the order in which they came or, with `by_item`, in one that does not tell it: by item, then by pseudonym.
+    """
+    own = ("id", "kind", "payload", "purpose", "started_at", "submitted_at", "received_at", "seconds", "record")
     drawn = ("leased_at", "probability", "audit", "deeper", "deeper_probability")
     columns = [*(answers.c[name] for name in own), *(trials.c[name] for name in drawn), annotators.c.network]
+    order = (answers.c.item, annotators.c.pseudonym, answers.c.number) if by_item else (answers.c.id,)
     rows = (
         sa.select(items.c.item, annotators.c.pseudonym.label("annotator"), answers.c.number.label("trial"), *columns)
         .join(trials, trials.c.id == answers.c.trial)
         .join(items, items.c.id == answers.c.item)
         .join(annotators, annotators.c.id == answers.c.annotator)
         .where(answers.c.study == study, answers.c.purpose.in_(purposes), annotators.c.left_out_at.is_(None))
-        .order_by(answers.c.id)
+        .order_by(*order)
     )
     result = connection.execute(rows, execution_options=STREAMED)
     yield from (list(part) for part in result.partitions())
+
+
+def first_starts(connection: sa.Connection, study: int, purposes: Sequence[str]) -> dict[str, int]:
+    """When each annotator started the first of their answers for these purposes, by pseudonym."""
+    found = (
+        sa.select(annotators.c.pseudonym, sa.func.min(answers.c.started_at))
+        .join(annotators, annotators.c.id == answers.c.annotator)
+        .where(answers.c.study == study, answers.c.purpose.in_(purposes))
+        .group_by(annotators.c.pseudonym)
+    )
+    return {row[0]: row[1] for row in connection.execute(found)}
 
 
 def chained(connection: sa.Connection, study: int) -> Iterator[Row]:

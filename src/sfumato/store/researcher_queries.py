@@ -189,10 +189,14 @@ def find_annotator(connection: sa.Connection, study: int, pseudonym: str | None,
 
 def forget_platform_id(connection: sa.Connection, annotator: int) -> None:
     """Delete an annotator's platform id. For the writer."""
-    if connection.dialect.name == "sqlite":
-        # Deleted content is also overwritten in the file.
-        connection.exec_driver_sql("PRAGMA secure_delete = ON")
+    secure_delete(connection)
     connection.execute(sa.delete(ids).where(ids.c.annotator == annotator))
+
+
+def secure_delete(connection: sa.Connection) -> None:
+    """From now on, overwrite deleted content in the file of an SQLite store."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("PRAGMA secure_delete = ON")
 
 
 def leave_out(connection: sa.Connection, annotator: int, at: int) -> None:

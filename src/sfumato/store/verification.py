@@ -2,7 +2,8 @@
 
 Each answer has a hash of itself and of the previous hash, so `verify` finds rows that were changed, removed or added.
 A person who can write to the store could rebuild the whole chain; to detect that, keep the head that `verify` prints in
-another place, and compare.
+another place, and compare. Answers whose records were erased (`erasure.py`) keep their hashes as links; they are
+compared with the seal of their annotator instead.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sqlalchemy as sa
 
 from sfumato.store import queries
 from sfumato.store.database import reading
+from sfumato.store.erasure import ErasedRecords, Seal, erased_records, is_erased
 from sfumato.store.location import StoreLocation
 
 START = ""
@@ -49,6 +51,8 @@ class Verified:
     n_answers: int
     head: str
     faults: tuple[ChainFault, ...] = ()
+    n_erased: int = 0
+    """How many of the answers are without their records."""
 
 
 def chain_hash(previous: str, row: Mapping[str, Any]) -> str:
@@ -61,11 +65,21 @@ def chain_hash(previous: str, row: Mapping[str, Any]) -> str:
     return hashlib.sha256(previous.encode() + ENCODE(values)).hexdigest()
 
 
-def faults_of(rows: Iterable[Mapping[str, Any]], *, first: int, n_answers: int, head: str) -> Iterator[ChainFault]:
+def faults_of(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    first: int,
+    n_answers: int,
+    head: str,
+    erased: Mapping[str, ErasedRecords] | None = None,
+) -> Iterator[ChainFault]:
     """Every fault of the answers `rows`, ordered by id, with `annotator_name` and `item_name`.
 
-    The store recorded `n_answers` answers from id `first`, and the last hash `head`.
+    The store recorded `n_answers` answers from id `first`, and the last hash `head`. A fault in the `erased` answers of
+    an annotator is reported once, with their last id.
     """
+    erased = erased or {}
+    seals = {name: Seal() for name in erased}
     before, link = first - 1, START
     for row in rows:
         known = {"annotator": row["annotator_name"], "item": row["item_name"]}
@@ -74,13 +88,18 @@ def faults_of(rows: Iterable[Mapping[str, Any]], *, first: int, n_answers: int, 
             continue
         missing = range(before + 1, row["id"])
         yield from (ChainFault(number, "missing") for number in missing)
+        if is_erased(erased, row["annotator_name"], row["id"]):
+            seals[row["annotator_name"]].add(row)
         # After a gap the previous hash is unknown, so the next row cannot be checked.
-        if not missing and chain_hash(link, row) != row["chain"]:
+        elif not missing and chain_hash(link, row) != row["chain"]:
             yield ChainFault(row["id"], "changed", **known)
         before, link = row["id"], row["chain"]
     yield from (ChainFault(number, "missing") for number in range(before + 1, first + n_answers))
     if before == first + n_answers - 1 and link != head:
         yield ChainFault(before, "changed")
+    for name, seal in seals.items():
+        if seal.hexdigest() != erased[name].seal:
+            yield ChainFault(erased[name].through, "changed", name)
 
 
 def with_names(faults: Iterable[ChainFault], orphans: Sequence[tuple[str, str]]) -> tuple[ChainFault, ...]:
@@ -108,5 +127,7 @@ def _verified(connection: sa.Connection, name: str) -> Verified:
     assert row is not None
     number = row["id"]
     rows, first = queries.chained(connection, number), queries.first_answer(number)
-    faults = faults_of(rows, first=first, n_answers=row["n_answers"], head=row["head"])
-    return Verified(name, row["n_answers"], row["head"], with_names(faults, queries.without_answer(connection, number)))
+    erased = erased_records(connection, number)
+    faults = faults_of(rows, first=first, n_answers=row["n_answers"], head=row["head"], erased=erased)
+    named = with_names(faults, queries.without_answer(connection, number))
+    return Verified(name, row["n_answers"], row["head"], named, sum(each.n_answers for each in erased.values()))

@@ -266,6 +266,15 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Privacy:
+    """How many days after a participant was last active `sfumato study forget --expired` erases their platform id and
+    link (`keep_ids_days`), and the records of their inputs and exact times (`keep_records_days`); None for no limit."""
+
+    keep_ids_days: Annotated[int | None, Range(1, 36_500, whole=True)] = None
+    keep_records_days: Annotated[int | None, Range(1, 36_500, whole=True)] = None
+
+
+@dataclass(frozen=True)
 class Bonus:
     """Bonus per participant, by a rule with its settings: 0 for a score of `floor` or less, `most` for a score of 1,
     linear in between."""
@@ -328,6 +337,7 @@ class Study:
     arms: tuple[Arm, ...] = ()
     """Forms that are compared; `question` is that of the first arm. Quotas are per arm."""
     limits: Limits = Limits()
+    privacy: Privacy = Privacy()
     pay: Pay | None = None
     recruiting: Recruiting | None = None
     languages: tuple[str, ...] = ("en",)

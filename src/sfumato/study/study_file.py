@@ -11,7 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.study.study import Assignment, Limits, Question, Study
+from sfumato.study.study import Assignment, Limits, Privacy, Question, Study
 from sfumato.study.study_file_tables import (
     read_adaptive,
     read_arms,
@@ -112,6 +112,7 @@ def _study(top: Fields, file: Path) -> Study:
         deeper=read_deeper(top, people.assignment is Assignment.ADAPTIVE, question),
         arms=arms,
         limits=top.table("limits").read(Limits),
+        privacy=top.table("privacy").read(Privacy),
         pay=read_pay(top),
         recruiting=read_recruiting(top),
         languages=read_languages(top),

@@ -52,7 +52,9 @@ instructions = \"\"\"
 $instructions
 \"\"\"
 consent = \"\"\"
-Taking part is voluntary, and you can stop at any time. Your answers are stored without your name.
+Taking part is voluntary, and you can stop at any time. Your answers are stored without your name, under a random code.
+Until they are stored, your browser keeps a copy. If a platform sent you, your id there is stored separately from your
+answers and deleted 90 days after your last visit.
 \"\"\"
 
 # Items that everyone sees first; these answers are not counted. The id is the path without its ending.
@@ -76,6 +78,10 @@ $adaptive
 # remind_after_minutes = 60   # after a break this long the instructions are shown again
 # comprehension_attempts = 3
 # link_days = 30              # how long a link works after it was made or last used; 0: no limit
+
+[privacy]                     # what sfumato study forget --expired erases; state the same days in the consent
+keep_ids_days = 90            # days after a person's last visit: their platform id and link
+# keep_records_days = 365     # ... and how they made their answers (inputs, screen), and the exact times
 
 # [pay]                       # shown before people begin
 # amount = 2.50               # for one batch

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.base_table import Table
 from sfumato.tables.columns import check_classes, numbers, times, whole_numbers
@@ -117,13 +117,18 @@ class Annotations(Table):
         columns["seconds"] = pa.array(seconds, mask=np.isnan(seconds))
         return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
 
-    def take(self, kept: Bool[np.ndarray, "rows"]) -> Annotations:
-        """The rows where `kept` is true."""
-        mask = pa.array(kept)
+    def take(self, kept: Shaped[np.ndarray, "kept"]) -> Annotations:
+        """The rows `kept` (a mask or indices)."""
+        names = ("payload", "trial", "started_at", "submitted_at")
+        if kept.dtype == bool:
+            others = {name: getattr(self, name).filter(pa.array(kept)) for name in names}
+        else:
+            # Rows of several chunks can be put in another order only if their payloads have one dictionary.
+            others = {name: getattr(self, name).unify_dictionaries().take(pa.array(kept)) for name in names}
         return replace(
             self,
             **{name: getattr(self, name).take(kept) for name in ("item", "annotator", "kind", "purpose")},
-            **{name: getattr(self, name).filter(mask) for name in ("payload", "trial", "started_at", "submitted_at")},
+            **others,
             seconds=self.seconds[kept],
         )
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 from sfumato.reporting.share.markdown_escape import code, meanings, plain, table
 from sfumato.reporting.share.release import Release, Shared
 from sfumato.reporting.share.release_columns import (
-    ANSWER_MEANINGS,
     BELIEF_MEANINGS,
     COUNT_MEANINGS,
     MEANINGS,
+    answer_meanings,
     class_rows,
     label_columns,
     summary,
@@ -90,7 +90,7 @@ def _codebook(release: Release, names: list[str]) -> Iterator[str]:
     explained = {
         "counts": {name: COUNT_MEANINGS[name] for name in ("item", "n:CLASS")},
         "beliefs": {name: BELIEF_MEANINGS[name] for name in ("item", "annotator", "p:CLASS")},
-        "annotations": ANSWER_MEANINGS,
+        "annotations": answer_meanings(release),
     }
     for name, _ in _answer_tables(release):
         yield from [f"## {name}.csv", "", *meanings(explained[name]), ""]

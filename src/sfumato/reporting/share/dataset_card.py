@@ -17,10 +17,10 @@ import pyarrow as pa
 from sfumato.reporting.share.markdown_escape import code, meanings, plain, table
 from sfumato.reporting.share.release import Release
 from sfumato.reporting.share.release_columns import (
-    ANSWER_MEANINGS,
     BELIEF_MEANINGS,
     COUNT_MEANINGS,
     MEANINGS,
+    answer_meanings,
     class_rows,
     summary,
 )
@@ -154,7 +154,7 @@ def _body(release: Release, configs: Sequence[Config]) -> Iterator[str]:
         "labels": MEANINGS,
         "counts": COUNT_MEANINGS,
         "beliefs": BELIEF_MEANINGS,
-        "annotations": ANSWER_MEANINGS,
+        "annotations": answer_meanings(release),
     }
     for config in configs:
         shown = {each.name: explained[config.name][each.name] for each in config.features}

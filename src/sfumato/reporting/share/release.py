@@ -19,6 +19,7 @@ from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadTable, bad_classes, doubled_item, listing, no_rows, select_command, show
 from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.shifted_times import shift_times
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
 
@@ -75,7 +76,8 @@ WHOLE = "train"
 @dataclass(frozen=True, eq=False)
 class Release:
     """The tables of a release. `inputs`, `counts` and `split`, if given, have one row per row of `labels`; `beliefs`
-    and `annotations` contain only labeled items. `notes` state what was left out."""
+    and `annotations` contain only labeled items, sorted by item and annotator, so that their order does not tell who
+    came when. `notes` state what was left out."""
 
     labels: SoftLabels
     inputs: Inputs | None = None
@@ -99,9 +101,11 @@ class Release:
         splits: Splits | None = None,
         title: str = "Soft labels",
         licence: str | None = None,
+        exact_times: bool = False,
     ) -> Release:
         """Match the tables; Counts as `labels` are their shares of votes, and are shared too.
 
+        The times of answers lose their dates (`tables/shifted_times.py`) unless `exact_times`.
         Raises if a labeled item has no input, counts or split, or if counts or beliefs have other classes.
         """
         if isinstance(labels, Counts):
@@ -123,10 +127,13 @@ class Release:
             kept = _is_labeled(beliefs.item, labels)
             notes += _left_out("beliefs", int((~kept).sum()))
             beliefs = _in_order(beliefs if kept.all() else beliefs.take(kept), labels)
+            beliefs = beliefs.take(_by_item(beliefs, labels))
         if annotations is not None:
             kept = _is_labeled(annotations.item, labels)
             notes += _left_out("answers", int((~kept).sum()))
             annotations = annotations if kept.all() else annotations.take(kept)
+            annotations = annotations.take(_by_item(annotations, labels))
+            annotations = annotations if exact_times else shift_times(annotations)
         split = splits.of_items(labels.items) if splits is not None else None
         return cls(labels, inputs, counts, beliefs, annotations, split, title, licence, tuple(notes))
 
@@ -179,6 +186,15 @@ def _counts_of(labels: SoftLabels, counts: Counts) -> Counts:
 def _is_labeled(item: CodedText, labels: SoftLabels) -> np.ndarray:
     known = pc.is_in(item.names, value_set=labels.items).to_numpy(zero_copy_only=False)
     return np.asarray(known[item.codes])
+
+
+def _by_item(table: Beliefs | Annotations, labels: SoftLabels) -> Int[np.ndarray, "rows"]:
+    """The rows of a table by item, in the order of the labels, then by annotator."""
+    names = table.annotator.names.to_pylist()
+    rank = np.empty(len(names), np.int64)
+    rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    item = labels.rows_of(table.item.names)
+    return np.lexsort((rank[table.annotator.codes], item[table.item.codes]))
 
 
 def _in_order(beliefs: Beliefs, labels: SoftLabels) -> Beliefs:

@@ -14,6 +14,7 @@ from sfumato.reporting.share.release import Release
 from sfumato.tables.columns import WIDE_PREFIX
 from sfumato.tables.doubt import entropy
 from sfumato.tables.estimand import ESTIMAND_COLUMN, Estimand
+from sfumato.tables.shifted_times import RULE, TIMES, are_shifted
 from sfumato.tables.soft_labels import SoftLabels
 
 MEANINGS: Mapping[str, str] = {
@@ -53,6 +54,13 @@ ANSWER_MEANINGS: Mapping[str, str] = {
     "seconds": "time per answer",
 }
 UNKNOWN_ESTIMAND = "The file does not record whether the labels estimate how people judge or what is true."
+
+
+def answer_meanings(release: Release) -> Mapping[str, str]:
+    """The meaning of the columns of the answers."""
+    if release.annotations is None or not are_shifted(release.annotations):
+        return ANSWER_MEANINGS
+    return {**ANSWER_MEANINGS, **{name: f"{ANSWER_MEANINGS[name]}, {RULE}" for name in TIMES}}
 
 
 def label_columns(release: Release, rows: Int[np.ndarray, "rows"], *, wide: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-/** Stores answers in IndexedDB until the server has them. Answers that the server refused stay there. */
+/** Stores answers in IndexedDB until the server has them. Those that it refused stay until the participant is done. */
 
 const ANSWER_MS = 3000;
 
@@ -59,6 +59,11 @@ export class AnswerStorage {
   async refuse(entry, why) {
     await written(this.#store('refused', 'readwrite').put({ ...entry, why }));
     await this.remove(entry.key);
+  }
+
+  /** Removes the answers that the server refused. */
+  async removeRefused() {
+    await written(this.#store('refused', 'readwrite').clear());
   }
 
   /** @param {'queue'|'refused'} name

@@ -313,7 +313,7 @@ function eventDetails(text) {
   try {
     const about = JSON.parse(text);
     if (about === null || typeof about !== 'object') return String(about);
-    return Object.entries(about).filter(([key]) => key !== 'file').map(([key, value]) => `${key} ${value}`).join(', ');
+    return Object.entries(about).filter(([key]) => !['file', 'seal', 'through'].includes(key)).map(([key, value]) => `${key} ${value}`).join(', ');
   } catch {
     return text;
   }

@@ -27,4 +27,14 @@ export class LocalStorage {
       // A setting that cannot be saved is lost after a reload; the page continues.
     }
   }
+
+  /** Removes all settings of the participant. */
+  clear() {
+    try {
+      const mine = Object.keys(localStorage).filter((key) => key.startsWith(this.#prefix));
+      for (const key of mine) localStorage.removeItem(key);
+    } catch {
+      // Blocked storage holds nothing.
+    }
+  }
 }

@@ -109,6 +109,11 @@ export class Outbox extends EventTarget {
     }
   }
 
+  /** Removes the answers that the server refused from this browser. */
+  async removeRefused() {
+    await this.#storage?.removeRefused().catch(() => {});
+  }
+
   async #load() {
     const found = await this.#storage?.entries().catch(() => []);
     for (const entry of found ?? []) {

@@ -24,6 +24,7 @@ import { TrialView } from './trial.js';
 
 const POLL_MS = 10_000;
 const POLL_SENDING_MS = 4000;
+const DONE = new Set(['finished', 'excluded', 'full', 'refused', 'withdrawn']);
 const ENDED = new Set(['finished', 'excluded', 'full', 'refused', 'withdrawn', 'ended']);
 const WAITING = ['checking', 'empty', 'paused', 'waiting'];
 
@@ -169,7 +170,14 @@ export class SessionFlow {
     else if (stage === 'excluded' || stage === 'full') this.#page(pages.sentBack(stage, state), stage);
     else if (ENDED.has(stage) || WAITING.includes(stage)) this.#page(pages.plain(stage), stage);
     else this.#waitingPage();
+    if (DONE.has(stage) && !this.#outbox.waiting.length) this.#clearBrowser();
     this.#keepPolling();
+  }
+
+  /** The participant is done and every answer is sent: nothing of them stays in this browser. */
+  #clearBrowser() {
+    this.#storage.clear();
+    this.#outbox.removeRefused();
   }
 
   #nextTrial() {

@@ -10,8 +10,10 @@ import pytest
 from sfumato.reporting.share.datasheet import QUESTIONS, DatasheetSources, datasheet
 from sfumato.reporting.share.datasheet.composition_facts import difference_from_mean
 from sfumato.reporting.share.datasheet.datasheet import FACTS
+from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable, SfumatoWarning
+from sfumato.tables.shifted_times import shift_times
 from sfumato.tables.soft_labels import SoftLabels
 
 ALL = ("annotations", "study", "beliefs", "inputs", "screening", "scores")
@@ -89,6 +91,13 @@ def test_people_times_and_pay(folder):
     assert paid[1] == "Announced as 10 minutes: 12.00 EUR per hour."
     assert "a batch with its checks and repeats takes 1.2 minutes: 100.00 EUR per hour" in paid[2]
     assert told(folder, "missing", "annotations").points == ("1 of 6 answers have no time.",)
+
+
+def test_times_without_dates_give_no_days(folder):
+    shift_times(Annotations.read(folder.annotations)).write(folder.annotations)
+    found = told(folder, "when", "annotations")
+    assert found.points == ("Time per answer: median 6.0 s, middle 80% 6.0 to 6.0 s, 0.0 hours in total.",)
+    assert not found.settled
 
 
 def test_how_people_were_asked(folder):

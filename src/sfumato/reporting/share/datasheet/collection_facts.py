@@ -24,6 +24,7 @@ from sfumato.reporting.share.datasheet.datasheet_sources import (
 )
 from sfumato.reporting.share.markdown_escape import code
 from sfumato.study.study import Framing
+from sfumato.tables.shifted_times import are_shifted
 from sfumato.tables.text_columns import CodedText
 
 SHOWN_REASONS = 20
@@ -108,13 +109,13 @@ def pay(sources: DatasheetSources) -> KnownFacts:
 
 
 def when(sources: DatasheetSources) -> KnownFacts:
-    """The first and last day, and the time per answer."""
+    """The first and last day, and the time per answer; no days if the times have no dates."""
     answers = sources.annotations
     if answers is None:
         return KnownFacts()
     columns = [each.cast(pa.int64()) for each in (answers.started_at, answers.submitted_at)]
     ends = [end.as_py() for column in columns for end in (pc.min(column), pc.max(column))]
-    times = [each for each in ends if each is not None]
+    times = [] if are_shifted(answers) else [each for each in ends if each is not None]
     points = []
     if times:
         first, last = (datetime.fromtimestamp(each / 1000, UTC).date() for each in (min(times), max(times)))

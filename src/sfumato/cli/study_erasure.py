@@ -1,0 +1,93 @@
+"""`sfumato study forget`: erases a participant, or what is past its date."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sfumato.cli.options import PATH, server_packages, store_option
+from sfumato.cli.output import counted, printable
+from sfumato.study.study_file import read_study
+from sfumato.tables.errors import BadSetting
+
+if TYPE_CHECKING:
+    from sfumato.store.erasure import Expired
+    from sfumato.study.study import Privacy
+
+
+@click.command("forget")
+@click.argument("study", type=PATH)
+@click.argument("annotator", required=False)
+@click.option("--platform-id", help="The participant's id on the platform, instead of ANNOTATOR.")
+@click.option("--expired", is_flag=True, help="Erase what is past its date, by [privacy] of the study, for everybody.")
+@click.option("--dry-run", is_flag=True, help="With --expired: only say what would be erased.")
+@click.option("--answers", is_flag=True, help="Also leave their answers out of all exports from now on.")
+@store_option
+def forget(
+    study: Path,
+    annotator: str | None,
+    platform_id: str | None,
+    expired: bool,
+    dry_run: bool,
+    answers: bool,
+    store: str | None,
+) -> None:
+    """Erase ANNOTATOR (a pseudonym) of STUDY: delete their platform id and completion code, invalidate their link, and
+    erase the records of their inputs and their exact times.
+
+    Their answers stay under the pseudonym, so that counts and the chain of answers stay valid. Pay them first:
+    afterwards they cannot be identified. Stop the server first if the store is a file; answers not yet sent stay in
+    the browser.
+    """
+    with server_packages():
+        from sfumato.elicitation.researcher_actions import erase_expired, erase_participant, expired_of
+        from sfumato.server.server import open_site
+    asked = read_study(study)
+    if dry_run and not expired:
+        raise BadSetting("--dry-run without --expired", "both, or neither", "add --expired")
+    if expired and (annotator or platform_id or answers):
+        found = "--expired together with a participant or --answers"
+        raise BadSetting(found, "--expired, which is about everybody, or one participant", "remove one of them")
+    if expired:
+        _check_limits(asked.privacy)
+        with open_site(asked, store) as site:
+            erase = expired_of if dry_run else lambda running: erase_expired(running, "terminal")
+            _say(site.writer.run(erase), "would be " if dry_run else "")
+        return
+    with open_site(asked, store) as site:
+        who = site.writer.run(
+            lambda running: erase_participant(
+                running, "terminal", pseudonym=annotator, platform_id=platform_id, answers=answers
+            )
+        )
+    kept = "answers left out of exports" if answers else "answers kept"
+    click.echo(f"{printable(who)}: platform id deleted, link invalidated, records and exact times erased, {kept}")
+
+
+def expiry_note(found: Expired, study: Path) -> str:
+    """A line that reminds of data past its date; empty if there is none."""
+    if not found.n_people:
+        return ""
+    people = counted(found.n_people, "participant")
+    command = f"sfumato study forget {shlex.quote(str(study))} --expired"
+    return f"personal data of {people} is past its date; stop the server and run: {command}"
+
+
+def _check_limits(privacy: Privacy) -> None:
+    if privacy.keep_ids_days is None and privacy.keep_records_days is None:
+        found, expected = "a study without [privacy]", "keep_ids_days or keep_records_days in its file"
+        raise BadSetting(found, expected, "add [privacy] with keep_ids_days = 90", "no-retention")
+
+
+def _say(found: Expired, verb: str) -> None:
+    """What was erased, by kind."""
+    n_ids = sum(row["person"] is not None for row in found.ids)
+    n_answers = sum(row["n_answers"] for row in found.records)
+    click.echo(f"{counted(n_ids, 'platform id')} {verb}deleted")
+    click.echo(f"{counted(len(found.ids), 'link')} {verb}invalidated, and completion codes deleted")
+    people = counted(len(found.records), "participant")
+    click.echo(f"records of inputs and exact times of {people} ({n_answers:,} answers) {verb}erased")
+    click.echo("Backups and files exported before still contain them: delete these too.")
