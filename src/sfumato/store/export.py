@@ -58,8 +58,8 @@ RECORDS = pa.schema(
 )
 """Columns of the records file: how each answer was made, one row per answer."""
 ERASABLE = (
-    "hidden_seconds", "idle_seconds", "pointer", "width", "height", "pixel_ratio", "shortcuts", "resumed", "keys",
-    "events",
+    "claimed_seconds", "server_seconds", "n_inputs", "network", "hidden_seconds", "idle_seconds", "pointer", "width",
+    "height", "pixel_ratio", "shortcuts", "resumed", "keys", "events",
 )  # fmt: skip
 """Columns of the records file that are empty once the record was erased (`erasure.py`)."""
 READ_RECORD = msgspec.json.Decoder(InteractionRecord).decode
