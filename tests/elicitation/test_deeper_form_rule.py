@@ -18,6 +18,7 @@ from study_instance import StudyInstance, StudyPerson, items_named, plain_study
 from sfumato.cli.checked_study import checked_study
 from sfumato.elicitation.deeper_form_rule import DeeperFormRule
 from sfumato.elicitation.page_messages import ShownTrial, SubmitResult, SubmittedAnswer
+from sfumato.elicitation.session import StudyClosed
 from sfumato.store.export import export
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.location import StoreLocation
@@ -130,8 +131,10 @@ def test_who_is_not_sure_gets_the_deeper_form_and_the_store_says_so(store: str, 
 
 def test_one_trial_one_answer_one_place_of_the_quota(store: str, tmp_path: Path) -> None:
     at = running_instance(store, study_with(share=0.5), 4)
-    shown = [answer_all(at.new(), chosen) for chosen in ("cat", None, "dog", "cat")]
-    assert [len(each) for each in shown] == [4, 4, 4, 0]
+    shown = [answer_all(at.new(), chosen) for chosen in ("cat", None, "dog")]
+    assert [len(each) for each in shown] == [4, 4, 4]
+    with pytest.raises(StudyClosed):
+        at.new()
     assert set(at.answers_by_item().values()) == {3}
     assert at.one("SELECT count(DISTINCT trial) FROM answers") == 12
     export(StoreLocation.of(store), "pets", tmp_path / "a.parquet", tmp_path / "r.parquet")

@@ -305,7 +305,7 @@ def test_texts_of_json_lines_and_parquet(tmp_path: Path) -> None:
     path.write_text('{"id": 7, "tweet": "one", "label": "cat"}\n{"id": 8, "tweet": "two", "label": "cow"}\n')
     items = read_items(ItemSource(texts=path, text="tweet"), CLASSES)
     assert [(item.id, item.text, item.given) for item in items] == [("7", "one", "cat"), ("8", "two", None)]
-    assert "--text COLUMN" in refused(ItemSource(texts=path)).fix
+    assert "text=COLUMN" in refused(ItemSource(texts=path)).fix
     pl.DataFrame({"text": ["a", "b"]}).write_parquet(tmp_path / "x.parquet")
     items = read_items(ItemSource(texts=tmp_path / "x.parquet"), CLASSES)
     assert [(item.id, item.text) for item in items] == [("0", "a"), ("1", "b")]

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from postgres_cluster import Cluster
 from study_instance import StudyPerson, plain_study, running_instance
 
-from sfumato.elicitation.researcher_actions import erase_participant, extend, set_password, set_paused
+from sfumato.elicitation.researcher_actions import extend, set_password, set_paused
 from sfumato.recruitment import Prolific
 from sfumato.recruitment.arrival import admit, entry_key
 from sfumato.recruitment.platform import Arrival
@@ -56,7 +56,6 @@ def test_the_server_runs_with_the_documented_rights(as_server: str, tmp_path: Pa
         at.run(lambda running: set_paused(running, False, "tests"))
         at.run(lambda running: extend(running, STUDY.people.answers_per_item + 1, "tests"))
         at.run(lambda running: set_password(running, "hashed", "tests"))
-        at.run(lambda running: erase_participant(running, "tests", platform_id="person1"))
         export(StoreLocation.of(as_server), STUDY.name, tmp_path / "answers.parquet", tmp_path / "records.parquet")
     (verified,) = verify(StoreLocation.of(as_server))
     assert (verified.n_answers, verified.faults) == (1, ())

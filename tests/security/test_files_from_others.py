@@ -138,7 +138,7 @@ def test_the_default_store_is_in_the_folder_of_the_study(place: Path, name: str)
         (place / "store").mkdir()
     (place / name).symlink_to(target)
     study = read_study(place)
-    with pytest.raises(BadSetting, match="--store"):
+    with pytest.raises(BadSetting, match="store="):
         StoreLocation.of_study(study)
     assert StoreLocation.of_study(study, place.parent / "own.sqlite").file == place.parent / "own.sqlite"
 

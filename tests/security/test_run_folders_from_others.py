@@ -108,6 +108,7 @@ def test_links_out_of_a_run_are_not_followed(run: Path, tmp_path: Path) -> None:
         (run / name).write_bytes((tmp_path / name).read_bytes())
 
 
+@pytest.mark.filterwarnings("ignore:history.csv. columns are separated by tab")
 @pytest.mark.parametrize("text", [b"", b"a,b\n1,2,3\n", b'a,b\n"x,1\n', b"a\n\xff\n", bytes(range(256))])
 def test_a_crafted_history_is_refused(run: Path, text: bytes) -> None:
     (run / "history.csv").write_bytes(text)

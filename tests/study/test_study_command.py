@@ -146,7 +146,7 @@ def test_what_cannot_be_begun(tmp_path: Path) -> None:
         begin_study(tmp_path / "a", "tokens", ["cat", "cat"])
     with pytest.raises(BadSetting, match="too-few-classes"):
         begin_study(tmp_path / "a", "tokens", ["cat"])
-    with pytest.raises(BadSetting, match="--demo"):
+    with pytest.raises(BadSetting, match="demo="):
         begin_study(tmp_path / "a", "tokens", ["cat", "dog"], demo=True)
     assert not (tmp_path / "a").exists()
     (tmp_path / "file").write_text("")

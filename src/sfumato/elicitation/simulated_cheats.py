@@ -74,7 +74,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Account:
-    """One account of a simulated study: who answers under it, and from which simulated device and network."""
+    """One account of a simulated study: the annotator who uses it, and the simulated device and network."""
 
     annotator: Annotator
     role: Literal["honest", "script", "double", "borrower"]
@@ -82,7 +82,7 @@ class Account:
     """Accounts with the same device are of one person."""
     network: int
     person: int
-    """Who they say they are, at a study that a platform sends people to: themselves, or whose account they borrow."""
+    """The person whose platform id they give: their own, or that of the owner of a borrowed account."""
     family: str = ""
     """For a script, what it does."""
 

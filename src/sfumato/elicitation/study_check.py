@@ -281,8 +281,8 @@ def _summary(study: Study, items: list[Item], stimuli: list[Stimulus]) -> StudyC
         warnings.append('participants come from a platform, but anyone may take part: entry = "links" prevents that')
     if study.recruiting is not None and study.checks and len(study.checks) < 2 * study.n_checks_per_person:
         warnings.append(
-            f"people are paid, and everybody sees at least half of the same {len(study.checks)} checks: who takes part "
-            "twice can tell them apart; add [[checks]], and set checks_per_person in [quality]"
+            f"people are paid, and everybody sees at least half of the same {len(study.checks)} checks, so that people "
+            "who take part twice recognize them; add [[checks]], and set checks_per_person in [quality]"
         )
     if study.comprehension and not study.instructions:
         warnings.append("there are comprehension questions, but no instructions")

@@ -123,7 +123,7 @@ class PictureCache:
         for stimulus, n in wanted:
             if self._stopped.is_set():
                 return
-            # A picture that cannot be shown is reported to whoever asks for it.
+            # A picture that cannot be shown is reported when somebody asks for it.
             with contextlib.suppress(SfumatoError, OSError):
                 self.picture(stimulus, n)
 
