@@ -87,6 +87,12 @@ class Fuzzed:
         # A stream would not end: only who is not let in asks for it here.
         cookie = {"Cookie": Researcher.by_link(asked).cookie} if path != "/studio/events" else {}
         document = openapi.document(known)
+        if path.startswith("/from/"):
+            ids = {"type": "string", "pattern": "^[0-9a-f]{24}$"}
+            document["paths"][path]["get"]["parameters"] += [
+                {"name": name, "in": "query", "required": True, "schema": ids}
+                for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
+            ]
         properties = document["components"]["schemas"]["Submission"]["properties"]
         properties["trial"] = {"type": "string", "enum": trials}
         return document, cookie

@@ -326,6 +326,7 @@ def test_cheats_are_found_and_honest_people_are_not(folder: Path) -> None:
     with (folder / "study.toml").open("a") as file:
         file.write(
             '[people]\nentry = "links"\nanswers_per_item = 30\n[platform]\nname = "prolific"\ncompleted = "C1"\n'
+            'study = "65f0a1b2c3d4e5f6a7b8c9d0"\n'
         )
     arguments = [str(folder), "--annotators", "24", "--cheats", "--pace", "0.005"]
     done = CliRunner().invoke(command, arguments, catch_exceptions=False)

@@ -91,7 +91,7 @@ def command(
     place = store or str(default_location(asked))
     tokens = _tokens(links) if links else _new_tokens(asked, annotators, place)
     known = truth_of(truth, asked, items)
-    shares = CheatShares() if asked.recruiting else CheatShares(borrowers=0)
+    shares = CheatShares() if _is_on_prolific(asked) else CheatShares(borrowers=0)
     accounts = drawn_accounts(annotators, len(asked.classes), shares, rng) if cheats else None
     if accounts is None:
         people = drawn_annotators(annotators, len(asked.classes), rng, fitted=_fitted(asked, known, items))
@@ -119,10 +119,16 @@ def command(
 
 
 def _entry(study: Study, base_url: str, store: str) -> str | None:
-    """The entry address of the platform, if the study has one that fills in ids."""
+    """The entry address of Prolific; None for studies without it."""
     from sfumato.recruitment.arrival import entry_address
 
-    return entry_address(study, base_url, store) if study.recruiting else None
+    return entry_address(study, base_url, store) if _is_on_prolific(study) else None
+
+
+def _is_on_prolific(study: Study) -> bool:
+    """Whether simulated people can arrive from the platform: Prolific, without signatures, which nobody can forge."""
+    named = study.recruiting
+    return named is not None and named.platform == "prolific" and not named.settings.get("keys")
 
 
 def _pace_of_cheats(pace: float, url: str | None) -> float:

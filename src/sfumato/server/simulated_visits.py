@@ -137,7 +137,7 @@ def simulate(
         source = None if account is None else _address(account.network)
         client = BrowserClient(base_url, token, deadline=deadline, source=source)
         device = number if account is None else account.device
-        arrival = None if account is None or entry is None else _arrival(entry, account.person)
+        arrival = None if account is None or entry is None else _arrival(entry, account.person, study)
         visits.append(_Visit(shared, annotator, client, int(seed), float(leaves), device, arrival))
     if accounts is not None:
         owners = {account.person: visit for account, visit in zip(accounts, visits, strict=True) if account.is_owner}
@@ -381,10 +381,12 @@ def _address(network: int) -> str:
     return f"127.7.{high % 256}.{low}"
 
 
-def _arrival(entry: str, person: int) -> str:
-    """The path by which a platform sends a person, with ids in the form of Prolific's."""
+def _arrival(entry: str, person: int, study: Study) -> str:
+    """The path by which Prolific sends a person."""
     path = urlsplit(entry)._replace(scheme="", netloc="").geturl()
-    ids = {"PROLIFIC_PID": f"{person:024x}", "STUDY_ID": "5" * 24, "SESSION_ID": f"{person + 2**64:024x}"}
+    known = str(study.recruiting.settings.get("study", "")).split() if study.recruiting else []
+    own_study = known[0] if known else "5" * 24
+    ids = {"PROLIFIC_PID": f"{person:024x}", "STUDY_ID": own_study, "SESSION_ID": f"{person + 2**64:024x}"}
     for name, value in ids.items():
         path = path.replace(f"{{{{%{name}%}}}}", value)
     return path
