@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 from accessibility_checks import look_closely
@@ -67,9 +70,11 @@ def people_keep_coming(server: StudyServer) -> Iterator[list[int]]:
 
     def come() -> None:
         while not ended.is_set():
-            person = SimulatedParticipant(server, CLASSES, ("choice",), done[0])
-            while not ended.is_set() and person.answers(1):
-                done[0] += 1
+            # A paused study lets nobody in.
+            with contextlib.suppress(HTTPError):
+                person = SimulatedParticipant(server, CLASSES, ("choice",), done[0])
+                while not ended.is_set() and person.answers(1):
+                    done[0] += 1
             ended.wait(0.05)
 
     thread = threading.Thread(target=come)
@@ -152,7 +157,8 @@ def test_in_charge_while_answers_come_in(served: Callable[..., StudyServer], vis
         page.locator("#pause").click()
         page.locator('[data-name="pause-yes"]').click()
         expect(page.locator("#state-text")).to_contain_text("Paused since")
-        assert simulated_participants(server, 1)[0].stage == "paused"
+        with pytest.raises(HTTPError, match="409"):
+            simulated_participants(server, 1)
         page.locator("#resume").click()
         expect(page.locator("#state-text")).to_have_text("Running")
         page.locator("#answers-per-item").fill("40")
@@ -169,7 +175,7 @@ def test_in_charge_while_answers_come_in(served: Callable[..., StudyServer], vis
         n_after = len(rows(server))
     assert waiting.value.suggested_filename == "study-annotations.csv"
     assert before <= len(items) <= n_after
-    assert items == [row["item_id"] for row in rows(server)[: len(items)]]
+    assert Counter(items) <= Counter(row["item_id"] for row in rows(server))
     expect(page.locator("#happened")).to_contain_text("Exported")
     for what in ("Paused", "Resumed", "Extended", "Logged in"):
         expect(page.locator("#happened")).to_contain_text(what)

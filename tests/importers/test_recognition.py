@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import pickle
 import zipfile
 from dataclasses import dataclass
@@ -162,12 +163,12 @@ def test_an_object_of_numbers_is_not_guessed(written):
 def test_a_pickle_that_would_run_code_is_refused(tmp_path):
     class Program:
         def __reduce__(self):
-            return print, ("run",)
+            return os.getcwd, ()
 
     path = tmp_path / "CIFAR-10_human.pt"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("archive/data.pkl", pickle.dumps({"clean_label": Program()}))
-    with pytest.raises(UnsafeFile, match=r"builtins\.print"):
+    with pytest.raises(UnsafeFile, match=r"posix\.getcwd"):
         import_file(path)
 
 

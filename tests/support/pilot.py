@@ -65,7 +65,10 @@ SHOWS_SOMETHING = '.trial[data-open]:not([data-open=""]), #page' + "".join(
     f':not([data-page="{name}"])' for name in TRANSIENT
 )
 """A trial that can be answered, or a page to read."""
-BUTTONS = {name: way for name, way in CONTINUE_BUTTONS.items() if name != "rest"} | {"feedback": ("continue",)}
+BUTTONS = {name: way for name, way in CONTINUE_BUTTONS.items() if name != "rest"} | {
+    "comprehension": ("question:0:I say how likely each class is", "check"),
+    "feedback": ("continue",),
+}
 """The buttons that leave each page. A study with one batch has no break page."""
 TIMEOUT_MS = 60_000
 Run = Callable[[list[str]], str]
@@ -197,7 +200,7 @@ class Pilot:
     def _fail_comprehension(self, person: Person) -> None:
         """Choose a wrong answer in the comprehension check, and return to the instructions."""
         person.goes_to("comprehension")
-        for name in ("question:0:a guess", "check", "again"):
+        for name in ("question:0:I guess one class", "check", "again"):
             person.page.locator(f'main [data-name="{name}"]').click()
 
     def _answer(self, person: Person, number: int, item: str, *, again: bool) -> None:

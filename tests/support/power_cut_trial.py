@@ -234,6 +234,9 @@ def _downgrade(file: Path) -> None:
             connection.execute(f"DROP TABLE {table}")
             continue
         for column in sorted(columns - was[table]):
+            indexes = "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = ? AND sql LIKE ?"
+            for (name,) in connection.execute(indexes, (table, f"%{column}%")).fetchall():
+                connection.execute(f"DROP INDEX {name}")
             connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
     connection.execute("UPDATE alembic_version SET version_num = ?", (OLDER,))
     connection.commit()

@@ -150,11 +150,13 @@ def _drop_triggers(engine: sa.Engine) -> None:
 
 @contextlib.contextmanager
 def _without(ignored: Sequence[str]) -> Iterator[None]:
-    columns, verification.COLUMNS = (
-        verification.COLUMNS,
-        tuple(name for name in verification.COLUMNS if name not in ignored),
-    )
+    columns = verification.COLUMNS
+    _set_columns(tuple(name for name in columns if name not in ignored))
     try:
         yield
     finally:
-        verification.COLUMNS = columns
+        _set_columns(columns)
+
+
+def _set_columns(columns: tuple[str, ...]) -> None:
+    verification.COLUMNS, verification.SECONDS = columns, columns.index("seconds")

@@ -249,7 +249,7 @@ def test_other_data_in_the_same_folder_is_refused(tmp_path: Path) -> None:
 
 def test_a_target_without_its_source_is_said_before_anything_is_trained(tmp_path: Path) -> None:
     data = join_items(toy_data.inputs(), people=toy_data.people())
-    for target, option in ((DeaggregatedTarget(), "--beliefs"), (DistilledTarget(), "--teacher")):
+    for target, option in ((DeaggregatedTarget(), "beliefs="), (DistilledTarget(), "teacher=")):
         with pytest.raises(BadSetting, match=option):
             experiment(tmp_path / "runs", replace(GRID, targets={"soft": SoftTarget(), "x": target}), data=data)
     assert not (tmp_path / "runs").exists()

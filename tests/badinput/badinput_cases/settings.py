@@ -97,7 +97,7 @@ VALUES = (
         "setting-truth-not-there",
         {"bad.csv": crowd("a,x,cat", "b,x,dog")},
         ("import", "crowd", "bad.csv", "--original", "truth.parquet", "-o", "out.parquet"),
-        "bad-setting",
+        "no-original",
         "--original",
     ),
     refused("setting-option-unknown", FILE, _label("one-hot", "--gama", "0.1"), "usage", "--gama"),

@@ -40,10 +40,10 @@ export class ParticipantState {
     return (this.state?.answered ?? 0) + given.length;
   }
 
-  /** Whether a batch has just been completed and another whole batch follows. */
+  /** Whether a part has just been completed and another follows; the parts are equal, except that the last may be shorter. */
   get betweenBatches() {
     const { batch_size: size = 0, wanted = 0 } = this.state ?? {};
-    return size > 0 && this.done > 0 && this.done + size <= wanted && this.done % size === 0;
+    return size > 0 && this.done > 0 && this.done < wanted && this.done % size === 0;
   }
 
   /** Whether any answer was given. */
