@@ -272,10 +272,10 @@ def test_serving_reminds_of_data_past_its_date(copied: Path) -> None:
     long_ago(copied, 1)
     with asked_site(copied) as asked:
         found = asked.site.writer.run(expired_of)
-    note = expiry_note(found, copied)
+    note = expiry_note(found, [str(copied)])
     assert note.startswith("personal data of 1 participant is past its date; stop the server and run: sfumato study")
     assert note.endswith("--expired")
-    assert expiry_note(Expired(), copied) == ""
+    assert expiry_note(Expired(), []) == ""
 
 
 @pytest.mark.parametrize(

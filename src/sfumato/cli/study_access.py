@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import PATH, server_packages, store_option
+from sfumato.cli.options import PATH, address_option, server_packages, store_option
 from sfumato.cli.output import say
 from sfumato.study.study_file import read_study
 from sfumato.tables.errors import BadSetting, CannotWrite
@@ -15,7 +15,7 @@ from sfumato.tables.errors import BadSetting, CannotWrite
 
 @click.command("login")
 @click.argument("study", type=PATH)
-@click.option("--address", default="http://127.0.0.1:8000", show_default=True, help="The address of the server.")
+@address_option
 @store_option
 def login(study: Path, address: str, store: str | None) -> None:
     """Print a link that logs you in to the dashboard of STUDY, while it is served.
@@ -34,7 +34,7 @@ def login(study: Path, address: str, store: str | None) -> None:
         expected = "the user who runs the server, on its machine"
         found, fix = f"a folder that cannot be written ({error.strerror})", "run the command as that user"
         raise CannotWrite(found, expected, fix, "cannot-write", file.parent) from error
-    click.echo(f"{address.rstrip('/')}{path}")
+    click.echo(f"{address}{path}")
     click.echo("works once, within one hour, while the study is served", err=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,12 +85,12 @@ def forget(
     click.echo(f"{printable(who)}: platform id deleted, link invalidated, records and exact times erased, {kept}")
 
 
-def expiry_note(found: Expired, study: Path) -> str:
-    """A line that reminds of data past its date; empty if there is none."""
+def expiry_note(found: Expired, arguments: Sequence[str]) -> str:
+    """A line that reminds of data past its date; empty if there is none. `arguments` are the study, and its store."""
     if not found.n_people:
         return ""
     people = counted(found.n_people, "participant")
-    command = f"sfumato study forget {shlex.quote(str(study))} --expired"
+    command = shlex.join(["sfumato", "study", "forget", *arguments, "--expired"])
     return f"personal data of {people} is past its date; stop the server and run: {command}"
 
 
