@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,12 @@ from sfumato.cli.options import PATH, address_option, server_packages, store_opt
 from sfumato.cli.output import say
 from sfumato.study.study_file import read_study
 from sfumato.tables.errors import BadSetting, CannotWrite
+
+if TYPE_CHECKING:
+    from sfumato.store.credentials import SecondFactor
+
+TRIES = 3
+"""How often a code of the app can be typed."""
 
 
 @click.command("login")
@@ -61,12 +68,24 @@ def second_factor(study: Path, remove: bool, store: str | None) -> None:
         factor, recovery = new_second_factor()
         click.echo(f"key for the app: {factor.secret}")
         click.echo(f"as an address: {otpauth_url(factor, site.study.name)}")
-        code = click.prompt("Code that the app shows")
-        used = factor.after(code, time.time())
-        if used is None:
-            fix = "check the clocks of this machine and of the phone, and run the command again; nothing was changed"
-            raise BadSetting("a code that does not match", "the code that the app shows", fix, "wrong-code")
+        used = _after_code(factor)
         site.writer.run(lambda running: set_second_factor(running, used, "terminal"))
     say("Second factor set. Keep these recovery codes in a safe place: each replaces a code of the app once.")
     for each in recovery:
         click.echo(f"  {each}")
+
+
+def _after_code(factor: SecondFactor) -> SecondFactor:
+    """The second factor after a code of the app was typed, in one of `TRIES`; that code is used up."""
+    for n_left in reversed(range(TRIES)):
+        used = factor.after(click.prompt("Code that the app shows"), time.time())
+        if used is not None:
+            return used
+        if n_left:
+            tries = "one more try" if n_left == 1 else f"{n_left} more tries"
+            click.echo(f"that code does not match; type the code that the app shows now ({tries})", err=True)
+    fix = (
+        "check the clocks of this machine and of the phone, and run the command again, which makes a new key; "
+        "nothing was changed"
+    )
+    raise BadSetting(f"{TRIES} codes that do not match", "the code that the app shows", fix, "wrong-code")
