@@ -107,6 +107,15 @@ def test_reconcile_with_the_export_lists_every_mismatch(pets: Path, tmp_path: Pa
     assert not [each for each in sum(IDS, ()) if each in shown.output + (tmp_path / "r.csv").read_text()]
 
 
+@pytest.mark.parametrize("option", ["--submissions", "--screening", "--paid"])
+def test_errors_of_tables_name_the_file(pets: Path, tmp_path: Path, option: str) -> None:
+    (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
+    shown = run("pay", pets, option, tmp_path / "bad.csv")
+    assert isinstance(shown.exception, SfumatoError)
+    assert shown.exception.code == "missing-column"
+    assert str(shown.exception).startswith(f"error[missing-column] {tmp_path / 'bad.csv'}")
+
+
 def test_ids_come_only_when_asked_for(pets: Path, tmp_path: Path) -> None:
     for command in ("reconcile", "pay"):
         run(command, pets, "--submissions", pets / "export.csv", "-o", tmp_path / "t.csv", "--with-ids")
