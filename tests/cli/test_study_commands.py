@@ -112,6 +112,9 @@ def test_an_export_while_the_study_is_served(study: Path, server: StudyServer, t
     for word in ("tokens", "others", "seconds", "annotator", "item", "purpose"):
         assert word in book
     assert str(tmp_path / "answers.codebook.md") in said
+    (command,) = re.findall(r"To list annotators to exclude: sfumato (.*)", said)
+    assert f" --records {records} " in command
+    assert "give --records" not in sfumato(*shlex.split(command)).stdout
     sfumato("label", output, "--by", "tokens", "-o", tmp_path / "beliefs.parquet")
     assert len(Beliefs.read(tmp_path / "beliefs.parquet")) == 30
 
