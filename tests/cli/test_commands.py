@@ -110,6 +110,9 @@ def test_screening_says_what_it_could_not_look_at(tmp_path: Path) -> None:
     sfumato("import", "crowd", "v.csv", "-o", "a.parquet", cwd=tmp_path)
     shown = sfumato("screen", "a.parquet", "-o", "s.csv", cwd=tmp_path).stdout
     assert "no data for checks_passed, repeats_changed, median_seconds, longest_run" in shown
+    assert "--records" not in shown
+    shown = sfumato("screen", "a.parquet", "--by", "paid", "-o", "s.csv", cwd=tmp_path).stdout
+    assert "no data for impossible_times, without_input, same_device, same_network: give --records" in shown
 
 
 def test_bad_percents_can_be_left_out(tmp_path: Path) -> None:

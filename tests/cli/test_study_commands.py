@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import re
+import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import urlopen
@@ -15,6 +18,7 @@ from study_server import StudyServer
 
 from sfumato import Annotations, Beliefs
 from sfumato.cli import group
+from sfumato.tables.errors import BadSetting
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +65,38 @@ def test_links_are_made_while_the_study_is_served(study: Path, server: StudyServ
             assert reply.status == 200
 
 
+def test_the_printed_command_makes_a_link_that_opens_the_dashboard(study: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(study, tmp_path / "shapes", ignore=shutil.ignore_patterns("store", "*.log")))
+    with StudyServer(folder, store=str(tmp_path / "an other.sqlite")) as server:
+        (command,) = re.findall(r"for another link: sfumato (.*)", server.log.read_text())
+        link = sfumato(*shlex.split(command)).stdout.strip()
+        assert link.startswith(f"{server.url}/studio/")
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        connection.request("POST", link.removeprefix(server.url))
+        reply = connection.getresponse()
+        assert (reply.status, reply.getheader("location")) == (303, "/studio")
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "fix"),
+    [
+        ("study.example.org", "https://study.example.org"),
+        ("127.0.0.1:8961", "http://127.0.0.1:8961"),
+        ("localhost:8961/", "http://localhost:8961/"),
+        ("//study.example.org", "https://study.example.org"),
+        ("ftp://study.example.org", "https://study.example.org"),
+        ("https://", "https://study.example.org"),
+        ("", "https://study.example.org"),
+    ],
+)
+def test_an_address_has_a_scheme(study: Path, address: str, fix: str) -> None:
+    for name in ("entry", "login", "links"):
+        done = CliRunner().invoke(group, ["study", name, str(study), "--address", address])
+        assert isinstance(done.exception, BadSetting)
+        assert (done.exception.code, done.exception.fix) == ("bad-address", f"write --address {fix}")
+
+
 def test_an_export_while_the_study_is_served(study: Path, server: StudyServer, tmp_path: Path) -> None:
     output, records = tmp_path / "answers.parquet", tmp_path / "records.csv"
     said = sfumato("export", study, "-o", output, "--records", records).stdout
@@ -76,6 +112,9 @@ def test_an_export_while_the_study_is_served(study: Path, server: StudyServer, t
     for word in ("tokens", "others", "seconds", "annotator", "item", "purpose"):
         assert word in book
     assert str(tmp_path / "answers.codebook.md") in said
+    (command,) = re.findall(r"To list annotators to exclude: sfumato (.*)", said)
+    assert f" --records {records} " in command
+    assert "give --records" not in sfumato(*shlex.split(command)).stdout
     sfumato("label", output, "--by", "tokens", "-o", tmp_path / "beliefs.parquet")
     assert len(Beliefs.read(tmp_path / "beliefs.parquet")) == 30
 

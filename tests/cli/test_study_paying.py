@@ -19,6 +19,7 @@ from sfumato.cli import group
 from sfumato.cli.study_erasure import expiry_note
 from sfumato.elicitation.researcher_actions import expired_of
 from sfumato.store.erasure import Expired
+from sfumato.study.study_file import read_study
 from sfumato.tables.errors import SfumatoError
 
 IDS = [(hex_id(f"person {n}"), hex_id(f"visit {n}")) for n in range(4)]
@@ -104,6 +105,15 @@ def test_reconcile_with_the_export_lists_every_mismatch(pets: Path, tmp_path: Pa
     assert "row 5          not-here: submitted on the platform" in shown.output
     assert [row["mismatches"] for row in rows(tmp_path / "r.csv")] == ["wrong-code", "", "", "", "not-here"]
     assert not [each for each in sum(IDS, ()) if each in shown.output + (tmp_path / "r.csv").read_text()]
+
+
+@pytest.mark.parametrize("option", ["--submissions", "--screening", "--paid"])
+def test_errors_of_tables_name_the_file(pets: Path, tmp_path: Path, option: str) -> None:
+    (tmp_path / "bad.csv").write_text("a,b\n1,2\n")
+    shown = run("pay", pets, option, tmp_path / "bad.csv")
+    assert isinstance(shown.exception, SfumatoError)
+    assert shown.exception.code == "missing-column"
+    assert str(shown.exception).startswith(f"error[missing-column] {tmp_path / 'bad.csv'}")
 
 
 def test_ids_come_only_when_asked_for(pets: Path, tmp_path: Path) -> None:
@@ -221,31 +231,60 @@ def test_forget_erases_what_is_past_its_date(copied: Path) -> None:
         "3 platform ids would be deleted",
         "3 links would be invalidated, and completion codes deleted",
         "records of inputs and exact times of 3 participants (15 answers) would be erased",
-        "Backups and files exported before still contain them: delete these too.",
     ]
     assert store.read_bytes() == before
     shown = run("forget", copied, "--expired")
-    assert shown.output.splitlines()[:3] == [
+    assert shown.output.splitlines() == [
         "3 platform ids deleted",
         "3 links invalidated, and completion codes deleted",
         "records of inputs and exact times of 3 participants (15 answers) erased",
+        "Backups and files exported before still contain them: delete these too.",
     ]
     held = [person for person, _ in IDS if person.encode() in store.read_bytes()]
     assert held == [IDS[3][0]]
     checked = CliRunner().invoke(group, ["verify", str(copied)])
     assert checked.exit_code == 0, checked.output
     assert "all unchanged (15 without their records, which were erased)" in checked.output
-    assert run("forget", copied, "--expired").output.startswith("0 platform ids deleted\n0 links")
+    again = run("forget", copied, "--expired").output
+    assert again.startswith("0 platform ids deleted\n0 links")
+    assert "Backups" not in again
+
+
+def test_a_dry_run_of_forget_only_reads(copied: Path) -> None:
+    long_ago(copied, 2)
+    with asked_site(copied):
+        shown = run("forget", copied, "--expired", "--dry-run")
+    assert shown.exit_code == 0, shown.output
+    assert shown.output.startswith("2 platform ids would be deleted\n")
+
+
+@pytest.mark.parametrize("what", [("--expired", "--dry-run"), ("--expired",), ("somebody",)])
+def test_forget_adds_nothing_to_the_store_of_another_study(copied: Path, what: tuple[str, ...]) -> None:
+    long_ago(copied, 1)
+    file, store = copied / "study.toml", copied / "store/answers.sqlite"
+    text = file.read_text()
+    name = read_study(copied).name
+    file.write_text(text.replace(f'name = "{name}"', 'name = "fruits"'))
+    assert read_study(copied).name == "fruits"
+    shown = run("forget", copied, "--store", store, *what)
+    assert isinstance(shown.exception, SfumatoError)
+    assert shown.exception.code == "no-study"
+    with contextlib.closing(sqlite3.connect(store)) as opened:
+        assert opened.execute("SELECT name FROM studies").fetchall() == [(name,)]
+    missing = run("forget", copied, "--store", copied / "other.sqlite", *what)
+    assert isinstance(missing.exception, SfumatoError)
+    assert missing.exception.code == "no-store"
+    assert not (copied / "other.sqlite").exists()
 
 
 def test_serving_reminds_of_data_past_its_date(copied: Path) -> None:
     long_ago(copied, 1)
     with asked_site(copied) as asked:
         found = asked.site.writer.run(expired_of)
-    note = expiry_note(found, copied)
+    note = expiry_note(found, [str(copied)])
     assert note.startswith("personal data of 1 participant is past its date; stop the server and run: sfumato study")
     assert note.endswith("--expired")
-    assert expiry_note(Expired(), copied) == ""
+    assert expiry_note(Expired(), []) == ""
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_pay_follows_from_the_work_alone(outcome: str, n_labels: int, pay: str) 
 
 def test_an_obvious_picture_is_no_ground_to_refuse_pay_on_prolific() -> None:
     """Excluded for failing them, and paid anyway; with enough failures the table states the condition for refusal."""
-    for n_failed, begins in ((1, "no: 1 failed checks in a study of 8 minutes: 2 would be needed"), (2, "perhaps: ")):
+    for n_failed, begins in ((1, "no: 1 failed check in a study of 8 minutes: 2 would be needed"), (2, "perhaps: ")):
         found = case(HERE, THERE, platform=Prolific(), n_failed={"Aone": n_failed}, excluded={"Aone": "failed checks"})
         assert (found.pay, found.set_aside, found.n_failed) == ("yes", "failed checks", n_failed)
         assert found.may_refuse.startswith(begins)

@@ -53,6 +53,23 @@ def test_a_public_study_needs_a_proxy_with_https_or_a_word_that_there_is_none(fo
     check_https(False, (), False)
 
 
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        (
+            ["--public", "--name", "a.example", "--proxy", "127.0.0.1", "--plain-http"],
+            "--proxy together with --plain-http",
+        ),
+        (["--proxy", "127.0.0.1"], "--proxy without --public"),
+        (["--plain-http"], "--plain-http without --public"),
+    ],
+)
+def test_options_for_others_that_contradict_are_refused(folder: Path, options: list[str], found: str) -> None:
+    done = CliRunner().invoke(command, [str(folder), *options, "--port", "0"])
+    assert isinstance(done.exception, BadSetting)
+    assert found in done.exception.found
+
+
 @pytest.mark.parametrize("proxy", ["*", "proxy.example.org", "", "127.0.0.1:8000", "0.0.0.0/99"])
 def test_a_proxy_is_an_address(folder: Path, proxy: str) -> None:
     done = CliRunner().invoke(command, [str(folder), "--public", "--proxy", proxy, "--port", "0"])
@@ -115,6 +132,7 @@ def test_a_public_study_is_served_by_its_name_and_to_its_proxy(folder: Path) -> 
         printed = server.log.read_text()
         assert "open https://study.example.org (" in printed
         assert "https://study.example.org/studio/" in printed
+        assert f"for another link: sfumato study login {folder} --address https://study.example.org\n" in printed
 
         def asked(host: str, **headers: str) -> int:
             connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)

@@ -149,6 +149,14 @@ def test_guesses_from_everywhere_are_few_per_minute_and_per_day() -> None:
     attempts.count_password("known", "192.0.2.1")
 
 
+def test_attempts_from_the_loopback_are_limited_too() -> None:
+    attempts = LoginAttempts()
+    for _ in range(5):
+        attempts.count_password(None, "127.0.0.1")
+    with pytest.raises(TooMany):
+        attempts.count_password(None, "127.0.0.1")
+
+
 def test_a_flood_of_logins_verifies_one_at_a_time_and_a_known_device_does_not_wait(
     asked: AskedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

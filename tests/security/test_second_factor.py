@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -92,8 +92,8 @@ def test_a_second_factor_ends_sessions_and_outlives_a_new_password(tmp_path: Pat
         assert knock(asked, "seven tin whistles in a drawer", code=codes[0]).status == 200
 
 
-def run_command(folder: Path, *options: str, code: str = "") -> Result:
-    return CliRunner().invoke(second_factor, [str(folder), *options], input=f"{code}\n")
+def run_command(folder: Path, *options: str, codes: Sequence[str] = ()) -> Result:
+    return CliRunner().invoke(second_factor, [str(folder), *options], input="".join(f"{code}\n" for code in codes))
 
 
 @pytest.mark.usefixtures("cheap_hashes")
@@ -105,13 +105,16 @@ def test_the_command_adds_and_removes_a_second_factor(tmp_path: Path, monkeypatc
         raise run_command(folder).exception or AssertionError
     with asked_site(folder) as asked:
         set_password(asked)
-    with pytest.raises(BadSetting, match="does not match"):
-        raise run_command(folder, code="123").exception or AssertionError
+    with pytest.raises(BadSetting, match="3 codes that do not match"):
+        raise run_command(folder, codes=["123", "124", "125"]).exception or AssertionError
     with asked_site(folder) as asked:
         assert asked.site.dashboard.credentials().second_factor is None
         code = code_now(asked, factor)
-    done = run_command(folder, code=code)
+    # A mistyped code is asked for again, with the same key.
+    done = run_command(folder, codes=["123", "124", code])
     assert done.exit_code == 0, done.output
+    assert done.output.count("key for the app") == 1
+    assert "(one more try)" in done.output
     assert all(text in done.output for text in (factor.secret, "otpauth://totp/", *codes))
     with asked_site(folder) as asked:
         # The code that was typed at the terminal is used up.

@@ -53,5 +53,6 @@ def command(study: Path, output: Path, records: Path | None, exact_times: bool, 
     say_written(book, "explanation of every field")
     if found.question.kind in ABOUT_ONE_ITEM:
         table, screening = shlex.quote(str(output)), shlex.quote(str(output.with_name("screening.csv")))
-        command = f"sfumato screen {table} --study {shlex.quote(str(study))} -o {screening}"
+        more = f" --records {shlex.quote(str(records))}" if records is not None else ""
+        command = f"sfumato screen {table} --study {shlex.quote(str(study))}{more} -o {screening}"
         click.echo(f"To list annotators to exclude: {command}")

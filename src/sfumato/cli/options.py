@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -81,6 +82,28 @@ def store_option(command: Function) -> Function:
     """`--store`, for commands that use the store of a study."""
     default = "default: store/answers.sqlite next to the study"
     return click.option("--store", help=f"Where answers are stored: a file, or postgresql://... ({default}).")(command)
+
+
+LOCAL_ADDRESS = "http://127.0.0.1:8000"
+"""The address of a server that was started without options."""
+
+
+def address_option(command: Function) -> Function:
+    """`--address`, for commands that print links to a study's server; without a slash at the end."""
+    about = "The address of the server."
+    return click.option(
+        "--address", default=LOCAL_ADDRESS, show_default=True, help=about, callback=lambda *given: web_address(given[2])
+    )(command)
+
+
+def web_address(text: str) -> str:
+    """The address of a server without a slash at the end; raises if it has no scheme."""
+    if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", text, re.IGNORECASE):
+        host = re.sub(r"^[a-z]*:?//|[\s?#@].*", "", text, flags=re.IGNORECASE | re.DOTALL) or "study.example.org"
+        scheme = "http" if host.startswith(("127.", "localhost", "[::1]")) else "https"
+        expected = "an address that begins with https:// or http://"
+        raise BadSetting(f"--address {show(text)}", expected, f"write --address {scheme}://{host}", "bad-address")
+    return text.rstrip("/")
 
 
 EXACT_TIMES_NOTES = ("with exact times: do not publish this file, others could find out who took part",)

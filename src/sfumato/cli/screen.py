@@ -46,6 +46,7 @@ def command(
     from sfumato.importers.label_file import read_labels
     from sfumato.labeling.answer_records import read_records
     from sfumato.labeling.attention_checks import screen_study
+    from sfumato.labeling.cheat_rules import NEED_RECORDS
     from sfumato.labeling.screening import screen
     from sfumato.labeling.screening_rules import rules_of
     from sfumato.tables.annotations import Annotations
@@ -70,7 +71,12 @@ def command(
         notes.append(f"{printable(names[i])}: {'; '.join(reasons)}")
     unused = [rule for rule, value in screening.findings.items() if bool((value != value).all())]
     if unused:
-        notes.append(f"no data for {', '.join(unused)}: no such checks, repeats, times, trials or records")
+        needs_records = [rule for rule in unused if records is None and rule in NEED_RECORDS]
+        others = [rule for rule in unused if rule not in needs_records]
+        if others:
+            notes.append(f"no data for {', '.join(others)}: no such checks, repeats, times or trials, or too few")
+        if needs_records:
+            notes.append(f"no data for {', '.join(needs_records)}: give --records, written by sfumato export --records")
     if len(excluded) > 10:
         notes.append(f"... and {len(excluded) - 10:,} more")
     write_table(screening, output, f"{len(excluded):,} of {len(screening):,} annotators excluded", notes)

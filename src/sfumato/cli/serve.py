@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.checked_study import asked_as_planned, checked_study
-from sfumato.cli.options import PATH, server_packages, store_option
+from sfumato.cli.options import LOCAL_ADDRESS, PATH, server_packages, store_option
 from sfumato.cli.output import printable
 from sfumato.cli.study_erasure import expiry_note
 from sfumato.tables.errors import BadFile, BadSetting
@@ -92,8 +92,11 @@ def command(
             f"your dashboard, link expires in one hour and works once: {own}{path}"
         )
         site.dashboard.on_new_link(site.dashboard.new_link())
-        click.echo(f"for another link: sfumato study login {shlex.quote(str(study))}")
-        if note := expiry_note(site.writer.run(expired_of), study):
+        address = [] if own == LOCAL_ADDRESS else ["--address", own]
+        # Without a password in it.
+        given_store = ["--store", str(site.place)] if store else []
+        click.echo(f"for another link: {shlex.join(['sfumato', 'study', 'login', str(study), *address, *given_store])}")
+        if note := expiry_note(site.writer.run(expired_of), [str(study), *given_store]):
             click.echo(f"note: {note}")
         if plain_http:
             click.echo("warning: without https, others on the network can read and change the answers", err=True)
@@ -192,7 +195,14 @@ def check_public(host: str | None, public: bool, loopback: tuple[str, ...]) -> N
 
 
 def check_https(public: bool, proxies: Sequence[str], plain_http: bool) -> None:
-    """Raise if --public has neither a proxy with https nor --plain-http."""
+    """Raise unless --public has a proxy with https or --plain-http, and not both; without --public there is neither."""
+    if not public and (proxies or plain_http):
+        found = f"{'--proxy' if proxies else '--plain-http'} without --public"
+        fix = "add --public --name study.example.org, or remove it to serve this machine only"
+        raise BadSetting(found, "--public, for a study that other machines reach", fix, "not-public")
+    if proxies and plain_http:
+        fix = "remove --plain-http if the proxy has https; otherwise remove --proxy"
+        raise BadSetting("--proxy together with --plain-http", "https by a proxy, or no https", fix, "proxy-or-http")
     if public and not proxies and not plain_http:
         expected = "a proxy with https for a study that other machines reach"
         fix = "name it: --proxy 127.0.0.1 if it runs on this machine; or --plain-http on your own network"

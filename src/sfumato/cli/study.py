@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.checked_study import asked_as_planned, checked_study
-from sfumato.cli.options import PATH, NameList, check_not_negative, server_packages, store_option
+from sfumato.cli.options import PATH, NameList, address_option, check_not_negative, server_packages, store_option
 from sfumato.cli.output import counted, printable, say_written
 from sfumato.cli.study_access import login, second_factor
 from sfumato.cli.study_compare import compare, depth
@@ -125,7 +125,7 @@ def _many(n: int, what: str) -> str:
 @click.argument("study", type=PATH)
 @click.option("-n", "--number", default=10, show_default=True, help="How many links.")
 @click.option("--for", "annotator", help="One further link for this participant (a pseudonym), who lost theirs.")
-@click.option("--address", default="http://127.0.0.1:8000", show_default=True, help="The address of the server.")
+@address_option
 @store_option
 def links(study: Path, number: int, annotator: str | None, address: str, store: str | None) -> None:
     """Print links to STUDY, one per participant and line. You can make links at any time, also while it is served.
@@ -138,7 +138,7 @@ def links(study: Path, number: int, annotator: str | None, address: str, store: 
         from sfumato.elicitation.study_registration import link_for, new_links
     asked = read_study(study)
     for token in new_links(asked, number, store) if annotator is None else [link_for(asked, annotator, store)]:
-        click.echo(f"{address.rstrip('/')}/s/{token}")
+        click.echo(f"{address}/s/{token}")
 
 
 for each in (compare, depth, entry, reconcile, pay, forget, login, second_factor):

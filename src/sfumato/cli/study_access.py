@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, server_packages, store_option
+from sfumato.cli.options import PATH, address_option, server_packages, store_option
 from sfumato.cli.output import say
 from sfumato.study.study_file import read_study
 from sfumato.tables.errors import BadSetting, CannotWrite
 
+if TYPE_CHECKING:
+    from sfumato.store.credentials import SecondFactor
+
+TRIES = 3
+"""How often a code of the app can be typed."""
+
 
 @click.command("login")
 @click.argument("study", type=PATH)
-@click.option("--address", default="http://127.0.0.1:8000", show_default=True, help="The address of the server.")
+@address_option
 @store_option
 def login(study: Path, address: str, store: str | None) -> None:
     """Print a link that logs you in to the dashboard of STUDY, while it is served.
@@ -34,7 +41,7 @@ def login(study: Path, address: str, store: str | None) -> None:
         expected = "the user who runs the server, on its machine"
         found, fix = f"a folder that cannot be written ({error.strerror})", "run the command as that user"
         raise CannotWrite(found, expected, fix, "cannot-write", file.parent) from error
-    click.echo(f"{address.rstrip('/')}{path}")
+    click.echo(f"{address}{path}")
     click.echo("works once, within one hour, while the study is served", err=True)
 
 
@@ -61,12 +68,24 @@ def second_factor(study: Path, remove: bool, store: str | None) -> None:
         factor, recovery = new_second_factor()
         click.echo(f"key for the app: {factor.secret}")
         click.echo(f"as an address: {otpauth_url(factor, site.study.name)}")
-        code = click.prompt("Code that the app shows")
-        used = factor.after(code, time.time())
-        if used is None:
-            fix = "check the clocks of this machine and of the phone, and run the command again; nothing was changed"
-            raise BadSetting("a code that does not match", "the code that the app shows", fix, "wrong-code")
+        used = _after_code(factor)
         site.writer.run(lambda running: set_second_factor(running, used, "terminal"))
     say("Second factor set. Keep these recovery codes in a safe place: each replaces a code of the app once.")
     for each in recovery:
         click.echo(f"  {each}")
+
+
+def _after_code(factor: SecondFactor) -> SecondFactor:
+    """The second factor after a code of the app was typed, in one of `TRIES`; that code is used up."""
+    for n_left in reversed(range(TRIES)):
+        used = factor.after(click.prompt("Code that the app shows"), time.time())
+        if used is not None:
+            return used
+        if n_left:
+            tries = "one more try" if n_left == 1 else f"{n_left} more tries"
+            click.echo(f"that code does not match; type the code that the app shows now ({tries})", err=True)
+    fix = (
+        "check the clocks of this machine and of the phone, and run the command again, which makes a new key; "
+        "nothing was changed"
+    )
+    raise BadSetting(f"{TRIES} codes that do not match", "the code that the app shows", fix, "wrong-code")

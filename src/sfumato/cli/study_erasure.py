@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,8 +44,13 @@ def forget(
     the browser.
     """
     with server_packages():
-        from sfumato.elicitation.researcher_actions import erase_expired, erase_participant, expired_of
+        from sfumato.elicitation.clock import Clock
+        from sfumato.elicitation.researcher_actions import erase_expired, erase_participant
         from sfumato.server.server import open_site
+        from sfumato.store.database import reading
+        from sfumato.store.erasure import expired as expired_in
+        from sfumato.store.export import check_stored, stored_study
+        from sfumato.store.location import StoreLocation
     asked = read_study(study)
     if dry_run and not expired:
         raise BadSetting("--dry-run without --expired", "both, or neither", "add --expired")
@@ -53,9 +59,21 @@ def forget(
         raise BadSetting(found, "--expired, which is about everybody, or one participant", "remove one of them")
     if expired:
         _check_limits(asked.privacy)
+    place = StoreLocation.of_study(asked, store)
+    if dry_run:
+        with reading(place) as connection:
+            number = stored_study(connection, place, asked.name)["id"]
+            _say(expired_in(connection, number, asked.privacy, Clock().now()), "would be ")
+        return
+    # Opening the site would add the study to a store that does not hold it.
+    with reading(place, any_version=True) as connection:
+        check_stored(connection, place, asked.name)
+    if expired:
         with open_site(asked, store) as site:
-            erase = expired_of if dry_run else lambda running: erase_expired(running, "terminal")
-            _say(site.writer.run(erase), "would be " if dry_run else "")
+            erased = site.writer.run(lambda running: erase_expired(running, "terminal"))
+        _say(erased)
+        if erased.n_people:
+            click.echo("Backups and files exported before still contain them: delete these too.")
         return
     with open_site(asked, store) as site:
         who = site.writer.run(
@@ -67,12 +85,12 @@ def forget(
     click.echo(f"{printable(who)}: platform id deleted, link invalidated, records and exact times erased, {kept}")
 
 
-def expiry_note(found: Expired, study: Path) -> str:
-    """A line that reminds of data past its date; empty if there is none."""
+def expiry_note(found: Expired, arguments: Sequence[str]) -> str:
+    """A line that reminds of data past its date; empty if there is none. `arguments` are the study, and its store."""
     if not found.n_people:
         return ""
     people = counted(found.n_people, "participant")
-    command = f"sfumato study forget {shlex.quote(str(study))} --expired"
+    command = shlex.join(["sfumato", "study", "forget", *arguments, "--expired"])
     return f"personal data of {people} is past its date; stop the server and run: {command}"
 
 
@@ -82,12 +100,11 @@ def _check_limits(privacy: Privacy) -> None:
         raise BadSetting(found, expected, "add [privacy] with keep_ids_days = 90", "no-retention")
 
 
-def _say(found: Expired, verb: str) -> None:
-    """What was erased, by kind."""
+def _say(found: Expired, verb: str = "") -> None:
+    """What was erased, or would be, by kind."""
     n_ids = sum(row["person"] is not None for row in found.ids)
     n_answers = sum(row["n_answers"] for row in found.records)
     click.echo(f"{counted(n_ids, 'platform id')} {verb}deleted")
     click.echo(f"{counted(len(found.ids), 'link')} {verb}invalidated, and completion codes deleted")
     people = counted(len(found.records), "participant")
     click.echo(f"records of inputs and exact times of {people} ({n_answers:,} answers) {verb}erased")
-    click.echo("Backups and files exported before still contain them: delete these too.")

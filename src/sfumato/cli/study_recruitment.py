@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, Function, check_outputs, server_packages, store_option
+from sfumato.cli.options import PATH, Function, address_option, check_outputs, server_packages, store_option
 from sfumato.cli.output import printable, write_table
 from sfumato.study.study_file import read_study
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("entry")
 @click.argument("study", type=PATH)
-@click.option("--address", default="http://127.0.0.1:8000", show_default=True, help="The address of the server.")
+@address_option
 @store_option
 def entry(study: Path, address: str, store: str | None) -> None:
     """Print the address of STUDY to enter on the platform in its [platform].

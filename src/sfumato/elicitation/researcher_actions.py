@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from sfumato.store import researcher_queries
-from sfumato.store.erasure import DAY_MS, ERASED, Expired, erase_records, erasing, expired
+from sfumato.store.erasure import ERASED, Expired, erase_records, erasing, expired
 from sfumato.study.study import Assignment
 from sfumato.tables.errors import BadSetting, InvalidAnswer, NotNow, NotThere, show
 
@@ -122,13 +122,7 @@ def erase_participant(
 def expired_of(running: RunningStudy) -> Expired:
     """The participants whose ids or records are past the date that [privacy] of the study sets."""
     connection, study, now = running.action()
-    kept = running.study.privacy
-    return expired(
-        connection,
-        study,
-        ids_before=None if kept.keep_ids_days is None else now - kept.keep_ids_days * DAY_MS,
-        records_before=None if kept.keep_records_days is None else now - kept.keep_records_days * DAY_MS,
-    )
+    return expired(connection, study, running.study.privacy, now)
 
 
 def erase_expired(running: RunningStudy, who: str) -> Expired:

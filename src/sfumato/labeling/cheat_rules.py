@@ -218,6 +218,10 @@ class SharedNetwork:
         return _others_with_the_same(None if data.records is None else data.records.network, self.at_most, data)
 
 
+NEED_RECORDS = frozenset(rule.name for rule in (ImpossibleTimes, NoInput, SameDevice, SharedNetwork))
+"""The rules that have no data without the records of the answers."""
+
+
 def _others_with_the_same(
     number: Int[np.ndarray, "annotators"] | None, at_most: int, data: ScreeningData
 ) -> RuleResult:

@@ -199,9 +199,8 @@ class MTurk:
 
     def may_refuse(self, n_failed: int, minutes: float | None) -> RejectionPolicy:
         """Mechanical Turk leaves it to the requester; rejections lower a worker's approval rate: we advise none."""
-        return RejectionPolicy(
-            False, f"{n_failed} failed checks: the decision is yours there, and lowers the worker's approval rate"
-        )
+        failed = f"{n_failed} failed check{'s' * (n_failed != 1)}"
+        return RejectionPolicy(False, f"{failed}: the decision is yours there, and lowers the worker's approval rate")
 
     def _submit_to(self, address: str) -> str:
         """The origin to post to; an error unless it is Amazon's."""

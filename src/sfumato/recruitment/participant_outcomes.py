@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from sfumato.elicitation.participant import KNOWN, REFUSED, SIGNED
 from sfumato.recruitment.arrival import arrival_of
 from sfumato.recruitment.platform import Arrival
-from sfumato.store import queries, researcher_queries
+from sfumato.store import researcher_queries
 from sfumato.store.database import reading
-from sfumato.store.export import unknown_study
+from sfumato.store.export import stored_study
 from sfumato.store.location import StoreLocation
 from sfumato.store.schema import Row
 from sfumato.study.study import Study
@@ -58,9 +58,7 @@ class ParticipantOutcomes:
 def outcomes_of(place: StoreLocation, study: Study) -> ParticipantOutcomes:
     """The participants of a study, from a snapshot of its store; a server may be running."""
     with reading(place) as connection:
-        row = queries.study_row(connection, study.name)
-        if row is None:
-            raise unknown_study(place, study.name, queries.study_names(connection))
+        row = stored_study(connection, place, study.name)
         rows = researcher_queries.participants(connection, row["id"])
         return ParticipantOutcomes(tuple(_participant(each, study) for each in rows), row["secret"])
 

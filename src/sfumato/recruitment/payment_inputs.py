@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,7 @@ from sfumato.store.export import read_answers
 from sfumato.store.location import StoreLocation
 from sfumato.study.study import ABOUT_ONE_ITEM, Study
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.errors import BadSetting
+from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.tables.files.table_file import check_columns, read_rows
 
 
@@ -153,7 +153,12 @@ def _submissions(
     study: Study, outcomes: ParticipantOutcomes, sources: PaymentSources
 ) -> list[PlatformSubmission] | None:
     if sources.submissions is not None:
-        return _needed_platform(study).submissions(read_export(sources.submissions))
+        platform, rows = _needed_platform(study), read_export(sources.submissions)
+        try:
+            return platform.submissions(rows)
+        except BadTable as error:
+            error.where = replace(error.where, file=str(sources.submissions))
+            raise
     if sources.client is None:
         return None
     arrivals = [person.arrival for person in outcomes.people if person.arrival is not None]

@@ -164,10 +164,11 @@ class Prolific:
         """
         needed = 1 if minutes is not None and minutes < SHORT_MINUTES else 2
         length = f"in a study of {minutes:g} minutes" if minutes is not None else "where the length is not stated"
+        failed = f"{n_failed} failed check{'s' * (n_failed != 1)}"
         if n_failed < needed:
-            return RejectionPolicy(False, f"{n_failed} failed checks {length}: {needed} would be needed to reject")
+            return RejectionPolicy(False, f"{failed} {length}: {needed} would be needed to reject")
         return RejectionPolicy(
             True,
-            f"{n_failed} failed checks {length}: allowed only if each check stated the required answer; "
+            f"{failed} {length}: allowed only if each check stated the required answer; "
             "an obvious image is not an attention check",
         )

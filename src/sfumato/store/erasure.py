@@ -22,6 +22,7 @@ from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.researcher_queries import secure_delete
 from sfumato.store.schema import Row, annotators, answers, events, refused, trials
 from sfumato.store.schema import platform_ids as ids
+from sfumato.study.study import Privacy
 
 DAY_MS = 86_400_000
 ERASED = "records erased"
@@ -89,8 +90,10 @@ class Expired:
         return len({row["id"] for row in (*self.ids, *self.records)})
 
 
-def expired(connection: sa.Connection, study: int, *, ids_before: int | None, records_before: int | None) -> Expired:
-    """The participants who were last active before a time; None for no limit."""
+def expired(connection: sa.Connection, study: int, privacy: Privacy, now: int) -> Expired:
+    """The participants whose ids or records are past the date that [privacy] of the study sets."""
+    ids_before = None if privacy.keep_ids_days is None else now - privacy.keep_ids_days * DAY_MS
+    records_before = None if privacy.keep_records_days is None else now - privacy.keep_records_days * DAY_MS
     active = sa.func.coalesce(annotators.c.seen_at, annotators.c.created_at)
     named: list[Row] = []
     if ids_before is not None:

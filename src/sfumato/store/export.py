@@ -21,6 +21,7 @@ from sfumato.store.database import reading
 from sfumato.store.erasure import ErasedRecords, erased_records, is_erased
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.location import StoreLocation
+from sfumato.store.schema import Row
 from sfumato.study.study import Study
 from sfumato.tables.annotations import PURPOSES, SCHEMA, Annotations
 from sfumato.tables.errors import BadSetting, BadTable, listing
@@ -81,9 +82,7 @@ def export(
     With `exact_times`, times are as stored and rows in the order in which they came: not for others.
     """
     with reading(place) as connection:
-        row = queries.study_row(connection, study)
-        if row is None:
-            raise unknown_study(place, study, queries.study_names(connection))
+        row = stored_study(connection, place, study)
         number = row["id"]
         classes = tuple(msgspec.json.decode(row["classes"], type=list[str]))
         schema = SCHEMA.with_metadata(classes_metadata(classes))
@@ -168,11 +167,21 @@ def read_answers(place: StoreLocation, study: str) -> Annotations:
         return Annotations.read(file)
 
 
-def unknown_study(place: StoreLocation, study: str, known: list[str]) -> BadTable:
-    """The error for a study that is not in the store."""
-    found = f"no study {study!r} in the store, which holds {listing(known) or 'none'}"
-    fix = "serve the study first, or name its store with --store"
-    return BadTable(found, "a store with answers to this study", fix, "no-study", str(place))
+def stored_study(connection: sa.Connection, place: StoreLocation, study: str) -> Row:
+    """The row of `study`; raises if it is not in the store."""
+    check_stored(connection, place, study)
+    row = queries.study_row(connection, study)
+    assert row is not None, "in the same snapshot"
+    return row
+
+
+def check_stored(connection: sa.Connection, place: StoreLocation, study: str) -> None:
+    """Raise if `study` is not in the store, of this release or an older one."""
+    known = queries.study_names(connection)
+    if study not in known:
+        found = f"no study {study!r} in the store, which holds {listing(known) or 'none'}"
+        fix = "serve the study first, or name its store with --store"
+        raise BadTable(found, "a store with answers to this study", fix, "no-study", str(place))
 
 
 def answers_by_arm(place: StoreLocation, study: Study) -> tuple[Annotations, dict[str, str]]:
@@ -182,8 +191,7 @@ def answers_by_arm(place: StoreLocation, study: Study) -> tuple[Annotations, dic
         raise BadSetting("a study without [[arms]]", "several forms to compare", fix, "no-arms", study.path)
     answers = read_answers(place, study.name)
     with reading(place) as connection:
-        row = queries.study_row(connection, study.name)
-        assert row is not None, "exported a moment ago"
+        row = stored_study(connection, place, study.name)
         arms = queries.arms_of(connection, row["id"])
     # In the order of the study file.
     in_order = sorted(arms.items(), key=lambda each: each[1])
