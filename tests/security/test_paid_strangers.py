@@ -156,6 +156,21 @@ def test_who_did_some_of_it_before_the_study_was_full_is_paid_for_the_batch(tmp_
         assert [(each.reason, each.amount) for each in listed.payments] == [("base", 2.5)] * 2
 
 
+def test_who_left_before_the_study_was_full_is_paid_without_reopening_the_page(tmp_path: Path) -> None:
+    with asked_site(write_small(tmp_path / "pets")) as asked:
+        through(arrives(asked, prolific(hex_id("half"), hex_id("half visit"))), until=3)
+        asked.site.writer.run(lambda running: [running.lease_book.release(each) for each in list(running.state.leases)])
+        sources = confirm_all(asked, tmp_path / "list.csv")
+        # Other items still need answers: they could continue.
+        assert [case.outcome for case in reconcile(asked.site.place, asked.study, sources).cases] == ["under way"]
+        through(arrives(asked, prolific(hex_id("rest"), hex_id("rest visit"))))
+        sources = confirm_all(asked, tmp_path / "list.csv")
+        cases = reconcile(asked.site.place, asked.study, sources).cases
+        assert [(case.outcome, case.pay) for case in cases] == [("finished", "yes")] * 2
+        listed = pay(asked.site.place, asked.study, sources)
+        assert [(each.reason, each.amount, each.due) for each in listed.payments] == [("base", 2.5, "yes")] * 2
+
+
 def test_a_stored_completion_without_answers_that_count_is_not_paid(small: AskedSite, tmp_path: Path) -> None:
     """As an earlier version stored it."""
     late = through(arrives(small, prolific(hex_id("late"), hex_id("late visit"))), until=1)
