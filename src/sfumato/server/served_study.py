@@ -92,7 +92,8 @@ class ServedStudy:
         self, error: SfumatoError, status: int, language: str | None = None, template: str = "error.html", **more: Any
     ) -> str:
         """The page of an error; without a language it shows the error's own message, for the researcher."""
-        message, fix = translations_for(language).error(error) if language else _own_words(error)
+        platform = self.platform.title if self.platform else ""
+        message, fix = translations_for(language).error(error, platform) if language else _own_words(error)
         return self.page(template, language, status=status, message=message, fix=fix, **more)
 
     def study_page(self, token: str, start: SessionStart) -> str:
