@@ -31,6 +31,7 @@ from site_client import AskedSite, Visit, asked_site
 
 from sfumato.elicitation.researcher_actions import erase_participant, set_paused
 from sfumato.recruitment.payment_inputs import PaymentSources, pay, reconcile
+from sfumato.tables.errors import BadSetting
 
 HTML = {"accept": "text/html"}
 FULL = {**CODES, "full": "FULL-4"}
@@ -388,6 +389,14 @@ def test_the_researcher_gives_a_new_link_to_the_same_session(large: AskedSite) -
     name = large.stored("annotators")[-1]["pseudonym"]
     shown = CliRunner().invoke(group, ["study", "links", str(large.study.path), "--for", name])
     assert shown.exit_code == 0, shown.output
+    by_id = ["study", "links", str(large.study.path), "--platform-id", hex_id("forgetful")]
+    other = CliRunner().invoke(group, by_id).output.strip().rpartition("/s/")[2]
+    assert large.client.get(f"/s/{other}").status == 200
+    assert Visit(large.client, other).state()["answered"] == visit.state()["answered"] == 2
+    unknown = CliRunner().invoke(group, [*by_id[:-1], hex_id("nobody")])
+    assert getattr(unknown.exception, "code", "") == "unknown-person"
+    assert hex_id("nobody") not in str(unknown.exception)
+    assert isinstance(CliRunner().invoke(group, [*by_id, "--for", name]).exception, BadSetting)
     token = shown.output.strip().rpartition("/s/")[2]
     assert token != visit.token
     assert name not in token
