@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from picture_study import write_picture_study
 from platform_stub import PlatformStub
 from platform_study import (
@@ -31,6 +32,7 @@ from site_client import AskedSite, Visit, asked_site
 
 from sfumato.elicitation.researcher_actions import erase_participant, set_paused
 from sfumato.recruitment.payment_inputs import PaymentSources, pay, reconcile
+from sfumato.store.schema import items
 from sfumato.tables.errors import BadSetting
 
 HTML = {"accept": "text/html"}
@@ -170,6 +172,13 @@ def test_who_left_before_the_study_was_full_is_paid_without_reopening_the_page(t
         assert [(case.outcome, case.pay) for case in cases] == [("finished", "yes")] * 2
         listed = pay(asked.site.place, asked.study, sources)
         assert [(each.reason, each.amount, each.due) for each in listed.payments] == [("base", 2.5, "yes")] * 2
+
+        # An item that needs more answers gives them something to do only if they have not answered it.
+        first, *_, last = [row for row in asked.stored() if row["purpose"] == "label"]
+        for row, outcome in ((first, "finished"), (last, "under way")):
+            more = sa.update(items).where(items.c.id == row["item"]).values(quota=2)
+            asked.site.writer.run(lambda running, more=more: running.connection().execute(more) and None)
+            assert reconcile(asked.site.place, asked.study, sources).cases[0].outcome == outcome
 
 
 def test_a_stored_completion_without_answers_that_count_is_not_paid(small: AskedSite, tmp_path: Path) -> None:
