@@ -61,6 +61,7 @@ def without_what_varies(said: str) -> list[str]:
 
     Which pictures were asked about again is drawn by chance, so of test-retest only the name is left.
     """
+    said = re.sub(r"sfumato study login \S+( --address \S+)?( --store \S+)?", "sfumato study login pets", said)
     said = re.sub(r"http://\S+|\bA[a-z0-9]{10}\b", "X", said)
     said = re.sub(r"(?m)^(retest-\S+|interval).*$", r"\1", said)
     lines = re.sub(r"\d[\d.,]*", "#", said).split("\n")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from picture_study import write_picture_study
 from platform_stub import PlatformStub
 from platform_study import (
@@ -31,6 +32,8 @@ from site_client import AskedSite, Visit, asked_site
 
 from sfumato.elicitation.researcher_actions import erase_participant, set_paused
 from sfumato.recruitment.payment_inputs import PaymentSources, pay, reconcile
+from sfumato.store.schema import items
+from sfumato.tables.errors import BadSetting
 
 HTML = {"accept": "text/html"}
 FULL = {**CODES, "full": "FULL-4"}
@@ -154,6 +157,28 @@ def test_who_did_some_of_it_before_the_study_was_full_is_paid_for_the_batch(tmp_
         assert [visit.state()["stage"] for visit in (half, rest)] == ["finished"] * 2
         listed = pay(asked.site.place, asked.study, confirm_all(asked, tmp_path / "list.csv"))
         assert [(each.reason, each.amount) for each in listed.payments] == [("base", 2.5)] * 2
+
+
+def test_who_left_before_the_study_was_full_is_paid_without_reopening_the_page(tmp_path: Path) -> None:
+    with asked_site(write_small(tmp_path / "pets")) as asked:
+        through(arrives(asked, prolific(hex_id("half"), hex_id("half visit"))), until=3)
+        asked.site.writer.run(lambda running: [running.lease_book.release(each) for each in list(running.state.leases)])
+        sources = confirm_all(asked, tmp_path / "list.csv")
+        # Other items still need answers: they could continue.
+        assert [case.outcome for case in reconcile(asked.site.place, asked.study, sources).cases] == ["under way"]
+        through(arrives(asked, prolific(hex_id("rest"), hex_id("rest visit"))))
+        sources = confirm_all(asked, tmp_path / "list.csv")
+        cases = reconcile(asked.site.place, asked.study, sources).cases
+        assert [(case.outcome, case.pay) for case in cases] == [("finished", "yes")] * 2
+        listed = pay(asked.site.place, asked.study, sources)
+        assert [(each.reason, each.amount, each.due) for each in listed.payments] == [("base", 2.5, "yes")] * 2
+
+        # An item that needs more answers gives them something to do only if they have not answered it.
+        first, *_, last = [row for row in asked.stored() if row["purpose"] == "label"]
+        for row, outcome in ((first, "finished"), (last, "under way")):
+            more = sa.update(items).where(items.c.id == row["item"]).values(quota=2)
+            asked.site.writer.run(lambda running, more=more: running.connection().execute(more) and None)
+            assert reconcile(asked.site.place, asked.study, sources).cases[0].outcome == outcome
 
 
 def test_a_stored_completion_without_answers_that_count_is_not_paid(small: AskedSite, tmp_path: Path) -> None:
@@ -373,6 +398,14 @@ def test_the_researcher_gives_a_new_link_to_the_same_session(large: AskedSite) -
     name = large.stored("annotators")[-1]["pseudonym"]
     shown = CliRunner().invoke(group, ["study", "links", str(large.study.path), "--for", name])
     assert shown.exit_code == 0, shown.output
+    by_id = ["study", "links", str(large.study.path), "--platform-id", hex_id("forgetful")]
+    other = CliRunner().invoke(group, by_id).output.strip().rpartition("/s/")[2]
+    assert large.client.get(f"/s/{other}").status == 200
+    assert Visit(large.client, other).state()["answered"] == visit.state()["answered"] == 2
+    unknown = CliRunner().invoke(group, [*by_id[:-1], hex_id("nobody")])
+    assert getattr(unknown.exception, "code", "") == "unknown-person"
+    assert hex_id("nobody") not in str(unknown.exception)
+    assert isinstance(CliRunner().invoke(group, [*by_id, "--for", name]).exception, BadSetting)
     token = shown.output.strip().rpartition("/s/")[2]
     assert token != visit.token
     assert name not in token

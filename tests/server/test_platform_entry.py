@@ -26,6 +26,8 @@ from platform_study import (
 )
 from site_client import AskedSite, Visit, asked_site
 
+from sfumato.elicitation.researcher_actions import set_paused
+
 PERSON, SESSION = hex_id("a person"), hex_id("a visit")
 ANOTHER = hex_id("another visit")
 
@@ -166,7 +168,7 @@ def test_arrivals_with_unfilled_placeholders_are_refused(asked: AskedSite, query
     before = asked.rows()
     reply = comes(asked, query)
     assert reply.status == 404
-    assert "could not confirm that you come from the platform" in reply.text
+    assert "could not confirm that you come from Prolific" in reply.text
     assert asked.rows() == before
 
 
@@ -196,6 +198,59 @@ def test_people_of_another_study_there_are_refused_where_the_file_names_its_own(
         assert comes(asked, prolific(study=hex_id("two"))).status == 404
         assert asked.stored("annotators") == []
         assert comes(asked, prolific(study=hex_id("one"))).status == 303
+
+
+def test_a_wrong_study_id_is_logged_once_per_minute_without_an_id(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with asked_site(write_platform_study(tmp_path / "pets", more=f'study = "{hex_id("one")}"')) as asked:
+        for number in range(3):
+            assert comes(asked, prolific(hex_id(f"person {number}"), study=hex_id("two"))).status == 404
+        (event,) = asked.stored("happenings")
+        logged = [record.getMessage() for record in caplog.records if record.name == "sfumato.server"]
+    assert event["what"] == "arrival refused"
+    assert "differs from [platform]" in event["about"]
+    assert logged == ["arrivals refused: the study's id of the arrival differs from [platform] in the study file"]
+    assert not any(hex_id(f"person {number}") in f"{event} {logged}" for number in range(3))
+
+
+def test_who_leaves_is_told_what_to_do_on_the_platform(asked: AskedSite, me: tuple[str, str]) -> None:
+    page = asked.client.get(arrives(asked, prolific(*me)).base).text
+    for name, expected in (
+        ("finished", "so that Prolific knows that you have finished"),
+        ("declined", "so that Prolific knows that you have left the study"),
+        ("excluded", "so that Prolific knows that you have left the study"),
+        ("withdrawn", "If you came from Prolific, please return your submission there. There is no completion code."),
+    ):
+        assert expected in page.partition(f'<template id="page-{name}">')[2].partition("</template>")[0], name
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("en", "Please return your submission on Prolific"),
+        ("de", "Bitte geben Sie Ihre Teilnahme auf Prolific zurück"),
+        ("fr", "Merci de rendre votre participation sur Prolific"),
+    ],
+)
+def test_a_paused_study_asks_new_arrivals_to_return_their_submission(
+    tmp_path: Path, language: str, expected: str
+) -> None:
+    folder = write_platform_study(tmp_path / "pets")
+    file = folder / "study.toml"
+    file.write_text(f'languages = ["{language}"]\n{file.read_text()}')
+    with asked_site(folder) as opened:
+        opened.site.writer.run(lambda running: set_paused(running, True, "test"))
+        reply = comes(opened, prolific(), accept="text/html")
+        assert (reply.status, expected in reply.text) == (409, True)
+        assert opened.stored("annotators") == []
+
+
+def test_a_second_browser_is_told_how_to_ask_for_a_link(asked: AskedSite, me: tuple[str, str]) -> None:
+    asked.client.get(Browser(asked).comes(prolific(*me)).header("location") or "")
+    reply = Browser(asked).comes(prolific(*me), accept="text/html")
+    assert reply.status == 409
+    assert "through the messages of Prolific, with your Prolific ID" in reply.text
 
 
 def test_a_study_without_a_platform_has_no_such_door(tmp_path: Path) -> None:

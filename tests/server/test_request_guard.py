@@ -172,6 +172,26 @@ def test_it_answers_to_no_other_name(asked: AskedSite, host: str) -> None:
     assert asked.rows() == before
 
 
+def test_a_browser_at_a_wrong_address_gets_a_page(asked: AskedSite) -> None:
+    reply = asked.client.get("/", {**HTML, "host": "<b>evil.example"})
+    assert (reply.status, reply.header("content-type")) == (400, "text/html; charset=utf-8")
+    assert "<h1>A host name that is not ours.</h1>" in reply.text
+    assert "evil.example" not in reply.text
+    check_guarded(reply)
+    asked.site.public = True
+    try:
+        public = asked.client_for(["localhost"])
+    finally:
+        asked.site.public = False
+    plain = public.get("/s/secret", {**HTML, "x-forwarded-proto": "http"})
+    assert plain.status == 400
+    assert "<p>Open the address of the study with https://.</p>" in plain.text
+    assert "secret" not in plain.text
+    check_guarded(plain)
+    assert plain.header("strict-transport-security")
+    assert public.get("/", {"x-forwarded-proto": "http"}).json["code"] == "not-https"
+
+
 def test_no_host_at_all_is_a_wrong_one(asked: AskedSite) -> None:
     asked.client._host, host = None, asked.client._host
     try:

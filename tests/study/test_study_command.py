@@ -34,6 +34,23 @@ def test_a_good_study_is_summed_up(folder: Path) -> None:
     assert shown["kept"] == "ids and links without limit; records and times without limit"
 
 
+def test_the_cost_has_the_platforms_fee_and_the_most_that_bonuses_are(folder: Path) -> None:
+    file = folder / "study.toml"
+    recruiting = '[platform]\nname = "prolific"\ncompleted = "DONE-1"\nfee = 0.4\n'
+    bonus = '[pay.bonus]\nrule = "agreement"\nmost = 1.0\n'
+    whole = file.read_text()
+
+    def cost(*more: str) -> str:
+        file.write_text("\n".join([whole, *more]))
+        shown = sfumato("study", "check", folder).stdout.splitlines()
+        return next(line for line in shown if line.startswith("  cost")).split(None, 1)[1]
+
+    with_fee = "about 10.50 EUR: base 7.50 (2.50 per batch), platform fee 3.00"
+    assert cost(recruiting) == with_fee
+    assert cost(recruiting, bonus) == f"{with_fee}; bonuses at most 3.00 more, 4.20 with the fee"
+    assert cost(bonus) == "about 7.50 EUR (2.50 per batch); bonuses at most 3.00 more"
+
+
 def test_a_batch_larger_than_the_study_is_a_warning(folder: Path) -> None:
     file = folder / "study.toml"
     file.write_text(file.read_text().replace("batch_size = 2", "batch_size = 3"))

@@ -21,7 +21,7 @@ from sfumato.study.study_file import read_study
 
 if TYPE_CHECKING:
     from sfumato.elicitation.study_check import StudyCheckResult
-    from sfumato.study.study import Study
+    from sfumato.study.study import Pay, Study
 
 
 @click.group("study")
@@ -82,11 +82,22 @@ def _show(checked: StudyCheckResult) -> None:
     ]
     rows.append(("kept", _kept(study)))
     if study.pay is not None and checked.cost is not None:
-        rows.append(("cost", f"about {checked.cost:,.2f} {study.pay.currency} ({study.pay.amount:,.2f} per batch)"))
+        rows.append(("cost", _cost(study.pay, study.fee, checked.cost, checked.n_people)))
     for name, value in rows:
         click.echo(f"  {name:10} {value}")
     for warning in checked.warnings:
         click.echo(f"warning: {warning}", err=True)
+
+
+def _cost(pay: Pay, fee: float, base: float, n_people: int) -> str:
+    """The estimated cost: base pay, the platform's fee, and the maximum bonus, on which the fee is due too."""
+    text = f"about {base * (1 + fee):,.2f} {pay.currency}"
+    text += f": base {base:,.2f} ({pay.amount:,.2f} per batch), platform fee {base * fee:,.2f}" if fee else ""
+    text += "" if fee else f" ({pay.amount:,.2f} per batch)"
+    if pay.bonus is not None:
+        most = n_people * pay.bonus.most
+        text += f"; bonuses at most {most:,.2f} more" + (f", {most * (1 + fee):,.2f} with the fee" if fee else "")
+    return text
 
 
 def _kept(study: Study) -> str:
@@ -125,9 +136,12 @@ def _many(n: int, what: str) -> str:
 @click.argument("study", type=PATH)
 @click.option("-n", "--number", default=10, show_default=True, help="How many links.")
 @click.option("--for", "annotator", help="One further link for this participant (a pseudonym), who lost theirs.")
+@click.option("--platform-id", help="The same, by the participant's id on the platform instead of a pseudonym.")
 @address_option
 @store_option
-def links(study: Path, number: int, annotator: str | None, address: str, store: str | None) -> None:
+def links(
+    study: Path, number: int, annotator: str | None, platform_id: str | None, address: str, store: str | None
+) -> None:
     """Print links to STUDY, one per participant and line. You can make links at any time, also while it is served.
 
     A link identifies a participant: anyone who has it can continue their session, on any device. It expires 30 days
@@ -137,7 +151,11 @@ def links(study: Path, number: int, annotator: str | None, address: str, store: 
     with server_packages():
         from sfumato.elicitation.study_registration import link_for, new_links
     asked = read_study(study)
-    for token in new_links(asked, number, store) if annotator is None else [link_for(asked, annotator, store)]:
+    if annotator is None and platform_id is None:
+        tokens = new_links(asked, number, store)
+    else:
+        tokens = [link_for(asked, annotator, store, platform_id=platform_id)]
+    for token in tokens:
         click.echo(f"{address}/s/{token}")
 
 

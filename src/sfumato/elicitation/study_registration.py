@@ -85,19 +85,26 @@ def new_links(study: Study, number: int, store: str | Path | None = None) -> lis
     return [new_token(secret, made_at) for _ in range(number)]
 
 
-def link_for(study: Study, pseudonym: str, store: str | Path | None = None) -> str:
-    """A token for one more link of a participant. Their other links stay valid; the study may be running."""
+def link_for(
+    study: Study, pseudonym: str | None, store: str | Path | None = None, *, platform_id: str | None = None
+) -> str:
+    """A token for one more link of a participant, given by pseudonym or by platform id. Their other links stay valid;
+    the study may be running."""
+    if (pseudonym is None) == (platform_id is None):
+        fix = "give --for with the pseudonym, or --platform-id with the id on the platform"
+        raise BadSetting("neither or both of a pseudonym and a platform id", "one of them", fix)
     place = StoreLocation.of(store or default_location(study))
     row = None
     if is_store(place):
         with reading(place) as connection:
             known = queries.study_row(connection, study.name)
-            row = researcher_queries.find_annotator(connection, known["id"], pseudonym, None) if known else None
+            row = researcher_queries.find_annotator(connection, known["id"], pseudonym, platform_id) if known else None
     if row is None or row["erased_at"] is not None:
-        found = f"no participant called {show(pseudonym)}"
+        # The platform id is not repeated in the message.
+        found = f"no participant {f'called {show(pseudonym)}' if pseudonym else 'with this platform id'}"
         fix = "sfumato study reconcile lists the pseudonyms; a participant who was erased gets no link"
         raise NotThere(found, "a participant of this study", fix, "unknown-person")
-    return new_token(study_secret(study, store), Clock().now(), pseudonym)
+    return new_token(study_secret(study, store), Clock().now(), row["pseudonym"])
 
 
 def study_secret(study: Study, store: str | Path | None = None) -> str:

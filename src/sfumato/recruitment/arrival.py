@@ -68,6 +68,17 @@ class OtherBrowser(NotNow):
         return OtherBrowser, ()
 
 
+class OtherStudy(NotThere):
+    """An arrival from another study of the platform than the study file names."""
+
+    def __init__(self) -> None:
+        expected, fix = "the study that [platform] names", "check the study's id on the platform and in the study file"
+        super().__init__("a participant from another study of the platform", expected, fix, "not-from-platform")
+
+    def __reduce__(self) -> tuple[type[OtherStudy], tuple[()]]:
+        return OtherStudy, ()
+
+
 @dataclass(frozen=True)
 class UncheckedArrival:
     """A participant whose platform id was not checked yet, and the key for the request."""
@@ -127,8 +138,7 @@ def admit(
     if not is_entry_key(running, platform, key):
         raise no_such_link()
     if platform.study and arrival.study not in platform.study.split():
-        expected, fix = "the study that [platform] names", "check the study's id on the platform and in the study file"
-        raise NotThere("a participant from another study of the platform", expected, fix, "not-from-platform")
+        raise OtherStudy
     sessions, hashed = running.sessions, person_hash(running, platform, arrival)
     known = queries.annotator_by_person(running.connection(), running.number, hashed)
     token = _link_of(running, known, held, signed=signed)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+import sqlalchemy as sa
 
 from sfumato.elicitation.participant import KNOWN, REFUSED, SIGNED
 from sfumato.recruitment.arrival import arrival_of
@@ -11,7 +14,7 @@ from sfumato.store import researcher_queries
 from sfumato.store.database import reading
 from sfumato.store.export import stored_study
 from sfumato.store.location import StoreLocation
-from sfumato.store.schema import Row
+from sfumato.store.schema import ANSWERED, Row
 from sfumato.study.study import Study
 
 FINISHED, SCREENED_OUT, STOPPED, WITHDRAWN = "finished", "screened out", "stopped", "withdrew"
@@ -60,14 +63,43 @@ def outcomes_of(place: StoreLocation, study: Study) -> ParticipantOutcomes:
     with reading(place) as connection:
         row = stored_study(connection, place, study.name)
         rows = researcher_queries.participants(connection, row["id"])
-        return ParticipantOutcomes(tuple(_participant(each, study) for each in rows), row["secret"])
+        done = _without_further_items(connection, row["id"], study, rows)
+        people = tuple(_participant(each, study, is_done=each["id"] in done) for each in rows)
+        return ParticipantOutcomes(people, row["secret"])
 
 
-def _participant(row: Row, study: Study) -> ParticipantRecord:
+def _without_further_items(connection: sa.Connection, number: int, study: Study, rows: Sequence[Row]) -> set[int]:
+    """Annotators who would have finished if they had opened their page again: they hold no trial, and have answered
+    every item that still needs answers. The same rule as in `elicitation/session.py`, for people who left before the
+    study became full. Quotas decide also in an adaptive study, which may stop earlier."""
+    waiting = [row for row in rows if row["n_labels"] and row["finished_at"] is None]
+    if not waiting:
+        return set()
+    answered = queries.taken(connection, number, (ANSWERED,))
+    n_forms = max(len(study.questions), 1)
+    # Compared forms have separate quotas.
+    forms = [(arm,) for arm in range(n_forms)] if study.arms else [tuple(range(n_forms))]
+    quotas = researcher_queries.quotas(connection, number)
+    open_items = [
+        {item for item, quota in quotas.items() if sum(answered.get((item, form), 0) for form in each) < quota}
+        for each in forms
+    ]
+    holders = {trial["annotator"] for trial in queries.open_trials(connection, number)}
+    done = set()
+    for row in waiting:
+        left = open_items[row["arm"] if study.arms else 0]
+        if row["id"] in holders or len(left) > row["n_labels"]:
+            continue
+        if not left or left <= researcher_queries.answered_items(connection, row["id"]):
+            done.add(row["id"])
+    return done
+
+
+def _participant(row: Row, study: Study, *, is_done: bool) -> ParticipantRecord:
     refs = row["refs"]
     return ParticipantRecord(
         row["pseudonym"],
-        _outcome(row, study),
+        _outcome(row, study, is_done=is_done),
         int(row["n_labels"] or 0),
         int(row["n_answers"] or 0),
         float(row["seconds"] or 0.0),
@@ -82,8 +114,9 @@ def _participant(row: Row, study: Study) -> ParticipantRecord:
     )
 
 
-def _outcome(row: Row, study: Study) -> str:
-    """The outcome; a participant who finished stays finished. Nobody finishes without an answer that counts."""
+def _outcome(row: Row, study: Study, *, is_done: bool) -> str:
+    """The outcome; a participant who finished stays finished. Nobody finishes without an answer that counts.
+    `is_done`: whether there is nothing left for them to answer, though their page did not tell them yet."""
     stages = (
         (UNKNOWN, row["entry"] == REFUSED and row["finished_at"] is None),
         (FINISHED, row["finished_at"] is not None and bool(row["n_labels"])),
@@ -92,5 +125,6 @@ def _outcome(row: Row, study: Study) -> str:
         (STOPPED, row["excluded_at"] is not None and (row["passed_at"] is not None or not study.comprehension)),
         (SCREENED_OUT, row["excluded_at"] is not None),
         (NO_CONSENT, bool(study.consent) and row["consented_at"] is None),
+        (FINISHED, is_done),
     )
     return next((outcome for outcome, holds in stages if holds), UNDER_WAY)

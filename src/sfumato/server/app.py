@@ -88,6 +88,7 @@ def application(site: ServedStudy, hosts: Collection[str] = (), limits: ServerLi
     )
     app.state.site, app.state.limits = site, limits or ServerLimits()
     app.state.denials = SlidingWindow("denials", DENIALS_LOGGED)
+    app.state.refused_arrivals = SlidingWindow("refused arrivals", 1)
     # A redirect to the address with or without a slash would repeat the host name of the request.
     app.router.redirect_slashes = False
     # The guard is outermost, so that replies to internal errors carry its headers too.

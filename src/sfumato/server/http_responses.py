@@ -7,6 +7,7 @@ import secrets
 from typing import Any
 
 import msgspec
+from markupsafe import escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -73,6 +74,19 @@ def error_response(error: SfumatoError, status: int | None = None) -> Json:
         body["found"] = "found that the server could not do this now"
     wait = error.seconds if isinstance(error, (TooMany, Busy)) else 1 if status == 503 else None
     return Json(body, status, {"Retry-After": str(wait)} if wait else None)
+
+
+def own_words(error: SfumatoError) -> tuple[str, str]:
+    """What was found and how to fix it, as sentences."""
+    found = error.found.removeprefix("found ")
+    return f"{found[:1].upper()}{found[1:]}.", f"{error.fix[:1].upper()}{error.fix[1:]}."
+
+
+def plain_error_page(error: SfumatoError, status: int) -> HTMLResponse:
+    """An error as a page without style sheet or scripts, for requests that reach no study."""
+    message, fix = map(escape, own_words(error))
+    head = f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{message}</title></head>\n'
+    return html(f"{head}<body>\n<h1>{message}</h1>\n<p>{fix}</p>\n</body>\n</html>\n", status)
 
 
 def client_address(request: Request) -> str:

@@ -19,6 +19,7 @@ from sfumato.elicitation.page_messages import SessionStart
 from sfumato.elicitation.running_study import RunningStudy
 from sfumato.elicitation.session import StudyClosed, no_such_link
 from sfumato.recruitment.arrival import (
+    OtherStudy,
     admit,
     check_arrival,
     is_entry_key,
@@ -29,7 +30,7 @@ from sfumato.recruitment.arrival import (
 from sfumato.recruitment.platform import Arrival, Platform
 from sfumato.recruitment.platform_api import PlatformClient
 from sfumato.recruitment.signed_arrival import not_signed
-from sfumato.server.http_responses import NO_STORE, html
+from sfumato.server.http_responses import LOG, NO_STORE, html
 from sfumato.server.pages import closed_notice, closed_page, is_look_ahead, language_of, too_many
 from sfumato.server.rate_limit import TooMany
 from sfumato.server.served_study import ServedStudy
@@ -71,6 +72,8 @@ async def arrive(request: Request) -> Response:
     except TooMany as error:
         return too_many(request, error)
     except NotThere as error:
+        if isinstance(error, OtherStudy):
+            await _log_other_study(request)
         return html(site.error_page(error, 404, language), 404)
     except StudyClosed as error:
         return _closed(request, platform, arrival, error)
@@ -98,6 +101,17 @@ def _is_signed(site: ServedStudy, platform: Platform, arrival: Arrival, query: M
     if not platform.is_signed(claims, arrival, path):
         raise not_signed("a signature for another arrival")
     return True
+
+
+async def _log_other_study(request: Request) -> None:
+    """Tell the researcher, who may have a wrong id in the study file, with a rate limit and without the person's id."""
+    try:
+        request.app.state.refused_arrivals.count("")
+    except TooMany:
+        return
+    why = "the study's id of the arrival differs from [platform] in the study file"
+    LOG.warning("arrivals refused: %s", why)
+    await request.app.state.site.dashboard.log_event("somebody", "arrival refused", {"why": why})
 
 
 def _closed(request: Request, platform: Platform | None, arrival: Arrival | None, error: StudyClosed) -> Response:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sfumato.server.http_responses import BodyTooLarge, Json, error_response
+from sfumato.server.http_responses import BodyTooLarge, error_response, plain_error_page
 from sfumato.server.rate_limit import ServerLimits
 from sfumato.tables.errors import NotNow
 
@@ -31,7 +32,7 @@ HEADERS = [
 HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
 FRAMED = ("/s/", "/from/")
 """Paths that a platform may show in a frame."""
-WRONG_HOST = ("a host name that is not ours", "the address of this study", "use the address that the server printed")
+WRONG_HOST = ("a host name that is not ours", "the address of this study", "use the address that you were given")
 CROSS_SITE = ("a request from another site", "requests from the study's own page", "open the study itself")
 PLAIN_HTTP = ("a request over http", "https", "open the address of the study with https://")
 MANY_RANGES = (f"more than {MAX_RANGES} ranges of a file", "the file, or one part of it", "request the whole file")
@@ -81,12 +82,12 @@ class RequestGuard:
             return
         await self._app(scope, _limited(receive), send_guarded)
 
-    def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> Json | None:
+    def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> Response | None:
         if sum(name == b"host" for name, _ in scope["headers"]) != 1 or not self._is_ours(headers[b"host"]):
-            return error_response(NotNow(*WRONG_HOST, "wrong-host"), 400)
+            return _wrong_address(NotNow(*WRONG_HOST, "wrong-host"), headers)
         # The proxy reports how the client connected to it.
         if self._https and headers.get(b"x-forwarded-proto", b"https").lower() != b"https":
-            return error_response(NotNow(*PLAIN_HTTP, "not-https"), 400)
+            return _wrong_address(NotNow(*PLAIN_HTTP, "not-https"), headers)
         is_post, path = scope["method"] == "POST", scope["path"]
         if is_post and _is_cross_site(path, headers):
             return error_response(NotNow(*CROSS_SITE, "cross-site"), 403)
@@ -105,6 +106,12 @@ class RequestGuard:
         name, colon, port = host.decode("latin-1").rpartition(":")
         name = name if colon and port.isdigit() else host.decode("latin-1")
         return not self._hosts or name.strip("[]").lower() in self._hosts
+
+
+def _wrong_address(error: NotNow, headers: dict[bytes, bytes]) -> Response:
+    """The reply to a request at another address than the study's: a page for browsers, JSON for programs."""
+    is_browser = b"text/html" in headers.get(b"accept", b"")
+    return plain_error_page(error, 400) if is_browser else error_response(error, 400)
 
 
 def _is_cross_site(path: str, headers: dict[bytes, bytes]) -> bool:

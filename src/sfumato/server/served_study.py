@@ -20,6 +20,7 @@ from sfumato.elicitation.page_messages import ParticipantState, Redirect, Sessio
 from sfumato.elicitation.running_study import RunningStudy
 from sfumato.recruitment import platform_of, signature_keys
 from sfumato.server.dashboard_access import Dashboard
+from sfumato.server.http_responses import own_words
 from sfumato.server.picture_cache import PictureCache
 from sfumato.server.translations import Translations, translations_for
 from sfumato.store.location import StoreLocation
@@ -92,7 +93,8 @@ class ServedStudy:
         self, error: SfumatoError, status: int, language: str | None = None, template: str = "error.html", **more: Any
     ) -> str:
         """The page of an error; without a language it shows the error's own message, for the researcher."""
-        message, fix = translations_for(language).error(error) if language else _own_words(error)
+        platform = self.platform.title if self.platform else ""
+        message, fix = translations_for(language).error(error, platform) if language else own_words(error)
         return self.page(template, language, status=status, message=message, fix=fix, **more)
 
     def study_page(self, token: str, start: SessionStart) -> str:
@@ -230,9 +232,3 @@ def class_keys(classes: Sequence[StudyClass]) -> list[str]:
 
 def _html(markdown: str) -> str:
     return MARKDOWN.render(markdown) if markdown else ""
-
-
-def _own_words(error: SfumatoError) -> tuple[str, str]:
-    """What was found and how to fix it, as sentences."""
-    found = error.found.removeprefix("found ")
-    return f"{found[:1].upper()}{found[1:]}.", f"{error.fix[:1].upper()}{error.fix[1:]}."

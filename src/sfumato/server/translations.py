@@ -109,11 +109,11 @@ class Translations:
     def _decimal(self, number: str) -> str:
         return number.replace(".", self.say("format.decimal"))
 
-    def error(self, error: SfumatoError) -> tuple[str, str]:
-        """The message of an error for participants, and how to fix it."""
+    def error(self, error: SfumatoError, platform: str = "") -> tuple[str, str]:
+        """The message of an error for participants, and how to fix it; `platform` is the one they come from."""
         errors = self.sentences["errors"]
         known = errors.get(error.code, errors["other"])
-        return known["message"], known["fix"]
+        return known["message"].format(platform=platform), known["fix"].format(platform=platform)
 
     def _form(self, forms: Mapping[str, str], n: float) -> str:
         if n == 0 and "zero" in forms:

@@ -97,13 +97,15 @@ def set_quota(connection: sa.Connection, quota: int, numbers: Sequence[int]) -> 
         connection.execute(statement, [{"row": number, "new_quota": quota} for number in numbers])
 
 
-def taken(connection: sa.Connection, study: int) -> dict[tuple[int, int], int]:
-    """Answers and open trials that count toward each item's quota, by item and question; answers that are left out of
-    exports do not count."""
+def taken(
+    connection: sa.Connection, study: int, states: Sequence[int] = (OPEN, ANSWERED)
+) -> dict[tuple[int, int], int]:
+    """Trials in these states that count toward each item's quota, by item and question: answers and open trials;
+    answers that are left out of exports do not count."""
     counts = (
         sa.select(trials.c.item, trials.c.question, sa.func.count())
         .join(items, items.c.id == trials.c.item)
-        .where(items.c.study == study, trials.c.purpose == "label", trials.c.state.in_((OPEN, ANSWERED)))
+        .where(items.c.study == study, trials.c.purpose == "label", trials.c.state.in_(states))
         .where(trials.c.annotator.not_in(_left_out(study)))
         .group_by(trials.c.item, trials.c.question)
     )

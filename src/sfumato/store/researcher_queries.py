@@ -204,6 +204,12 @@ def leave_out(connection: sa.Connection, annotator: int, at: int) -> None:
     connection.execute(sa.update(annotators).where(annotators.c.id == annotator).values(left_out_at=at))
 
 
+def answered_items(connection: sa.Connection, annotator: int) -> set[int]:
+    """The items that an annotator has answered for a label."""
+    found = sa.select(answers.c.item).where(answers.c.annotator == annotator, answers.c.purpose == "label")
+    return set(connection.execute(found).scalars())
+
+
 def participants(connection: sa.Connection, study: int) -> list[Row]:
     """All participants in order: their row, the number of their answers, the seconds these took, and their platform id
     (`platform, person, refs`, all None without one)."""
