@@ -83,7 +83,7 @@ def test_a_quota_changed_in_the_study_file_is_noted(tmp_path: Path) -> None:
     with asked_site(folder):
         pass
     file = folder / "study.toml"
-    file.write_text(file.read_text().replace("answers_per_item = 9753", "answers_per_item = 99"))
+    file.write_text(file.read_text().replace("answers_per_item = 97", "answers_per_item = 99"))
     with asked_site(folder) as asked:
         assert [(who, what, told["to"]) for who, what, told in happenings(asked)] == [
             ("study file", "quota changed", 99)

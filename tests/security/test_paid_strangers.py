@@ -43,7 +43,7 @@ def write_small(folder: Path, platform: str = "prolific", *, codes: dict[str, st
     """A study that one person fills: seven items, one answer each. `changed` replaces lines of the file."""
     write_platform_study(folder, platform, codes=codes)
     file = folder / "study.toml"
-    text = file.read_text().replace("answers_per_item = 9753\nbatch_size = 4", "answers_per_item = 1\nbatch_size = 7")
+    text = file.read_text().replace("answers_per_item = 97\nbatch_size = 4", "answers_per_item = 1\nbatch_size = 7")
     for old, new in changed.items():
         text = text.replace(old, new)
     file.write_text(text)
@@ -217,7 +217,7 @@ def test_a_full_or_paused_study_says_so_at_every_door(tmp_path: Path, entry: str
 
     folder = write_picture_study(tmp_path / "pets", entry=entry)
     file = folder / "study.toml"
-    file.write_text(file.read_text().replace("answers_per_item = 9753", "answers_per_item = 1").replace("= 4", "= 7"))
+    file.write_text(file.read_text().replace("answers_per_item = 97", "answers_per_item = 1").replace("= 4", "= 7"))
     with asked_site(folder) as asked:
         tokens = new_links(asked.study, 3)
 

@@ -26,7 +26,7 @@ def asked(tmp_path: Path) -> Iterator[AskedSite]:
     folder = write_picture_study(tmp_path)
     file = folder / "study.toml"
     text = file.read_text().replace("batch_size = 4", "batch_size = 2")
-    file.write_text(text.replace("answers_per_item = 9753", "answers_per_item = 3"))
+    file.write_text(text.replace("answers_per_item = 97", "answers_per_item = 3"))
     with asked_site(folder) as opened:
         yield opened
 

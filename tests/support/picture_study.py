@@ -35,7 +35,7 @@ choices = ["1", "2"]
 answer = "2"
 [people]
 entry = "{entry}"
-answers_per_item = 9753
+answers_per_item = 97
 batch_size = 4
 [limits]
 comprehension_attempts = 2
@@ -44,7 +44,7 @@ amount = 2.5
 currency = "EUR"
 minutes = 8
 """
-SECRETS = ("hushed-", "whiskers-the-example", ".png", "9753")
+SECRETS = ("hushed-", "whiskers-the-example", ".png", "97")
 """Texts that no reply may contain: parts of item ids, file names, and the quota."""
 
 

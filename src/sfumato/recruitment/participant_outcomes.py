@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sfumato.elicitation.participant import KNOWN, REFUSED, SIGNED
 from sfumato.recruitment.arrival import arrival_of
 from sfumato.recruitment.platform import Arrival
-from sfumato.store import researcher_queries
+from sfumato.store import queries, researcher_queries
 from sfumato.store.database import reading
 from sfumato.store.export import stored_study
 from sfumato.store.location import StoreLocation
