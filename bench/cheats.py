@@ -4,7 +4,7 @@ Each study has 20% scripts (in all combinations of `sfumato.elicitation.simulate
 borrowers of another's account, over HTTP against a real server whose clock runs 50 times as fast. The rules and their
 numbers are those of the rule set `paid`; none was chosen on these studies.
 
-    python bench/cheats.py [--people 300] [--seeds 2]
+    python bench/cheats.py [--people 240] [--seeds 1] [--write docs/screen.md]
 
 The last table is about bonus rules: the mean score of scripts that all give the same invented answer to a picture, by
 their share of the crowd, next to that of honest people.
@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from pages import markdown, write
 from sfumato.elicitation.items import read_items
 from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators, number_of
 from sfumato.elicitation.simulated_cheats import CheatShares, drawn_accounts
 from sfumato.recruitment.arrival import entry_address
 from sfumato.recruitment.bonus_rules import BONUS_RULES, PeerAnswers
-from sfumato.server.cheat_detection import Finding, detection_lines, find_cheats
+from sfumato.server.cheat_detection import ROLES, Finding, detection_lines, find_cheats
 from sfumato.server.server import serve_study
 from sfumato.server.simulated_visits import simulate, stimuli_in
 from sfumato.store.location import StoreLocation
@@ -93,10 +95,26 @@ def bonus_of_colluders(share: float, seed: int = 0) -> dict[str, tuple[float, fl
     return {name: (np.nanmean(each[~is_script]), np.nanmean(each[is_script])) for name, each in scores.items()}
 
 
+def table(findings: Sequence[Finding]) -> str:
+    """How many accounts of each role were found, and the scripts of which some were not, as Markdown."""
+    groups: dict[str, list[Finding]] = {}
+    for each in findings:
+        groups.setdefault(ROLES[each.account.role], []).append(each)
+        if each.account.family:
+            groups.setdefault(f"... {each.account.family}", []).append(each)
+    rows = []
+    for name, members in sorted(groups.items(), key=lambda group: list(groups).index(group[0])):
+        n_found = sum(bool(each.reasons) for each in members)
+        if not name.startswith("...") or n_found < len(members):
+            rows.append([name, f"{n_found} of {len(members)}", f"{n_found / len(members):.1%}"])
+    return markdown(("accounts", "found, or for honest people falsely excluded", "share"), rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--people", type=int, default=300)
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--people", type=int, default=240)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--write", type=Path)
     options = parser.parse_args()
     everything: list[Finding] = []
     for kind in ("choice", "tokens"):
@@ -109,6 +127,8 @@ def main() -> None:
             print("\n".join(line for line in detection_lines(found) if not line.startswith("  ")), flush=True)
     print("\nall studies, by what the scripts do")
     print("\n".join(detection_lines(everything)))
+    if options.write:
+        write(options.write, "cheats", table(everything))
     print("\nmean bonus score of honest people and of colluding scripts, by the share of scripts")
     for share in (0.05, 0.2, 0.4):
         pairs = bonus_of_colluders(share).items()
