@@ -170,3 +170,26 @@ def test_original_labels_of_votes_need_a_column_of_the_truth(format_name: str) -
     assert said == ["the classes of --truth are not written: name their file with --original"]
     with pytest.raises(sf.SfumatoError, match="no original labels in a source of the format counts"):
         run("import", "counts", "wide.csv", "--leave-out", "Usage", "--original", "o.csv", "-o", "out.csv")
+
+
+def test_no_file_of_predictions_in_a_folder_is_dropped_silently() -> None:
+    folder = Path("study/runs")
+    folder.mkdir(parents=True)
+    names = {"items": np.array(["a", "b"]), "classes": np.array(["cat", "dog"])}
+    np.savez(folder / "C.npz", probs=PROBS, **names)
+    np.savez("study/other.npz", probs=PROBS, **names)
+    Path("study/counts.csv").write_text("item,cat,dog\na,3,1\nb,2,2\n")
+    (folder / "A.csv").write_text("item,cat,dog\na,0.6,0.4\nb,0.5,0.5\n")
+    (folder / "settings.json").write_text('{"epochs": 3}')
+    command = ("evaluate", "--runs", str(folder), "--people", "wide.csv", "--metrics", "brier", "--resamples", "100")
+    said = run(*command, "-o", "scores.csv")
+    assert set(pl.read_csv("scores.csv")["target"]) == {"A", "C"}
+    assert any("files not used: settings.json" in each for each in said)
+    said = run("report", "study", "--resamples", "100", "-o", "report.html")
+    assert any("files not used: settings.json" in each for each in said)
+    page = Path("report.html").read_text()
+    assert "by their names: other.npz" in page
+    assert "files not used: settings.json" in page
+    (folder / "A.tsv").write_text("item\tcat\tdog\na\t0.6\t0.4\nb\t0.5\t0.5\n")
+    with pytest.raises(sf.SfumatoError, match=r"two files of the target 'A': A.csv and A.tsv"):
+        run(*command, "-o", "scores.csv")
