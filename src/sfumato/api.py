@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from sfumato.tables.annotations import Annotations
 from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.call_arguments import check_kind, explained
+from sfumato.tables.columns import check_classes
 from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import Doubt
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoError, no_rows
@@ -105,6 +107,11 @@ def votes_of(votes: Any, classes: Sequence[str] = (), *, repeats: bool = False) 
         path, votes = votes, read_file(votes, classes, are_votes=True)
         if isinstance(votes, Table) and not len(votes):
             raise no_rows(where=path)
+    elif classes and isinstance(votes, Annotations):
+        votes = replace(votes, classes=check_classes(class_names(classes)))
+    elif classes:
+        found, fix = f"classes= with a {type(votes).__name__}", "leave out classes="
+        raise BadSetting(found, "classes for a file or Annotations without class names", fix)
     if isinstance(votes, Counts):
         return votes
     if isinstance(votes, (Annotations, Beliefs)):
@@ -123,35 +130,44 @@ def votes_of(votes: Any, classes: Sequence[str] = (), *, repeats: bool = False) 
 
 
 @explained
-def doubt(votes: Votes, *, repeats: bool = False) -> Doubt:
-    """Uncertainty per item, within and between annotators; `repeats` also counts second answers of an annotator."""
-    return votes_of(votes, repeats=repeats).doubt()
+def doubt(votes: Votes, *, classes: Sequence[str] = (), repeats: bool = False) -> Doubt:
+    """Uncertainty per item, within and between annotators; `repeats` also counts second answers of an annotator.
+
+    `classes` names the classes if the file or the answers do not.
+    """
+    return votes_of(votes, classes, repeats=repeats).doubt()
 
 
 @explained
 def agreement(
-    votes: Votes, measures: Sequence[str | AgreementMeasure] = (), *, rng: np.random.Generator | None = None
+    votes: Votes,
+    measures: Sequence[str | AgreementMeasure] = (),
+    *,
+    classes: Sequence[str] = (),
+    rng: np.random.Generator | None = None,
 ) -> AgreementTable:
     """Inter-annotator agreement with confidence intervals; without `measures`, those that apply.
 
-    Second answers of an annotator are used for test-retest only.
+    Second answers of an annotator are used for test-retest only. `classes` names the classes if the votes do not.
     """
     import numpy as np
 
     from sfumato.labeling.agreement import MEASURES, agreement
 
     chosen = _strategies("measure", MEASURES, measures)
-    return agreement(votes_of(votes, repeats=True), measures=chosen, rng=rng or np.random.default_rng(0))
+    return agreement(votes_of(votes, classes, repeats=True), measures=chosen, rng=rng or np.random.default_rng(0))
 
 
 @explained
-def aggregate(votes: Votes, by: str | Aggregator = "mean", *, repeats: bool = False) -> SoftLabels:
+def aggregate(
+    votes: Votes, by: str | Aggregator = "mean", *, classes: Sequence[str] = (), repeats: bool = False
+) -> SoftLabels:
     """One distribution per item from all annotators; the labels record their estimand. `repeats` also counts second
-    answers of an annotator."""
+    answers of an annotator; `classes` names the classes if the votes do not."""
     from sfumato.aggregation import AGGREGATORS
 
     aggregator: Aggregator = _strategy("aggregator", AGGREGATORS, by)
-    return aggregator.aggregate(votes_of(votes, repeats=repeats)).labels
+    return aggregator.aggregate(votes_of(votes, classes, repeats=repeats)).labels
 
 
 @explained

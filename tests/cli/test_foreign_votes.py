@@ -193,3 +193,39 @@ def test_no_file_of_predictions_in_a_folder_is_dropped_silently() -> None:
     (folder / "A.tsv").write_text("item\tcat\tdog\na\t0.6\t0.4\nb\t0.5\t0.5\n")
     with pytest.raises(sf.SfumatoError, match=r"two files of the target 'A': A.csv and A.tsv"):
         run(*command, "-o", "scores.csv")
+
+
+@pytest.mark.parametrize("command", ["doubt", "agreement", "aggregate"])
+def test_answers_without_class_names_can_be_given_them(command: str) -> None:
+    top_two = '"{""first"": ""NAME"", ""first_percent"": 90, ""second"": null, ""second_percent"": null, '
+    rows = [f'{item},{who},top_two/1,{top_two}""impossible"": []}}"' for item in "ab" for who in "xy"]
+    rows = [row.replace("NAME", name) for row, name in zip(rows, ("cat", "dog", "cat", "cat"), strict=True)]
+    Path("answers.csv").write_text("item,annotator,kind,payload\n" + "\n".join(rows) + "\n")
+    arguments = [word.replace("FILE", "answers.csv") for word in COMMANDS[command]]
+    with pytest.raises(sf.SfumatoError, match=r"no class names.*--classes cat,dog"):
+        run(*arguments)
+    run(*arguments, "--classes", "cat,dog")
+    with pytest.raises(sf.SfumatoError, match=r"no class names.*classes=\[\"cat\", \"dog\"\]"):
+        getattr(sf, command)("answers.csv")
+    assert len(getattr(sf, command)("answers.csv", classes=["cat", "dog"]))
+    with pytest.raises(sf.SfumatoError, match="no class names"):
+        run("import", "auto", "answers.csv", "-o", "out.parquet")
+
+
+def test_choices_name_their_classes() -> None:
+    rows = [f'a,{who},choice/1,"{{""class"": ""{name}""}}"' for who, name in (("x", "dog"), ("y", "cat"))]
+    Path("answers.csv").write_text("item,annotator,kind,payload\n" + "\n".join(rows) + "\n")
+    imported = import_file("answers.csv")
+    assert imported.table.classes == ("cat", "dog")  # type: ignore[union-attr]
+    assert any("classes as found: cat, dog" in note for note in imported.notes)
+    assert len(sf.doubt("answers.csv")) == 1
+
+
+def test_a_list_column_without_class_names_is_read_with_them() -> None:
+    pq.write_table(pa.table({"item": ["a", "b"], "probs": PROBS.tolist()}), "listed.parquet")
+    with pytest.raises(sf.SfumatoError, match=r"sfumato import auto FILE --classes cat,dog"):
+        run("import", "auto", "listed.parquet", "-o", "out.parquet")
+    run("import", "auto", "listed.parquet", "--classes", "cat,dog", "-o", "out.parquet")
+    assert sf.read("out.parquet").classes == sf.read("listed.parquet", classes=["cat", "dog"]).classes == ("cat", "dog")
+    with pytest.raises(sf.SfumatoError, match=r"the classes cat, dog"):
+        sf.read("out.parquet", classes=["cat", "cow"])
