@@ -19,7 +19,7 @@ from sfumato.tables.call_arguments import check_kind, explained
 from sfumato.tables.columns import check_classes
 from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import Doubt
-from sfumato.tables.errors import BadSetting, BadTable, SfumatoError, no_rows
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoError, no_rows, warn
 from sfumato.tables.files.table_file import class_names
 from sfumato.tables.frame_votes import has_votes_per_class, is_frame
 from sfumato.tables.label_argument import label_argument, model_arguments
@@ -282,6 +282,46 @@ def plan(
 
 
 @explained
+def select(
+    table: Table | Inputs | str | Path,
+    *,
+    items: Sequence[str] | None = None,
+    leave_out: Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    per_class: int | None = None,
+    split: Mapping[str, float] | str | None = None,
+    stratify: str | None = None,
+    seed: int = 0,
+    labels: Table | str | Path | None = None,
+) -> Any:
+    """A part of `table`, or with `split` its parts by name: see `Selection`. What was left out is a warning.
+
+    `labels` is a table that gives the class, entropy or number of annotators of items instead of `table`. Both may be
+    files. A split may be text, as on the command line: `"train=0.8,test=0.2"`.
+    """
+    from sfumato.tables.selection import WHOLE, Selection, split_shares, take, values_of
+
+    if isinstance(items, str) or isinstance(leave_out, str):
+        fix = "give a list of ids; sfumato.tables.item_list.read_item_list reads a file"
+        raise BadSetting("a single text for items", "a list of item ids", fix)
+    fix = 'write where="n_annotators>=5", or give the ids as items'
+    check_kind("where", where, (str, Sequence), "a condition as text, or a list of them", fix)
+    conditions = (where,) if isinstance(where, str) else tuple(where)
+    parts_of = split_shares(split) if isinstance(split, str) else split
+    if parts_of is not None:
+        fix = 'write split={"train": 0.8, "test": 0.2}'
+        check_kind("split", parts_of, (Mapping,), "parts by name with their shares", fix)
+    chosen = Selection(items, leave_out, conditions, per_class, parts_of, stratify, seed)
+    other = None if labels is None else values_of(_selectable(labels))
+    table = _selectable(table)
+    found = chosen.of(replace(values_of(table), labels=other))
+    for note in found.notes:
+        warn(note)
+    parts = {name: take(table, rows) for name, rows in found.rows.items()}
+    return parts if split is not None else parts[WHOLE]
+
+
+@explained
 def report(folder: str | Path, title: str = "") -> Report:
     """A report on everything that a folder holds: labels, runs, scores, plan; `.save("report.html")` writes it."""
     from sfumato.reporting.report import Report
@@ -290,6 +330,16 @@ def report(folder: str | Path, title: str = "") -> Report:
     fix = "write the table to a folder, labels.write('study/labels.parquet'), and give the folder"
     check_kind("folder", folder, (str, Path), "the path of a folder", fix)
     return Report(ReportInputs.read(folder), title=title)
+
+
+def _selectable(table: Any) -> Any:
+    """A table of ours or Inputs; a path is read as by every other step."""
+    from sfumato.tables.selection import read_own
+
+    if not isinstance(table, (str, Path)):
+        return table
+    own = read_own(Path(table))
+    return read_file(table) if own is None else own
 
 
 def _people(labels: Any, call: str) -> SoftLabels:

@@ -229,3 +229,18 @@ def test_a_list_column_without_class_names_is_read_with_them() -> None:
     assert sf.read("out.parquet").classes == sf.read("listed.parquet", classes=["cat", "dog"]).classes == ("cat", "dog")
     with pytest.raises(sf.SfumatoError, match=r"the classes cat, dog"):
         sf.read("out.parquet", classes=["cat", "cow"])
+
+
+def test_logits_in_plain_columns_are_called_so() -> None:
+    Path("logits.csv").write_text("item,cat,dog\na,2.5,-1\nb,0.5,3\n")
+    for options in ([], ["--logits"]):
+        with pytest.raises(sf.SfumatoError, match=r"neither counts.*import predictions logits.csv -o FILE --logits"):
+            run("import", "auto", "logits.csv", "-o", "out.csv", *options)
+    with pytest.raises(sf.SfumatoError, match=r'format="predictions", logits=True'):
+        sf.read("logits.csv")
+
+
+def test_columns_that_are_left_out_are_no_evidence() -> None:
+    Path("total.csv").write_text("item,cat,dog,total\na,3,1,4\nb,2,2,4\n")
+    notes = import_file("total.csv", settings={"leave_out": ("total",)}).notes
+    assert notes[0] == "read as counts: whole numbers that sum to 4 in every row"

@@ -70,6 +70,11 @@ class RowValues:
         return next((name for name in names if name in self.columns.column_names), None)
 
     @property
+    def has_distributions(self) -> bool:
+        """Whether the columns say how the classes of items are distributed, or that they are no such table."""
+        return not self.has_items or self._votes is not None or self._distributions() is not None
+
+    @property
     def names(self) -> list[str]:
         """The names that values are known for."""
         own = [name for name in self.columns.column_names if not pa.types.is_nested(self.columns.field(name).type)]
