@@ -28,7 +28,7 @@ from sfumato.tables.option_words import worded
 from sfumato.tables.scores import Scores
 from sfumato.tables.setting_checks import number
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.strategies import strategy_from_name
+from sfumato.tables.strategies import split_choices, strategy_from_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -176,7 +176,7 @@ def evaluate(
     predicted: SoftLabels | Path | str,
     people: SoftLabels | Counts | Path | str,
     original: SoftLabels | Path | str | None = None,
-    metrics: Sequence[str | Metric] = (),
+    metrics: str | Sequence[str | Metric] = (),
     rng: np.random.Generator | None = None,
     common: bool = False,
     any_estimand: bool = False,
@@ -206,7 +206,7 @@ def compare(
     *,
     people: SoftLabels | Counts | Path | str,
     original: SoftLabels | Path | str | None = None,
-    metrics: Sequence[str | Metric] = (),
+    metrics: str | Sequence[str | Metric] = (),
     baseline: str | None = None,
     rng: np.random.Generator | None = None,
     common: bool = False,
@@ -370,10 +370,14 @@ def _truth(labels: Any, classes: tuple[str, ...], call: str) -> SoftLabels | Non
     return None if labels is None else label_argument(labels, "original", call)
 
 
-def _metrics(metrics: Sequence[str | Metric]) -> list[Metric]:
+def _metrics(metrics: str | Sequence[str | Metric]) -> list[Metric]:
+    """The metrics: a list of names and objects, or names in one text, as on the command line (`brier,ece:bins=10`)."""
+    from sfumato.evaluation.metric_scores import metric_from_name
     from sfumato.evaluation.metrics import METRICS
 
-    return _strategies("metric", METRICS, metrics)
+    given = split_choices(metrics) if isinstance(metrics, str) else metrics
+    many = list(given) if isinstance(given, (list, tuple, set)) else [given]
+    return [metric_from_name(each) if isinstance(each, str) else _strategy("metric", METRICS, each) for each in many]
 
 
 def _strategies(family: str, members: tuple[Any, ...], given: Any) -> list[Any]:

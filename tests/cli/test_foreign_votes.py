@@ -244,3 +244,33 @@ def test_columns_that_are_left_out_are_no_evidence() -> None:
     Path("total.csv").write_text("item,cat,dog,total\na,3,1,4\nb,2,2,4\n")
     notes = import_file("total.csv", settings={"leave_out": ("total",)}).notes
     assert notes[0] == "read as counts: whole numbers that sum to 4 in every row"
+
+
+def test_a_step_without_options_for_files_says_how_to_convert_them() -> None:
+    folder = Path("study/runs")
+    folder.mkdir(parents=True)
+    Path("study/counts.csv").write_text("item,cat,dog\na,3,1\nb,2,2\n")
+    listed = pa.table({"item": ["a", "b"], "probs": PROBS.tolist()})
+    pq.write_table(listed, folder / "listed.parquet")
+    convert = r"convert the file first: sfumato import {} study/{} {} -o"
+    report = ("report", "study", "-o", "report.html")
+    with pytest.raises(
+        sf.SfumatoError, match=convert.format("predictions", "runs/listed.parquet", "--classes cat,dog")
+    ):
+        run(*report)
+    with pytest.raises(sf.SfumatoError, match=r"sfumato import auto study/runs/listed.parquet --classes cat,dog"):
+        run("select", "study/runs/listed.parquet", "--where", "confidence>0.5", "-o", "out.parquet")
+    (folder / "listed.parquet").unlink()
+    (folder / "logits.csv").write_text("item,cat,dog\na,2.5,-1\nb,0.5,3\n")
+    with pytest.raises(sf.SfumatoError, match=convert.format("predictions", "runs/logits.csv", "--logits")):
+        run(*report)
+    pq.write_table(listed, "study/labels.parquet")
+    with pytest.raises(sf.SfumatoError, match=convert.format("labels", "labels.parquet", "--classes cat,dog")):
+        run(*report)
+
+
+def test_swapped_files_of_plain_columns_are_recognized() -> None:
+    Path("plain.csv").write_text("item,cat,dog\na,0.75,0.25\nb,0.5,0.5\nc,0.1,0.9\n")
+    Path("counts.csv").write_text("item,cat,dog\na,3,1\nb,2,2\nc,0,4\n")
+    with pytest.raises(sf.SfumatoError, match=r"look like votes.*swapped\?"):
+        run("evaluate", "--predicted", "counts.csv", "--people", "plain.csv", "-o", "out.csv")

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
-from sfumato.importers.prediction_file import read_predictions
+from sfumato.importers.prediction_file import convert_first, read_predictions
 from sfumato.tables.errors import BadFile, BadTable, SfumatoError, listing, one_line, show, warn
 from sfumato.tables.estimand import check_roles
 from sfumato.tables.files.file_type import JSON, JSON_LINES, KINDS
@@ -259,7 +259,7 @@ def _tables(folder: Path) -> list[RunPredictions]:
             table = read_predictions(path)
         except SfumatoError as error:
             if end not in OTHER_CONTENT:
-                raise
+                raise convert_first(error) from None
             unused.append(f"{path.name} (expected {error.expected})")
             continue
         if (other := trained.get((target, seed))) is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.importers.label_file import read_labels
-from sfumato.importers.prediction_file import FileOptions
+from sfumato.importers.prediction_file import FileOptions, convert_first
 from sfumato.labeling.screening import Screened
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Columns
@@ -17,7 +17,7 @@ from sfumato.reporting.people_tables import OUT_OF_DATE, PeopleTables, out_of_da
 from sfumato.reporting.report_inputs import Origin, ReportInputs
 from sfumato.study.study_file import read_study, study_path
 from sfumato.tables.base_table import rows_of
-from sfumato.tables.errors import BadFile, BadTable, one_line, show
+from sfumato.tables.errors import BadFile, BadTable, SfumatoError, one_line, show
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.files.atomic_write import sha256_of
 from sfumato.tables.files.file_type import KINDS
@@ -77,7 +77,10 @@ def read_evidence(
         usual = [*(names[0] for names in NAMES.values()), *(f"{name}/" for name in FOLDERS)]
         fix = "give the folder that the commands wrote to, or single files"
         raise BadFile("nothing to report on", f"at least one of: {', '.join(usual)}", fix, "no-evidence", root)
-    read = _read(found, root, titles, reading, {key for key in found if key.partition("/")[0] in named})
+    try:
+        read = _read(found, root, titles, reading, {key for key in found if key.partition("/")[0] in named})
+    except SfumatoError as error:
+        raise convert_first(error, "labels") from None
     unused = [] if root is None else _unused(root, found)
     if not unused:
         return read

@@ -232,6 +232,8 @@ class RowValues:
             if len(flat) != len(self.columns) * len(self.classes):
                 found = f"{listed} of other lengths, or without class names"
                 fix = "write the table again with the command that made it"
+                if not self.classes:
+                    fix = f"name the classes: sfumato import auto {self.path or 'FILE'} --classes cat,dog -o FILE"
                 raise BadTable(found, f"one number per class, {len(self.classes)}", fix, "wrong-length", self.path)
             return np.asarray(flat, np.float64).reshape(len(self.columns), -1)
         wide = [name for name in names if name.startswith(prefix)]
