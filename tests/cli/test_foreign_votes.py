@@ -189,6 +189,9 @@ def test_no_file_of_predictions_in_a_folder_is_dropped_silently() -> None:
     assert any("files not used: settings.json" in each for each in said)
     page = Path("report.html").read_text()
     assert "by their names: other.npz" in page
+    assert "Comparison of models" in page
+    assert "1 seed" not in page
+    assert "models trained on" not in page
     assert "files not used: settings.json" in page
     (folder / "A.tsv").write_text("item\tcat\tdog\na\t0.6\t0.4\nb\t0.5\t0.5\n")
     with pytest.raises(sf.SfumatoError, match=r"two files of the target 'A': A.csv and A.tsv"):

@@ -135,6 +135,12 @@ class ModelScores:
         place = self.evidence.runs
         return find_runs([place]) if place is not None and any(place.rglob(RUN)) else []
 
+    @cached_property
+    def is_of_targets(self) -> bool:
+        """Whether training targets are compared: there are run folders, networks or several seeds, not only one table
+        of predictions per model."""
+        return bool(self.folders) or any(row.network or row.n_seeds > 1 for row in self.scores)
+
     def folders_with(self, file: str, target: str) -> list[Path]:
         """The folders of one target's runs, of the network shown in charts, that have this file."""
         own = (run.path for run in self.folders if (run.target, run.network) == (target, self.network))
