@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -277,3 +278,26 @@ def test_swapped_files_of_plain_columns_are_recognized() -> None:
     Path("counts.csv").write_text("item,cat,dog\na,3,1\nb,2,2\nc,0,4\n")
     with pytest.raises(sf.SfumatoError, match=r"look like votes.*swapped\?"):
         run("evaluate", "--predicted", "counts.csv", "--people", "plain.csv", "-o", "out.csv")
+
+
+def test_figures_against_original_labels_print_the_command_with_them() -> None:
+    folder = Path("study/runs")
+    folder.mkdir(parents=True)
+    Path("study/counts.csv").write_text("item,cat,dog\na,3,1\nb,2,2\n")
+    Path("study/original.csv").write_text("item,label\na,cat\nb,dog\n")
+    for name in "AB":
+        (folder / f"{name}.csv").write_text("item,cat,dog\na,0.6,0.4\nb,0.5,0.5\n")
+    run("report", "study", "--resamples", "100", "-o", "report.html")
+    commands = re.findall(r"sfumato evaluate[^<]*--cross-label", Path("report.html").read_text())
+    assert commands
+    assert all("--original original.csv" in each for each in commands)
+
+
+def test_one_metric_and_one_separator_are_said_plainly() -> None:
+    assert "semicolons.csv: columns are separated by ';'" in run("doubt", "semicolons.csv")
+    command = ["evaluate", "--predicted", "predicted.csv", "--people", "wide.csv", "--metrics", "brier", "-o", "o.csv"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shown = CliRunner().invoke(group, command).output
+    assert "of the others" not in shown
+    assert "Scores, 1 row\n" in shown

@@ -71,6 +71,8 @@ def recognize(
     (member, evidence), why = certain[0], [certain[0][1].why]
     if preview.delimiter and "delimiter" in {each.name for each in fields(member)}:
         settings["delimiter"] = preview.delimiter
+        if are_votes:
+            warn(f"{preview.path.name}: columns are separated by {DELIMITERS[preview.delimiter]}")
         why.append(f"columns separated by {DELIMITERS[preview.delimiter]}")
     return Recognition(strategy_from_name("format", members, member.name, settings), "; ".join(why))
 

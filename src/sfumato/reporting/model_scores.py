@@ -162,9 +162,13 @@ class ModelScores:
         return list(dict.fromkeys(row.metric for row in self.scores))
 
     def source(
-        self, metrics: Sequence[str] = (), *, strata: bool = False, resamples: int = 0, folder: str = "runs"
-    ) -> DataSource:
-        """The score table that was read, else the command that computes it; all metrics unless some are given."""
+        self, metrics: Sequence[str] = (), *, strata: bool = False, resamples: int = 0, folder: str = "runs",
+        against_original: bool = False,
+    ) -> DataSource:  # fmt: skip
+        """The score table that was read, else the command that computes it; all metrics unless some are given.
+
+        `against_original`: the numbers are also scores against the original labels.
+        """
         evidence = self.evidence
         runs, original = evidence.origins.get(folder), evidence.origins.get("original")
         table = next((name for name, each in evidence.scores.items() if isinstance(each, RunScores)), None)
@@ -174,9 +178,10 @@ class ModelScores:
         is_file = evidence.people_part not in ("beliefs", "annotations")
         labels = evidence.origins.get(evidence.people_part) if is_file else None
         metrics = metrics or self.metrics
+        against_original |= "accuracy_original" in metrics
         parts = [
             f"sfumato evaluate --runs {runs.file if runs else 'RUNS'} --people {labels.file if labels else 'LABELS'}",
-            *([f"--original {original.file}"] if original is not None and "accuracy_original" in metrics else []),
+            *([f"--original {original.file}"] if original is not None and against_original else []),
             f"--metrics {','.join(metrics)}",
             *(["--strata STRATA.csv"] if strata else []),
             f"--resamples {resamples or self.resamples} --common -o scores.csv --differences differences.csv",
