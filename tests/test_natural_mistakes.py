@@ -121,7 +121,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "where as a function": (lambda: sf.select(labels, where=lambda _row: True), 'where="n_annotators>=5"'),
     "where as a list of functions": (lambda: sf.select(labels, where=[len]), '"n_annotators>=5"'),
     "select from a data frame": (lambda: sf.select(pd.DataFrame(VOTES), items=["a"]), "sf.Beliefs.from_pandas"),
-    "select from a file of others": (lambda: sf.select("votes.csv", items=["a"]), 'sf.read("votes.csv")'),
+    "select by labels that are no table": (lambda: sf.select(labels, items=["a"], labels=3), "a table of sfumato"),
     "select from a missing file": (lambda: sf.select("labels.parquet", items=["a"]), "an existing file"),
     "select misspelled": (lambda: sf.select(labels, item=["a"]), "did you mean 'items'"),
     "scorer that needs the original": (lambda: sf.scorer("accuracy_original"), "needs the original labels"),
@@ -131,7 +131,14 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "nothing to select by": (lambda: sf.select(labels), "give items=, leave_out=, where=, per_class= or split="),
     "stratified without a split": (lambda: sf.select(labels, stratify="class"), 'split="train=0.8,test=0.2"'),
     "ids that are not in the table": (lambda: sf.select(labels, items=["zz"]), "ids of items= among"),
-    "select from records": (lambda: sf.select("records.json", items=["a"]), 'sf.read("records.json")'),
+    "select from missing records": (lambda: sf.select("records.json", items=["a"]), "an existing file"),
+    "truth to evaluate": (lambda: sf.evaluate(predicted=labels, people=labels, truth="t.csv"), "'original'"),  # type: ignore[call-arg]
+    "metric by its short name": (
+        lambda: sf.evaluate(predicted=predicted, people=labels, metrics="kl"),
+        "kl_divergence",
+    ),
+    "repeated answers": (lambda: sf.read("again.csv"), "sf.read(path, repeats=True)"),
+    "swapped files": (lambda: sf.evaluate(predicted="again_counts.csv", people=labels), "labels swapped?"),
     "items that people did not judge": (lambda: sf.evaluate(predicted=more, people=labels), "(common=True)"),
     "totals as a class": (lambda: sf.read("totals.csv", format="counts"), 'leave_out=["total"]'),
     "predictions without class names": (
@@ -151,6 +158,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pl.DataFrame(VOTES).write_csv("votes.csv")
     pl.DataFrame(VOTES).rename({"item": "a", "annotator": "b", "label": "c"}).write_csv("other.csv")
     pl.DataFrame({"item": ["a", "b"], "x": [3, 2], "y": [1, 2], "total": [4, 4]}).write_csv("totals.csv")
+    pl.DataFrame({"item": ["a", "b"], "x": [3, 2], "y": [1, 2]}).write_csv("again_counts.csv")
+    pl.DataFrame(VOTES | {"annotator": list("112212")}).write_csv("again.csv")
     np.save("p.npy", np.full((3, 2), 0.5))
 
 
@@ -209,6 +218,8 @@ def test_strategies_are_taken_as_names_classes_and_objects() -> None:
     assert sf.aggregate(votes, DawidSkene) == by_name  # type: ignore[arg-type]
     assert sf.aggregate(votes, DawidSkene()) == by_name
     scores = [sf.evaluate(predicted=predicted, people=labels, metrics=each) for each in ("brier", ["brier"], [Brier()])]
+    both = sf.evaluate(predicted=predicted, people=labels, metrics="brier,ece:bins=10")
+    assert len(both) == 2
     assert scores[0] == scores[1] == scores[2]
 
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.api import aggregate, agreement, compare, doubt, evaluate, plan, read, report, scorer
+    from sfumato.api import aggregate, agreement, compare, doubt, evaluate, plan, read, report, scorer, select
     from sfumato.planning.plan_file import Plan
     from sfumato.reporting.report import Report
     from sfumato.reporting.report_inputs import ReportInputs
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from sfumato.tables.errors import SfumatoError, SfumatoWarning
     from sfumato.tables.model_inputs import Inputs
     from sfumato.tables.scores import Scores
-    from sfumato.tables.selection import select
     from sfumato.tables.soft_labels import SoftLabels
     from sfumato.training.soft_label_classifier import SoftLabelClassifier
     from sfumato.training.soft_label_dataset import SoftLabelDataset
@@ -54,7 +53,7 @@ _HOME = {
     "read": "sfumato.api",
     "report": "sfumato.api",
     "scorer": "sfumato.api",
-    "select": "sfumato.tables.selection",
+    "select": "sfumato.api",
     "train": "sfumato.training.train",
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,10 @@ from sfumato.tables.annotations import Annotations
 from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.call_arguments import check_kind, explained
+from sfumato.tables.columns import check_classes
 from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import Doubt
-from sfumato.tables.errors import BadSetting, BadTable, SfumatoError, no_rows
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoError, no_rows, warn
 from sfumato.tables.files.table_file import class_names
 from sfumato.tables.frame_votes import has_votes_per_class, is_frame
 from sfumato.tables.label_argument import label_argument, model_arguments
@@ -26,7 +28,7 @@ from sfumato.tables.option_words import worded
 from sfumato.tables.scores import Scores
 from sfumato.tables.setting_checks import number
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.strategies import strategy_from_name
+from sfumato.tables.strategies import split_choices, strategy_from_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,6 +107,11 @@ def votes_of(votes: Any, classes: Sequence[str] = (), *, repeats: bool = False) 
         path, votes = votes, read_file(votes, classes, are_votes=True)
         if isinstance(votes, Table) and not len(votes):
             raise no_rows(where=path)
+    elif classes and isinstance(votes, Annotations):
+        votes = replace(votes, classes=check_classes(class_names(classes)))
+    elif classes:
+        found, fix = f"classes= with a {type(votes).__name__}", "leave out classes="
+        raise BadSetting(found, "classes for a file or Annotations without class names", fix)
     if isinstance(votes, Counts):
         return votes
     if isinstance(votes, (Annotations, Beliefs)):
@@ -123,35 +130,44 @@ def votes_of(votes: Any, classes: Sequence[str] = (), *, repeats: bool = False) 
 
 
 @explained
-def doubt(votes: Votes, *, repeats: bool = False) -> Doubt:
-    """Uncertainty per item, within and between annotators; `repeats` also counts second answers of an annotator."""
-    return votes_of(votes, repeats=repeats).doubt()
+def doubt(votes: Votes, *, classes: Sequence[str] = (), repeats: bool = False) -> Doubt:
+    """Uncertainty per item, within and between annotators; `repeats` also counts second answers of an annotator.
+
+    `classes` names the classes if the file or the answers do not.
+    """
+    return votes_of(votes, classes, repeats=repeats).doubt()
 
 
 @explained
 def agreement(
-    votes: Votes, measures: Sequence[str | AgreementMeasure] = (), *, rng: np.random.Generator | None = None
+    votes: Votes,
+    measures: Sequence[str | AgreementMeasure] = (),
+    *,
+    classes: Sequence[str] = (),
+    rng: np.random.Generator | None = None,
 ) -> AgreementTable:
     """Inter-annotator agreement with confidence intervals; without `measures`, those that apply.
 
-    Second answers of an annotator are used for test-retest only.
+    Second answers of an annotator are used for test-retest only. `classes` names the classes if the votes do not.
     """
     import numpy as np
 
     from sfumato.labeling.agreement import MEASURES, agreement
 
     chosen = _strategies("measure", MEASURES, measures)
-    return agreement(votes_of(votes, repeats=True), measures=chosen, rng=rng or np.random.default_rng(0))
+    return agreement(votes_of(votes, classes, repeats=True), measures=chosen, rng=rng or np.random.default_rng(0))
 
 
 @explained
-def aggregate(votes: Votes, by: str | Aggregator = "mean", *, repeats: bool = False) -> SoftLabels:
+def aggregate(
+    votes: Votes, by: str | Aggregator = "mean", *, classes: Sequence[str] = (), repeats: bool = False
+) -> SoftLabels:
     """One distribution per item from all annotators; the labels record their estimand. `repeats` also counts second
-    answers of an annotator."""
+    answers of an annotator; `classes` names the classes if the votes do not."""
     from sfumato.aggregation import AGGREGATORS
 
     aggregator: Aggregator = _strategy("aggregator", AGGREGATORS, by)
-    return aggregator.aggregate(votes_of(votes, repeats=repeats)).labels
+    return aggregator.aggregate(votes_of(votes, classes, repeats=repeats)).labels
 
 
 @explained
@@ -160,7 +176,7 @@ def evaluate(
     predicted: SoftLabels | Path | str,
     people: SoftLabels | Counts | Path | str,
     original: SoftLabels | Path | str | None = None,
-    metrics: Sequence[str | Metric] = (),
+    metrics: str | Sequence[str | Metric] = (),
     rng: np.random.Generator | None = None,
     common: bool = False,
     any_estimand: bool = False,
@@ -190,7 +206,7 @@ def compare(
     *,
     people: SoftLabels | Counts | Path | str,
     original: SoftLabels | Path | str | None = None,
-    metrics: Sequence[str | Metric] = (),
+    metrics: str | Sequence[str | Metric] = (),
     baseline: str | None = None,
     rng: np.random.Generator | None = None,
     common: bool = False,
@@ -266,6 +282,46 @@ def plan(
 
 
 @explained
+def select(
+    table: Table | Inputs | str | Path,
+    *,
+    items: Sequence[str] | None = None,
+    leave_out: Sequence[str] = (),
+    where: str | Sequence[str] = (),
+    per_class: int | None = None,
+    split: Mapping[str, float] | str | None = None,
+    stratify: str | None = None,
+    seed: int = 0,
+    labels: Table | str | Path | None = None,
+) -> Any:
+    """A part of `table`, or with `split` its parts by name: see `Selection`. What was left out is a warning.
+
+    `labels` is a table that gives the class, entropy or number of annotators of items instead of `table`. Both may be
+    files. A split may be text, as on the command line: `"train=0.8,test=0.2"`.
+    """
+    from sfumato.tables.selection import WHOLE, Selection, split_shares, take, values_of
+
+    if isinstance(items, str) or isinstance(leave_out, str):
+        fix = "give a list of ids; sfumato.tables.item_list.read_item_list reads a file"
+        raise BadSetting("a single text for items", "a list of item ids", fix)
+    fix = 'write where="n_annotators>=5", or give the ids as items'
+    check_kind("where", where, (str, Sequence), "a condition as text, or a list of them", fix)
+    conditions = (where,) if isinstance(where, str) else tuple(where)
+    parts_of = split_shares(split) if isinstance(split, str) else split
+    if parts_of is not None:
+        fix = 'write split={"train": 0.8, "test": 0.2}'
+        check_kind("split", parts_of, (Mapping,), "parts by name with their shares", fix)
+    chosen = Selection(items, leave_out, conditions, per_class, parts_of, stratify, seed)
+    other = None if labels is None else values_of(_selectable(labels))
+    table = _selectable(table)
+    found = chosen.of(replace(values_of(table), labels=other))
+    for note in found.notes:
+        warn(note)
+    parts = {name: take(table, rows) for name, rows in found.rows.items()}
+    return parts if split is not None else parts[WHOLE]
+
+
+@explained
 def report(folder: str | Path, title: str = "") -> Report:
     """A report on everything that a folder holds: labels, runs, scores, plan; `.save("report.html")` writes it."""
     from sfumato.reporting.report import Report
@@ -274,6 +330,16 @@ def report(folder: str | Path, title: str = "") -> Report:
     fix = "write the table to a folder, labels.write('study/labels.parquet'), and give the folder"
     check_kind("folder", folder, (str, Path), "the path of a folder", fix)
     return Report(ReportInputs.read(folder), title=title)
+
+
+def _selectable(table: Any) -> Any:
+    """A table of ours or Inputs; a path is read as by every other step."""
+    from sfumato.tables.selection import read_own
+
+    if not isinstance(table, (str, Path)):
+        return table
+    own = read_own(Path(table))
+    return read_file(table) if own is None else own
 
 
 def _people(labels: Any, call: str) -> SoftLabels:
@@ -304,10 +370,14 @@ def _truth(labels: Any, classes: tuple[str, ...], call: str) -> SoftLabels | Non
     return None if labels is None else label_argument(labels, "original", call)
 
 
-def _metrics(metrics: Sequence[str | Metric]) -> list[Metric]:
+def _metrics(metrics: str | Sequence[str | Metric]) -> list[Metric]:
+    """The metrics: a list of names and objects, or names in one text, as on the command line (`brier,ece:bins=10`)."""
+    from sfumato.evaluation.metric_scores import metric_from_name
     from sfumato.evaluation.metrics import METRICS
 
-    return _strategies("metric", METRICS, metrics)
+    given = split_choices(metrics) if isinstance(metrics, str) else metrics
+    many = list(given) if isinstance(given, (list, tuple, set)) else [given]
+    return [metric_from_name(each) if isinstance(each, str) else _strategy("metric", METRICS, each) for each in many]
 
 
 def _strategies(family: str, members: tuple[Any, ...], given: Any) -> list[Any]:

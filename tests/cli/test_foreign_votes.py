@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -170,3 +171,133 @@ def test_original_labels_of_votes_need_a_column_of_the_truth(format_name: str) -
     assert said == ["the classes of --truth are not written: name their file with --original"]
     with pytest.raises(sf.SfumatoError, match="no original labels in a source of the format counts"):
         run("import", "counts", "wide.csv", "--leave-out", "Usage", "--original", "o.csv", "-o", "out.csv")
+
+
+def test_no_file_of_predictions_in_a_folder_is_dropped_silently() -> None:
+    folder = Path("study/runs")
+    folder.mkdir(parents=True)
+    names = {"items": np.array(["a", "b"]), "classes": np.array(["cat", "dog"])}
+    np.savez(folder / "C.npz", probs=PROBS, **names)
+    np.savez("study/other.npz", probs=PROBS, **names)
+    Path("study/counts.csv").write_text("item,cat,dog\na,3,1\nb,2,2\n")
+    (folder / "A.csv").write_text("item,cat,dog\na,0.6,0.4\nb,0.5,0.5\n")
+    (folder / "settings.json").write_text('{"epochs": 3}')
+    command = ("evaluate", "--runs", str(folder), "--people", "wide.csv", "--metrics", "brier", "--resamples", "100")
+    said = run(*command, "-o", "scores.csv")
+    assert set(pl.read_csv("scores.csv")["target"]) == {"A", "C"}
+    assert any("files not used: settings.json" in each for each in said)
+    said = run("report", "study", "--resamples", "100", "-o", "report.html")
+    assert any("files not used: settings.json" in each for each in said)
+    page = Path("report.html").read_text()
+    assert "by their names: other.npz" in page
+    assert "Comparison of models" in page
+    assert "1 seed" not in page
+    assert "models trained on" not in page
+    assert "files not used: settings.json" in page
+    (folder / "A.tsv").write_text("item\tcat\tdog\na\t0.6\t0.4\nb\t0.5\t0.5\n")
+    with pytest.raises(sf.SfumatoError, match=r"two files of the target 'A': A.csv and A.tsv"):
+        run(*command, "-o", "scores.csv")
+
+
+@pytest.mark.parametrize("command", ["doubt", "agreement", "aggregate"])
+def test_answers_without_class_names_can_be_given_them(command: str) -> None:
+    top_two = '"{""first"": ""NAME"", ""first_percent"": 90, ""second"": null, ""second_percent"": null, '
+    rows = [f'{item},{who},top_two/1,{top_two}""impossible"": []}}"' for item in "ab" for who in "xy"]
+    rows = [row.replace("NAME", name) for row, name in zip(rows, ("cat", "dog", "cat", "cat"), strict=True)]
+    Path("answers.csv").write_text("item,annotator,kind,payload\n" + "\n".join(rows) + "\n")
+    arguments = [word.replace("FILE", "answers.csv") for word in COMMANDS[command]]
+    with pytest.raises(sf.SfumatoError, match=r"no class names.*--classes cat,dog"):
+        run(*arguments)
+    run(*arguments, "--classes", "cat,dog")
+    with pytest.raises(sf.SfumatoError, match=r"no class names.*classes=\[\"cat\", \"dog\"\]"):
+        getattr(sf, command)("answers.csv")
+    assert len(getattr(sf, command)("answers.csv", classes=["cat", "dog"]))
+    with pytest.raises(sf.SfumatoError, match="no class names"):
+        run("import", "auto", "answers.csv", "-o", "out.parquet")
+
+
+def test_choices_name_their_classes() -> None:
+    rows = [f'a,{who},choice/1,"{{""class"": ""{name}""}}"' for who, name in (("x", "dog"), ("y", "cat"))]
+    Path("answers.csv").write_text("item,annotator,kind,payload\n" + "\n".join(rows) + "\n")
+    imported = import_file("answers.csv")
+    assert imported.table.classes == ("cat", "dog")  # type: ignore[union-attr]
+    assert any("classes as found: cat, dog" in note for note in imported.notes)
+    assert len(sf.doubt("answers.csv")) == 1
+
+
+def test_a_list_column_without_class_names_is_read_with_them() -> None:
+    pq.write_table(pa.table({"item": ["a", "b"], "probs": PROBS.tolist()}), "listed.parquet")
+    with pytest.raises(sf.SfumatoError, match=r"sfumato import auto FILE --classes cat,dog"):
+        run("import", "auto", "listed.parquet", "-o", "out.parquet")
+    run("import", "auto", "listed.parquet", "--classes", "cat,dog", "-o", "out.parquet")
+    assert sf.read("out.parquet").classes == sf.read("listed.parquet", classes=["cat", "dog"]).classes == ("cat", "dog")
+    with pytest.raises(sf.SfumatoError, match=r"the classes cat, dog"):
+        sf.read("out.parquet", classes=["cat", "cow"])
+
+
+def test_logits_in_plain_columns_are_called_so() -> None:
+    Path("logits.csv").write_text("item,cat,dog\na,2.5,-1\nb,0.5,3\n")
+    for options in ([], ["--logits"]):
+        with pytest.raises(sf.SfumatoError, match=r"neither counts.*import predictions logits.csv -o FILE --logits"):
+            run("import", "auto", "logits.csv", "-o", "out.csv", *options)
+    with pytest.raises(sf.SfumatoError, match=r'format="predictions", logits=True'):
+        sf.read("logits.csv")
+
+
+def test_columns_that_are_left_out_are_no_evidence() -> None:
+    Path("total.csv").write_text("item,cat,dog,total\na,3,1,4\nb,2,2,4\n")
+    notes = import_file("total.csv", settings={"leave_out": ("total",)}).notes
+    assert notes[0] == "read as counts: whole numbers that sum to 4 in every row"
+
+
+def test_a_step_without_options_for_files_says_how_to_convert_them() -> None:
+    folder = Path("study/runs")
+    folder.mkdir(parents=True)
+    Path("study/counts.csv").write_text("item,cat,dog\na,3,1\nb,2,2\n")
+    listed = pa.table({"item": ["a", "b"], "probs": PROBS.tolist()})
+    pq.write_table(listed, folder / "listed.parquet")
+    convert = r"convert the file first: sfumato import {} study/{} {} -o"
+    report = ("report", "study", "-o", "report.html")
+    with pytest.raises(
+        sf.SfumatoError, match=convert.format("predictions", "runs/listed.parquet", "--classes cat,dog")
+    ):
+        run(*report)
+    with pytest.raises(sf.SfumatoError, match=r"sfumato import auto study/runs/listed.parquet --classes cat,dog"):
+        run("select", "study/runs/listed.parquet", "--where", "confidence>0.5", "-o", "out.parquet")
+    (folder / "listed.parquet").unlink()
+    (folder / "logits.csv").write_text("item,cat,dog\na,2.5,-1\nb,0.5,3\n")
+    with pytest.raises(sf.SfumatoError, match=convert.format("predictions", "runs/logits.csv", "--logits")):
+        run(*report)
+    pq.write_table(listed, "study/labels.parquet")
+    with pytest.raises(sf.SfumatoError, match=convert.format("labels", "labels.parquet", "--classes cat,dog")):
+        run(*report)
+
+
+def test_swapped_files_of_plain_columns_are_recognized() -> None:
+    Path("plain.csv").write_text("item,cat,dog\na,0.75,0.25\nb,0.5,0.5\nc,0.1,0.9\n")
+    Path("counts.csv").write_text("item,cat,dog\na,3,1\nb,2,2\nc,0,4\n")
+    with pytest.raises(sf.SfumatoError, match=r"look like votes.*swapped\?"):
+        run("evaluate", "--predicted", "counts.csv", "--people", "plain.csv", "-o", "out.csv")
+
+
+def test_figures_against_original_labels_print_the_command_with_them() -> None:
+    folder = Path("study/runs")
+    folder.mkdir(parents=True)
+    Path("study/counts.csv").write_text("item,cat,dog\na,3,1\nb,2,2\n")
+    Path("study/original.csv").write_text("item,label\na,cat\nb,dog\n")
+    for name in "AB":
+        (folder / f"{name}.csv").write_text("item,cat,dog\na,0.6,0.4\nb,0.5,0.5\n")
+    run("report", "study", "--resamples", "100", "-o", "report.html")
+    commands = re.findall(r"sfumato evaluate[^<]*--cross-label", Path("report.html").read_text())
+    assert commands
+    assert all("--original original.csv" in each for each in commands)
+
+
+def test_one_metric_and_one_separator_are_said_plainly() -> None:
+    assert "semicolons.csv: columns are separated by ';'" in run("doubt", "semicolons.csv")
+    command = ["evaluate", "--predicted", "predicted.csv", "--people", "wide.csv", "--metrics", "brier", "-o", "o.csv"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shown = CliRunner().invoke(group, command).output
+    assert "of the others" not in shown
+    assert "Scores, 1 row\n" in shown

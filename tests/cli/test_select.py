@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from PIL import Image
 from scipy import sparse
 
+import sfumato as sf
 from sfumato.cli import group
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.estimand import Estimand
@@ -132,3 +133,24 @@ def test_other_files_are_to_be_imported_first(tmp_path: Path) -> None:
     for arguments in (("x.jsonl", "--where", "item==a"), ("x.csv", "--split", "a=0.5,b=0.5")):
         with pytest.raises(SfumatoError, match="sfumato import"):
             selected(tmp_path / arguments[0], *arguments[1:], "-o", tmp_path / "y.csv")
+
+
+def test_plain_class_columns_have_values_per_item(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("counts.csv").write_text("item,note,cat,dog\na,x,4,0\nb,y,2,2\nc,z,1,3\nd,z,3,1\n")
+    Path("predicted.csv").write_text("item,cat,dog\na,0.95,0.05\nb,0.5,0.5\n")
+    for arguments, expected in (
+        (("counts.csv", "--where", "entropy>0.6"), "item,note,cat,dog\nb,y,2,2\n"),
+        (("predicted.csv", "--where", "confidence>0.9"), "item,cat,dog\na,0.95,0.05\n"),
+    ):
+        done = CliRunner().invoke(group, ["select", *arguments, "-o", "out.csv"])
+        assert done.exception is None, done.exception
+        assert Path("out.csv").read_text().replace('"', "") == expected
+    done = CliRunner().invoke(
+        group, ["select", "counts.csv", "--split", "a=0.5,b=0.5", "--stratify", "class", "-o", "out.csv"]
+    )
+    assert done.exception is None, done.exception
+    with pytest.warns(sf.SfumatoWarning, match="not classes"):
+        kept = sf.select("counts.csv", where="entropy>0.6")
+    assert kept.items.to_pylist() == ["b"]
+    assert sf.select("predicted.csv", where="confidence>0.9").items.to_pylist() == ["a"]

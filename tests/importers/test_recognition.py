@@ -141,7 +141,7 @@ def test_second_answers_need_an_option(written):
         "accept": ["a"],
     }
     path = written("p.jsonl", lines(*[{**line, "_session_id": "ana"}] * 2))
-    with pytest.raises(BadTable, match=r"annotator 'ana' answering item '1' again; .* --repeats"):
+    with pytest.raises(BadTable, match=r"annotator 'ana' answering item '1' again; .*repeats=True"):
         import_file(path)
     table = import_file(path, settings={"repeats": True}).table
     assert table.purpose.text().to_pylist() == ["label", "repeat"]

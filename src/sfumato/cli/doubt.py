@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import PATH, check_not_negative, check_outputs, read_votes, repeats_option
+from sfumato.cli.options import PATH, check_not_negative, check_outputs, classes_option, read_votes, repeats_option
 from sfumato.cli.output import bar, printable, write_table
 
 
@@ -14,8 +14,9 @@ from sfumato.cli.output import bar, printable, write_table
 @click.argument("votes", type=PATH)
 @click.option("-o", "--output", type=PATH, help="Write the table: .csv or .parquet.")
 @click.option("--top", default=10, show_default=True, help="How many of the most uncertain items to show.")
+@classes_option
 @repeats_option
-def command(votes: Path, output: Path | None, top: int, repeats: bool) -> None:
+def command(votes: Path, output: Path | None, top: int, classes: tuple[str, ...], repeats: bool) -> None:
     """Split the uncertainty of every item in VOTES, in nats: total = within (█) + between (░) annotators.
 
     VOTES are Beliefs, Annotations, Counts, or a CSV with item, annotator and label.
@@ -25,7 +26,7 @@ def command(votes: Path, output: Path | None, top: int, repeats: bool) -> None:
 
     check_not_negative("top", top)
     check_outputs(votes, output=output)
-    people = read_votes(votes, repeats=repeats)
+    people = read_votes(votes, classes, repeats=repeats)
     doubt, measured = people.doubt(), measured_items(people, ItemVotes.of(people))
     write_table(doubt, output, f"Doubt, {len(doubt):,} items")
     if measured.any():

@@ -20,7 +20,7 @@ from sfumato.cli.evaluate_options import (
 )
 from sfumato.cli.evaluate_output import show_curves, show_runs, show_scores
 from sfumato.cli.options import PATH, NameList, any_estimand_option, output_option, seeded
-from sfumato.cli.output import counting, printable, say, say_written, write_table
+from sfumato.cli.output import counted, counting, printable, say, say_written, write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
 from sfumato.tables.errors import BadSetting, unknown
 
@@ -143,7 +143,7 @@ def _evaluate_one(predicted: SoftLabels, inputs: EvaluateInputs, output: Path, o
     )  # fmt: skip
     scores.write(output)
     show_scores(scores, options.level)
-    say_written(output, f"Scores, {len(scores):,} rows")
+    say_written(output, f"Scores, {counted(len(scores), 'row')}")
 
 
 def _evaluate_runs(

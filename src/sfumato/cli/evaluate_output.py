@@ -31,10 +31,11 @@ def show_scores(scores: Scores, level: float) -> None:
             counts = f"{_number(row.floor)}  {row.n_items:>9,}"
             click.echo(f"{row.metric:{width}}  {_number(row.value)}  {between:>20}  {counts}")
         click.echo()
-    for kind in dict.fromkeys(row.covers for row in rows):
+    kinds = dict.fromkeys(row.covers for row in rows)
+    for kind in kinds:
         of = list(dict.fromkeys(row.metric for row in rows if row.covers == kind))
         whose = "of the others" if len(of) > len(rows) / 2 else f"of {', '.join(of)}"
-        say(f"interval {whose}: {kind}", hanging=2)
+        say(f"interval {whose}: {kind}" if len(kinds) > 1 else f"interval: {kind}", hanging=2)
     _explain_floors(rows)
     say("Intervals cover other items, not another training; for that give the runs of several seeds (--runs)")
 

@@ -206,6 +206,9 @@ def read_votes(path: Path, classes: tuple[str, ...] = (), *, repeats: bool = Fal
     return votes_of(table, repeats=repeats)
 
 
+classes_option = click.option(
+    "--classes", type=NameList(), default=(), help="The classes in order, if the file does not name them: cat,dog."
+)
 repeats_option = click.option(
     "--repeats", is_flag=True, help="Also count repeated answers in Annotations; by default only purpose 'label'."
 )

@@ -99,14 +99,27 @@ def command(
 
 def _content(path: Path) -> FileContent:
     """The content of a table, npz or folder of images with all its columns; of other files what `sf.read` reads."""
+    from dataclasses import replace
+
     from sfumato.api import read
     from sfumato.tables.base_table import Table
+    from sfumato.tables.errors import SfumatoError, warnings_off
     from sfumato.tables.files.file_type import NUMPY, TABLE_KINDS, TSV
-    from sfumato.tables.selected_files import InputsContent, SfumatoContent, read_content
+    from sfumato.tables.selected_files import InputsContent, SfumatoContent, TableContent, read_content
+    from sfumato.tables.selection import values_of
 
     kept_whole = tuple(end for kind in (*TABLE_KINDS, TSV, NUMPY) for end in kind.suffixes)
     if path.is_dir() or path.name.lower().endswith(kept_whole):
-        return read_content(path)
+        content = read_content(path)
+        if not isinstance(content, TableContent) or content.values().has_distributions:
+            return content
+        # A table with one plain column per class: all columns are kept; the values per item are as `sf.read` reads it.
+        try:
+            with warnings_off():
+                recognized = read(path)
+        except SfumatoError:
+            return content
+        return replace(content, recognized=values_of(recognized))
     table = read(path)
     return SfumatoContent(table) if isinstance(table, Table) else InputsContent(table)
 

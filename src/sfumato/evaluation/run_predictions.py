@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
-from sfumato.importers.prediction_file import read_predictions
-from sfumato.tables.errors import BadFile, BadTable, listing, one_line, show, warn
+from sfumato.importers.prediction_file import convert_first, read_predictions
+from sfumato.tables.errors import BadFile, BadTable, SfumatoError, listing, one_line, show, warn
 from sfumato.tables.estimand import check_roles
+from sfumato.tables.files.file_type import JSON, JSON_LINES, KINDS
 from sfumato.tables.files.json import read_document
 from sfumato.tables.scores import ALL
 from sfumato.tables.setting_checks import is_whole
@@ -50,6 +51,10 @@ UNFINISHED = "unfinished"
 CONTROL = "hard"
 PRETRAINED = "pretrained"
 """The target of networks that are only pretrained."""
+ENDINGS = tuple(sorted((end for kind in KINDS for end in kind.suffixes), key=len, reverse=True))
+"""The endings of files that may be predictions."""
+OTHER_CONTENT = (*JSON.suffixes, *JSON_LINES.suffixes)
+"""Endings of files that are often something else, such as settings."""
 SEED = re.compile(r"(.+)\.seed-(\d+)")
 
 
@@ -74,9 +79,9 @@ class RunPredictions:
 def read_runs(folder: str | Path) -> list[RunPredictions]:
     """All finished runs under `folder`, sorted by condition, target and seed.
 
-    If there is no run folder, every table in `folder` is read as the predictions of one target: `soft.parquet`, or
-    `soft.seed-0.parquet`, `soft.seed-1.parquet` ... for several seeds. Seeds that diverged or lack a fold are skipped
-    with a warning.
+    If there is no run folder, every file in `folder` is read as the predictions of one target: `soft.parquet`, or
+    `soft.seed-0.parquet`, `soft.seed-1.parquet` ... for several seeds (or .csv, .npz ...). Files that are not used, and
+    seeds that diverged or lack a fold, are named in a warning.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -236,19 +241,40 @@ def _joined(paths: Sequence[Path]) -> SoftLabels:
 
 
 def _tables(folder: Path) -> list[RunPredictions]:
-    """Tables of predictions, one per target and seed."""
+    """Files of predictions, one per target and seed, read as those of `--predicted`; other files are named."""
     _warn_of_unfinished(folder)
-    paths = sorted(path for path in folder.iterdir() if path.suffix in (".parquet", ".csv") and path.name != "runs.csv")
-    if not paths:
+    trained: dict[tuple[str, int], RunPredictions] = {}
+    unused = []
+    for path in sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")):
+        if path.name == "runs.csv":
+            continue
+        end = next((end for end in ENDINGS if path.name.lower().endswith(end)), None)
+        if end is None:
+            unused.append(f"{path.name} (no predictions in such files)")
+            continue
+        stem = path.name[: -len(end)]
+        named = SEED.fullmatch(stem)
+        target, seed = (named[1], int(named[2])) if named else (stem, 0)
+        try:
+            table = read_predictions(path)
+        except SfumatoError as error:
+            if end not in OTHER_CONTENT:
+                raise convert_first(error) from None
+            unused.append(f"{path.name} (expected {error.expected})")
+            continue
+        if (other := trained.get((target, seed))) is not None:
+            found = (
+                f"two files of the target {show(target)}: {getattr(other.predictions.path, 'name', '')} and {path.name}"
+            )
+            raise BadTable(found, "one file per target and seed", "remove or rename one", "doubled-run", folder)
+        trained[target, seed] = RunPredictions(target, "", seed, table)
+    if unused:
+        warn(f"{folder.name}: files not used: {one_line('; '.join(unused))}")
+    if not trained:
         expected = "folders as sfumato train writes them, or one table of predictions per target (soft.parquet)"
         fix = "train with sfumato train, or give the folder with the predictions"
         raise BadFile("neither runs nor predictions", expected, fix, "no-runs", folder)
-    trained = []
-    for path in paths:
-        named = SEED.fullmatch(path.stem)
-        target, seed = (named[1], int(named[2])) if named else (path.stem, 0)
-        trained.append(RunPredictions(target, "", seed, read_predictions(path)))
-    return trained
+    return list(trained.values())
 
 
 def match_runs(

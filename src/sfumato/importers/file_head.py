@@ -100,6 +100,13 @@ class Preview:
         check_content(path, kind)
         return _of_table(path, delimiter)
 
+    def without(self, columns: Sequence[str]) -> Preview:
+        """The same table without the columns that the user leaves out."""
+        if not set(columns) & set(self.columns):
+            return self
+        rows = tuple({name: value for name, value in row.items() if name not in columns} for row in self.rows)
+        return replace(self, columns=tuple(name for name in self.columns if name not in columns), rows=rows)
+
     def records(self) -> list[dict[str, Any]]:
         """The first records: JSON objects, or rows of a table; none if the values are something else."""
         values = self.value if isinstance(self.value, list) else [self.value]

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.importers.importer import ImportResult, summary
-from sfumato.importers.source_columns import annotations_of, by_value, purposes
+from sfumato.importers.source_columns import annotations_of, by_value, duplicate_fix, purposes
 from sfumato.tables.errors import (
     BadTable,
     ErrorLocation,
@@ -32,7 +32,6 @@ from sfumato.tables.files.table_file import class_names, read_rows
 from sfumato.tables.soft_labels import SoftLabels
 
 FIX = "export again, or correct the file"
-DUPLICATE = "keep them as repeats with sfumato import ... --repeats, or remove the wrong ones"
 
 
 def bad_field(found: str, expected: str, where: ErrorLocation, fix: str = FIX, code: str = "bad-field") -> BadTable:
@@ -143,7 +142,7 @@ class AnswerList:
             if later[row] and not repeats:
                 found = f"annotator {show(answer.annotator)} answering item {show(answer.item)} again"
                 expected = "one answer per annotator and item"
-                self.faults.append(bad_field(found, expected, answer.where, DUPLICATE, "duplicate-answer"))
+                self.faults.append(bad_field(found, expected, answer.where, duplicate_fix(), "duplicate-answer"))
         return later
 
     def _payloads(self, classes: Sequence[str], several: bool) -> tuple[str, list[str]]:

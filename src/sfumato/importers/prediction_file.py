@@ -86,6 +86,15 @@ ROUNDED_SUM = 0.01
 LOGITS_FIX = "give --logits, which takes their softmax"
 
 
+def convert_first(error: SfumatoError, format_name: str = "predictions") -> SfumatoError:
+    """The error of a step that has no options for single files, whose fix is to convert the file before."""
+    options = {"missing-classes": "--classes cat,dog", "logits": "--logits", "negative": "--logits"}.get(error.code)
+    if options and error.where.file:
+        name = format_name if error.code == "missing-classes" else "predictions"
+        error.fix = f"convert the file first: sfumato import {name} {error.where.file} {options} -o {name}.parquet"
+    return error
+
+
 def own_table(path: Path, options: FileOptions) -> LabelsRead | None:
     """A table of ours, or hard labels; None for other files, and for distributions that were rounded."""
     if not path.name.lower().endswith((*CSV.suffixes, *PARQUET.suffixes)):
@@ -160,6 +169,10 @@ def distributions(numbers: LabelMatrix) -> SoftLabels:
         check_probs(values)
     except SfumatoError as error:
         fix = f"if these are logits, {LOGITS_FIX}" if error.code == "negative" else error.fix
+        if error.code == "bad-sum" and (values == np.round(values)).all() and values.min() >= 0 and sums.min() > 1:
+            found = f"whole numbers per class ({error.found}), which look like votes"
+            fix = "give them as people's labels: are the predictions and people's labels swapped?"
+            raise BadTable(found, "predictions", fix, "not-predictions", numbers.where(error.where.row)) from None
         where = numbers.where(error.where.row)
         raise BadProbabilities(error.found, error.expected, fix, error.code, where) from None
     if rounded.any():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from sfumato.importers.file_head import Evidence, Preview
+from sfumato.importers.file_head import Evidence, Preview, marked
 from sfumato.importers.importer import Importer, ImportResult
+from sfumato.tables.class_columns import id_column
 from sfumato.tables.errors import BadTable, listing, warn
 from sfumato.tables.files.csv import DELIMITERS
 from sfumato.tables.files.file_type import FileKind
@@ -49,7 +51,7 @@ def recognize(
     it is the only candidate, with a warning.
     """
     settings = dict(settings or {})
-    preview = Preview.of(source, settings.get("delimiter"))
+    preview = Preview.of(source, settings.get("delimiter")).without(settings.get("leave_out") or ())
     members = tuple(formats)
     found: list[tuple[Any, Evidence]] = []
     for member in members:
@@ -69,6 +71,8 @@ def recognize(
     (member, evidence), why = certain[0], [certain[0][1].why]
     if preview.delimiter and "delimiter" in {each.name for each in fields(member)}:
         settings["delimiter"] = preview.delimiter
+        if are_votes:
+            warn(f"{preview.path.name}: columns are separated by {DELIMITERS[preview.delimiter]}")
         why.append(f"columns separated by {DELIMITERS[preview.delimiter]}")
     return Recognition(strategy_from_name("format", members, member.name, settings), "; ".join(why))
 
@@ -89,6 +93,11 @@ def _not_certain(preview: Preview, candidates: list[tuple[Any, Evidence]]) -> Ba
         options = " --classes cat,dog --items ids.txt" if is_command() else ', classes=["cat", "dog"], items="ids.txt"'
         fix = f"name what it is (predictions, labels or counts): {_reading(where, 'predictions', options)}"
         return BadTable(found, "a format that can be recognized", fix, "unknown-table", where)
+    if numbers := _other_numbers(preview):
+        found = f"numbers per class in {listing(numbers, 6)} that are neither counts nor probabilities"
+        logits = " --logits" if is_command() else ", logits=True"
+        fix = f"if they are logits of a model: {_reading(where, 'predictions', logits)}"
+        return BadTable(found, "votes, counts or probabilities", fix, "unknown-table", where)
     if preview.columns:
         found = f"columns {listing(preview.columns)}"
         expected = "item, annotator and label; or item and p:CLASS or n:CLASS for each class; or kind and payload"
@@ -103,6 +112,19 @@ def _not_certain(preview: Preview, candidates: list[tuple[Any, Evidence]]) -> Ba
         found = f"{type(preview.value).__name__} values"
     fix = f"name the format: {_reading(where, 'FORMAT')}; sfumato import --help lists them"
     return BadTable(found, "a format that can be recognized", fix, "unknown-table", where)
+
+
+def _other_numbers(preview: Preview) -> list[str]:
+    """The columns of a table in which every column except that of the ids has numbers, some of them below 0 or not
+    whole; none for other tables."""
+    key = id_column(preview.columns)
+    others = [name for name in preview.columns if name != key]
+    try:
+        values = [float(row[name]) for row in preview.rows for name in others]
+    except (TypeError, ValueError):
+        return []
+    is_table = len(others) > 1 and bool(values) and not marked(preview.columns)
+    return others if is_table and any(value < 0 or value != int(value) for value in values if isfinite(value)) else []
 
 
 def _reading(path: Path, format_name: str, options: str = "") -> str:

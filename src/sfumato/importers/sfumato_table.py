@@ -11,15 +11,17 @@ from sfumato.importers.importer import ImportResult
 from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
-from sfumato.tables.errors import missing_column
-from sfumato.tables.files.table_file import read_rows
+from sfumato.tables.errors import bad_classes, listing, missing_column
+from sfumato.tables.files.table_file import class_names, read_rows
 from sfumato.tables.soft_labels import SoftLabels
 
 
 @dataclass(frozen=True)
 class SfumatoTableImporter:
     """`item, annotator` and probabilities are Beliefs, `item` and probabilities SoftLabels, `item` and `counts` (or
-    `n:CLASS`) Counts."""
+    `n:CLASS`) Counts; `classes` if a list column `probs` or `counts` comes without their names."""
+
+    classes: tuple[str, ...] = ()
 
     name: ClassVar[str] = "table"
 
@@ -36,7 +38,12 @@ class SfumatoTableImporter:
         if kind is None:
             expected = "item, with probs, p:CLASS, counts or n:CLASS"
             raise missing_column(rows.schema.names, expected, "see docs/tables.md", rows.where())
+        names = class_names(self.classes)
+        if names and rows.classes() is None and {"probs", "counts"} & set(rows.schema.names):
+            rows = rows.with_classes(names)
         table: Table = kind.from_rows(rows)
+        if names and set(names) != set(table.classes):
+            raise bad_classes(f"the classes {listing(table.classes)}", names, "leave out --classes", rows.where())
         name = type(table).__name__
         return ImportResult(table, (f"{len(table):,} rows of {name}, {len(table.classes)} classes",))
 

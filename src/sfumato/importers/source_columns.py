@@ -20,6 +20,7 @@ from sfumato.tables.column_reader import read_columns
 from sfumato.tables.columns import NUMBER, check_classes
 from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoError, bad_number, raise_together, show, unknown, warn
 from sfumato.tables.files.table_file import Rows, class_names
+from sfumato.tables.option_words import is_command
 from sfumato.tables.text_columns import CodedText
 
 
@@ -60,6 +61,12 @@ def second_answers(first: CodedText, second: CodedText) -> np.ndarray:
     return later
 
 
+def duplicate_fix() -> str:
+    """What to do about second answers of an annotator to an item."""
+    read = "sfumato import ... --repeats" if is_command() else "sf.read(path, repeats=True)"
+    return f"keep them as repeats with {read}, or remove the wrong rows"
+
+
 def check_no_second_answer(rows: Rows, item: CodedText, annotator: CodedText, later: np.ndarray) -> None:
     """Raise if `later` marks any row."""
     if later.any():
@@ -67,8 +74,7 @@ def check_no_second_answer(rows: Rows, item: CodedText, annotator: CodedText, la
         name = show(annotator.names[int(annotator.codes[row])].as_py())
         item_name = show(item.names[int(item.codes[row])].as_py())
         found = f"annotator {name} answering item {item_name} again ({int(later.sum()):,} such rows)"
-        fix = "keep them as repeats with sfumato import ... --repeats, or remove the wrong rows"
-        raise BadTable(found, "one answer per annotator and item", fix, "duplicate-answer", rows.where(row))
+        raise BadTable(found, "one answer per annotator and item", duplicate_fix(), "duplicate-answer", rows.where(row))
 
 
 def ordered_classes(label: CodedText, given: Sequence[str], rows: Rows, column: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from sfumato.reporting.item_votes import ItemVotes
 from sfumato.reporting.model_scores import AGREE, DISAGREE, ModelScores
 from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
 from sfumato.tables.bootstrap import FEWEST_DRAWS
-from sfumato.tables.errors import BadTable, SfumatoWarning
+from sfumato.tables.errors import BadTable, SfumatoWarning, warn
 from sfumato.tables.scores import ALL, Difference, RunScore, RunScores
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -52,16 +52,17 @@ def score_models(
     people = evidence.people_labels
     plain: list[RunPredictions] = []
     changed: list[RunPredictions] = []
-    if evidence.runs is not None and people is not None:
-        on_progress(0.0, "reading runs")
-        plain, changed = _read_all_runs(evidence)
-    original = _usable_original(evidence.original, plain)
     table = next((each for each in evidence.scores.values() if isinstance(each, RunScores)), None)
     scores = [] if table is None else list(table.scores)
     differences: list[Difference] = []
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SfumatoWarning)
+        if evidence.runs is not None and people is not None:
+            on_progress(0.0, "reading runs")
+            plain, changed = _read_all_runs(evidence)
+        from_reading = [str(each.message) for each in caught if issubclass(each.category, SfumatoWarning)]
+        original = _usable_original(evidence.original, plain)
         control = default_baseline([run.target for run in plain])
         n_read = len(plain)
         plain, changed = paired_runs(plain, control), paired_runs(changed, control)
@@ -80,6 +81,8 @@ def score_models(
                 differences += _of_these_scores(scoring.differences, scores, [])
             scoring = replace(scoring, scores=scores, differences=differences)
             scoring.score_conditions(changed)
+    for sentence in from_reading:
+        warn(sentence)
     if not scores:
         return None
     notes += [str(each.message) for each in caught if issubclass(each.category, SfumatoWarning)]

@@ -135,6 +135,12 @@ class ModelScores:
         place = self.evidence.runs
         return find_runs([place]) if place is not None and any(place.rglob(RUN)) else []
 
+    @cached_property
+    def is_of_targets(self) -> bool:
+        """Whether training targets are compared: there are run folders, networks or several seeds, not only one table
+        of predictions per model."""
+        return bool(self.folders) or any(row.network or row.n_seeds > 1 for row in self.scores)
+
     def folders_with(self, file: str, target: str) -> list[Path]:
         """The folders of one target's runs, of the network shown in charts, that have this file."""
         own = (run.path for run in self.folders if (run.target, run.network) == (target, self.network))
@@ -156,9 +162,13 @@ class ModelScores:
         return list(dict.fromkeys(row.metric for row in self.scores))
 
     def source(
-        self, metrics: Sequence[str] = (), *, strata: bool = False, resamples: int = 0, folder: str = "runs"
-    ) -> DataSource:
-        """The score table that was read, else the command that computes it; all metrics unless some are given."""
+        self, metrics: Sequence[str] = (), *, strata: bool = False, resamples: int = 0, folder: str = "runs",
+        against_original: bool = False,
+    ) -> DataSource:  # fmt: skip
+        """The score table that was read, else the command that computes it; all metrics unless some are given.
+
+        `against_original`: the numbers are also scores against the original labels.
+        """
         evidence = self.evidence
         runs, original = evidence.origins.get(folder), evidence.origins.get("original")
         table = next((name for name, each in evidence.scores.items() if isinstance(each, RunScores)), None)
@@ -168,9 +178,10 @@ class ModelScores:
         is_file = evidence.people_part not in ("beliefs", "annotations")
         labels = evidence.origins.get(evidence.people_part) if is_file else None
         metrics = metrics or self.metrics
+        against_original |= "accuracy_original" in metrics
         parts = [
             f"sfumato evaluate --runs {runs.file if runs else 'RUNS'} --people {labels.file if labels else 'LABELS'}",
-            *([f"--original {original.file}"] if original is not None and "accuracy_original" in metrics else []),
+            *([f"--original {original.file}"] if original is not None and against_original else []),
             f"--metrics {','.join(metrics)}",
             *(["--strata STRATA.csv"] if strata else []),
             f"--resamples {resamples or self.resamples} --common -o scores.csv --differences differences.csv",

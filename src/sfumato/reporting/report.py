@@ -213,7 +213,8 @@ def _facts(evidence: ReportInputs, models: ModelScores | None) -> list[Fact]:
         n, seeds = len(models.targets), sorted({row.n_seeds for row in models.scores})
         least = "" if len(seeds) == 1 else f"{seeds[0]} to "
         note = f"{least}{counted(seeds[-1], 'seed')} per target"
-        facts.append(Fact(f"{n}", f"training target{'s' * (n != 1)}", note))
+        what = "training target" if models.is_of_targets else "model"
+        facts.append(Fact(f"{n}", f"{what}{'s' * (n != 1)}", note if models.is_of_targets else ""))
         tested = max((row.n_items for row in models.scores), default=0)
         facts.append(Fact(f"{tested:,}", "test items", "not used for training" if models.folders else ""))
     if evidence.plan is not None:
@@ -227,7 +228,8 @@ def _lead(evidence: ReportInputs, models: ModelScores | None) -> str:
     parts = {
         "the study and its answers": has_answers,
         "the labels": bool(evidence.labels),
-        "the models trained on them": models is not None,
+        "the models trained on them": models is not None and models.is_of_targets,
+        "the predictions of models": models is not None and not models.is_of_targets,
         "the plan for the next answers": evidence.plan is not None,
     }
     *first, last = [part for part, is_there in parts.items() if is_there] or [""]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sfumato.importers.label_file import read_labels
-from sfumato.importers.prediction_file import FileOptions
+from sfumato.importers.prediction_file import FileOptions, convert_first
 from sfumato.labeling.screening import Screened
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Columns
@@ -16,9 +17,10 @@ from sfumato.reporting.people_tables import OUT_OF_DATE, PeopleTables, out_of_da
 from sfumato.reporting.report_inputs import Origin, ReportInputs
 from sfumato.study.study_file import read_study, study_path
 from sfumato.tables.base_table import rows_of
-from sfumato.tables.errors import BadFile, BadTable, show
+from sfumato.tables.errors import BadFile, BadTable, SfumatoError, one_line, show
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.files.atomic_write import sha256_of
+from sfumato.tables.files.file_type import KINDS
 from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.model_inputs import InputOptions, Inputs
 from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
@@ -75,7 +77,27 @@ def read_evidence(
         usual = [*(names[0] for names in NAMES.values()), *(f"{name}/" for name in FOLDERS)]
         fix = "give the folder that the commands wrote to, or single files"
         raise BadFile("nothing to report on", f"at least one of: {', '.join(usual)}", fix, "no-evidence", root)
-    return _read(found, root, titles, reading, {key for key in found if key.partition("/")[0] in named})
+    try:
+        read = _read(found, root, titles, reading, {key for key in found if key.partition("/")[0] in named})
+    except SfumatoError as error:
+        raise convert_first(error, "labels") from None
+    unused = [] if root is None else _unused(root, found)
+    if not unused:
+        return read
+    note = (
+        f"files not used, because a report reads files by their names: {one_line(', '.join(unused))}; move "
+        "predictions of models into the folder runs, and name others with an option"
+    )
+    return replace(read, notes=(*read.notes, note))
+
+
+def _unused(root: Path, found: Places) -> list[str]:
+    """The files in a folder that may be data and have none of the names that a report reads."""
+    known = {name for names in NAMES.values() for name in names}
+    given = {path.absolute() for path in found.values()}
+    ends = tuple(end for kind in KINDS for end in kind.suffixes)
+    own = (path for path in root.iterdir() if path.is_file() and path.name.lower().endswith(ends))
+    return sorted(path.name for path in own if path.name not in known and path.absolute() not in given)
 
 
 def _found(root: Path) -> dict[str, Path]:

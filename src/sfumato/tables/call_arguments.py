@@ -12,6 +12,9 @@ from sfumato.tables.errors import BadSetting, UnknownName, listing, nearest, sho
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
+ALSO_CALLED = {"truth": "original", "gold": "original"}
+"""Arguments by the names that people expect, and ours."""
+
 
 def explained(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """The same function, with an error of ours for arguments that are missing, misspelled or without a name."""
@@ -37,7 +40,9 @@ def _wrong_call(name: str, signature: inspect.Signature, args: Sequence[Any], kw
     takes = f"arguments of sf.{name}: {listing(list(own), len(own))}"
     strange = next((each for each in kwargs if each not in own), None)
     if strange is not None:
-        return BadSetting(f"the argument {strange}", takes, f"{nearest(strange, own)}write {form}", "wrong-argument")
+        meant = ALSO_CALLED.get(strange, "")
+        hint = f"did you mean {meant!r}? " if meant in own else nearest(strange, own)
+        return BadSetting(f"the argument {strange}", takes, f"{hint}write {form}", "wrong-argument")
     if len(args) - n_self > len(by_place):
         found = f"{len(args) - n_self} values without a name"
         return BadSetting(found, takes, f"name them: {form}", "wrong-argument")

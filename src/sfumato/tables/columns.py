@@ -21,6 +21,7 @@ from sfumato.tables.errors import (
     show,
 )
 from sfumato.tables.files.table_file import ROW_GROUP, Rows, other_table
+from sfumato.tables.option_words import is_command
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -181,7 +182,8 @@ def classes_of(rows: Rows) -> tuple[str, ...]:
     named = rows.classes()
     if "probs" in rows.schema.names and named is None:
         expected = "the classes as a JSON array under the schema metadata key sfumato.classes"
-        fix = "name them with the argument classes, or use one column per class (p:cat)"
+        read = "sfumato import auto FILE --classes cat,dog -o FILE" if is_command() else "sf.read(path, classes=[...])"
+        fix = f"name them: {read}, or use one column per class (p:cat)"
         raise BadTable("a column 'probs' but no class names", expected, fix, "missing-classes", rows.where())
     if "probs" not in rows.schema.names and not wide:
         fix = other_table(rows.schema.names) or "name the probability columns p:<class>"

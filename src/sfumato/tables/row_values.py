@@ -70,6 +70,11 @@ class RowValues:
         return next((name for name in names if name in self.columns.column_names), None)
 
     @property
+    def has_distributions(self) -> bool:
+        """Whether the columns say how the classes of items are distributed, or that they are no such table."""
+        return not self.has_items or self._votes is not None or self._distributions() is not None
+
+    @property
     def names(self) -> list[str]:
         """The names that values are known for."""
         own = [name for name in self.columns.column_names if not pa.types.is_nested(self.columns.field(name).type)]
@@ -227,6 +232,8 @@ class RowValues:
             if len(flat) != len(self.columns) * len(self.classes):
                 found = f"{listed} of other lengths, or without class names"
                 fix = "write the table again with the command that made it"
+                if not self.classes:
+                    fix = f"name the classes: sfumato import auto {self.path or 'FILE'} --classes cat,dog -o FILE"
                 raise BadTable(found, f"one number per class, {len(self.classes)}", fix, "wrong-length", self.path)
             return np.asarray(flat, np.float64).reshape(len(self.columns), -1)
         wide = [name for name in names if name.startswith(prefix)]

@@ -66,11 +66,13 @@ class TableContent:
     table: pa.Table
     classes: tuple[str, ...]
     path: Path
+    recognized: RowValues | None = None
+    """The values per item of a table of others, as it was recognized."""
 
     kinds: ClassVar[tuple[FileKind, ...]] = TABLE_KINDS
 
     def values(self) -> RowValues:
-        return RowValues(self.table, self.classes, self.path)
+        return RowValues(self.table, self.classes, self.path, self.recognized)
 
     def write(self, rows: Int[np.ndarray, "kept"], output: Path) -> None:
         """Write the rows with all their columns; a table of ours in another file type has that type's columns."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +17,11 @@ from jaxtyping import Bool, Float, Int
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.base_table import RecordTable, Table
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.call_arguments import check_kind, explained
 from sfumato.tables.columns import WIDE_PREFIX
 from sfumato.tables.counts import COUNT_PREFIX, Counts
-from sfumato.tables.errors import BadSetting, BadTable, listing, no_rows, show, warn
-from sfumato.tables.files.file_type import JSON, JSON_LINES, NUMPY, TABLE_KINDS, TSV, kind_of
+from sfumato.tables.errors import BadSetting, BadTable, listing, no_rows, show
+from sfumato.tables.files.file_type import NUMPY, TABLE_KINDS, TSV
+from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.frame_votes import is_frame
 from sfumato.tables.model_inputs import Inputs
@@ -144,47 +144,6 @@ class Selection:
         return parts
 
 
-Selectable = TypeVar("Selectable", bound=Table | Inputs)
-
-
-@explained
-def select(
-    table: Selectable | str | Path,
-    *,
-    items: Sequence[str] | None = None,
-    leave_out: Sequence[str] = (),
-    where: str | Sequence[str] = (),
-    per_class: int | None = None,
-    split: Mapping[str, float] | str | None = None,
-    stratify: str | None = None,
-    seed: int = 0,
-    labels: Table | str | Path | None = None,
-) -> Any:
-    """A part of `table`, or with `split` its parts by name: see `Selection`. What was left out is a warning.
-
-    `labels` is a table that gives the class, entropy or number of annotators of items instead of `table`. Both may be
-    files. A split may be text, as on the command line: `"train=0.8,test=0.2"`.
-    """
-    if isinstance(items, str) or isinstance(leave_out, str):
-        fix = "give a list of ids; sfumato.tables.item_list.read_item_list reads a file"
-        raise BadSetting("a single text for items", "a list of item ids", fix)
-    fix = 'write where="n_annotators>=5", or give the ids as items'
-    check_kind("where", where, (str, Sequence), "a condition as text, or a list of them", fix)
-    conditions = (where,) if isinstance(where, str) else tuple(where)
-    parts_of = split_shares(split) if isinstance(split, str) else split
-    if parts_of is not None:
-        fix = 'write split={"train": 0.8, "test": 0.2}'
-        check_kind("split", parts_of, (Mapping,), "parts by name with their shares", fix)
-    chosen = Selection(items, leave_out, conditions, per_class, parts_of, stratify, seed)
-    other = None if labels is None else values_of(read_selectable(labels))
-    table = read_selectable(table)
-    found = chosen.of(replace(values_of(table), labels=other))
-    for note in found.notes:
-        warn(note)
-    parts = {name: take(table, rows) for name, rows in found.rows.items()}
-    return parts if split is not None else parts[WHOLE]
-
-
 def split_shares(text: str, option: str = "split") -> dict[str, float]:
     """Parts with their shares or numbers of items, from text: `train=0.8,test=0.2`."""
     found: dict[str, float] = {}
@@ -198,22 +157,15 @@ def split_shares(text: str, option: str = "split") -> dict[str, float]:
     return found
 
 
-def read_selectable(table: Any) -> Any:
-    """A table of ours or Inputs: read if `table` is the path of one."""
-    if not isinstance(table, (str, Path)):
-        return table
-    path = Path(table)
-    if path.name.lower().endswith((*JSON.suffixes, *JSON_LINES.suffixes)):
-        found, fix = "a JSON file", f'read it first: sf.read("{table}")'
-        raise BadTable(found, "a table of sfumato", fix, "not-a-table", path)
-    if path.is_dir() or kind_of(path, (*TABLE_KINDS, TSV, NUMPY)) is NUMPY:
+def read_own(path: Path) -> Any:
+    """A table of ours, or inputs in a folder or a NumPy file; None for other files."""
+    if path.is_dir():
         return Inputs.read(path)
-    names = read_rows(path).schema.names
-    reader = table_reader(names)
-    if reader is None:
-        found, fix = f"the columns {listing(names)}", f'read it first: sf.read("{table}")'
-        raise BadTable(found, "a table of sfumato", fix, "not-a-table", path)
-    return reader(path)
+    if path.name.lower().endswith(NUMPY.suffixes):
+        return Inputs.read(path) if {"images", "texts", "features", "format"} & set(read_arrays(path)) else None
+    is_table = path.name.lower().endswith(tuple(end for kind in (*TABLE_KINDS, TSV) for end in kind.suffixes))
+    reader = table_reader(read_rows(path).schema.names) if is_table else None
+    return None if reader is None else reader(path)
 
 
 def table_reader(names: Sequence[str]) -> Callable[[Path], Any] | None:

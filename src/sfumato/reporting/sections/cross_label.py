@@ -48,7 +48,7 @@ def cross_label_section(models: ModelScores) -> Section | None:
             runs, kinds_of_labels(people, models.original), original=models.original,
             metrics=(Accuracy(), CrossEntropy()), common=True, level=models.level, resamples=FEWEST_DRAWS,
         )  # fmt: skip
-    base = models.source(("accuracy", "cross_entropy"), resamples=FEWEST_DRAWS)
+    base = models.source(("accuracy", "cross_entropy"), resamples=FEWEST_DRAWS, against_original=True)
     source = DataSource(f"{base.command} --cross-label cross.csv", base.file, base.note)
     table = [row for row in cross_label(measured).scores if row.value == row.value]
     blocks: list[Block] = [Prose(tuple(_words(table)))]

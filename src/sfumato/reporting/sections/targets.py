@@ -26,7 +26,8 @@ from sfumato.reporting.phrases import (
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.scores import ALL, Difference, RunScore, Score, Scores
 
-TITLE = "Comparison of training targets"
+TITLE, OF_MODELS = "Comparison of training targets", "Comparison of models"
+"""The section's title; the second if only predictions are known, and not how the models were trained."""
 RIGHT = ("accuracy", "second_best_accuracy", "accuracy_original")
 DIFFERING = ("accuracy", "cross_entropy", "ece")
 MAX_TESTS = 24
@@ -55,7 +56,7 @@ def targets_section(models: ModelScores) -> Section | None:
     blocks += [_scores_listed(models)]
     if models.differences:
         blocks += [_differences_chart(models), _differences_listed(models)]
-    return Section(TITLE, (*blocks, *_in_strata(models)))
+    return Section(TITLE if models.is_of_targets else OF_MODELS, (*blocks, *_in_strata(models)))
 
 
 def _seeds(models: ModelScores) -> str:
@@ -77,7 +78,8 @@ def _words(models: ModelScores) -> list[str]:
         else f"Predictions of {counted(len(models.targets), 'model')} ({names}) are scored on {items}. {scored}"
     ]
     if n_seeds < 2:
-        sentences.append("With one seed, intervals cover only the choice of items, not another training.")
+        single = "seed" if models.is_of_targets else "prediction per model"
+        sentences.append(f"With one {single}, intervals cover only the choice of items, not another training.")
     if models.n_unpaired:
         sentences.append(
             "Scores and comparisons are over the seeds that all targets of a network have, so that both are of the "
@@ -122,10 +124,12 @@ def _scores_listed(models: ModelScores) -> ReportTable:
             Column("target", tuple(named)),
             *(Column(*each) for each in zip(titles, zip(*texts, strict=True), strict=True)),
         ]
+    n_seeds = max(each.n_seeds for each in models.scores)
+    caption = f"Means over {_seeds(models)}, with {models.level:.0%} t intervals over seeds."
     return ReportTable(
         "scores",
-        "All targets and metrics",
-        f"Means over {_seeds(models)}, with {models.level:.0%} t intervals over seeds.",
+        "All targets and metrics" if models.is_of_targets else "All models and metrics",
+        caption if n_seeds > 1 else "Scores over all items; the figures show intervals over items.",
         tuple(columns),
         models.source(),
     )
@@ -189,11 +193,12 @@ def _differences_listed(models: ModelScores) -> ReportTable:
     by_item = all(each.n_seeds == 1 for each in rows)
     few = f" Wilcoxon's test is omitted: {why}." if why and not tested and not by_item else ""
     cover = "items, not another training" if by_item else "seeds and items; those marked * cover only seeds"
+    compared = "comparison" if correction.endswith(" over 1") else "comparisons"
     limited = "" if by_item else ', and only "on these items" if the interval contains 0'
     return ReportTable(
         "tests",
         f"Paired tests against {models.control}",
-        f"Paired test over {'items' if by_item else 'seeds (t)'}, corrected by {correction} comparisons per metric. A "
+        f"Paired test over {'items' if by_item else 'seeds (t)'}, corrected by {correction} {compared} per metric. A "
         f"result is better or worse if the corrected p is below {1 - models.level:.2g}{limited}. Intervals cover "
         f"{cover}.{few}{left_out}",
         (
