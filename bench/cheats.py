@@ -6,13 +6,15 @@ numbers are those of the rule set `paid`; none was chosen on these studies.
 
     python bench/cheats.py [--people 240] [--seeds 1] [--write docs/screen.md]
 
-The last table is about bonus rules: the mean score of scripts that all give the same invented answer to a picture, by
-their share of the crowd, next to that of honest people.
+Two more tables are printed. Bonus rules: the mean score of scripts that all give the same invented answer to a picture,
+by their share of the crowd, next to that of honest people. Adaptive assignment: whether a few such scripts draw answers
+to the items they choose, and how far the labels are from the truth (KL divergence) once they are screened out.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,16 +22,18 @@ from pathlib import Path
 import numpy as np
 
 from pages import markdown, write
+from sfumato.elicitation.assignment import AnswerEvent, QuotaTable
 from sfumato.elicitation.items import read_items
 from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators, number_of
 from sfumato.elicitation.simulated_cheats import CheatShares, drawn_accounts
+from sfumato.planning.adaptive_assignment import AdaptiveSelector
 from sfumato.recruitment.arrival import entry_address
 from sfumato.recruitment.bonus_rules import BONUS_RULES, PeerAnswers
 from sfumato.server.cheat_detection import ROLES, Finding, detection_lines, find_cheats
 from sfumato.server.server import serve_study
 from sfumato.server.simulated_visits import simulate, stimuli_in
 from sfumato.store.location import StoreLocation
-from sfumato.study.study import Study
+from sfumato.study.study import Adaptive, Assignment, ItemSource, People, Question, Study, StudyClass
 from sfumato.study.study_file import read_study
 
 PACE = 0.02
@@ -95,6 +99,48 @@ def bonus_of_colluders(share: float, seed: int = 0) -> dict[str, tuple[float, fl
     return {name: (np.nanmean(each[~is_script]), np.nanmean(each[is_script])) for name, each in scores.items()}
 
 
+def adaptive_allocation(share: float, seed: int) -> tuple[float, float, float, float]:
+    """Colluding scripts in an adaptive study of 1,200 votes about 150 items: mean votes of clear and of unclear items,
+    and the error of the labels without the scripts' votes, with adaptive and with equal assignment."""
+    rng, numbers = random.Random(seed), np.random.default_rng(seed)
+    n_items, n_votes, per_person = 150, 1200, 20
+    classes = CLASSES[:4]
+    truth = Truth.built_in(classes)
+    probs = np.array([truth.of(f"i{item}") for item in range(n_items)])
+    people = People(answers_per_item=30, batch_size=per_person, assignment=Assignment.ADAPTIVE)
+    study = Study(
+        "s", "s", tuple(map(StudyClass, classes)), ItemSource(), Question("choice"),
+        people=people, adaptive=Adaptive(answers=n_votes),
+    )  # fmt: skip
+    errors, taken = [], np.zeros(n_items, int)
+    for is_adaptive in (False, True):
+        selector = AdaptiveSelector(study, background=False) if is_adaptive else None
+        if selector is not None:
+            selector.begin([(i, 30, 0) for i in range(n_items)], {i: f"i{i}" for i in range(n_items)}, [])
+        quotas = QuotaTable([(i, 30, 0) for i in range(n_items)], selector)
+        honest, taken = np.full((n_items, len(classes)), 0.25), np.zeros(n_items, int)
+        while taken.sum() < n_votes:
+            is_script, seen = rng.random() < share, set[int]()
+            for _ in range(min(per_person, n_votes - int(taken.sum()))):
+                chosen = quotas.choose(seen, rng)
+                if chosen is None:
+                    break
+                item = chosen.item
+                seen.add(item)
+                quotas.take(item)
+                taken[item] += 1
+                drawn = int(numbers.choice(len(classes), p=probs[item]))
+                vote = number_of(f"i{item}") % len(classes) if is_script else drawn
+                honest[item, vote] += not is_script
+                if selector is not None:
+                    selector.add_answer(AnswerEvent(item, 0, {"class": classes[vote]}))
+        labels = honest / honest.sum(axis=1, keepdims=True)
+        logs = np.log(np.maximum(probs, 1e-12)) - np.log(labels)
+        errors.append(float((probs * logs).sum(axis=1).mean()))
+    is_clear = probs.max(axis=1) > 0.95
+    return float(taken[is_clear].mean()), float(taken[~is_clear].mean()), errors[1], errors[0]
+
+
 def table(findings: Sequence[Finding]) -> str:
     """How many accounts of each role were found, and the scripts of which some were not, as Markdown."""
     groups: dict[str, list[Finding]] = {}
@@ -133,6 +179,10 @@ def main() -> None:
     for share in (0.05, 0.2, 0.4):
         pairs = bonus_of_colluders(share).items()
         print(f"{share:.0%}: " + ", ".join(f"{name} {honest:.2f} / {script:.2f}" for name, (honest, script) in pairs))
+    print("\nadaptive assignment and colluding scripts: votes of clear and unclear items; error after screening")
+    for share in (0.0, 0.05, 0.1, 0.2):
+        clear, unclear, adaptive, equal = np.mean([adaptive_allocation(share, seed) for seed in range(5)], axis=0)
+        print(f"{share:.0%}: {clear:.1f} and {unclear:.1f}; KL {adaptive:.3f} (equal assignment {equal:.3f})")
 
 
 if __name__ == "__main__":
