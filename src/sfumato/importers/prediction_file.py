@@ -78,7 +78,7 @@ def predictions_in(path: Path, options: FileOptions) -> LabelsRead:
     say_how_read(numbers)
     if options.logits:
         numbers = replace(numbers, values=_softmax(numbers))
-    return LabelsRead(_as_predictions(distributions(numbers)), numbers.note)
+    return LabelsRead(_as_predictions(distributions(numbers, predicted=True)), numbers.note)
 
 
 ROUNDED_SUM = 0.01
@@ -156,8 +156,9 @@ def _softmax(numbers: LabelMatrix) -> Float[np.ndarray, "items classes"]:
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 
 
-def distributions(numbers: LabelMatrix) -> SoftLabels:
-    """The numbers as SoftLabels; rows that sum to 1 within their rounding are rescaled, others are an error."""
+def distributions(numbers: LabelMatrix, *, predicted: bool = False) -> SoftLabels:
+    """The numbers as SoftLabels; rows that sum to 1 within their rounding are rescaled, others are an error. Votes in
+    place of predictions (`predicted`) are called votes."""
     values = numbers.values
     with np.errstate(all="ignore"):
         sums = values.sum(axis=1)
@@ -169,7 +170,8 @@ def distributions(numbers: LabelMatrix) -> SoftLabels:
         check_probs(values)
     except SfumatoError as error:
         fix = f"if these are logits, {LOGITS_FIX}" if error.code == "negative" else error.fix
-        if error.code == "bad-sum" and (values == np.round(values)).all() and values.min() >= 0 and sums.min() > 1:
+        is_whole = bool((values == np.round(values)).all()) and values.min() >= 0 and sums.min() > 1
+        if predicted and error.code == "bad-sum" and is_whole:
             found = f"whole numbers per class ({error.found}), which look like votes"
             fix = "give them as people's labels: are the predictions and people's labels swapped?"
             raise BadTable(found, "predictions", fix, "not-predictions", numbers.where(error.where.row)) from None

@@ -122,7 +122,7 @@ QUOTES = (
     accepted(
         "csv-quotes-doubled-in-quoted-payload",
         {"bad.csv": b'item,annotator,kind,payload\na,x,choice/1,"{""class"":""cat""}"\n'},
-        OWN,
+        (*OWN, "--classes", "cat,dog"),
         {"payload": ['{"class":"cat"}']},
     ),
 )

@@ -157,7 +157,7 @@ TERMINAL = (
     warned(
         "csv-column-not-ours",
         {"bad.csv": _with_column("mood")},
-        OWN,
+        (*OWN, "--classes", "cat,dog"),
         {"item": ["a"]},
         "are ignored",
         "mood",
@@ -165,7 +165,7 @@ TERMINAL = (
     warned(
         "csv-column-not-ours-with-escape",
         {"bad.csv": _with_column(OSC)},
-        OWN,
+        (*OWN, "--classes", "cat,dog"),
         {"item": ["a"]},
         "are ignored",
     ),
