@@ -6,7 +6,7 @@ import pytest
 
 from sfumato.importers import AnnotationsImporter, CrowdImporter
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.errors import InvalidAnswer, UnknownName
+from sfumato.tables.errors import BadTable, InvalidAnswer, UnknownName
 
 HEADER = "item,annotator,kind,payload,trial,purpose,started_at,submitted_at,seconds\n"
 ROW = '1,a,choice/1,"{""class"": ""cat""}",3,label,2026-01-31T12:00:00.000Z,2026-01-31 12:00:01.250Z,1.25\n'
@@ -25,14 +25,14 @@ def test_a_table_written_comes_back_with_its_classes(written, tmp_path):
     assert imported.notes == ("2 answers by 2 annotators about 2 items, 2 classes; question type choice/1",)
 
 
-def test_a_csv_is_told_its_classes(written):
+def test_a_csv_has_the_classes_of_its_answers_or_those_given(written):
     path = written("own.csv", HEADER + ROW + ROW.replace("1,a", "2,a").replace("cat", "dog"))
-    assert AnnotationsImporter().read(path).table.classes == ()
+    assert AnnotationsImporter().read(path).table.classes == ("cat", "dog")
     assert AnnotationsImporter(classes=("dog", "cat")).read(path).table.classes == ("dog", "cat")
 
 
 def test_values_of_a_csv(written, answers):
-    (row,) = answers(AnnotationsImporter().read(written("own.csv", HEADER + ROW)).table)
+    (row,) = answers(AnnotationsImporter(classes=("cat", "dog")).read(written("own.csv", HEADER + ROW)).table)
     assert row.pop("started_at").isoformat() == "2026-01-31T12:00:00+00:00"
     assert row.pop("submitted_at").isoformat() == "2026-01-31T12:00:01.250000+00:00"
     assert row == {
@@ -48,9 +48,14 @@ def test_values_of_a_csv(written, answers):
 
 def test_every_kind_is_listed(written):
     sliders = '2,a,sliders/1,"{""cat"": 0.5}",,check,,,\n'
-    imported = AnnotationsImporter().read(written("own.csv", HEADER + ROW + sliders))
-    assert imported.notes[0] == "2 answers by 1 annotators about 2 items, 0 classes; question type choice/1, sliders/1"
-    assert "--classes" in imported.notes[1]
+    imported = AnnotationsImporter(classes=("cat", "dog")).read(written("own.csv", HEADER + ROW + sliders))
+    assert imported.notes[0] == "2 answers by 1 annotators about 2 items, 2 classes; question type choice/1, sliders/1"
+
+
+def test_one_class_is_not_enough(written):
+    with pytest.raises(BadTable) as caught:
+        AnnotationsImporter().read(written("own.csv", HEADER + ROW))
+    assert caught.value.code == "missing-classes"
 
 
 @pytest.mark.parametrize("payload", ['{""klass"": ""cat""}', '{""class"": 3}'])
