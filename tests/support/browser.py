@@ -226,7 +226,9 @@ class Person:
         self.page.locator(f'.trial[data-open="{handle}"]').wait_for(state="detached")
 
     def submits_by_key(self) -> None:
-        """Press Enter and wait until the trial has disappeared."""
+        """Press Enter once the answer is complete, and wait until the trial has disappeared."""
+        self.trial()
+        self.page.locator('.trial [data-name="submit"]:not([aria-disabled="true"])').wait_for()
         self._submits(lambda: self.presses("Enter"))
 
     def submits_by_click(self) -> None:
