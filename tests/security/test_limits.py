@@ -173,7 +173,7 @@ def test_long_forged_tokens_take_little_memory(asked: AskedSite) -> None:
     for number in range(3):
         client.post(f"/s/{number}{'x' * 10_000}/api/state", {})
     assert sorted(map(len, bucket._young)) == [64, 64, 64]
-    # Our own tokens are told apart by all of their characters.
+    # Our own tokens differ in any of their characters.
     assert len(asked.ready().token) <= 64
 
 

@@ -1,4 +1,4 @@
-"""The second factor of the researcher's login: needed, used once, limited, and no help to whoever guesses."""
+"""The second factor of the researcher's login: needed, used once, limited, and no help to people who guess."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_with_a_second_factor_the_password_alone_opens_nothing(asked: AskedSite)
     # Codes are limited as passwords are.
     attempts = [knock(asked, PASSWORD, code="123", address="192.0.2.7").status for _ in range(6)]
     assert attempts == [401] * 5 + [429]
-    # Whoever makes a link can read the store as well.
+    # People who can make a link can also read the store.
     assert asked.client.send("POST", asked.site.dashboard.new_link()).status == 303
     everything = json.dumps(asked.rows()["happenings"], default=str)
     assert factor.secret not in everything
