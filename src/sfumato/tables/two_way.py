@@ -1,0 +1,375 @@
+"""Confidence intervals over people and items: the two-way jackknife.
+
+The people who answered are a sample, as the items are. An interval over items alone is too narrow if people differ. The
+two-way jackknife computes a figure again without each item, without each person and without each answer, and gets three
+variances `V_items`, `V_people` and `V_answers` (Miller 1974; Cameron, Gelbach and Miller 2011 for two clusterings):
+
+    V  = max(V_items, V_people, V_items + V_people - V_answers)
+    df = V² / (V_items² / df_items + V_people² / df_people)        (Satterthwaite 1946)
+    interval = value ± t(df) sqrt(V)
+
+`df_people` is the number of people minus 1 if all gave the same number of answers, and smaller if a few gave most of
+them. People are never drawn with replacement: a person who is drawn twice would agree with himself.
+
+    design = AnswerDesign.of(item, person)                  # one code per answer
+    left_out = design.mean(loss_a - loss_b)                 # a mean over answers; weights are possible
+    left_out = design.mean_over_items(loss)                 # each item has the same weight
+    left_out = design.function_of_sums(item_sums, without, value, which=...)   # any function of sums over items
+    result = two_way(left_out, level=0.95, bounds=(0, np.inf))
+    result.interval                                         # low, high, and the method or the reason for none
+    result.these_people                                     # over items alone: the same people, other items
+    result.parts                                            # what items, people and single answers contribute
+
+For `function_of_sums`, `item_sums` has one row of sums per item (agreement: disagreeing pairs, answers per class), and
+`without` the same sums of the item if one answer is left out. A person answers once per item there, so the changes of a
+person's answers add up. Votes of the same class about an item are the same case: `which` gives the case of each answer,
+and `without` has one row per case. A figure with leave-one-out values of its own makes a `LeaveOneOut` directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.sparse import csc_array
+from scipy.stats import t as student
+
+from sfumato.tables.bootstrap import Interval
+from sfumato.tables.setting_checks import between_0_and_1
+
+NUMBERS_AT_ONCE = 2**22
+NO_VARIATION = 1e-11
+"""A standard error below this, relative to the value, is rounding."""
+
+Sums = Float[np.ndarray, "rows sums"]
+Values = Float[np.ndarray, "rows"]
+
+
+@dataclass(frozen=True)
+class FigureScale:
+    """A monotone transformation on which a figure is closer to normal."""
+
+    name: str
+    there: Callable[[Values], Values]
+    back: Callable[[Values], Values]
+
+
+def _log_one_minus(values: Values) -> Values:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(1 - values))
+
+
+LOG_ONE_MINUS = FigureScale("log(1 - value)", _log_one_minus, lambda logs: np.asarray(1 - np.exp(logs)))
+
+
+@dataclass(frozen=True, eq=False)
+class LeaveOneOut:
+    """A figure, and what it is without each item, each person and each answer; NaN if it is undefined then."""
+
+    value: float
+    without_item: Float[np.ndarray, "items"]
+    without_person: Float[np.ndarray, "people"]
+    without_answer: Float[np.ndarray, "cases"]
+    times: Float[np.ndarray, "cases"]
+    """The number of answers in each case."""
+    item_sizes: Float[np.ndarray, "items"]
+    """The answers about each item, or their weights."""
+    person_sizes: Float[np.ndarray, "people"]
+
+
+@dataclass(frozen=True)
+class VarianceParts:
+    """What makes an interval wide, and how wide it would be with more items or people.
+
+    `items`, `people` and `answers` are shares of the variance that sum to 1; `answers` is what is left if items and
+    people are known, such as chance. The others are expected half-widths of the interval.
+    """
+
+    items: float
+    people: float
+    answers: float
+    another_crowd: float
+    """With other items and another crowd, both of the same size: half of the interval as it is."""
+    these_people: float
+    """With other items and the same people."""
+    twice_the_items: float
+    """If the same number of people answer about twice as many items."""
+    twice_the_people: float
+    """If twice as many people answer, each about as many items as now; NaN if no item has two answers."""
+
+
+NO_PARTS = VarianceParts(*(np.nan,) * 7)
+
+
+@dataclass(frozen=True)
+class TwoWay:
+    """A value with its interval over people and items, and where the width of the interval comes from."""
+
+    value: float
+    interval: Interval
+    these_people: Interval
+    """Over items alone: the people are taken as fixed."""
+    standard_error: float
+    """On the scale of the interval."""
+    df: float
+    parts: VarianceParts
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerDesign:
+    """Who answered about which item: one row per answer, items and people numbered without gaps."""
+
+    item: Int[np.ndarray, "answers"]
+    person: Int[np.ndarray, "answers"]
+    n_items: int
+    n_people: int
+
+    @classmethod
+    def of(cls, item: Int[np.ndarray, "answers"], person: Int[np.ndarray, "answers"]) -> AnswerDesign:
+        """From any codes of items and people; those without an answer are left out."""
+        items, people = (_numbered(np.asarray(codes)) for codes in (item, person))
+        return cls(items, people, _n_codes(items), _n_codes(people))
+
+    @cached_property
+    def cell(self) -> Int[np.ndarray, "answers"]:
+        """The pair of item and person of each answer, numbered without gaps, in order of the items."""
+        return _numbered(self.item.astype(np.int64) * self.n_people + self.person)
+
+    @cached_property
+    def n_cells(self) -> int:
+        return _n_codes(self.cell)
+
+    def mean(
+        self, values: Float[np.ndarray, "answers"], weights: Float[np.ndarray, "answers"] | None = None
+    ) -> LeaveOneOut:
+        """The mean of `values` over answers; several answers of a person about an item are left out together."""
+        weights = np.ones(len(values)) if weights is None else weights
+        codes = ((self.item, self.n_items), (self.person, self.n_people), (self.cell, self.n_cells))
+        above = [np.bincount(code, weights=weights * values, minlength=n) for code, n in codes]
+        below = [np.bincount(code, weights=weights, minlength=n) for code, n in codes]
+        whole = _ratio(above[0].sum(), below[0].sum())
+        # Relative to the mean, which avoids cancellation.
+        rest = [
+            whole
+            + _ratio(whole * b - a, below[0].sum() - np.where(b < below[0].sum() * (1 - 1e-12), b, below[0].sum()))
+            for a, b in zip(above, below, strict=True)
+        ]
+        return LeaveOneOut(float(whole), rest[0], rest[1], rest[2], np.ones(self.n_cells), below[0], below[1])
+
+    def mean_over_items(
+        self, values: Float[np.ndarray, "answers"], weights: Float[np.ndarray, "items"] | None = None
+    ) -> LeaveOneOut:
+        """The mean over items (with `weights`) of the mean of `values` over the answers about an item."""
+        weights = np.ones(self.n_items) if weights is None else weights
+        above, n = (np.bincount(self.cell, weights=each, minlength=self.n_cells) for each in (values, None))
+        firsts = np.unique(self.cell, return_index=True)[1]
+        cells = AnswerDesign(self.item[firsts], self.person[firsts], self.n_items, self.n_people)
+        item = cells.item
+        item_above, item_n = (np.bincount(item, weights=each, minlength=self.n_items) for each in (above, n))
+        means = item_above / item_n
+        rest = item_n[item] - n
+        kept = rest > 0
+        mean_without = np.divide(item_above[item] - above, rest, out=np.zeros(self.n_cells), where=kept)
+        without = (weights[item] * kept)[:, None] * np.column_stack([mean_without, np.ones(self.n_cells)])
+        return cells.function_of_sums(
+            weights[:, None] * np.column_stack([means, np.ones(self.n_items)]), without, ratio
+        )
+
+    def function_of_sums(
+        self,
+        item_sums: Float[np.ndarray, "items sums"],
+        without: Float[np.ndarray, "cases sums"],
+        value: Callable[[Sums], Values],
+        *,
+        which: Int[np.ndarray, "answers"] | None = None,
+    ) -> LeaveOneOut:
+        """`value` computes the figure from sums over all items, one per row; NaN if undefined.
+
+        `without` has the sums of an answer's item without that answer. Row `which[r]` is that of answer `r`; without
+        `which`, row `r`.
+        """
+        which = np.arange(len(self.item)) if which is None else which
+        item_of = np.zeros(len(without), np.int64)
+        item_of[which] = self.item
+        times = np.bincount(which, minlength=len(without)).astype(np.float64)
+        by_person = csc_array((np.ones(len(which)), (self.person, which)), shape=(self.n_people, len(without)))
+        totals = item_sums.sum(axis=0)
+        changes, values = np.zeros((self.n_people, item_sums.shape[1])), np.empty(len(without))
+        at_once = max(1, NUMBERS_AT_ONCE // item_sums.shape[1])
+        for start in range(0, len(without), at_once):
+            some = slice(start, start + at_once)
+            change = item_sums[item_of[some]] - without[some]
+            values[some] = value(totals - change)
+            changes += by_person[:, some] @ change
+        used = times > 0
+        return LeaveOneOut(
+            float(value(totals[None])[0]), value(totals - item_sums), value(totals - changes), values[used],
+            times[used],
+            np.bincount(self.item, minlength=self.n_items).astype(np.float64),
+            np.bincount(self.person, minlength=self.n_people).astype(np.float64),
+        )  # fmt: skip
+
+
+def ratio(totals: Sums) -> Values:
+    """The first sum divided by the second, NaN where that is 0: the value of a mean."""
+    return np.asarray(_ratio(totals[:, 0], totals[:, 1]))
+
+
+def two_way(
+    left_out: LeaveOneOut,
+    *,
+    level: float = 0.95,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+    scale: FigureScale | None = None,
+) -> TwoWay:
+    """The interval of a figure over people and items, cut at the `bounds` of possible values.
+
+    On `scale` if every value is finite there. There is no interval with one item or one person, if the figure is
+    undefined without one of them, or if nothing varies; `kind` then says so.
+    """
+    between_0_and_1("level", level)
+    found = _Variances.of(left_out, scale)
+    fixed = _interval(found, found.items, found.df_items, level, bounds, _why_not(left_out, "items"), "items")
+    reason = _why_not(left_out, "items") or _why_not(left_out, "people") or _why_not(left_out, "answers")
+    interval = _interval(found, found.both, found.df, level, bounds, reason, "people and items")
+    parts = NO_PARTS if np.isnan(interval.low) else _parts(left_out, found, level, bounds, interval, fixed)
+    error = np.nan if np.isnan(interval.low) else float(np.sqrt(found.both))
+    return TwoWay(left_out.value, interval, fixed, error, found.df, parts)
+
+
+@dataclass(frozen=True)
+class _Variances:
+    """The value and the jackknife variances, on a scale."""
+
+    value: float
+    items: float
+    people: float
+    answers: float
+    df_items: float
+    df_people: float
+    scale: FigureScale | None
+
+    @classmethod
+    def of(cls, left_out: LeaveOneOut, scale: FigureScale | None) -> _Variances:
+        raw = [np.array([left_out.value]), left_out.without_item, left_out.without_person, left_out.without_answer]
+        if scale is not None:
+            scaled = [scale.there(each) for each in raw]
+            lost = [np.isfinite(each) & ~np.isfinite(there) for each, there in zip(raw, scaled, strict=True)]
+            raw, scale = (raw, None) if any(each.any() for each in lost) else (scaled, scale)
+        value, items, people, answers = raw
+        variances = (_jackknife(items), _jackknife(people), _jackknife(answers, left_out.times))
+        return cls(float(value[0]), *variances, _df(left_out.item_sizes), _df(left_out.person_sizes), scale)
+
+    @property
+    def both(self) -> float:
+        return max(self.items, self.people, self.items + self.people - self.answers)
+
+    @property
+    def df(self) -> float:
+        return satterthwaite(self.both, (self.items, self.df_items), (self.people, self.df_people))
+
+    def ends(self, half: float) -> Float[np.ndarray, "2"]:
+        ends = np.array([self.value - half, self.value + half])
+        return ends if self.scale is None else np.sort(self.scale.back(ends))
+
+
+def satterthwaite(variance: float, *parts: tuple[float, float]) -> float:
+    """The degrees of freedom of a variance from its parts and their degrees of freedom; at least 1."""
+    below = sum(part**2 / df for part, df in parts if df > 0)
+    return max(variance**2 / below, 1.0) if below > 0 else 1.0
+
+
+def _interval(
+    found: _Variances, variance: float, df: float, level: float, bounds: tuple[float, float], reason: str, over: str
+) -> Interval:
+    if not reason and not np.sqrt(variance) > NO_VARIATION * max(1.0, abs(found.value)):
+        reason = "the value is the same without any one of them"
+    if reason:
+        return Interval(np.nan, np.nan, f"none: {reason}")
+    low, high = found.ends(float(student.ppf((1 + level) / 2, df)) * np.sqrt(variance))
+    on = "" if found.scale is None else f" of {found.scale.name}"
+    kind = f"{100 * level:g}% jackknife{on} over {over}"
+    return Interval(float(low), float(high), kind).within(bounds)
+
+
+def _why_not(left_out: LeaveOneOut, what: str) -> str:
+    """Why there is no variance over items, people or answers; empty if there is one."""
+    values = {
+        "items": left_out.without_item, "people": left_out.without_person, "answers": left_out.without_answer,
+    }[what]  # fmt: skip
+    if np.isnan(left_out.value):
+        return "undefined"
+    singular = {"items": "item", "people": "person", "answers": "answer"}[what]
+    if len(values) < 2 and what != "answers":
+        return f"only one {singular}"
+    n = int((~np.isfinite(values)).sum())
+    return f"undefined without one {singular} ({n:,} of {len(values):,} {what})" if n else ""
+
+
+def _parts(
+    left_out: LeaveOneOut, found: _Variances, level: float, bounds: tuple[float, float], now: Interval, fixed: Interval
+) -> VarianceParts:
+    """Solves `V_items = a + b r_p + c`, `V_people = a r_i + b + c`, `V_answers = a r_i + b r_p + c` for the parts of
+    items (a), people (b) and answers (c); r is the share of squared weights within items and within people."""
+    n = left_out.times.sum()
+    within_item, within_person = (
+        min(1.0, sizes.sum() ** 2 / n / (sizes**2).sum()) for sizes in (left_out.item_sizes, left_out.person_sizes)
+    )
+    a = max(found.items - found.answers, 0.0) / (1 - within_item) if within_item < 1 else 0.0
+    b = max(found.people - found.answers, 0.0) / (1 - within_person) if within_person < 1 else 0.0
+    c = max(found.answers - a * within_item - b * within_person, 0.0)
+    whole = a + b + c
+    a, b, c = (part / whole * found.both for part in (a, b, c))
+
+    def half(items: float, people: float) -> float:
+        """The half-width with so many times the items and the people."""
+        a_, b_, c_ = a / items, b / people, c / items / people
+        of_items, of_people = (a_ + c_, (found.df_items + 1) * items - 1), (b_ + c_, (found.df_people + 1) * people - 1)
+        df = satterthwaite(a_ + b_ + c_, of_items, of_people)
+        low, high = found.ends(float(student.ppf((1 + level) / 2, df)) * np.sqrt(a_ + b_ + c_))
+        within = Interval(low, high, "").within(bounds)
+        return (within.high - within.low) / 2
+
+    return VarianceParts(
+        a / found.both, b / found.both, c / found.both,
+        another_crowd=(now.high - now.low) / 2,
+        these_people=(fixed.high - fixed.low) / 2,
+        twice_the_items=half(2, 1),
+        twice_the_people=half(1, 2) if within_item < 1 else np.nan,
+    )  # fmt: skip
+
+
+def _jackknife(values: Values, times: Values | None = None) -> float:
+    """The jackknife variance; NaN if a value is undefined."""
+    times = np.ones(len(values)) if times is None else times
+    n = times.sum()
+    if n < 2 or not np.isfinite(values).all():
+        return np.nan
+    return float((n - 1) / n * (times * (values - (times * values).sum() / n) ** 2).sum())
+
+
+def _df(sizes: Float[np.ndarray, "units"]) -> float:
+    """The degrees of freedom of a variance over units: their effective number, `(sum s²)² / sum s⁴`, minus 1."""
+    squares = (sizes / sizes.max()) ** 2 if len(sizes) and sizes.max() > 0 else sizes
+    return float(squares.sum() ** 2 / (squares**2).sum() - 1) if len(sizes) > 1 else 0.0
+
+
+def _ratio(above: Values, below: Values) -> Values:
+    return np.asarray(np.divide(above, below, out=np.full(np.shape(below), np.nan), where=np.asarray(below) > 0))
+
+
+def _numbered(codes: Int[np.ndarray, "rows"]) -> Int[np.ndarray, "rows"]:
+    """The same groups, numbered without gaps in the order of the codes."""
+    if not len(codes):
+        return codes.astype(np.int64)
+    if codes.min() >= 0 and codes.max() < 4 * len(codes) + 1000:
+        present = np.bincount(codes) > 0
+        return np.asarray((np.cumsum(present) - 1)[codes])
+    return np.asarray(np.unique(codes, return_inverse=True)[1])
+
+
+def _n_codes(codes: Int[np.ndarray, "rows"]) -> int:
+    return int(codes.max()) + 1 if len(codes) else 0
