@@ -1,10 +1,13 @@
 """Simulated cheats in a paid study: how many the screening rules find, and how many honest people they exclude.
 
 Each study has 20% scripts (in all combinations of `sfumato.elicitation.simulated_cheats`), 10% double identities and 5%
-borrowers of another's account, over HTTP against a real server whose clock runs 50 times as fast. The rules and their
+borrowers of another's account, over HTTP against a real server whose clock runs ten times as fast. The rules and their
 numbers are those of the rule set `paid`; none was chosen on these studies.
 
     python bench/cheats.py [--people 240] [--seeds 1] [--write docs/screen.md]
+
+A second table is of honest crowds that share networks: a university, mobile providers, a proxy that does not report
+addresses. Nobody in them cheats, so everybody excluded by `same_device` or `same_network` is a false alarm.
 
 Two more tables are printed. Bonus rules: the mean score of scripts that all give the same invented answer to a picture,
 by their share of the crowd, next to that of honest people. Adaptive assignment: whether a few such scripts draw answers
@@ -20,12 +23,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from pages import markdown, write
 from sfumato.elicitation.assignment import AnswerEvent, QuotaTable
 from sfumato.elicitation.items import read_items
 from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators, number_of
-from sfumato.elicitation.simulated_cheats import CheatShares, drawn_accounts
+from sfumato.elicitation.simulated_cheats import CheatShares, drawn_accounts, drawn_window
+from sfumato.labeling.answer_records import RecordRow, matched_records
+from sfumato.labeling.record_rules import SameDevice, SharedNetwork
+from sfumato.labeling.screening import screen
 from sfumato.planning.adaptive_assignment import AdaptiveSelector
 from sfumato.recruitment.arrival import entry_address
 from sfumato.recruitment.bonus_rules import BONUS_RULES, PeerAnswers
@@ -35,8 +42,11 @@ from sfumato.server.simulated_visits import simulate, stimuli_in
 from sfumato.store.location import StoreLocation
 from sfumato.study.study import Adaptive, Assignment, ItemSource, People, Question, Study, StudyClass
 from sfumato.study.study_file import read_study
+from sfumato.tables.annotations import Annotations
 
-PACE = 0.02
+PACE, CONCURRENT = 0.1, 96
+"""How fast people are, and how many answer at once: few enough for a busy machine. Where replies take long, a script
+that answers at once is as slow as a person."""
 CLASSES = ("cat", "dog", "fox", "wolf", "bear", "seal")
 SIZES = {"40 answers per person, 3 checks": (40, 3), "20 answers per person, no checks": (20, 0)}
 
@@ -74,9 +84,61 @@ def run(kind: str, people: int, per_person: int, n_checks: int, seed: int) -> li
             annotators = [account.annotator for account in accounts]
             entry = entry_address(study, url, store)
             summary = simulate(
-                url, study, annotators, truth, stimulus_of, rng, pace=PACE, accounts=accounts, entry=entry
+                url,
+                study,
+                annotators,
+                truth,
+                stimulus_of,
+                rng,
+                pace=PACE,
+                concurrency=CONCURRENT,
+                accounts=accounts,
+                entry=entry,
             )
         return find_cheats(study, StoreLocation.of(store), accounts, summary.tokens)
+
+
+CROWDS = {
+    "all behind a proxy that reports no addresses": (0,),
+    "half in one university, with computer rooms": (120,),
+    "three in four behind ten addresses of mobile providers": (18,) * 10,
+    "offices of eight": (8,) * 30,
+    "households of two to five": (2, 3, 4, 5) * 17,
+    "one person in ten shares a household of two": (2,) * 12,
+}
+"""Sizes of the networks that honest people share; the others have one each. 0: everybody."""
+CROWD_STUDIES = 100
+ROOM = 20
+"""People of a university in a computer room, all with the same screen, which nobody else has."""
+
+
+def honest_crowd(networks: Sequence[int], people: int, rng: np.random.Generator) -> tuple[int, int]:
+    """How many honest people of one study are excluded because of their address or window, and how many have signs."""
+    address = np.arange(people) + len(networks)
+    place = 0
+    for number, size in enumerate(networks):
+        address[place : place + (size or people)] = number
+        place += size or people
+    windows = [drawn_window(rng) for _ in range(people)]
+    if networks == (120,):
+        windows[:ROOM] = [("mouse", 1680, 875, 1.0)] * ROOM
+    votes = {"item": ["i"] * people, "annotator": [f"p{n}" for n in range(people)], "kind": ["choice/1"] * people}
+    votes |= {"payload": ['{"class": "cat"}'] * people, "trial": [0] * people}
+    answers = Annotations.from_arrow(pa.table(votes), CLASSES)
+    rows = (RecordRow(f"p{n}", 0, 5.0, 3, f"n{address[n]}", windows[n]) for n in range(people))
+    found = screen(answers, (SameDevice(), SharedNetwork()), records=matched_records(rows, answers))
+    return int(found.set_aside.sum()), sum(map(bool, found.signs))
+
+
+def crowds_table(people: int, studies: int) -> str:
+    """False alarms among honest people who share networks, as Markdown."""
+    rows = []
+    for name, networks in CROWDS.items():
+        found = [honest_crowd(networks, people, np.random.default_rng(seed)) for seed in range(studies)]
+        n_excluded, n_signs = np.sum(found, axis=0)
+        n = people * studies
+        rows.append([name, f"{n_excluded:,} of {n:,}", f"{n_excluded / n:.2%}", f"{n_signs / n:.0%}"])
+    return markdown(("honest people", "falsely excluded", "share", "with signs only"), rows)
 
 
 def bonus_of_colluders(share: float, seed: int = 0) -> dict[str, tuple[float, float]]:
@@ -149,11 +211,15 @@ def table(findings: Sequence[Finding]) -> str:
         if each.account.family:
             groups.setdefault(f"... {each.account.family}", []).append(each)
     rows = []
-    for name, members in sorted(groups.items(), key=lambda group: list(groups).index(group[0])):
+    families = sorted(name for name in groups if name.startswith("..."))
+    order = [ROLES["script"], *families, *(title for role, title in ROLES.items() if role != "script")]
+    for name, members in ((name, groups[name]) for name in order if name in groups):
         n_found = sum(bool(each.reasons) for each in members)
         if not name.startswith("...") or n_found < len(members):
-            rows.append([name, f"{n_found} of {len(members)}", f"{n_found / len(members):.1%}"])
-    return markdown(("accounts", "found, or for honest people falsely excluded", "share"), rows)
+            n_signs = sum(bool(each.signs and not each.reasons) for each in members)
+            rows.append([name, f"{n_found} of {len(members)}", f"{n_found / len(members):.1%}", str(n_signs)])
+    head = ("accounts", "found, or for honest people falsely excluded", "share", "signs only")
+    return markdown(head, rows)
 
 
 def main() -> None:
@@ -173,8 +239,11 @@ def main() -> None:
             print("\n".join(line for line in detection_lines(found) if not line.startswith("  ")), flush=True)
     print("\nall studies, by what the scripts do")
     print("\n".join(detection_lines(everything)))
+    crowds = crowds_table(240, CROWD_STUDIES)
+    print(f"\nhonest crowds that share networks, {CROWD_STUDIES} studies each\n{crowds}", flush=True)
     if options.write:
         write(options.write, "cheats", table(everything))
+        write(options.write, "shared networks", crowds)
     print("\nmean bonus score of honest people and of colluding scripts, by the share of scripts")
     for share in (0.05, 0.2, 0.4):
         pairs = bonus_of_colluders(share).items()

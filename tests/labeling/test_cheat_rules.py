@@ -15,16 +15,8 @@ import pytest
 
 from sfumato import Annotations
 from sfumato.labeling.answer_records import read_records
-from sfumato.labeling.cheat_rules import (
-    CopiedAnswers,
-    ImpossibleTimes,
-    NoInput,
-    RegularTimes,
-    SameDevice,
-    SharedNetwork,
-    UnrelatedAnswers,
-    permutation_score,
-)
+from sfumato.labeling.cheat_rules import CopiedAnswers, RegularTimes, UnrelatedAnswers, permutation_score
+from sfumato.labeling.record_rules import ImpossibleTimes, NoInput, SameDevice, SharedNetwork
 from sfumato.labeling.screening import AnswerRecords, Rule, screen
 from sfumato.tables.errors import BadTable
 
@@ -109,7 +101,7 @@ def test_less_evidence_is_enough_within_one_network() -> None:
     n_people = len(table.annotator.names)
     network = np.where(np.isin(table.annotator.names.to_pylist(), ["p0", "again"]), 0, np.arange(1, n_people + 1))
     unknown = np.full(len(table), -1)
-    records = AnswerRecords(np.full(len(table), np.nan), unknown, network, network)
+    records = AnswerRecords(np.full(len(table), np.nan), unknown, network, network, network)
     assert not excluded(CopiedAnswers(), table)
     assert excluded(CopiedAnswers(), table, records) == {"p0", "again"}
 
@@ -160,12 +152,69 @@ def test_answers_without_any_input(tmp_path: Path) -> None:
 
 
 def test_one_device_under_two_names(tmp_path: Path) -> None:
-    people = ("one", "two", "family", "far")
+    """With windows that nobody else has; the third person of the household has another one."""
+    people = ("one", "two", "family", *(f"p{n}" for n in range(20)))
     table = votes([("i0", who, "cat") for who in people])
-    records = recorded(tmp_path, table, network=["x", "x", "x", "y"], width=[1000.0, 1000.0, 390.0, 1000.0])
+    network = ["x", "x", "x", *(f"net-{n}" for n in range(20))]
+    width = [1000.0, 1000.0, 390.0, *(500.0 + n for n in range(20))]
+    records = recorded(tmp_path, table, network=network, width=width)
     assert excluded(SameDevice(), table, records) == {"one", "two"}
-    assert excluded(SharedNetwork(at_most=1), table, records) == {"one", "two", "family"}
-    assert not excluded(SharedNetwork(), table, records)
+    assert signs(SharedNetwork(at_most=1), table, records) == {"one", "two", "family"}
+    assert not signs(SharedNetwork(), table, records)
+
+
+def signs(rule: Rule, annotations: Annotations, records: AnswerRecords) -> set[str]:
+    """The annotators with a sign; nobody is excluded."""
+    found = screen(annotations, (rule,), records=records)
+    assert not found.excluded_names()
+    return {name for name, each in zip(found.annotators.to_pylist(), found.signs, strict=True) if each}
+
+
+def test_a_window_that_many_have_is_only_a_sign(tmp_path: Path) -> None:
+    people = ("one", "two", *(f"p{n}" for n in range(20)))
+    table = votes([("i0", who, "cat") for who in people])
+    network = ["x", "x", *(f"net-{n}" for n in range(20))]
+    # A common phone: a fifth of the others have it too.
+    width = [390.0, 390.0, *(390.0 if n < 4 else 500.0 + n for n in range(20))]
+    assert signs(SameDevice(), table, recorded(tmp_path, table, network=network, width=width)) == {"one", "two"}
+
+
+@pytest.mark.parametrize("n_students", [7, 30, 75])
+def test_people_who_merely_share_a_network_are_not_excluded(tmp_path: Path, n_students: int) -> None:
+    """A computer room of a university: one address and the same screens, which nobody else has."""
+    others = 100 - n_students
+    table = votes([("i0", f"p{n}", "cat") for n in range(100)])
+    network = ["campus"] * n_students + [f"net-{n}" for n in range(others)]
+    width = [1680.0] * n_students + [500.0 + n for n in range(others)]
+    records = recorded(tmp_path, table, network=network, width=width)
+    students = {f"p{n}" for n in range(n_students)}
+    assert signs(SameDevice(), table, records) == students
+    assert signs(SharedNetwork(), table, records) == students
+
+
+@pytest.mark.parametrize(("n_shared", "n_others"), [(3, 0), (20, 0), (19, 2), (80, 20)])
+def test_an_address_that_nearly_all_have_is_not_used(tmp_path: Path, n_shared: int, n_others: int) -> None:
+    """That of a proxy which does not report addresses: two people with a common window were excluded as one."""
+    n = n_shared + n_others
+    table = votes([("i0", f"p{each}", "cat") for each in range(n)])
+    network = ["proxy"] * n_shared + [f"net-{each}" for each in range(n_others)]
+    records = recorded(tmp_path, table, network=network)
+    assert records.n_of_one_address == n_shared
+    assert not signs(SameDevice(), table, records)
+    assert not signs(SharedNetwork(), table, records)
+
+
+def test_erased_records_are_not_known(tmp_path: Path) -> None:
+    table = votes([(f"i{item}", who, "cat") for who in ("erased", "script") for item in range(5)])
+    columns = {name: [None] * 5 + [value] * 5 for name, value in (("claimed_seconds", 130.0), ("n_inputs", 0))}
+    windows = {name: [None] * 5 + [1.0] * 5 for name in ("width", "height", "pixel_ratio")}
+    network, pointer = [None] * 5 + ["x"] * 5, [None] * 5 + ["mouse"] * 5
+    records = recorded(tmp_path, table, network=network, pointer=pointer, **columns, **windows)
+    assert records.n_matched == 10
+    assert excluded(NoInput(), table, records) == excluded(ImpossibleTimes(), table, records) == {"script"}
+    # With nothing left, the records are still those of these answers.
+    empty = recorded(tmp_path, table, **{name: pa.nulls(10, pa.float64()) for name in columns})
+    assert not excluded(NoInput(), table, empty)
 
 
 def test_records_of_another_study_are_refused(tmp_path: Path) -> None:

@@ -242,6 +242,7 @@ def test_screening_says_its_numbers() -> None:
         "n_answers": 2,
         "set_aside": False,
         "reasons": "",
+        "signs": "",
         "pay": True,
         "checks_passed": 1.0,
     }

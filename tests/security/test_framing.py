@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -14,8 +15,10 @@ import pytest
 import uvicorn
 from picture_study import write_picture_study
 from site_client import AskedSite, asked_site
+from starlette.routing import Mount
 
 from sfumato.server import uvicorn_protocol
+from sfumato.server.app import routes
 from sfumato.server.server import LOOPBACK, bind_socket, create_server
 from sfumato.server.uvicorn_protocol import MAX_PIPELINED
 
@@ -179,6 +182,52 @@ def test_trailers_are_no_headers(asked: AskedSite) -> None:
     assert reply.endswith(b"\r\n\r\nhost content-type transfer-encoding connection")
 
 
+def requests_of_all_routes() -> list[tuple[str, str]]:
+    """Every method and path of the application; parts of a path that name something are those of nobody."""
+    found = []
+    for route in routes():
+        methods = {"GET"} if isinstance(route, Mount) else (route.methods or set()) - {"HEAD"}
+        found += [(method, re.sub(r"\{\w+:\w+\}", "x", route.path)) for method in sorted(methods)]
+    return found
+
+
+def chunked(method: str, path: str, rest: bytes, *fields: bytes) -> bytes:
+    head = [f"{method} {path} HTTP/1.1".encode(), b"Host: localhost", b"Content-Type: application/json", *fields]
+    return b"\r\n".join([*head, b"Transfer-Encoding: chunked", b"", b""]) + rest
+
+
+def status_of(reply: bytes) -> bytes:
+    assert reply.count(b"HTTP/1.1 ") == 1, reply[:300]
+    return reply.split(b" ", 2)[1]
+
+
+TRAILERS = b"Host: evil.example\r\nCookie: a=b\r\nX-Forwarded-For: 127.0.0.1\r\nOrigin: null\r\n"
+
+
+@pytest.mark.parametrize(("method", "path"), requests_of_all_routes())
+def test_trailers_change_the_reply_of_no_route(asked: AskedSite, port: int, method: str, path: str) -> None:
+    """Schemathesis cannot send trailers."""
+    replies = [
+        said(port, chunked(method, path, b"2\r\n{}\r\n0\r\n" + trailers + b"\r\n", b"Connection: close"), is_over=False)
+        for trailers in (b"", TRAILERS)
+    ]
+    before, after = map(status_of, replies)
+    assert before == after
+    assert int(after) < 500
+    assert b"evil.example" not in replies[1]
+
+
+@pytest.mark.parametrize("name", ["trailer fields", "a chunk extension", "chunks of one byte"])
+def test_no_route_reads_what_surrounds_a_body_without_a_limit(asked: AskedSite, port: int, name: str) -> None:
+    before = asked.stored("annotators")
+    # POST /join needs no body: it adds a participant as soon as its head is there, so it would count.
+    for method, path in [each for each in requests_of_all_routes() if each[1] != "/join"]:
+        reply = said(port, chunked(method, path, ENDLESS[name]) + HIDDEN, is_over=False)
+        # A route that reads no body may have replied before the limit; nothing behind it is another request.
+        assert reply == b"" or int(status_of(reply)) < 500, (path, reply[:300])
+    assert asked.stored("annotators") == before
+
+
 def test_few_requests_wait_for_the_reply_before(port: int) -> None:
     one = b"GET /health HTTP/1.1\r\n" + HOST + b"\r\n"
     last = b"GET /health HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
@@ -237,6 +286,26 @@ def test_who_does_not_finish_is_hung_up_on(asked: AskedSite, monkeypatch: pytest
         assert b"200 OK" not in connection.recv(65_536)
 
 
+def test_no_route_holds_a_connection_for_a_body_that_does_not_come(
+    asked: AskedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A route that reads no body replies at once; then the connection ends too, because the body is still to come."""
+    monkeypatch.setattr(uvicorn_protocol, "TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(uvicorn_protocol, "KEEP_ALIVE_SECONDS", 0.3)
+    monkeypatch.setattr(uvicorn_protocol, "CHECK_SECONDS", 0.05)
+    with listened(asked) as port, contextlib.ExitStack() as stack:
+        held = []
+        for method, path in requests_of_all_routes():
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+            connection.sendall(chunked(method, path, b"2\r\n{"))
+            held.append(connection)
+        for connection in held:
+            with contextlib.suppress(ConnectionError):
+                # Ends instead of timing out.
+                while connection.recv(65_536):
+                    pass
+
+
 def test_no_protocol_but_http_is_spoken(port: int) -> None:
     asks = b"GET /health HTTP/1.1\r\n" + HOST + b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n"
     reply = said(port, asks + b"Sec-WebSocket-Version: 13\r\n\r\n")
@@ -252,3 +321,5 @@ def test_a_protocol_without_these_checks_is_found_out(asked: AskedSite, tmp_path
         assert not any(
             said(port, TOO_MUCH[name]).startswith(b"HTTP/1.1 431 ") for name in ("a long field", "101 fields")
         )
+        endless = chunked("GET", "/health", ENDLESS["trailer fields"]) + HIDDEN
+        assert said(port, endless, is_over=False).count(b"HTTP/1.1 ") == 2

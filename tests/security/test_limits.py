@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from picture_study import write_picture_study
 from site_client import JSON, AskedSite, Reply, SiteClient, Visit, asked_site
 from study_server import StudyServer, write_texts_study
@@ -23,6 +24,7 @@ from sfumato.server.rate_limit import (
     network_of,
 )
 from sfumato.server.server import LOOPBACK, create_server
+from sfumato.store.schema import annotators
 
 
 class Clock:
@@ -229,6 +231,37 @@ def test_addresses_are_those_a_named_proxy_tells_and_nobody_elses(asked: AskedSi
     # Nobody else is believed: neither without a proxy, nor from another address than the proxy's.
     for asks in (client((), "192.0.2.7"), client(("127.0.0.1",), "192.0.2.7")):
         assert [joined(asks, f"198.51.100.{i}") for i in range(3)] == [303, 303, 429]
+
+
+def test_an_address_that_is_not_the_persons_is_not_stored(asked: AskedSite) -> None:
+    """On this machine, or behind a proxy that reports no addresses, all people looked like one network."""
+
+    def stored(proxies: tuple[str, ...], peer: str, forwarded: str = "") -> str | None:
+        config = create_server(asked.site, LOOPBACK, None, proxies).config
+        config.load()
+        client = SiteClient(config.loaded_app, asked.runner, address=peer)
+        link = client.post("/join").header("location")
+        assert link is not None
+        reply = client.get(link, {"x-forwarded-for": forwarded} if forwarded else {})
+        assert reply.status == 200
+        with asked.site.reader.connect() as connection:
+            columns = sa.select(annotators.c.network).order_by(annotators.c.id.desc())
+            return connection.execute(columns.limit(1)).scalar_one()
+
+    for own in ("127.0.0.1", "::1", "::ffff:127.0.0.1"):
+        assert stored((), own) is None
+    assert stored(("10.0.0.0/24",), "10.0.0.3") is None
+    assert stored(("127.0.0.1",), "127.0.0.1", "::1") is None
+    # Simulated networks, and what a proxy reports, are those of people.
+    networks = [
+        stored((), "127.7.0.1"),
+        stored((), "127.7.0.2"),
+        stored((), "192.0.2.7"),
+        stored(("10.0.0.0/24",), "10.0.0.3", "198.51.100.9"),
+    ]
+    assert len(set(networks)) == 4
+    assert None not in networks
+    assert stored((), "192.0.2.7") == networks[2]
 
 
 # --- size ---

@@ -18,6 +18,9 @@ from sfumato.cli.study_access import second_factor
 from sfumato.elicitation import researcher_actions
 from sfumato.server.login_attempts import LoginAttempts
 from sfumato.store.credentials import SecondFactor, new_second_factor, totp
+from sfumato.store.database import reading
+from sfumato.store.location import StoreLocation
+from sfumato.store.queries import study_names
 from sfumato.tables.errors import BadSetting, NotNow
 
 
@@ -101,6 +104,8 @@ def test_the_command_adds_and_removes_a_second_factor(tmp_path: Path, monkeypatc
     folder = write_picture_study(tmp_path)
     factor, codes = new_second_factor()
     monkeypatch.setattr("sfumato.store.credentials.new_second_factor", lambda: (factor, codes))
+    with asked_site(folder):
+        pass
     with pytest.raises(NotNow, match="no password"):
         raise run_command(folder).exception or AssertionError
     with asked_site(folder) as asked:
@@ -124,3 +129,16 @@ def test_the_command_adds_and_removes_a_second_factor(tmp_path: Path, monkeypatc
     assert run_command(folder, "--remove").exit_code == 0
     with asked_site(folder) as asked:
         assert knock(asked, PASSWORD).status == 200
+
+
+def test_the_command_adds_no_study_to_a_store(tmp_path: Path) -> None:
+    """By a mistake in --store the study was added to the store of another one, without answers."""
+    folders = [write_picture_study(tmp_path / name, name=name) for name in ("pets", "birds")]
+    store = tmp_path / "pets.sqlite"
+    with asked_site(folders[0], store):
+        pass
+    for options in ((), ("--remove",)):
+        done = run_command(folders[1], "--store", str(store), *options)
+        assert getattr(done.exception, "code", None) == "no-study"
+    with reading(StoreLocation.of(store)) as connection:
+        assert study_names(connection) == ["pets"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +11,18 @@ import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner
 from msgspec import structs
-from study_instance import StudyInstance, StudyPerson, items_named, plain_study, sent
+from study_instance import LEASE, StudyInstance, StudyPerson, items_named, plain_study, sent
 
 from sfumato.cli import group
 from sfumato.elicitation.kinds import kinds_of
+from sfumato.elicitation.researcher_actions import erase_participant
+from sfumato.labeling.answer_records import read_records
 from sfumato.labeling.attention_checks import RegionCheckJudge, screen_study
 from sfumato.labeling.screening_rules import IdenticalRuns, TooFast, rules_of
-from sfumato.server.dashboard_agreement import AgreementSummary, summarize_agreement
+from sfumato.recruitment.participant_outcomes import outcomes_of
+from sfumato.server.dashboard_agreement import AgreementSummary, needs_records, summarize_agreement
+from sfumato.server.dashboard_cache import DashboardCache
+from sfumato.store.erasure import erased_records
 from sfumato.store.export import export
 from sfumato.store.location import StoreLocation
 from sfumato.store.researcher_queries import sampled_answers
@@ -41,7 +47,9 @@ def seen_live(at: StudyInstance, *, every: int = 1) -> AgreementSummary:
     """As the dashboard shows it, read next to the writer."""
     engine = sa.create_engine(StoreLocation.of(at.store).url, poolclass=sa.NullPool)
     with engine.connect() as connection:
-        return summarize_agreement(sampled_answers(connection, at.running.number, every=every), at.study, every=every)
+        number, records = at.running.number, needs_records(at.study)
+        rows = sampled_answers(connection, number, every=every, records=records)
+        return summarize_agreement(rows, at.study, every=every, erased=erased_records(connection, number))
 
 
 def answers(person: StudyPerson, *, always: str = "", ms: float = 3000) -> None:
@@ -133,6 +141,62 @@ def test_flags_are_the_reasons_of_screening_for_every_question_type(kind: str, t
         if kind != "similarity":
             assert mine["checks"]["passed"] / 2 == found.findings["checks_passed"][i]
             assert 1 - mine["repeats"]["same"] / mine["repeats"]["n"] == found.findings["repeats_changed"][i]
+
+
+def test_people_who_left_before_the_study_was_full_have_finished(tmp_path: Path) -> None:
+    """The dashboard showed them as away, and `study reconcile` as finished."""
+    study = plain_study(people=People(answers_per_item=2, batch_size=4))
+    at = StudyInstance(str(tmp_path / "a.sqlite"), study, items_named(4)).start()
+    first, second, third = (at.new() for _ in range(3))
+    # The second holds the last items when the first asks for more, and the first leaves.
+    for _ in range(3):
+        first.answer()
+    for person in (second, third):
+        person.answer_all(limit=2)
+    at.clock.advance(2 * LEASE)
+    while any(person.state().stage == "trials" for person in (second, third)):
+        for person in (second, third):
+            if person.state().stage == "trials":
+                person.answer()
+    cache = DashboardCache(StoreLocation.of(at.store), study, at.running.number, at.clock.now)
+    shown = json.loads(cache.figures()["people"])["rows"]
+    cache.close()
+    found = {each.annotator: each.outcome for each in outcomes_of(StoreLocation.of(at.store), study).people}
+    at.stop()
+    assert found[first.pseudonym] == "finished"
+    assert {each["name"]: each["state"] for each in shown} == found
+
+
+def test_flags_and_signs_of_rules_that_need_records_are_those_of_screening(tmp_path: Path) -> None:
+    """The dashboard found nothing by these rules, and `sfumato screen --records` did."""
+    people = People(answers_per_item=50, batch_size=8)
+    study = replace(plain_study(people=people), quality=Quality(rules="paid"))
+    at = StudyInstance(str(tmp_path / "a.sqlite"), study, items_named(24)).start()
+    everybody = [at.new() for _ in range(13)]
+    for number, person in enumerate(everybody):
+        # Eight people come from one network, of whom one is erased; the last never presses a key.
+        network = "campus" if number < 8 else f"net {number}"
+        at.run(lambda running, person=person, network=network: running.sessions.open_link(person.token, None, network))
+        events = [] if number == 12 else [(20.0, "click", "answer", None)]
+        while (state := person.state()).stage == "trials":
+            shown = state.trials[0]
+            answer = sent(shown.handle, "cat" if int(shown.stimulus.item[1:]) % 3 else "dog", elapsed_ms=900 + number)
+            record = structs.replace(answer.record, events=events, viewport=(1000.0 + number // 2, 700.0, 1.0))
+            at.clock.advance(2)
+            assert person.submit(structs.replace(answer, record=record)).code is None
+    at.run(lambda running: erase_participant(running, "test", pseudonym=everybody[3].pseudonym))
+    live = seen_live(at).people
+    at.stop()
+    files = tmp_path / "a.parquet", tmp_path / "r.parquet"
+    export(StoreLocation.of(at.store), study.name, *files)
+    table = Annotations.read(files[0])
+    found = screen_study(study, table, records=read_records(files[1], table), must_apply=False)
+    reasons, signs = set(filter(None, found.reasons)), set(filter(None, found.signs))
+    assert any("without_input" in each for each in reasons)
+    assert signs == {"same_network", "same_device; same_network"}
+    for name, why, sign in zip(found.annotators.to_pylist(), found.reasons, found.signs, strict=True):
+        mine = live.get(name, {})
+        assert ("; ".join(mine.get("flags", [])), "; ".join(mine.get("signs", []))) == (why, sign)
 
 
 @pytest.mark.parametrize("command", [("study", "check"), ("serve",)])

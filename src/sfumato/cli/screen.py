@@ -46,7 +46,7 @@ def command(
     from sfumato.importers.label_file import read_labels
     from sfumato.labeling.answer_records import read_records
     from sfumato.labeling.attention_checks import screen_study
-    from sfumato.labeling.cheat_rules import NEED_RECORDS
+    from sfumato.labeling.record_rules import NEED_RECORDS
     from sfumato.labeling.screening import screen
     from sfumato.labeling.screening_rules import rules_of
     from sfumato.tables.annotations import Annotations
@@ -77,6 +77,13 @@ def command(
             notes.append(f"no data for {', '.join(others)}: no such checks, repeats, times or trials, or too few")
         if needs_records:
             notes.append(f"no data for {', '.join(needs_records)}: give --records, written by sfumato export --records")
+    if made is not None and made.n_of_one_address:
+        shared = f"{made.n_of_one_address:,} annotators have the same network address"
+        notes.append(f"{shared} (a proxy that does not report addresses, or one place): addresses are not compared")
+    n_signs = sum(bool(sign and not why) for sign, why in zip(screening.signs, screening.reasons, strict=True))
+    if n_signs:
+        found = sorted({rule for each in screening.signs for rule in each.split("; ") if rule})
+        notes.append(f"{n_signs:,} more have signs that exclude nobody ({', '.join(found)}); look at their answers")
     if len(excluded) > 10:
         notes.append(f"... and {len(excluded) - 10:,} more")
     write_table(screening, output, f"{len(excluded):,} of {len(screening):,} annotators excluded", notes)

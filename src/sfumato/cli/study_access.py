@@ -59,7 +59,15 @@ def second_factor(study: Path, remove: bool, store: str | None) -> None:
         from sfumato.elicitation.researcher_actions import check_has_password, set_second_factor
         from sfumato.server.server import open_site
         from sfumato.store.credentials import new_second_factor, otpauth_url
-    with open_site(read_study(study), store) as site:
+        from sfumato.store.database import reading
+        from sfumato.store.export import check_stored
+        from sfumato.store.location import StoreLocation
+    asked = read_study(study)
+    place = StoreLocation.of_study(asked, store)
+    # Opening the site would add the study to a store that does not hold it.
+    with reading(place, any_version=True) as connection:
+        check_stored(connection, place, asked.name)
+    with open_site(asked, store) as site:
         if remove:
             site.writer.run(lambda running: set_second_factor(running, None, "terminal"))
             click.echo("second factor removed: the password is enough")

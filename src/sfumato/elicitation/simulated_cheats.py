@@ -36,6 +36,14 @@ INSTANT_SECONDS = 0.2
 REGULAR_SECONDS = 5.0
 SHARE_HOUSEHOLDS = 0.05
 """Honest people who share a network with the one before: families, offices."""
+TOUCH_SHARE = 0.3
+OWN_SIZE = 0.5
+"""Share of windows with a mouse that do not fill the screen."""
+FULL_WINDOWS = {
+    "mouse": ((1920, 945, 1.0), (1536, 730, 1.25), (1366, 633, 1.0), (1440, 765, 2.0), (2560, 1305, 1.0)),
+    "touch": ((390, 664, 3.0), (393, 659, 3.0), (360, 668, 3.0), (412, 785, 2.625), (430, 739, 3.0)),
+}
+"""Width, height and resolution of windows that fill common screens; assumed to be equally frequent."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +135,16 @@ def drawn_accounts(n: int, n_classes: int, shares: CheatShares, rng: np.random.G
         device, victim = len(accounts), honest[int(rng.integers(len(honest)))]
         accounts.append(Account(next(people), "borrower", device, device, victim))
     return [accounts[place] for place in rng.permutation(len(accounts))]
+
+
+def drawn_window(rng: np.random.Generator) -> tuple[str, float, float, float]:
+    """A window: pointer, width, height and resolution. Windows that fill the screen have one of a few sizes."""
+    pointer = "touch" if rng.random() < TOUCH_SHARE else "mouse"
+    full = FULL_WINDOWS[pointer]
+    width, height, ratio = full[int(rng.integers(len(full)))]
+    if pointer == "mouse" and rng.random() < OWN_SIZE:
+        width, height = (round(side * rng.uniform(0.5, 1)) for side in (width, height))
+    return pointer, width, height, ratio
 
 
 def _script(number: int, favorite: int) -> Account:

@@ -1,5 +1,5 @@
 """Screening rules against cheating: answers unrelated to the items, answers of one source under several names, times
-that no person has.
+that no person has. Rules that need the records of the answers are in `record_rules.py`.
 
 All compare an annotator with the others, so they need several answers per item. A rule is a reason to look at a person,
 not a proof: `docs/screen.md` says what each one can and cannot detect.
@@ -140,97 +140,6 @@ class RegularTimes:
         squares = np.bincount(who[timed], (logs - means[who[timed]]) ** 2, data.n_annotators)
         spread = np.where(n >= self.least_answers, np.sqrt(squares / np.maximum(n - 1, 1)), np.nan)
         return RuleResult(spread, spread < self.spread)
-
-
-@dataclass(frozen=True)
-class ImpossibleTimes:
-    """The browser claimed more time than had passed on the server, by more than `seconds`, in `most` answers or more.
-    No unmodified page does that. Needs the records of the answers."""
-
-    seconds: float = 2.0
-    most: int = 2
-
-    name: ClassVar[str] = "impossible_times"
-
-    def __post_init__(self) -> None:
-        above_0("seconds", self.seconds)
-        at_least("most", self.most, 1)
-
-    def find(self, data: ScreeningData) -> RuleResult:
-        if data.records is None:
-            return RuleResult.without_data(data.n_annotators)
-        excess = data.records.claimed_seconds - data.annotations.seconds
-        count = data.per_annotator(np.nan_to_num(excess) > self.seconds)
-        return RuleResult(count.astype(np.float64), count >= self.most)
-
-
-@dataclass(frozen=True)
-class NoInput:
-    """More than `at_most` of the answers came without a single click or key press. The page records every input, so
-    such answers were not given in it. Needs the records of the answers."""
-
-    at_most: float = 0.2
-
-    name: ClassVar[str] = "without_input"
-
-    def __post_init__(self) -> None:
-        check_share("at_most", self.at_most)
-
-    def find(self, data: ScreeningData) -> RuleResult:
-        if data.records is None:
-            return RuleResult.without_data(data.n_annotators)
-        known = data.records.known
-        n_known = data.per_annotator(known)
-        n_without = data.per_annotator(known & (data.records.n_inputs == 0))
-        share = np.where(n_known > 0, n_without / np.maximum(n_known, 1), np.nan)
-        return RuleResult(share, share > self.at_most)
-
-
-@dataclass(frozen=True)
-class SameDevice:
-    """More than `at_most` other annotators used the same network address and a window of the same size and resolution:
-    probably one device. Two people may share a device. Needs the records of the answers."""
-
-    at_most: int = 0
-
-    name: ClassVar[str] = "same_device"
-
-    def __post_init__(self) -> None:
-        at_least("at_most", self.at_most, 0)
-
-    def find(self, data: ScreeningData) -> RuleResult:
-        return _others_with_the_same(None if data.records is None else data.records.device, self.at_most, data)
-
-
-@dataclass(frozen=True)
-class SharedNetwork:
-    """More than `at_most` other annotators came from the same network address. Households, offices and universities
-    share addresses too, so this alone is weak evidence. Needs the records of the answers."""
-
-    at_most: int = 5
-
-    name: ClassVar[str] = "same_network"
-
-    def __post_init__(self) -> None:
-        at_least("at_most", self.at_most, 0)
-
-    def find(self, data: ScreeningData) -> RuleResult:
-        return _others_with_the_same(None if data.records is None else data.records.network, self.at_most, data)
-
-
-NEED_RECORDS = frozenset(rule.name for rule in (ImpossibleTimes, NoInput, SameDevice, SharedNetwork))
-"""The rules that have no data without the records of the answers."""
-
-
-def _others_with_the_same(
-    number: Int[np.ndarray, "annotators"] | None, at_most: int, data: ScreeningData
-) -> RuleResult:
-    """How many other annotators have the same number (-1: not known)."""
-    if number is None or (number < 0).all():
-        return RuleResult.without_data(data.n_annotators)
-    known = number >= 0
-    n_same = np.bincount(number[known])[np.where(known, number, 0)] - 1
-    return RuleResult(np.where(known, n_same, np.nan), known & (n_same > at_most))
 
 
 # --- answers for a label, by item ---

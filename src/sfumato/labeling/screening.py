@@ -78,10 +78,12 @@ def _largest(values: dict[str, Any]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class RuleResult:
-    """Per annotator, the value of a rule (NaN: no data) and whether it breaks the rule."""
+    """Per annotator, the value of a rule (NaN: no data) and whether it breaks the rule, so that they are excluded; and
+    for some rules whether it is a sign, which excludes nobody but is a reason to look at the answers."""
 
     value: Float[np.ndarray, "annotators"]
     offends: Bool[np.ndarray, "annotators"]
+    sign: Bool[np.ndarray, "annotators"] | None = None
 
     @classmethod
     def without_data(cls, n_annotators: int) -> RuleResult:
@@ -110,13 +112,18 @@ class CheckResults:
 @dataclass(frozen=True, eq=False)
 class AnswerRecords:
     """How each answer was made, as the page recorded it: per row the time that the browser claims (NaN: not known) and
-    the number of inputs (-1: not known); per annotator the number of their network and of their device within it
-    (-1: not known)."""
+    the number of inputs (-1: not known); per annotator the number of their network, of their window, and of both
+    together, which may be one device (-1: not known)."""
 
     claimed_seconds: Float[np.ndarray, "rows"]
     n_inputs: Int[np.ndarray, "rows"]
     network: Int[np.ndarray, "annotators"]
     device: Int[np.ndarray, "annotators"]
+    window: Int[np.ndarray, "annotators"]
+    n_matched: int = 0
+    """Answers that have a record."""
+    n_of_one_address: int = 0
+    """Annotators whose network is not used, because nearly all have it: that of a proxy, or of one place."""
 
     @property
     def known(self) -> Bool[np.ndarray, "rows"]:
@@ -206,13 +213,14 @@ class TopClasses:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Screening(ColumnTable):
-    """One row per annotator: whether they are excluded (`set_aside`), the reasons, whether they are paid, and the
-    number of each rule."""
+    """One row per annotator: whether they are excluded (`set_aside`), the reasons, signs that exclude nobody, whether
+    they are paid, and the number of each rule."""
 
     annotators: pa.StringArray
     n_answers: Int[np.ndarray, "annotators"]
     set_aside: Bool[np.ndarray, "annotators"]
     reasons: tuple[str, ...]
+    signs: tuple[str, ...]
     pay: Bool[np.ndarray, "annotators"]
     findings: dict[str, Float[np.ndarray, "annotators"]]
 
@@ -247,18 +255,21 @@ def screen(
             if must_apply:
                 raise
             findings[rule.name] = RuleResult.without_data(data.n_annotators)
-    offends = np.array([finding.offends for finding in findings.values()]).reshape(len(findings), data.n_annotators)
-    reasons = tuple(
-        "; ".join(name for name, bad in zip(findings, offends[:, i], strict=True) if bad)
-        for i in range(data.n_annotators)
-    )
+    offends = {name: finding.offends for name, finding in findings.items()}
+    weak = {name: each.sign & ~each.offends for name, each in findings.items() if each.sign is not None}
     pay = np.ones(data.n_annotators, dtype=bool)
     for rule in unpaid:
         pay &= ~rule.find(data).offends
     n_answers = np.bincount(annotations.annotator.codes, minlength=data.n_annotators)
     values = {name: finding.value for name, finding in findings.items()}
-    excluded = np.asarray(offends.any(axis=0))
-    return Screening(annotations.annotator.names, n_answers, excluded, reasons, pay, values)
+    excluded = np.any([np.zeros(data.n_annotators, bool), *offends.values()], axis=0)
+    reasons, signs = (_listed(each, data.n_annotators) for each in (offends, weak))
+    return Screening(annotations.annotator.names, n_answers, excluded, reasons, signs, pay, values)
+
+
+def _listed(found: Mapping[str, Bool[np.ndarray, "annotators"]], n_annotators: int) -> tuple[str, ...]:
+    """Per annotator, the names of the rules that found something."""
+    return tuple("; ".join(name for name, each in found.items() if each[i]) for i in range(n_annotators))
 
 
 def read_excluded(path: str | Path) -> list[str]:

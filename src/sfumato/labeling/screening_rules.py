@@ -10,16 +10,9 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.labeling.cheat_rules import (
-    CopiedAnswers,
-    ImpossibleTimes,
-    NoInput,
-    RegularTimes,
-    SameDevice,
-    SharedNetwork,
-    UnrelatedAnswers,
-)
+from sfumato.labeling.cheat_rules import CopiedAnswers, RegularTimes, UnrelatedAnswers
 from sfumato.labeling.labeler import per_answer
+from sfumato.labeling.record_rules import ImpossibleTimes, NoInput, SameDevice, SharedNetwork
 from sfumato.labeling.screening import Rule, RuleResult, ScreeningData, TopClasses, names_classes, tied_classes
 from sfumato.labeling.top_two_labelers import bad_percents
 from sfumato.tables.errors import unknown

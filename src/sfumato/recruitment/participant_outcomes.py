@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import sqlalchemy as sa
 
 from sfumato.elicitation.participant import KNOWN, REFUSED, SIGNED
 from sfumato.recruitment.arrival import arrival_of
 from sfumato.recruitment.platform import Arrival
-from sfumato.store import queries, researcher_queries
+from sfumato.store import researcher_queries
 from sfumato.store.database import reading
 from sfumato.store.export import stored_study
 from sfumato.store.location import StoreLocation
-from sfumato.store.schema import ANSWERED, Row
+from sfumato.store.schema import Row
 from sfumato.study.study import Study
 
 FINISHED, SCREENED_OUT, STOPPED, WITHDRAWN = "finished", "screened out", "stopped", "withdrew"
@@ -63,36 +60,11 @@ def outcomes_of(place: StoreLocation, study: Study) -> ParticipantOutcomes:
     with reading(place) as connection:
         row = stored_study(connection, place, study.name)
         rows = researcher_queries.participants(connection, row["id"])
-        done = _without_further_items(connection, row["id"], study, rows)
+        waiting = [each for each in rows if each["n_labels"] and each["finished_at"] is None]
+        arms, n_labels = ({each["id"]: each[name] for each in waiting} for name in ("arm", "n_labels"))
+        done = researcher_queries.without_further_items(connection, row["id"], study, arms, n_labels)
         people = tuple(_participant(each, study, is_done=each["id"] in done) for each in rows)
         return ParticipantOutcomes(people, row["secret"])
-
-
-def _without_further_items(connection: sa.Connection, number: int, study: Study, rows: Sequence[Row]) -> set[int]:
-    """Annotators who would have finished if they had opened their page again: they hold no trial, and have answered
-    every item that still needs answers. The same rule as in `elicitation/session.py`, for people who left before the
-    study became full. Quotas decide also in an adaptive study, which may stop earlier."""
-    waiting = [row for row in rows if row["n_labels"] and row["finished_at"] is None]
-    if not waiting:
-        return set()
-    answered = queries.taken(connection, number, (ANSWERED,))
-    n_forms = max(len(study.questions), 1)
-    # Compared forms have separate quotas.
-    forms = [(arm,) for arm in range(n_forms)] if study.arms else [tuple(range(n_forms))]
-    quotas = researcher_queries.quotas(connection, number)
-    open_items = [
-        {item for item, quota in quotas.items() if sum(answered.get((item, form), 0) for form in each) < quota}
-        for each in forms
-    ]
-    holders = {trial["annotator"] for trial in queries.open_trials(connection, number)}
-    done = set()
-    for row in waiting:
-        left = open_items[row["arm"] if study.arms else 0]
-        if row["id"] in holders or len(left) > row["n_labels"]:
-            continue
-        if not left or left <= researcher_queries.answered_items(connection, row["id"]):
-            done.add(row["id"])
-    return done
 
 
 def _participant(row: Row, study: Study, *, is_done: bool) -> ParticipantRecord:

@@ -23,10 +23,12 @@ from sfumato.tables.annotations import Annotations
 
 @dataclass(frozen=True)
 class Finding:
-    """An account of a simulated study, and why it was stopped or excluded (empty: it was not)."""
+    """An account of a simulated study, why it was stopped or excluded (empty: it was not), and signs that exclude
+    nobody."""
 
     account: Account
     reasons: tuple[str, ...]
+    signs: tuple[str, ...] = ()
 
 
 def find_cheats(
@@ -41,13 +43,15 @@ def find_cheats(
         screening = screen_study(
             study, answers, rule_set("paid"), records=read_records(files[1], answers), must_apply=False
         )
-    reasons = dict(zip(screening.annotators.to_pylist(), screening.reasons, strict=True))
+    names = screening.annotators.to_pylist()
+    reasons, signs = (dict(zip(names, each, strict=True)) for each in (screening.reasons, screening.signs))
     with reading(place) as connection:
         row = queries.study_row(connection, study.name)
         assert row is not None, "exported a moment ago"
         people = [queries.annotator_by_token(connection, row["id"], hash_of(token)) for token in tokens]
     return [
-        Finding(account, tuple(_reasons(person, reasons))) for account, person in zip(accounts, people, strict=True)
+        Finding(account, tuple(_reasons(person, reasons)), _split(signs, person))
+        for account, person in zip(accounts, people, strict=True)
     ]
 
 
@@ -57,7 +61,11 @@ def _reasons(person: Row | None, reasons: dict[str, str]) -> Iterator[str]:
         return
     if person["excluded_at"] is not None:
         yield "stopped during the study"
-    yield from filter(None, reasons.get(person["pseudonym"], "").split("; "))
+    yield from _split(reasons, person)
+
+
+def _split(listed: dict[str, str], person: Row | None) -> tuple[str, ...]:
+    return () if person is None else tuple(filter(None, listed.get(person["pseudonym"], "").split("; ")))
 
 
 ROLES = {"script": "scripts", "double": "double identities", "borrower": "borrowed accounts", "honest": "honest people"}
@@ -79,4 +87,6 @@ def detection_lines(findings: Sequence[Finding]) -> Iterator[str]:
         by = ", ".join(f"{reason} {n}" for reason, n in sorted(counts.items(), key=lambda each: -each[1]))
         verb = "falsely excluded" if role == "honest" else "found"
         name = f"  {family}" if family else ROLES[role]
-        yield f"{name:<44}{len(found):>5} of {len(members):>4} {verb} ({len(found) / len(members):.1%})  {by}".rstrip()
+        line = f"{name:<44}{len(found):>5} of {len(members):>4} {verb} ({len(found) / len(members):.1%})  {by}".rstrip()
+        n_signs = sum(bool(each.signs and not each.reasons) for each in members)
+        yield f"{line}; {n_signs} more with signs" if n_signs else line

@@ -6,7 +6,7 @@ Needs NumPy and Arrow, which a machine that only serves may lack; imported when 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,14 @@ import sqlalchemy as sa
 
 from sfumato.labeling.agreement import agreement
 from sfumato.labeling.agreement.test_retest import retest_by_annotator
+from sfumato.labeling.answer_records import RecordRow, matched_records
 from sfumato.labeling.attention_checks import check_results, screen_study
 from sfumato.labeling.default_labeler import DEFAULT_LABELERS, as_votes, kinds_in, label_by_default
+from sfumato.labeling.record_rules import NEED_RECORDS
+from sfumato.labeling.screening import AnswerRecords
 from sfumato.labeling.screening_rules import IdenticalRuns, rules_of
+from sfumato.store.erasure import ErasedRecords, is_erased
+from sfumato.store.export import READ_RECORD
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
@@ -41,14 +46,23 @@ class AgreementSummary:
     people: dict[str, dict[str, Any]]
 
 
-def summarize_agreement(rows: Rows, study: Study, *, every: int = 1) -> AgreementSummary:
-    """Summary of `researcher_queries.sampled_answers`, which may be about every `every`-th item only."""
+def needs_records(study: Study) -> bool:
+    """Whether a screening rule of the study needs the records of the answers."""
+    return any(rule.name in NEED_RECORDS for rule in rules_of(study.quality.rules))
+
+
+def summarize_agreement(
+    rows: Rows, study: Study, *, every: int = 1, erased: Mapping[str, ErasedRecords] | None = None
+) -> AgreementSummary:
+    """Summary of `researcher_queries.sampled_answers`, which may be about every `every`-th item only. `erased` are the
+    erased records, if the rows have records."""
     people: dict[str, dict[str, Any]] = {}
     everything = _annotations(rows, [row.name for row in rows], study)
     for name, counts in _check_counts(everything, study).items():
         people.setdefault(name, {})["checks"] = counts
-    for name, flags in _flags(everything, study, is_sample=every > 1).items():
-        people.setdefault(name, {})["flags"] = flags
+    records = matched_records(_records(rows, erased or {}), everything) if needs_records(study) else None
+    for name, found in _flags(everything, study, records, is_sample=every > 1).items():
+        people.setdefault(name, {}).update(found)
     compared = [row for row in rows if row.purpose != "check" and row.kind.split("/")[0] in CLASS_KINDS]
     # By number, because an item may be shown in several ways.
     table = _annotations(compared, [str(row.item) for row in compared], study)
@@ -149,18 +163,31 @@ def _check_counts(table: Annotations, study: Study) -> dict[str, dict[str, int]]
     return {name: each for name, each in counts.items() if any(each.values())}
 
 
-def _flags(table: Annotations, study: Study, *, is_sample: bool) -> dict[str, list[str]]:
-    """The reasons of `sfumato screen --study` to exclude each annotator, by pseudonym."""
+def _flags(
+    table: Annotations, study: Study, records: AnswerRecords | None, *, is_sample: bool
+) -> dict[str, dict[str, list[str]]]:
+    """The reasons of `sfumato screen --study` to exclude each annotator, and its signs, by pseudonym."""
     if not len(table):
         return {}
     # In a sample of items consecutive answers are not known.
     rules = [rule for rule in rules_of(study.quality.rules) if not (is_sample and rule.name == IdenticalRuns.name)]
-    found = screen_study(study, table, rules, must_apply=False)
+    found = screen_study(study, table, rules, records=records, must_apply=False)
     return {
-        name: reasons.split("; ")
-        for name, reasons in zip(found.annotators.to_pylist(), found.reasons, strict=True)
-        if reasons
+        name: {"flags": reasons.split("; ") if reasons else [], "signs": signs.split("; ") if signs else []}
+        for name, reasons, signs in zip(found.annotators.to_pylist(), found.reasons, found.signs, strict=True)
+        if reasons or signs
     }
+
+
+def _records(rows: Rows, erased: Mapping[str, ErasedRecords]) -> Iterator[RecordRow]:
+    """The records of the answers, as `sfumato export --records` writes them."""
+    for row in rows:
+        if is_erased(erased, row.pseudonym, row.id):
+            yield RecordRow(row.pseudonym, row.number, None, None, None, ())
+            continue
+        record = READ_RECORD(row.record)
+        n_inputs, window = len(record.events) + record.cut, (record.pointer, *record.viewport)
+        yield RecordRow(row.pseudonym, row.number, record.seconds(), n_inputs, row.network, window)
 
 
 def _number(value: float) -> float | None:

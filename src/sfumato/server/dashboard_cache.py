@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from sfumato.server import dashboard_counts
-from sfumato.server.dashboard_counts import AnswerCounts
+from sfumato.server.dashboard_counts import AnswerCounts, People, Quotas
 from sfumato.server.http_responses import ENCODE
 from sfumato.store import researcher_queries
 from sfumato.store.database import reading_engine
+from sfumato.store.erasure import erased_records
 from sfumato.store.location import StoreLocation
 from sfumato.study.study import Study
 from sfumato.tables.errors import SfumatoError, StoreDown
@@ -64,6 +65,7 @@ class DashboardCache:
         self._counts = AnswerCounts(number)
         self._sections: Sections = {}
         self._due_at: dict[str, float] = {}
+        self._done: set[int] = set()
         self._agreement: AgreementSummary | None = None
         self._agreement_task: Future[None] | None = None
 
@@ -97,16 +99,22 @@ class DashboardCache:
             people = researcher_queries.people(connection, number)
             paused_at = researcher_queries.paused_at(connection, number)
             events = researcher_queries.last_events(connection, number, N_EVENTS)
-        progress = dashboard_counts.progress(counts, quotas, people, now=now, paused_at=paused_at, n_arms=n_arms)
+            is_people_due = self._is_due("people", PEOPLE_SECONDS)
+            if is_people_due:
+                self._done = self._without_further_items(connection, people, quotas)
+        done = self._done
+        progress = dashboard_counts.progress(
+            counts, quotas, people, now=now, paused_at=paused_at, n_arms=n_arms, done=done
+        )
         parts: dict[str, Any] = {
             "progress": progress | {"disk": self._disk()},
             "items": dashboard_counts.answers_of_items(counts, quotas),
             "times": dashboard_counts.times(counts),
-            "cost": dashboard_counts.cost(study, counts, quotas, people, now=now),
+            "cost": dashboard_counts.cost(study, counts, quotas, people, now=now, done=done),
             "happenings": events,
         }
-        if self._is_due("people", PEOPLE_SECONDS):
-            parts["people"] = self._people(dashboard_counts.people_rows(counts, people, now=now))
+        if is_people_due:
+            parts["people"] = self._people(dashboard_counts.people_rows(counts, people, now=now, done=done))
             if study.arms:
                 parts["arms"] = dashboard_counts.arms(study, counts, people)
         if self._agreement_task is None and self._is_due("opinions", AGREEMENT_SECONDS):
@@ -115,11 +123,25 @@ class DashboardCache:
         self._delay("all", time.thread_time() - started)
         return {name: ENCODE(part) for name, part in parts.items()}
 
+    def _without_further_items(self, connection: sa.Connection, people: People, quotas: Quotas) -> set[int]:
+        """People with nothing left to answer, whose page did not tell them yet: finished, as in `study reconcile`."""
+        study, known = self._study, self._counts.annotators
+        waiting = [each for each in people if each.finished_at is None and each.id in known and known[each.id].n_labels]
+        n_labels = {each.id: known[each.id].n_labels for each in waiting}
+        n_open = sum(self._counts.labels_of_item[item] < quota for item, quota in quotas.items())
+        if not study.arms and n_open > max(n_labels.values(), default=0):
+            return set()
+        arms = {each.id: each.arm for each in waiting}
+        return researcher_queries.without_further_items(connection, self._number, study, arms, n_labels)
+
     def _people(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
         """The table of annotators with checks, repeats and flags; if there are very many, the most recently active."""
         known = {} if self._agreement is None else self._agreement.people
         latest = sorted(rows, key=lambda row: row["seen_at"] or 0, reverse=True)[:MOST_PEOPLE]
-        shown = [{"checks": None, "repeats": None, "flags": []} | row | known.get(row["name"], {}) for row in latest]
+        shown = [
+            {"checks": None, "repeats": None, "flags": [], "signs": []} | row | known.get(row["name"], {})
+            for row in latest
+        ]
         for row in shown:
             failed = row["checks"]["failed"] if row["checks"] else 0
             row["marked"] = failed >= self._study.quality.most_failed
@@ -143,11 +165,13 @@ class DashboardCache:
 
     def _agreement_section(self, every: int) -> dict[str, Any]:
         """Agreement and uncertainty, from the answers about every `every`-th item."""
-        from sfumato.server.dashboard_agreement import summarize_agreement
+        from sfumato.server.dashboard_agreement import needs_records, summarize_agreement
 
+        records = needs_records(self._study)
         with self._reader.connect() as connection:
-            rows = researcher_queries.sampled_answers(connection, self._number, every=every)
-        self._agreement = summarize_agreement(rows, self._study, every=every)
+            rows = researcher_queries.sampled_answers(connection, self._number, every=every, records=records)
+            erased = erased_records(connection, self._number) if records else {}
+        self._agreement = summarize_agreement(rows, self._study, every=every, erased=erased)
         return self._agreement.all
 
     def _disk(self) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ import random
 import statistics
 from array import array
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,7 @@ AWAY_MS = 10 * 60_000
 
 People = Sequence[sa.Row[Any]]
 Quotas = Mapping[int, int]
+NOBODY: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -105,15 +106,23 @@ class AnswerCounts:
 
 
 def progress(
-    counts: AnswerCounts, quotas: Quotas, people: People, *, now: int, paused_at: int | None, n_arms: int = 1
+    counts: AnswerCounts,
+    quotas: Quotas,
+    people: People,
+    *,
+    now: int,
+    paused_at: int | None,
+    n_arms: int = 1,
+    done: Set[int] = NOBODY,
 ) -> dict[str, Any]:
-    """Answers, items, people, answers per hour and time left at this speed. `quotas` are over all arms together."""
+    """Answers, items, people, answers per hour and time left at this speed. `quotas` are over all arms together; `done`
+    are people with nothing left to answer, whose page did not tell them yet."""
     wanted = {item: quota for item, quota in quotas.items() if quota > 0}
     n_labels = counts.labels_of_item
     n_wanted = sum(wanted.values())
     counted = sum(min(n_labels[item], quota) for item, quota in wanted.items())
     rate = counts.labels_per_hour(now)
-    states = [state_of(person, now) for person in people]
+    states = [state_of(person, now, done) for person in people]
     return {
         "answers": counts.n_labels,
         "counted": counted,
@@ -162,7 +171,7 @@ def times(counts: AnswerCounts) -> dict[str, Any]:
     }
 
 
-def people_rows(counts: AnswerCounts, people: People, *, now: int) -> list[dict[str, Any]]:
+def people_rows(counts: AnswerCounts, people: People, *, now: int, done: Set[int] = NOBODY) -> list[dict[str, Any]]:
     """One row per annotator, identified by pseudonym only."""
     return [
         {
@@ -171,7 +180,7 @@ def people_rows(counts: AnswerCounts, people: People, *, now: int) -> list[dict[
             "seconds": _median(counts.annotators.get(person.id, NO_ANSWERS).seconds),
             "arm": person.arm,
             "seen_at": person.seen_at,
-            "state": state_of(person, now),
+            "state": state_of(person, now, done),
         }
         for person in people
     ]
@@ -195,18 +204,20 @@ def arms(study: Study, counts: AnswerCounts, people: People) -> list[dict[str, A
     return rows
 
 
-def state_of(person: sa.Row[Any], now: int) -> str:
+def state_of(person: sa.Row[Any], now: int, done: Set[int] = NOBODY) -> str:
     """One of `STATES`."""
     if person.excluded_at is not None:
         return "excluded"
     if person.withdrawn_at is not None:
         return "withdrawn"
-    if person.finished_at is not None:
+    if person.finished_at is not None or person.id in done:
         return "finished"
     return "working" if now - (person.seen_at or person.created_at) < AWAY_MS else "away"
 
 
-def cost(study: Study, counts: AnswerCounts, quotas: Quotas, people: People, *, now: int) -> dict[str, Any] | None:
+def cost(
+    study: Study, counts: AnswerCounts, quotas: Quotas, people: People, *, now: int, done: Set[int] = NOBODY
+) -> dict[str, Any] | None:
     """Cost so far and in total, in paid batches; None if the study file has no [pay].
 
     People who finished have earned each batch they began; active people are counted as if they finish theirs. People
@@ -220,14 +231,15 @@ def cost(study: Study, counts: AnswerCounts, quotas: Quotas, people: People, *, 
     n_given = 0
     for person in people:
         n_labels = counts.annotators.get(person.id, NO_ANSWERS).n_labels
-        is_working = person.finished_at is None and state_of(person, now) == "working"
-        counts_as_finished = is_working or person.finished_at is not None
+        is_finished = person.finished_at is not None or state_of(person, now, done) == "finished"
+        is_working = not is_finished and state_of(person, now) == "working"
+        counts_as_finished = is_working or is_finished
         batches = study.people.paid_batches(n_labels, finished=counts_as_finished, n_items=len(wanted))
         if is_working:
             pending += batches
             continue
         n_given += n_labels
-        if person.finished_at is not None:
+        if is_finished:
             finished += batches
         else:
             left += batches

@@ -14,9 +14,9 @@ from sfumato.elicitation.kinds import KINDS
 from sfumato.elicitation.page_messages import Redirect
 from sfumato.elicitation.participant_link import LinkEnded, hash_of, oldest_valid
 from sfumato.elicitation.session import StudyClosed
-from sfumato.server.http_responses import NO_STORE, Json, client_address, error_response, html
+from sfumato.server.http_responses import NO_STORE, Json, error_response, html
 from sfumato.server.picture_cache import no_picture
-from sfumato.server.rate_limit import TooMany, network_of
+from sfumato.server.rate_limit import TooMany
 from sfumato.server.served_study import ServedStudy
 from sfumato.server.translations import preferred_language, translations_for
 from sfumato.store import queries
@@ -63,7 +63,7 @@ async def study(request: Request) -> Response:
     if is_look_ahead(request):
         return Response(status_code=204, headers=NO_STORE)
     try:
-        network = network_of(client_address(request))
+        network = request.app.state.limits.network_of_person(request.scope.get("client"))
         start = await site.writer.ask(lambda running: running.sessions.open_link(token, language, network))
     except LinkEnded as error:
         return html(site.error_page(error, 410, language, "link_ended.html"), 410)

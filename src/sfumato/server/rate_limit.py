@@ -95,8 +95,8 @@ class ServerLimits:
     requests: TokenBucket | None = None
     arrivals: SlidingWindow | None = None
     wide_arrivals: SlidingWindow | None = None
-    exempts_loopback: bool = True
-    """Whether the loopback interface is a trial run. With a proxy it is not: the proxy reports client addresses."""
+    proxies: tuple[str, ...] = ()
+    """The addresses or networks of the proxies, which report client addresses."""
 
     @classmethod
     def per_participant(cls, per_second: float = PER_SECOND) -> ServerLimits:
@@ -120,11 +120,24 @@ class ServerLimits:
     def network(self, client: tuple[str, int] | None) -> str:
         """The network of a client, by which it is limited; empty if it is not limited."""
         address = client[0] if client else ""
-        if self.arrivals is None or (self.exempts_loopback and is_loopback(address)):
+        # Without a proxy the loopback interface is a trial run.
+        if self.arrivals is None or (not self.proxies and is_loopback(address)):
             return ""
         return network_of(address)
 
+    def network_of_person(self, client: tuple[str, int] | None) -> str:
+        """The network of a client, by which annotators are compared; empty if the address says nothing about a person:
+        that of this machine, or of a proxy that did not report the client's. All people would share it.
 
+        The other loopback addresses are those of simulated networks.
+        """
+        known = parsed_address(client[0]) if client else None
+        if known is None or str(known) in OWN_ADDRESSES or any(known in each for each in _networks(self.proxies)):
+            return ""
+        return network_of(str(known))
+
+
+OWN_ADDRESSES = ("127.0.0.1", "::1")
 NETWORK_BITS, WIDE_BITS = 64, 48
 """What one customer of a provider has at least, and at most."""
 MAX_ADDRESS = 45
@@ -142,6 +155,11 @@ def network_of(address: str, bits: int = NETWORK_BITS) -> str:
 def is_loopback(address: str) -> bool:
     known = parsed_address(address)
     return known is not None and known.is_loopback
+
+
+@lru_cache(16)
+def _networks(texts: tuple[str, ...]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    return [ipaddress.ip_network(each) for each in texts]
 
 
 @lru_cache(4096)

@@ -136,7 +136,7 @@ def create_server(
 ) -> uvicorn.Server:
     """The server, not yet running. With `proxies`, only they may connect, and they report the clients' addresses."""
     config = uvicorn.Config(
-        application(site, hosts, replace(limits or ServerLimits(), exempts_loopback=not proxies)),
+        application(site, hosts, replace(limits or ServerLimits(), proxies=tuple(proxies))),
         # uvicorn calls it with the arguments of a protocol class.
         http=partial(StrictHttpProtocol, table=ConnectionTable(proxies)),  # type: ignore[arg-type]
         ws="none",

@@ -21,7 +21,7 @@ import numpy as np
 from sfumato.elicitation.kind import Kind
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.simulated_annotator import Annotator, Response, Truth, number_of
-from sfumato.elicitation.simulated_cheats import Account, Script
+from sfumato.elicitation.simulated_cheats import Account, Script, drawn_window
 from sfumato.planning.costs import DEFAULT_TIMES
 from sfumato.server.browser_client import BrowserClient, State
 from sfumato.server.client_connection import Reply
@@ -41,13 +41,10 @@ WAITS = frozenset(("checking", "empty", "paused"))
 CLOSED = {"study-full": "full", "study-paused": "paused"}
 """How a visit ends that a server refuses at the door, by its error."""
 MOST_ATTEMPTS = 2
-TOUCH_SHARE = 0.3
 DEVICES = 5
 """Seed of the simulated windows."""
 UNSURE_ABOVE = 0.4
 """An annotator who gives all other classes together more than this presses "I am not sure", if the page has it."""
-VIEWPORTS = {"mouse": (1440, 900, 1.0), "touch": (390, 844, 3.0)}
-"""Largest width and height of the simulated windows, and their resolution."""
 
 StimulusOf = Callable[[str], Stimulus | None]
 ProgressCallback = Callable[[int, int, int], None]
@@ -353,15 +350,13 @@ class _Visit:
 
     def _record(self, config: dict[str, Any]) -> dict[str, Any]:
         """The interaction record of a trial without its time."""
-        rng = np.random.default_rng((DEVICES, self.device))
-        pointer = "touch" if rng.random() < TOUCH_SHARE else "mouse"
-        width, height, ratio = VIEWPORTS[pointer]
+        pointer, *viewport = drawn_window(np.random.default_rng((DEVICES, self.device)))
         classes = config["classes"]
         return {
             "hidden": [],
             "idle": [],
             "pointer": pointer,
-            "viewport": (round(width * rng.uniform(0.7, 1)), round(height * rng.uniform(0.7, 1)), ratio),
+            "viewport": viewport,
             "keys": {each["name"]: each["key"] for each in classes if each.get("key")},
             "order": [each["name"] for each in classes],
             "shortcuts": pointer == "mouse",

@@ -12,10 +12,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from sfumato.store.credentials import Credentials
-from sfumato.store.queries import STREAMED, next_id, one_row, stimulus_in
-from sfumato.store.schema import Row, annotators, answers, events, items, studies
+from sfumato.store.queries import STREAMED, next_id, one_row, open_trials, stimulus_in, taken
+from sfumato.store.schema import ANSWERED, Row, annotators, answers, events, items, studies
 from sfumato.store.schema import platform_ids as ids
 from sfumato.study.stimulus import Stimulus
+from sfumato.study.study import Study
 
 # --- events and the dashboard ---
 
@@ -96,13 +97,46 @@ def people(connection: sa.Connection, study: int) -> list[sa.Row[Any]]:
     return list(connection.execute(found.order_by(annotators.c.id)))
 
 
-def sampled_answers(connection: sa.Connection, study: int, *, every: int = 1) -> list[sa.Row[Any]]:
+def without_further_items(
+    connection: sa.Connection, number: int, study: Study, arms: Mapping[int, int], n_labels: Mapping[int, int]
+) -> set[int]:
+    """Of people with labels who have not finished (`arms` and `n_labels` of each), those who would have finished if
+    they had opened their page again: they hold no trial, and have answered every item that still needs answers. The
+    same rule as in `elicitation/session.py`, for people who left before the study became full. Quotas decide also in an
+    adaptive study, which may stop earlier."""
+    if not arms:
+        return set()
+    answered = taken(connection, number, (ANSWERED,))
+    n_forms = max(len(study.questions), 1)
+    # Compared forms have separate quotas.
+    forms = [(arm,) for arm in range(n_forms)] if study.arms else [tuple(range(n_forms))]
+    wanted = quotas(connection, number)
+    open_items = [
+        {item for item, quota in wanted.items() if sum(answered.get((item, form), 0) for form in each) < quota}
+        for each in forms
+    ]
+    holders = {trial["annotator"] for trial in open_trials(connection, number)}
+    done = set()
+    for annotator, arm in arms.items():
+        left = open_items[arm if study.arms else 0]
+        if annotator in holders or len(left) > n_labels[annotator]:
+            continue
+        if not left or left <= answered_items(connection, annotator):
+            done.add(annotator)
+    return done
+
+
+def sampled_answers(
+    connection: sa.Connection, study: int, *, every: int = 1, records: bool = False
+) -> list[sa.Row[Any]]:
     """Answers for labels, repeats and checks in order, each with its annotator's pseudonym and the item's name; without
     annotators whose answers are left out.
 
-    With `every` = n, only the answers about every n-th item, and all checks.
+    With `every` = n, only the answers about every n-th item, and all checks. With `records`, also the record of each
+    answer and the annotator's network.
     """
     columns = [answers.c[name] for name in ("item", "kind", "payload", "purpose", "number", "seconds")]
+    columns += [answers.c.id, answers.c.record, annotators.c.network] if records else []
     found = (
         sa.select(*columns, annotators.c.pseudonym, items.c.item.label("name"))
         .join(annotators, annotators.c.id == answers.c.annotator)

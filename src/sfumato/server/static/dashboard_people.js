@@ -9,6 +9,13 @@ const FLAGS = /** @type {Record<string, string>} */ ({
   median_seconds: 'hasty',
   longest_run: 'same answer in a row',
   contradictions: 'contradictions',
+  crowd_fit: 'unlike the others',
+  copied: 'same answers as another',
+  time_spread: 'regular times',
+  impossible_times: 'impossible times',
+  without_input: 'no input',
+  same_device: 'same device',
+  same_network: 'same network',
 });
 const STATES = ['working', 'away', 'finished', 'withdrawn', 'excluded'];
 
@@ -27,6 +34,9 @@ export function showPeople(people, study) {
   show();
 }
 
+/** @param {string} rule */
+const flagName = (rule) => FLAGS[rule] ?? rule;
+
 /** @param {Record<string, any>} study
  * @returns {Column[]} */
 function columns(study) {
@@ -39,7 +49,7 @@ function columns(study) {
     study.has_checks && { id: 'checks', title: 'checks failed', order: (p) => p.checks?.failed ?? null, shown: (p) => (p.checks ? `${p.checks.failed} of ${p.checks.passed + p.checks.failed}` : '–'), numeric: true },
     study.has_repeats && { id: 'same', title: 'repeats, same class', order: (p) => (p.repeats ? p.repeats.same / p.repeats.n : null), shown: (p) => (p.repeats ? `${p.repeats.same} of ${p.repeats.n}` : '–'), numeric: true },
     study.has_repeats && { id: 'moved', title: 'mean change', order: (p) => p.repeats?.moved ?? null, shown: (p) => (p.repeats ? p.repeats.moved.toFixed(2) : '–'), numeric: true },
-    { id: 'flags', title: 'flags', order: (p) => p.flags.length, shown: (p) => p.flags.map((/** @type {string} */ each) => FLAGS[each] ?? each).join(', ') || '–' },
+    { id: 'flags', title: 'flags', order: (p) => p.flags.length + p.signs.length / 100, shown: (p) => [...p.flags.map(flagName), ...p.signs.map((/** @type {string} */ each) => `(${flagName(each)})`)].join(', ') || '–' },
     study.arms.length > 1 && { id: 'arm', title: 'arm', order: (p) => p.arm, shown: (p) => study.arms[p.arm] ?? String(p.arm) },
     { id: 'seen', title: 'last seen', order: (p) => p.seen_at, shown: (p) => (p.seen_at ? moment(p.seen_at) : '–') },
   ];
@@ -51,7 +61,7 @@ function show() {
   const cut = last.rows.length < last.n ? ` Only the ${count(last.rows.length)} most recently active are shown.` : '';
   const repeats = last.study.has_repeats ? ' Mean change: total variation between the two answers, from 0 (none) to 1.' : '';
   byId('people-note').textContent = last.n
-    ? `${counted(last.n, 'person', 'people')}, by pseudonym. Click a heading to sort.${cut}${repeats} Flags are reasons to look, not verdicts.`
+    ? `${counted(last.n, 'person', 'people')}, by pseudonym. Click a heading to sort.${cut}${repeats} Flags are reasons to look, not verdicts; those in brackets exclude nobody.`
     : 'No participants yet.';
   const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.sort : undefined;
   const table = byId('people');
