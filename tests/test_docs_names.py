@@ -21,7 +21,14 @@ over_pages = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 
 ELSEWHERE = {"--no-deps", "--write", "--nproc-per-node", "--only"}
 """Options in the documents that are of pip, of torchrun, or of our benchmarks."""
-NO_NAMES = {"sfumato.classes", "sfumato.estimand", "sfumato.made_by", "sfumato.json", "sfumato.commands"}
+NO_NAMES = {
+    "sfumato.classes",
+    "sfumato.ordered",
+    "sfumato.estimand",
+    "sfumato.made_by",
+    "sfumato.json",
+    "sfumato.commands",
+}
 """Keys of metadata, a file and an entry-point group, called like modules."""
 OTHERS = {
     "DataLoader",

@@ -16,6 +16,7 @@ from sfumato.tables.annotations import Annotations
 from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.call_arguments import check_kind, explained
+from sfumato.tables.class_order import in_order
 from sfumato.tables.columns import check_classes
 from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import Doubt
@@ -49,16 +50,17 @@ READ_FIRST = ("missing-classes", "logits", "missing-column", "negative", "not-cl
 
 @explained
 def read(
-    path: str | Path, classes: Sequence[str] = (), *, format: str = "auto", **settings: Any
+    path: str | Path, classes: Sequence[str] = (), *, ordered: bool = False, format: str = "auto", **settings: Any
 ) -> Annotations | Beliefs | Counts | SoftLabels | Inputs:
     """Read votes, counts, labels or images from any file, zip or folder that `sfumato import` reads.
 
     Without `format`, it is recognized; `logging` at level INFO says by what. `settings` are those of the format:
-    `sf.read("records.json", label="mood")`. Single votes are returned as Beliefs, other answers as Annotations.
+    `sf.read("records.json", label="mood")`. Single votes are returned as Beliefs, other answers as Annotations. The
+    classes are a scale if `ordered`.
     """
     fix = "a data frame becomes votes with sf.Beliefs.from_pandas, from_polars or from_hf"
     check_kind("path", path, (str, Path), "the path of a file or folder", fix)
-    return read_file(path, classes, format, settings)
+    return read_file(path, classes, format, settings, ordered=ordered)
 
 
 def read_file(
@@ -68,6 +70,7 @@ def read_file(
     settings: Mapping[str, Any] | None = None,
     *,
     are_votes: bool = False,
+    ordered: bool = False,
 ) -> Annotations | Beliefs | Counts | SoftLabels | Inputs:
     """The same for commands: `are_votes` means that the file holds votes, counts or labels, and not other facts."""
     from sfumato.importers import import_file
@@ -76,10 +79,9 @@ def read_file(
     result = import_file(path, format, given, are_votes=are_votes)
     for note in result.notes:
         logging.getLogger("sfumato").info("%s: %s", path, worded(note))
-    table = result.table
+    table = in_order(result.table, classes) if ordered else result.table
     if isinstance(table, Annotations) and result.format_name != "annotations":
-        votes = table.kind.names.to_pylist() == ["choice/1"] and table.purpose.names.to_pylist() == ["label"]
-        return beliefs_of(table) if votes else table
+        return beliefs_of(table) if table.are_votes else table
     assert isinstance(table, (Annotations, Beliefs, Counts, SoftLabels, Inputs))
     return table
 

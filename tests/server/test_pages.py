@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -226,3 +227,15 @@ def test_a_study_by_links_has_no_door(tmp_path: Path) -> None:
         reply = asked.client.send("POST", "/join")
         assert reply.status == 403
         assert asked.rows() == before
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_forms_keep_the_order_of_ordered_classes(ordered: bool, tmp_path: Path) -> None:
+    scale = ("never", "seldom", "sometimes", "often", "always")
+    study = replace(study_saying(tmp_path, "choice", ["words"] * 6, "words", scale), ordered=ordered)
+    with asked_site(study) as asked:
+        pages = [Page(asked.client.get(asked.join().base).text) for _ in range(6)]
+    seen = {tuple(each["name"] for each in page.config["classes"]) for page in pages}
+    # By chance, six people see one random order with probability 1 / 120^5.
+    assert (seen == {scale}) == ordered
+    assert len(seen) == 1 or not ordered

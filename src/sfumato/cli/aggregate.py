@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, check_folder, check_outputs, classes_option, given, read_votes, repeats_option
+from sfumato.cli.options import (
+    PATH,
+    check_folder,
+    check_outputs,
+    classes_option,
+    given,
+    ordered_option,
+    read_votes,
+    repeats_option,
+)
 from sfumato.cli.output import progress_bar, say, write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
 from sfumato.tables.errors import BadSetting, SfumatoError, unknown
@@ -63,6 +72,7 @@ def _aggregators() -> dict[str, list[Member]]:
 @click.option("--gold", type=PATH, help="SoftLabels of items whose class is known; these are fixed.")
 @click.option("--weights", type=PATH, help="Weights of annotators: a table with annotator and weight.")
 @classes_option
+@ordered_option
 @repeats_option
 @click.option("--average-repeats", is_flag=True, help="All answers of an annotator to an item count as one.")
 @click.option("--calibrate", is_flag=True, help="Calibrate posteriors on held-out annotators (dawid-skene).")
@@ -96,6 +106,7 @@ def command(
     gold: Path | None,
     weights: Path | None,
     classes: tuple[str, ...],
+    ordered: bool,
     repeats: bool,
     average_repeats: bool,
     calibrate: bool,
@@ -123,7 +134,7 @@ def command(
     runs_on = _engine(engine, workers, [each.name for each in aggregators.values()])
     with progress_bar() as progress:
         # The beliefs are freed once the answers are sorted: with a hundred million answers, both would not fit.
-        table = read_votes(votes, classes, repeats=repeats or average_repeats)
+        table = read_votes(votes, classes, repeats=repeats or average_repeats, ordered=ordered)
         if annotators and isinstance(table, Counts):
             raise without_annotators("--annotators")
         known = FileOptions(known=table.classes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, check_outputs, classes_option, read_votes, seeded
+from sfumato.cli.options import PATH, check_outputs, classes_option, ordered_option, read_votes, seeded
 from sfumato.cli.output import number, write_table
 from sfumato.cli.strategy_help import FamilyCommand, family_members
 
@@ -28,17 +28,18 @@ if TYPE_CHECKING:
 @click.option("--resamples", default=1000, show_default=True, help="Number of bootstrap resamples.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the bootstrap.")
 @classes_option
+@ordered_option
 @click.option("-o", "--output", type=PATH, help="Write the table: .csv or .parquet.")
 def command(
     votes: Path, names: tuple[str, ...], level: float, resamples: int, seed: int, classes: tuple[str, ...],
-    output: Path | None,
+    ordered: bool, output: Path | None,
 ) -> None:  # fmt: skip
     from sfumato.labeling.agreement import agreement, measure_from_name
 
     rng = seeded(seed)
     check_outputs(votes, output=output)
     measures = [measure_from_name(name) for name in dict.fromkeys(names)]
-    people = read_votes(votes, classes, repeats=True)
+    people = read_votes(votes, classes, repeats=True, ordered=ordered)
     result = agreement(people, measures=measures, level=level, resamples=resamples, rng=rng)
     write_table(result, output, f"Agreement, {len(result):,} measures")
     _show(result)

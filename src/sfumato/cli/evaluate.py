@@ -19,7 +19,7 @@ from sfumato.cli.evaluate_options import (
     strata_from_text,
 )
 from sfumato.cli.evaluate_output import show_curves, show_runs, show_scores
-from sfumato.cli.options import PATH, NameList, any_estimand_option, output_option, seeded
+from sfumato.cli.options import PATH, NameList, any_estimand_option, ordered_option, output_option, put_in_order, seeded
 from sfumato.cli.output import counted, counting, printable, say, say_written, write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
 from sfumato.tables.errors import BadSetting, unknown
@@ -60,6 +60,7 @@ def _strata() -> dict[str, list[Member]]:
     help="The original or true class of every item: a table with item and label.",
 )  # fmt: skip
 @click.option("--classes", type=NameList(), help="The classes of predictions without names, in the order of columns.")
+@ordered_option
 @click.option("--items", type=PATH, help="The items of predictions without ids, in the order of rows: one per line.")
 @click.option("--array", metavar="NAME", help="Which array or list column holds the predictions, if there are several.")
 @click.option("--logits", is_flag=True, help="The predictions are logits: take their softmax.")
@@ -93,6 +94,7 @@ def command(
     metrics: str | None,
     strata: str | None,
     classes: tuple[str, ...] | None,
+    ordered: bool,
     items: Path | None,
     array: str | None,
     logits: bool,
@@ -114,7 +116,7 @@ def command(
     chosen, parts = metrics_from_text(metrics), strata_from_text(strata)
     sources += [path for path in (getattr(part, "path", None) for part in parts) if path]
     check_places(sources, runs, output, options)
-    labels = read_labels(people)
+    labels = put_in_order(read_labels(people)) if ordered else read_labels(people)
     inputs = EvaluateInputs(labels, read_original_labels(original, labels) if original else None, chosen, parts)
     from sfumato.evaluation.run_predictions import RunPredictions, read_runs
 

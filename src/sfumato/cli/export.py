@@ -43,7 +43,8 @@ def command(study: Path, output: Path, records: Path | None, exact_times: bool, 
     found = read_study(study)
     # The CSV of items must not be overwritten either.
     check_outputs(found.items.csv or found.items.texts or study, output=output, records=records)
-    written = export(StoreLocation.of_study(found, store), found.name, output, records, exact_times=exact_times)
+    place = StoreLocation.of_study(found, store)
+    written = export(place, found.name, output, records, exact_times=exact_times, ordered=found.ordered)
     say_written(output, f"{written.n_answers:,} answers ({written.kind})", EXACT_TIMES_NOTES if exact_times else ())
     if records is not None:
         say_written(records, "details of each answer")

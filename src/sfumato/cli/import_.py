@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, NameList, check_outputs, given, output_option
+from sfumato.cli.options import PATH, NameList, check_outputs, given, ordered_option, output_option, put_in_order
 from sfumato.cli.output import write_table
 from sfumato.tables.errors import BadSetting, warn
 
@@ -60,6 +61,7 @@ FORMAT_LINES = """\b
 @click.option("--label", help="The column, key, question, schema or control of labels.")
 @click.option("--truth", help="The true classes, used for --original: a column, or a file with item and label (crowd).")
 @click.option("--classes", type=NameList(), help="The allowed classes, in order: cat,dog.")
+@ordered_option
 @click.option("--items", help="A file of item ids for an array without ids (labels, predictions).")
 @click.option("--array", metavar="NAME", help="Which array, key or list column to read (predictions).")
 @click.option("--logits", is_flag=True, help="The numbers are logits: take their softmax (predictions).")
@@ -83,6 +85,7 @@ def command(
     original: Path | None,
     doubt: Path | None,
     set_name: str | None,
+    ordered: bool,
     **settings: Any,
 ) -> None:
     from sfumato.importers import importer_for
@@ -90,6 +93,8 @@ def command(
     importer = importer_for(source, format_name, given({**settings, "source": set_name}))
     check_outputs(source, kinds=getattr(importer, "output_kinds", ()), output=output, original=original, doubt=doubt)
     imported = importer.read(source)
+    if ordered:
+        imported = replace(imported, table=put_in_order(imported.table, settings["classes"] or ()))
     extras = (("--original", original, imported.original), ("--doubt", doubt, imported.doubt))
     for option, path, table in extras:
         if path is not None and table is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, NameList, check_outputs, given, output_option
+from sfumato.cli.options import PATH, NameList, check_outputs, given, ordered_option, output_option, put_in_order
 from sfumato.cli.output import write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
 from sfumato.tables.errors import BadTable
@@ -36,6 +36,7 @@ def _labelers() -> dict[str, list[Member]]:
 @click.option("--by", "name", required=True, metavar="NAME", help="The labeler.")
 @output_option("Output file for the Beliefs: .parquet or .csv.")
 @click.option("--classes", type=NameList(), help="The classes in order, if the file does not name them.")
+@ordered_option
 @click.option("--kind", help="Only answers of this kind: top_two/1.")
 @click.option("--repeats", is_flag=True, help="Also label repeated trials; by default only purpose 'label'.")
 @click.option("--screening", type=PATH, help="Exclude the annotators that this screening table excludes.")
@@ -57,6 +58,7 @@ def command(
     name: str,
     output: Path,
     classes: tuple[str, ...] | None,
+    ordered: bool,
     kind: str | None,
     repeats: bool,
     screening: Path | None,
@@ -82,6 +84,8 @@ def command(
         settings["respect_impossible"] = False
     labeler = labeler_from_name(name, settings)
     everything = Annotations.read(annotations, classes or ())
+    if ordered:
+        everything = put_in_order(everything, classes or ())
     excluded = read_excluded(screening) if screening else []
     asked = everything.counted(repeats=repeats)
     asked = asked.of_kind(kind) if kind else asked
@@ -94,7 +98,7 @@ def command(
         found = f"answers of kind {chosen.kind.names[0].as_py()}"
         expected = f"answers of kind {' or '.join(labeler.kinds)}, for {name}"
         raise BadTable(found, expected, f"use --by {' or --by '.join(others)}", "wrong-kind", annotations)
-    beliefs = labeler.label(chosen, classes or ())
+    beliefs = labeler.label(chosen, everything.classes)
     n_skipped = len(everything) - len(chosen)
     notes = [f"{n_skipped:,} of {len(everything):,} answers not labeled (checks, repeats, excluded or skipped)"]
     if excluded and len(used) == len(asked):
@@ -103,7 +107,9 @@ def command(
     what = f"{len(beliefs):,} beliefs of {people:,} annotators about {items:,} items"
     write_table(beliefs, output, what, notes if n_skipped else notes[1:])
     if doubt:
-        table = plausible_doubt(chosen, beliefs, classes or ()) if "plausible" in labeler.kinds else beliefs.doubt()
+        table = (
+            plausible_doubt(chosen, beliefs, everything.classes) if "plausible" in labeler.kinds else beliefs.doubt()
+        )
         write_table(table, doubt, f"Doubt, {len(table):,} items")
 
 

@@ -191,7 +191,9 @@ def check_one_given(fix: str = "give one of them", **options: object) -> None:
         raise BadSetting(found, "one of them", fix)
 
 
-def read_votes(path: Path, classes: tuple[str, ...] = (), *, repeats: bool = False) -> Beliefs | Counts:
+def read_votes(
+    path: Path, classes: tuple[str, ...] = (), *, repeats: bool = False, ordered: bool = False
+) -> Beliefs | Counts:
     """Votes, beliefs or counts in a file, as `sf.read` reads it; answers that count become beliefs."""
     from sfumato.api import read_file, votes_of
     from sfumato.cli.output import say
@@ -199,6 +201,8 @@ def read_votes(path: Path, classes: tuple[str, ...] = (), *, repeats: bool = Fal
 
     table = read_file(path, classes, are_votes=True)
     refuse_empty(table, path)
+    if ordered:
+        table = put_in_order(table, classes)
     if isinstance(table, Annotations):
         n_read, table = len(table), table.counted(repeats=repeats)
         if n := n_read - len(table):
@@ -206,6 +210,19 @@ def read_votes(path: Path, classes: tuple[str, ...] = (), *, repeats: bool = Fal
     return votes_of(table, repeats=repeats)
 
 
+def put_in_order(table: Any, classes: Sequence[str] = ()) -> Any:
+    """`table` with ordered classes, for `--ordered`; prints the scale."""
+    from sfumato.cli.output import say
+    from sfumato.tables.class_order import in_order, scale_text
+
+    ordered = in_order(table, classes)
+    say(f"ordered classes: {scale_text(ordered.classes)}")
+    return ordered
+
+
+ordered_option = click.option(
+    "--ordered", is_flag=True, help="The classes are a scale, from the lowest to the highest; for a CSV."
+)
 classes_option = click.option(
     "--classes", type=NameList(), default=(), help="The classes in order, if the file does not name them: cat,dog."
 )

@@ -72,9 +72,10 @@ def _show(checked: StudyCheckResult) -> None:
     most = f" at most; adaptive, by {study.adaptive.index}" if people.assignment is Assignment.ADAPTIVE else ""
     answers = f"{len(checked.stimuli):,} questions x {people.answers_per_item} people = {checked.n_answers:,}{most}"
     rest = f", ... ({len(study.classes)} in total)" if len(study.classes) > 12 else ""
+    between = " < " if study.ordered else ", "
     rows = [
         ("items", counted(len(checked.items), what)),
-        ("classes", (", ".join(printable(name, 30) for name in study.class_names[:12]) or "none") + rest),
+        ("classes", (between.join(printable(name, 30) for name in study.class_names[:12]) or "none") + rest),
         ("question", f"{study.question.kind}, {view}{deeper}"),
         ("answers", answers),
         ("people", f"{checked.n_people:,}, if each gives all {checked.n_per_person:,} answers"),

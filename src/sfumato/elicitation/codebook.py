@@ -59,7 +59,7 @@ def codebook(study: Study, kinds: Sequence[Kind], *, exact_times: bool = False) 
             f"# Codebook: {study.title}",
             "",
             *questions,
-            f"- classes: {', '.join(study.class_names) or 'none'}",
+            f"- classes: {', '.join(study.class_names) or 'none'}{' (ordered)' if study.ordered else ''}",
             "",
             *_section("Annotations", annotations),
             *(line for kind in kinds for line in _section(f"Payload of `{label_of(kind)}`", kind.meanings)),

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
+from sfumato.tables.class_order import check_same_scale
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadTable, listing, select_command, show
 from sfumato.tables.estimand import check_roles
@@ -46,6 +47,8 @@ class MatchedLabels:
     """How many people answered about each item, if known."""
     made_by: str | None = None
     """How people's labels were made, if known."""
+    class_order: tuple[int, ...] | None = None
+    """The columns from the lowest class to the highest, if the classes are ordered."""
     chosen_by_votes: bool = False
     """Whether these items were chosen by the votes behind their labels, which are then no random samples."""
 
@@ -235,6 +238,7 @@ def match_labels(
         None if original is None else _original_of(original, items, predicted.classes),
         None if people.n_annotators is None else people.n_annotators[judged],
         people.made_by,
+        _class_order(predicted, people),
     )
 
 
@@ -245,6 +249,13 @@ def _columns_of(predicted: SoftLabels, other: SoftLabels) -> list[int]:
         fix = "use the same class names in both tables; their order does not matter"
         raise BadTable(f"the classes {listing(predicted.classes)}", expected, fix, "other-classes", predicted.path)
     return [other.classes.index(name) for name in predicted.classes]
+
+
+def _class_order(predicted: SoftLabels, people: SoftLabels) -> tuple[int, ...] | None:
+    """The columns of the predictions in the order of the scale; people's scale counts."""
+    check_same_scale(predicted.classes, people.classes, predicted.path)
+    scale = next((each.classes for each in (people, predicted) if each.is_ordered), None)
+    return None if scale is None else tuple(predicted.classes.index(name) for name in scale)
 
 
 def _original_of(original: SoftLabels, items: pa.StringArray, classes: tuple[str, ...]) -> Int[np.ndarray, "items"]:

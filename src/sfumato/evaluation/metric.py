@@ -183,7 +183,7 @@ FEW_ITEMS = 30
 
 NEEDS = {
     "original": "needs the original labels",
-    "class_order": "needs ordered classes; if these are in order, use wasserstein:ordered=true",
+    "class_order": "needs ordered classes; if these are in order, give --ordered, or use wasserstein:ordered=true",
 }
 """Additional inputs that a metric may need: an attribute of `MatchedLabels`, and the message if it is missing."""
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from jaxtyping import Float
 
 from sfumato.tables.class_columns import ID_NAMES, ColumnChoice, id_column, read_class_columns, read_lists
+from sfumato.tables.class_order import OrderedClasses, names_like
 from sfumato.tables.columns import check_classes
 from sfumato.tables.errors import BadTable, ErrorLocation, listing, missing_column, raise_together, show, wrong_shape
 from sfumato.tables.files.file_type import NUMPY
@@ -90,6 +91,8 @@ def _in_arrays(path: Path, wanted: Sequence[str]) -> LabelMatrix:
         raise BadTable(f"arrays {listing(shapes)}", expected, fix, "missing-column", path)
     values = matrices[name]
     classes, items = _texts(arrays, CLASS_ARRAYS, path), _texts(arrays, ITEM_ARRAYS, path)
+    if classes and arrays.get("ordered", np.zeros(1)).all():
+        classes = OrderedClasses(classes)
     others = tuple(each for each, array in matrices.items() if each != name and array.shape == values.shape)
     return LabelMatrix(path, values.astype(np.float64), items, classes, name, precision(values), others=others)
 
@@ -260,6 +263,6 @@ def named(numbers: LabelMatrix, classes: Sequence[str], items: Sequence[str]) ->
     if items and numbers.items is not None and tuple(items) != numbers.items:
         fix = "leave out --items"
         raise BadTable("ids in the file itself, and others in --items", "one of them", fix, "two-ids", numbers.where())
-    final = tuple(own or classes)
+    final = names_like(own or classes, own or classes)
     check_classes(final, numbers.where())
     return replace(numbers, classes=final, items=tuple(items) or numbers.items)

@@ -16,8 +16,9 @@ from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs, HardVotes
+from sfumato.tables.class_order import is_ordered
 from sfumato.tables.columns import SUM_TOLERANCE, check_classes
-from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, InvalidAnswer, listing, nearest, show
+from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, InvalidAnswer, listing, nearest, show, warn
 from sfumato.tables.files.table_file import class_names
 from sfumato.tables.payloads import PAYLOAD_KINDS, PayloadKind
 
@@ -70,7 +71,9 @@ def beliefs_from(
         if name in names:
             expected, fix = "an extra class with a different name", "choose another with --none-class"
             raise BadSetting(f"a class called {show(name)} already", expected, fix)
-    all_classes = check_classes((*names, *extra_classes))
+    all_classes = check_classes((*names, *extra_classes) if extra_classes else names)
+    if extra_classes and is_ordered(names):
+        warn(f"the classes are no longer ordered: {listing(extra_classes)} has no place on the scale")
     votes = HardVotes(len(all_classes))
     for answers, inverse, row in annotations.decoded(kind):
         try:

@@ -116,7 +116,8 @@ class Downloads:
         try:
             paths = {each: folder / f"{each}.{suffix}" for each in ("annotations", "records")}
             records = paths["records"] if what == "records" else None
-            written = export(self._site.place, self._site.study.name, paths["annotations"], records)
+            study = self._site.study
+            written = export(self._site.place, study.name, paths["annotations"], records, ordered=study.ordered)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise

@@ -134,7 +134,8 @@ class ServedStudy:
         base = f"/s/{token}"
         order = list(enumerate(self.study.classes))
         rng = random.Random(start.seed)
-        rng.shuffle(order)
+        if not self.study.ordered:
+            rng.shuffle(order)
         keys = class_keys([each for _, each in order])
         classes = [
             {

@@ -24,6 +24,7 @@ from sfumato.store.location import StoreLocation
 from sfumato.store.schema import Row
 from sfumato.study.study import Study
 from sfumato.tables.annotations import PURPOSES, SCHEMA, Annotations
+from sfumato.tables.class_order import OrderedClasses
 from sfumato.tables.errors import BadSetting, BadTable, listing
 from sfumato.tables.files.table_file import classes_metadata, write_rows
 from sfumato.tables.shifted_times import TIMES, rounded, shifted
@@ -75,17 +76,24 @@ class ExportResult:
 
 
 def export(
-    place: StoreLocation, study: str, output: Path, records: Path | None = None, *, exact_times: bool = False
+    place: StoreLocation,
+    study: str,
+    output: Path,
+    records: Path | None = None,
+    *,
+    exact_times: bool = False,
+    ordered: bool = False,
 ) -> ExportResult:
     """Write the answers of `study` to `output`, and the record of each answer to `records` if given.
 
-    With `exact_times`, times are as stored and rows in the order in which they came: not for others.
+    With `exact_times`, times are as stored and rows in the order in which they came: not for others. `ordered` is what
+    the study file says about its classes.
     """
     with reading(place) as connection:
         row = stored_study(connection, place, study)
         number = row["id"]
-        classes = tuple(msgspec.json.decode(row["classes"], type=list[str]))
-        schema = SCHEMA.with_metadata(classes_metadata(classes))
+        classes = msgspec.json.decode(row["classes"], type=list[str])
+        schema = SCHEMA.with_metadata(classes_metadata(OrderedClasses(classes) if ordered else classes))
         first = None if exact_times else queries.first_starts(connection, number, PURPOSES)
         counted = _Counted()
         parts = queries.exported(connection, number, PURPOSES, by_item=not exact_times)

@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+from sfumato.tables.class_order import OrderedClasses
+
 MAX_TEXT = 100_000
 LANGUAGES = ("en", "fr", "de")
 """The languages with a translation of the participants' pages."""
@@ -342,6 +344,8 @@ class Study:
     recruiting: Recruiting | None = None
     languages: tuple[str, ...] = ("en",)
     """The languages of its pages, the default first."""
+    ordered: bool = False
+    """Whether the classes are on a scale: forms show them in this order to everybody."""
     path: Path | None = None
 
     @property
@@ -359,7 +363,8 @@ class Study:
 
     @cached_property
     def class_names(self) -> tuple[str, ...]:
-        return tuple(each.name for each in self.classes)
+        names = tuple(each.name for each in self.classes)
+        return OrderedClasses(names) if self.ordered else names
 
     @cached_property
     def special_items(self) -> frozenset[str]:

@@ -11,7 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.study.study import Assignment, Limits, Privacy, Question, Study
+from sfumato.study.study import Assignment, Limits, Privacy, Question, Study, StudyClass
 from sfumato.study.study_file_tables import (
     read_adaptive,
     read_arms,
@@ -116,11 +116,20 @@ def _study(top: Fields, file: Path) -> Study:
         pay=read_pay(top),
         recruiting=read_recruiting(top),
         languages=read_languages(top),
+        ordered=_ordered(top, classes),
         path=file,
     )
     pages.close()
     top.close()
     return study
+
+
+def _ordered(top: Fields, classes: tuple[StudyClass, ...]) -> bool:
+    ordered = top.flag("ordered")
+    if ordered and not classes and not top.given("classes"):
+        fix = "leave it out, or write classes = [...] from the lowest to the highest"
+        top.add("ordered", "ordered = true without classes", "classes on a scale", fix, "no-classes")
+    return ordered
 
 
 def _name(top: Fields, default: str) -> str:

@@ -20,6 +20,7 @@ title = $title
 
 # The classes. Each gets a key (1, 2, 3, ...) on the form.
 classes = $classes
+# ordered = true              # the classes are a scale, from the lowest to the highest: forms keep their order
 # To choose the keys yourself, or to show an example of each class in the instructions, remove the line above and
 # write at the end of the file:
 # [[classes]]

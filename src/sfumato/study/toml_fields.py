@@ -22,7 +22,7 @@ from sfumato.tables.text_file import is_file, is_folder, path_inside
 Choice = TypeVar("Choice", bound=StrEnum)
 Part = TypeVar("Part")
 
-TOP_KEYS = ("title", "name", "classes", "items", "language", "languages")
+TOP_KEYS = ("title", "name", "classes", "ordered", "items", "language", "languages")
 """Keys that belong above the first table, and are often written below it by mistake."""
 FOLDERS_VARIABLE = "SFUMATO_ITEM_FOLDERS"
 ITEM_KEYS = ("folder", "csv", "npz", "texts")

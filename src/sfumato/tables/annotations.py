@@ -154,6 +154,11 @@ class Annotations(Table):
             raise BadTable(found, "answers with purpose label", fix, "nothing-counted", self.path)
         return kept
 
+    @property
+    def are_votes(self) -> bool:
+        """Whether every answer is a choice of one class, for a label."""
+        return bool(self.kind.names.to_pylist() == ["choice/1"] and self.purpose.names.to_pylist() == ["label"])
+
     def of_kind(self, label: str) -> Annotations:
         """The rows of one question type: `top_two/1`, or `top_two` if there is one version."""
         names = self.kind.names.to_pylist()

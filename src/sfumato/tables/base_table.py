@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.tables.call_arguments import no_attribute
-from sfumato.tables.errors import BadTable, MissingExtra, bad_number, listing, show
+from sfumato.tables.class_order import OrderedClasses, is_ordered
+from sfumato.tables.errors import BadTable, MissingExtra, bad_classes, bad_number, listing, show, warn
 from sfumato.tables.files.file_type import CSV, TABLE_KINDS, kind_of
 from sfumato.tables.files.table_file import ROW_GROUP, Rows, check_columns, classes_metadata, write_rows
 from sfumato.tables.growable_array import freeze
@@ -50,6 +51,20 @@ class Table(ABC):
     def metadata(self) -> dict[bytes, bytes]:
         """The metadata of its files: the classes, in order."""
         return classes_metadata(self.classes)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the classes are on a scale (none < mild < severe)."""
+        return is_ordered(self.classes)
+
+    @final
+    def as_ordered(self, scale: Sequence[str] = ()) -> Self:
+        """The same table with its classes on a scale, from the lowest to the highest, in the order of `classes`; a
+        `scale` in another order is an error."""
+        if scale and tuple(scale) != tuple(self.classes):
+            fix = "write the table with its classes in the order of the scale"
+            raise bad_classes(f"the classes {listing(self.classes)} in the table", scale, fix)
+        return replace(self, classes=OrderedClasses(self.classes))  # type: ignore[type-var]
 
     @final
     def to_arrow(self) -> pa.Table:
@@ -82,6 +97,8 @@ class Table(ABC):
     def write(self, path: str | Path) -> None:
         """Write to `.parquet` or `.csv` (wide); an old file is replaced when the new one is complete."""
         wide = kind_of(Path(path), TABLE_KINDS, to_write=True) is CSV
+        if wide and self.is_ordered:
+            warn(f"{Path(path).name}: a CSV does not record that its classes are ordered; read it with --ordered")
         schema = self.chunk(0, 0, wide=wide).schema.with_metadata(self.metadata())
         starts = range(0, len(self), ROW_GROUP)
         chunks = (self.chunk(i, min(i + ROW_GROUP, len(self)), wide=wide) for i in starts)

@@ -16,6 +16,7 @@ from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.base_table import Table
 from sfumato.tables.call_arguments import explained
+from sfumato.tables.class_order import OrderedClasses, names_like
 from sfumato.tables.columns import WIDE_PREFIX, check_classes, check_probs, classes_of, probs_array, probs_of
 from sfumato.tables.doubt import Doubt, doubt_of
 from sfumato.tables.errors import unknown, wrong_shape
@@ -119,21 +120,22 @@ class Beliefs(Table):
             votes.append_hard(values)
         else:
             votes.append(values.astype(np.float64))
-        return votes.beliefs(*coded, tuple(classes))
+        return votes.beliefs(*coded, classes)
 
     @classmethod
     @explained
     def from_votes(cls, *, item: Any, annotator: Any, label: Any, classes: Sequence[Any] = ()) -> Beliefs:
         """Beliefs from three columns of the same length (lists, arrays, Series).
 
-        Without `classes`, the classes are the labels that occur, sorted (numbers by value, text alphabetically).
+        Without `classes`, the classes are the labels that occur, sorted (numbers by value, text alphabetically), or the
+        categories of an ordered categorical, which stay ordered.
         """
         votes, n_rows = _arrow_columns(item=item, annotator=annotator, label=label)
         # Encoding releases the GIL, so long columns can be encoded in parallel.
         with ThreadPoolExecutor(len(votes)) if n_rows > LONG else nullcontext() as threads:
             each = map if threads is None else threads.map
             items, annotators, chosen = each(_coded, votes.values(), votes)
-        given = _names(classes) or tuple(_in_order(votes["label"].type, chosen.names.to_pylist()))
+        given = _names(classes) or _scale(votes["label"]) or _in_order(votes["label"].type, chosen.names.to_pylist())
         check_classes(given)
         place = {name: k for k, name in enumerate(given)}
         for name in chosen.names.to_pylist():
@@ -347,7 +349,7 @@ def _coded(column: pa.ChunkedArray, name: str) -> CodedText:
 def _names(classes: Any) -> tuple[str, ...]:
     """The classes as text; labels may be whole numbers."""
     given: tuple[Any, ...] = class_names(classes)
-    return tuple(str(name) if isinstance(name, (int, np.integer)) else name for name in given)
+    return names_like((str(name) if isinstance(name, (int, np.integer)) else name for name in given), given)
 
 
 def _array(probs: Any) -> np.ndarray:
@@ -361,7 +363,14 @@ def _array(probs: Any) -> np.ndarray:
     return values
 
 
-def _in_order(kind: pa.DataType, names: list[str]) -> list[str]:
+def _scale(column: pa.ChunkedArray) -> tuple[str, ...]:
+    """The categories of an ordered categorical (pandas, Arrow), used or not; empty for other columns."""
+    if not pa.types.is_dictionary(column.type) or not column.type.ordered or not column.num_chunks:
+        return ()
+    return OrderedClasses(map(str, column.unify_dictionaries().chunk(0).dictionary.to_pylist()))
+
+
+def _in_order(kind: pa.DataType, names: list[str]) -> tuple[str, ...]:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return sorted(names, key=int) if pa.types.is_integer(kind) else sorted(names)
+    return tuple(sorted(names, key=int) if pa.types.is_integer(kind) else sorted(names))

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float
 
+from sfumato.tables.class_order import names_like
 from sfumato.tables.columns import NUMBER, check_classes
 from sfumato.tables.errors import (
     MOST_FAULTS,
@@ -174,7 +175,8 @@ def read_class_columns(rows: Rows, prefix: str, what: str, choice: ColumnChoice 
             wanted = [name for name in wanted if name not in mixed]
             raise_together([*faults, *_bad_cells(rows, what, wanted, figures)])
     faults += _bad_cells(rows, what, wanted, figures)
-    classes = check_classes(tuple(name.removeprefix(prefix) for name in wanted), rows.where())
+    classes = names_like((name.removeprefix(prefix) for name in wanted), choice.classes)
+    check_classes(classes, rows.where())
     numbers = np.stack([read[name] for name in wanted], axis=1)
     unread = tuple(name for name in names if name not in (key, *wanted, *plain))
     n_faults = len(faults) + sum(figures[name].n_bad - len(figures[name].bad) for name in wanted)
@@ -214,7 +216,7 @@ def read_lists(rows: Rows, name: str, choice: ColumnChoice | None = None) -> Cla
     order = [classes.index(each) for each in choice.classes or classes]
     columns = tuple([name] * len(classes))
     unread = tuple(each for each in rows.schema.names if each not in (key, name))
-    named = tuple(classes[k] for k in order)
+    named = names_like((classes[k] for k in order), choice.classes or classes)
     return ClassColumns(ids, named, columns, np.concatenate(parts)[:, order], key, unread, tuple(faults), len(faults))
 
 

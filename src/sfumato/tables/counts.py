@@ -15,6 +15,7 @@ from sfumato.tables.base_table import ItemTable
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.call_arguments import explained
 from sfumato.tables.class_columns import ClassColumns, ColumnChoice, read_class_columns, read_lists
+from sfumato.tables.class_order import names_like
 from sfumato.tables.columns import check_classes
 from sfumato.tables.doubt import Doubt, doubt_of_means
 from sfumato.tables.errors import (
@@ -65,7 +66,8 @@ class Counts(ItemTable):
         cls, items: Sequence[Any], counts: Any, classes: Sequence[Any], *, place: Place | None = None
     ) -> Counts:
         """Counts from an items x classes array; `classes` are the names of its columns."""
-        named = tuple(str(name) for name in class_names(classes))
+        names = class_names(classes)
+        named = names_like((str(name) for name in names), names)
         ids, matrix = [str(item) for item in items], _matrix(counts)
         check_counts(ids, matrix, named, place)
         return cls(pa.array(ids, pa.string()), named, matrix.astype(np.int32))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sfumato.tables.class_order import names_like
 from sfumato.tables.errors import BadTable, listing, missing_column
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def beliefs_of_frame(kind: type[Beliefs], frame: Any, names: Mapping[str, str], 
     found = {role: _column(table, role, name) for role, name in names.items()}
     if found["label"] is None and ("probs" in table.column_names or _has_wide(table)):
         renamed = {found["item"]: "item", found["annotator"]: "annotator"}
-        given = tuple(map(str, classes or class_names or ()))
+        given = names_like(map(str, classes or class_names or ()), classes)
         if "probs" not in table.column_names:
             given = ()
         return kind.from_arrow(table.rename_columns([renamed.get(name, name) for name in table.column_names]), given)

@@ -24,7 +24,7 @@ from sfumato.tables.selection import table_reader, take, values_of
 
 PER_ITEM = ("images", "texts", "features", "probs", "predictions", "logits", "counts", "labels", "n_annotators")
 """The arrays of an npz that say how many items it has if it has no `items`."""
-NOT_PER_ITEM = ("classes", "class_names", "target", "estimand", "made_by")
+NOT_PER_ITEM = ("classes", "class_names", "ordered", "target", "estimand", "made_by")
 
 
 class FileContent(Protocol):

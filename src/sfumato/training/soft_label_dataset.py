@@ -57,6 +57,7 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
             raise _bad_folder(folder, "found files without items or probs")
         counts = tensors["n_annotators"].numpy() if "n_annotators" in tensors else None
         labels = SoftLabels.from_numpy(words["items"], tensors["probs"].numpy(), words["classes"], counts)
+        labels = labels.as_ordered() if words.get("ordered") is True else labels
         images = tensors["images"].numpy() if "images" in tensors else None
         texts = tuple(words["texts"]) if "texts" in words else None
         if images is None and texts is None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sfumato.reporting.share import FORMATS, Release, Splits, format_named
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.class_order import is_ordered
 from sfumato.tables.errors import BadTable, UnknownName
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
@@ -66,3 +69,23 @@ def test_a_name_becomes_a_format():
     assert [format_named(each.name) for each in FORMATS] == [each() for each in FORMATS]
     with pytest.raises(UnknownName, match="did you mean 'huggingface'"):
         format_named("hugging_face")
+
+
+def test_ordered_classes_stay_ordered_in_every_format(grey, tmp_path):
+    pytest.importorskip("torch")
+    import sfumato as sf
+    from sfumato.reporting.share import HuggingFace, NumpyArchive, PyTorch, WideCsv
+
+    for ordered in (True, False):
+        labels = grey.labels.as_ordered() if ordered else grey.labels
+        release, place = replace(grey, labels=labels), tmp_path / str(ordered)
+        place.mkdir()
+        HuggingFace().write(release, place / "hf")
+        NumpyArchive().write(release, place / "set.npz")
+        PyTorch().write(release, place / "torch")
+        WideCsv().write(release, place / "csv")
+        assert sf.read(next((place / "hf" / "data").glob("*.parquet"))).is_ordered == ordered
+        assert sf.read(place / "set.npz", format="labels").is_ordered == ordered
+        assert is_ordered(sf.SoftLabelDataset.read(place / "torch").classes) == ordered
+        readme = (place / "csv" / "README.md").read_text()
+        assert ("ordered: " in readme) == ordered

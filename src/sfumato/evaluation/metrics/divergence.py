@@ -133,9 +133,9 @@ class Wasserstein:
     """The mean over items of `sum_j |P_j - Q_j|`, P and Q the cumulative distributions: how many classes the
     probability mass has to move.
 
-    Only for ordered classes (ratings, grades): with `ordered=True`, classes are in the order of the table, one step
-    apart. For unordered classes prefer `total_variation`. Also known as earth mover's distance, and as the absolute
-    form of the ranked probability score (Vallender 1974).
+    Only for ordered classes (ratings, grades), one step apart: those of tables that say so, or with `ordered=True` in
+    the order of the table. For unordered classes prefer `total_variation`. Also known as earth mover's distance, and as
+    the absolute form of the ranked probability score (Vallender 1974).
     """
 
     ordered: bool = False
@@ -147,5 +147,6 @@ class Wasserstein:
         return () if self.ordered else ("class_order",)
 
     def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
-        apart = np.cumsum(matched.predicted - matched.people, axis=1)[:, :-1]
+        columns = slice(None) if matched.class_order is None else list(matched.class_order)
+        apart = np.cumsum((matched.predicted - matched.people)[:, columns], axis=1)[:, :-1]
         return mean_over_items(np.abs(apart).sum(axis=1), bootstrap)

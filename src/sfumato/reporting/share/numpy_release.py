@@ -19,8 +19,8 @@ NO_COUNT = -1
 
 @dataclass(frozen=True)
 class NumpyArchive:
-    """One `.npz`: items, classes, probs, n_annotators (-1 if unknown), target, and if given counts, split, images or
-    texts. `--inputs` reads the same file.
+    """One `.npz`: items, classes, probs, n_annotators (-1 if unknown), target, ordered if the classes are a scale, and
+    if given counts, split, images or texts. `--inputs` reads the same file.
 
     All texts of an array take the space of the longest one; the file is compressed, but reading needs the memory.
     """
@@ -44,6 +44,8 @@ class NumpyArchive:
             write_texts(archive, "classes", labels.classes)
             write_array(archive, "probs", labels.probs)
             write_array(archive, "n_annotators", n_annotators)
+            if labels.is_ordered:
+                write_array(archive, "ordered", np.array([True]))
             write_texts(archive, "target", ["" if labels.estimand is None else labels.estimand.meaning])
             if release.counts is not None:
                 write_array(archive, "counts", release.counts.counts)

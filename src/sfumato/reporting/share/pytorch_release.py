@@ -20,7 +20,8 @@ TENSORS, WORDS = "data.safetensors", "data.json"
 @dataclass(frozen=True)
 class PyTorch:
     """A folder: numbers (probs as float64, n_annotators, counts, split by number, images as uint8) in data.safetensors,
-    texts (items, classes, splits, texts) in data.json. Writing needs safetensors, reading torch."""
+    texts (items, classes, splits, texts, `ordered` if the classes are a scale) in data.json. Writing needs safetensors,
+    reading torch."""
 
     name: ClassVar[str] = "pytorch"
     holds_answers: ClassVar[bool] = False
@@ -43,6 +44,8 @@ class PyTorch:
             "classes": labels.classes,
             "items": labels.items.to_pylist(),
         }
+        if labels.is_ordered:
+            words["ordered"] = True
         tensors = {"probs": np.ascontiguousarray(labels.probs)}
         if labels.n_annotators is not None:
             tensors["n_annotators"] = np.ascontiguousarray(labels.n_annotators)

@@ -11,6 +11,7 @@ from jaxtyping import Int
 
 from sfumato.reporting.item_votes import NOT_MEASURED, ItemVotes, measured_labels, only_some
 from sfumato.reporting.share.release import Release
+from sfumato.tables.class_order import scale_text
 from sfumato.tables.columns import WIDE_PREFIX
 from sfumato.tables.doubt import entropy
 from sfumato.tables.estimand import ESTIMAND_COLUMN, Estimand
@@ -92,8 +93,9 @@ def label_columns(release: Release, rows: Int[np.ndarray, "rows"], *, wide: bool
 def summary(release: Release) -> list[str]:
     """The release in a few sentences: items, estimand, annotators and entropy."""
     labels = release.labels
+    scale = f", ordered: {scale_text(labels.classes)}" if labels.is_ordered else ""
     sentences = [
-        f"{len(labels):,} items, {len(labels.classes):,} classes.",
+        f"{len(labels):,} items, {len(labels.classes):,} classes{scale}.",
         UNKNOWN_ESTIMAND if labels.estimand is None else f"The labels estimate {labels.estimand.meaning}.",
     ]
     if labels.estimand is Estimand.JUDGMENT:

@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sfumato.tables.class_order import names_like, order_metadata, with_recorded_order
 from sfumato.tables.errors import (
     FREE_EXPANSION_BYTES,
     MAX_EXPANSION,
@@ -103,21 +104,24 @@ class Rows:
         if classes is None:
             found, expected = f"{show(text)} under the metadata key sfumato.classes", "a JSON array of class names"
             raise BadTable(found, expected, "write the file again", "bad-classes", self.where())
-        return tuple(classes)
+        return with_recorded_order(tuple(classes), self.schema.metadata, self.where())
 
 
 def class_names(classes: Sequence[str]) -> tuple[str, ...]:
-    """The names as a tuple; a single text is an error, because Python would split it into letters."""
+    """The names as a tuple, ordered if they are; a single text is an error, because Python would split it into
+    letters."""
     if isinstance(classes, str):
         fix = f"write {[name.strip() for name in classes.split(',')]}"
         raise BadTable(f"the text {show(classes)} for classes", "a list of names", fix, "bad-classes")
-    return tuple(classes)
+    return names_like(classes, classes)
 
 
 def classes_metadata(classes: Sequence[str]) -> dict[bytes, bytes]:
-    """The schema metadata for a table's classes, in order."""
+    """The schema metadata for a table's classes, in order, and whether they are a scale."""
     classes = class_names(classes)
-    return {CLASSES_KEY: json.dumps(list(classes), ensure_ascii=False).encode()} if classes else {}
+    if not classes:
+        return {}
+    return {CLASSES_KEY: json.dumps(list(classes), ensure_ascii=False).encode()} | order_metadata(classes)
 
 
 def read_rows(

@@ -56,7 +56,7 @@ def classes(sources: DatasheetSources) -> KnownFacts:
     """Every class with its share of all probability, and the items for which it is most probable."""
     labels = sources.labels
     rows = [(code(name), f"{share:.2%}", f"{n:,}") for name, n, share in class_rows(labels)]
-    points = [f"{len(labels.classes):,} classes."]
+    points = [f"{len(labels.classes):,} classes{', ordered from the lowest to the highest' * labels.is_ordered}."]
     if len(rows) > SHOWN_CLASSES:
         points.append(f"The first {SHOWN_CLASSES}:")
     never = [code(name) for name, _, share in class_rows(labels) if share == 0]

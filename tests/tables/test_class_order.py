@@ -1,0 +1,149 @@
+"""Ordered classes: how tables and files carry them from step to step, and what changes with them."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sfumato_command import sfumato
+
+import sfumato as sf
+from sfumato.evaluation.metric_scores import score
+from sfumato.labeling.kind_labelers import OneHot, PlausibleWeighted
+from sfumato.study.study_file import draft_of
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.class_order import OrderedClasses, is_ordered
+from sfumato.tables.counts import Counts
+from sfumato.tables.errors import SfumatoError, SfumatoWarning
+from sfumato.tables.soft_labels import SoftLabels
+
+SCALE = ("none", "mild", "severe")
+VOTES = "item,annotator,label\na,x,none\na,y,mild\nb,x,severe\nb,y,severe\nc,x,mild\nc,y,none\n"
+
+
+def votes() -> Beliefs:
+    return Beliefs.from_votes(item=list("aabb"), annotator=list("xyxy"), label=[0, 1, 2, 2], classes=[0, 1, 2])
+
+
+def annotations() -> Annotations:
+    rows = {"item": ["a", "b"], "annotator": ["x", "x"], "kind": ["choice/1"] * 2}
+    return Annotations.from_arrow(pa.table({**rows, "payload": ['{"class": "none"}', '{"class": "mild"}']}), SCALE)
+
+
+TABLES = {
+    "annotations": annotations,
+    "hard": votes,
+    "soft": lambda: Beliefs.from_numpy(["a"], ["x"], [[0.2, 0.3, 0.5]], SCALE),
+    "counts": lambda: Counts.from_numpy(["a"], [[1, 2, 0]], SCALE),
+    "labels": lambda: SoftLabels.from_numpy(["a"], [[0.2, 0.3, 0.5]], SCALE),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_tables_and_files_keep_the_order(kind: str, tmp_path: Path) -> None:
+    plain = TABLES[kind]()
+    ordered = plain.as_ordered()
+    assert (plain.is_ordered, ordered.is_ordered) == (False, True)
+    assert ordered.classes == plain.classes
+    assert ordered != plain
+    assert type(ordered).from_arrow(ordered.to_arrow()).is_ordered
+    for table, said in ((plain, None), (ordered, b"true")):
+        table.write(tmp_path / "t.parquet")
+        assert pq.read_schema(tmp_path / "t.parquet").metadata.get(b"sfumato.ordered") == said
+        assert type(table).read(tmp_path / "t.parquet") == table
+    with pytest.warns(SfumatoWarning, match="does not record that its classes are ordered"):
+        ordered.write(tmp_path / "t.csv")
+
+
+def test_a_scale_in_another_order_is_refused() -> None:
+    assert votes().as_ordered(["0", "1", "2"]).is_ordered
+    with pytest.raises(SfumatoError, match="the classes 0, 1, 2 in the table"):
+        votes().as_ordered(["2", "1", "0"])
+
+
+def test_wrong_metadata_is_an_error() -> None:
+    table = TABLES["labels"]().to_arrow()
+    table = table.replace_schema_metadata({**table.schema.metadata, b"sfumato.ordered": b"yes"})
+    with pytest.raises(SfumatoError, match="true or false"):
+        SoftLabels.from_arrow(table)
+
+
+def test_every_step_keeps_the_order(tmp_path: Path) -> None:
+    beliefs = OneHot().label(annotations().as_ordered(), ())
+    labels = sf.aggregate(votes().as_ordered(), by="bayes")
+    for each in (
+        beliefs, beliefs.take(np.array([0])), labels, Counts.of(votes().as_ordered()), sf.select(labels, items=["a"]),
+        TABLES["counts"]().as_ordered().votes(), TABLES["counts"]().as_ordered().labels(),
+    ):  # fmt: skip
+        assert each.is_ordered, each
+    assert not sf.aggregate(votes(), by="bayes").is_ordered
+    labels.write(tmp_path / "labels.parquet")
+    sfumato("select", tmp_path / "labels.parquet", "--where", "class=2", "-o", tmp_path / "some.parquet")
+    assert SoftLabels.read(tmp_path / "some.parquet").is_ordered
+
+
+def test_an_extra_class_ends_the_order() -> None:
+    rows = {"item": ["a"], "annotator": ["x"], "kind": ["plausible/1"]}
+    payload = ['{"none": "no", "mild": "no", "severe": "no"}']
+    answers = Annotations.from_arrow(pa.table({**rows, "payload": payload}), OrderedClasses(SCALE))
+    with pytest.warns(SfumatoWarning, match="no longer ordered"):
+        assert not PlausibleWeighted().label(answers, ()).is_ordered
+
+
+def test_ordered_categoricals_of_pandas_are_ordered() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"item": list("aab"), "annotator": list("xyx"), "label": ["mild", "none", "mild"]})
+    for ordered in (True, False):
+        frame["label"] = pandas.Categorical(frame["label"], categories=list(SCALE), ordered=ordered)
+        beliefs = Beliefs.from_pandas(frame)
+        assert beliefs.is_ordered == ordered
+        # A class that nobody chose has its place on a scale; without one, the classes are those that occur.
+        assert beliefs.classes == (SCALE if ordered else ("mild", "none"))
+
+
+def test_a_csv_is_ordered_by_the_option(tmp_path: Path) -> None:
+    file = tmp_path / "votes.csv"
+    file.write_text(VOTES)
+    assert sf.read(file, SCALE, ordered=True).is_ordered
+    with pytest.warns(SfumatoWarning, match="alphabetical: mild < none < severe"):
+        assert sf.read(file, ordered=True).is_ordered
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not sf.read(file).is_ordered
+    done = sfumato("import", "crowd", file, "--classes", "none,mild,severe", "--ordered", "-o", tmp_path / "v.parquet")
+    assert "ordered classes: none < mild < severe" in done.stdout + done.stderr
+    assert Annotations.read(tmp_path / "v.parquet").is_ordered
+    sfumato("label", tmp_path / "v.parquet", "--by", "one-hot", "-o", tmp_path / "b.parquet")
+    sfumato("aggregate", tmp_path / "b.parquet", "-o", tmp_path / "l.parquet")
+    assert SoftLabels.read(tmp_path / "l.parquet").is_ordered
+
+
+def test_scores_include_wasserstein_in_the_order_of_the_scale() -> None:
+    people = SoftLabels.from_numpy(["a"], [[1, 0, 0]], SCALE, 3)
+    # Columns in another order: all mass is two steps away on the scale.
+    predicted = SoftLabels.from_numpy(["a"], [[0, 0, 1]], ("mild", "none", "severe"), 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = score(predicted=predicted, people=people)
+        scored = score(predicted=predicted, people=people.as_ordered())
+        by_prediction = score(predicted=predicted.as_ordered(), people=people)
+    assert "wasserstein" not in plain.metric
+    assert scored.value[scored.metric.index("wasserstein")] == 2
+    assert by_prediction.value[by_prediction.metric.index("wasserstein")] == 1
+    with pytest.raises(SfumatoError, match="mild < none < severe"):
+        score(predicted=predicted.as_ordered(), people=people.as_ordered())
+
+
+def test_the_study_file_says_it(tmp_path: Path) -> None:
+    text = 'title = "Pain"\nclasses = ["none", "mild"]\nordered = {}\n[items]\nfolder = "."\n'
+    for value, ordered in (("true", True), ("false", False)):
+        assert is_ordered(draft_of(text.format(value), tmp_path / "study.toml").study.class_names) == ordered
+    found = draft_of(text.format('"yes"'), tmp_path / "study.toml").mistakes.found
+    assert "true or false" in found[0].expected
+    alone = 'title = "Alike"\nordered = true\n[items]\nfolder = "."\n[question]\nkind = "triplet"\n'
+    assert [each.code for each in draft_of(alone, tmp_path / "study.toml").mistakes.found] == ["no-classes"]
