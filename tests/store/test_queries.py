@@ -13,9 +13,9 @@ import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from study_instance import StudyInstance, items_named, plain_study, running_instance, sent
+from study_instance import StudyInstance, running_instance, sent
 
-from sfumato.store import backup, researcher_queries
+from sfumato.store import backup, export_queries, researcher_queries
 from sfumato.store import queries as statements
 from sfumato.store.database import LATEST, only_server, reading_engine, writing_engine
 from sfumato.store.location import StoreLocation
@@ -124,8 +124,8 @@ def test_no_query_changes_its_connection(place: StoreLocation) -> None:
     streamed = (
         lambda connection: statements.answer_rows(connection, 1),
         lambda connection: statements.first_chosen(connection, 1),
-        lambda connection: statements.exported(connection, 1, ["label"]),
-        lambda connection: statements.chained(connection, 1),
+        lambda connection: export_queries.exported(connection, 1, ["label"]),
+        lambda connection: export_queries.chained(connection, 1),
         lambda connection: researcher_queries.answers_since(connection, 1, 0),
         lambda connection: backup._parts(connection, METADATA.tables["answers"]),
     )
@@ -372,23 +372,12 @@ def test_readers_see_one_moment_and_do_not_hold_up_the_writer(answered: StudyIns
     engine = reading_engine(StoreLocation.of(answered.store))
     person = answered.new()
     with engine.connect() as connection, connection.begin():
-        before = statements.counts(connection, answered.running.number)
+        before = list(export_queries.chained(connection, answered.running.number))
         person.answer()
-        assert statements.counts(connection, answered.running.number) == before
+        assert list(export_queries.chained(connection, answered.running.number)) == before
     with engine.connect() as connection:
-        assert statements.counts(connection, answered.running.number)["answers"] == before["answers"] + 1
+        assert len(list(export_queries.chained(connection, answered.running.number))) == len(before) + 1
     engine.dispose()
-
-
-def test_counts(store: str) -> None:
-    with running_instance(store, plain_study(), items_named(3)) as at:
-        at.new().answer_all()
-        at.new()
-        engine = reading_engine(StoreLocation.of(store))
-        with engine.connect() as connection:
-            found = statements.counts(connection, at.running.number)
-        engine.dispose()
-    assert found == {"annotators": 2, "finished": 1, "answers": 3, "wanted": 6}
 
 
 def test_a_picture_is_only_for_whose_trial_it_is(answered: StudyInstance) -> None:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from sfumato.server.dashboard_cache import UPDATE_SECONDS, CacheProcess, DashboardCache, Sections
 from sfumato.server.http_responses import ENCODE
-from sfumato.store import queries
+from sfumato.store import researcher_queries
 from sfumato.tables.errors import SfumatoError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def savings(site: ServedStudy) -> dict[str, Any]:
     assert selector is not None
     saved = site.writer.run(lambda _work: selector.savings())
     with site.reader.connect() as connection:
-        seconds = queries.mean_seconds(connection, site.number)
+        seconds = researcher_queries.mean_seconds(connection, site.number)
     return {
         "items": saved.n_items,
         "finished": saved.n_finished,

@@ -20,8 +20,9 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.pool import StaticPool
 
+from sfumato.store.export_queries import broken_ends
 from sfumato.store.location import StoreLocation
-from sfumato.store.queries import broken_ends, lock_store
+from sfumato.store.queries import lock_store
 from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, StoreDown
 
 LATEST = "0006"

@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 import sqlalchemy as sa
 
-from sfumato.store import queries
+from sfumato.store import export_queries, queries
 from sfumato.store.database import reading
 from sfumato.store.erasure import ErasedRecords, erased_records, is_erased
 from sfumato.store.interaction_record import InteractionRecord
@@ -94,13 +94,13 @@ def export(
         number = row["id"]
         classes = msgspec.json.decode(row["classes"], type=list[str])
         schema = SCHEMA.with_metadata(classes_metadata(OrderedClasses(classes) if ordered else classes))
-        first = None if exact_times else queries.first_starts(connection, number, PURPOSES)
+        first = None if exact_times else export_queries.first_starts(connection, number, PURPOSES)
         counted = _Counted()
-        parts = queries.exported(connection, number, PURPOSES, by_item=not exact_times)
+        parts = export_queries.exported(connection, number, PURPOSES, by_item=not exact_times)
         write_rows(schema, counted.of(_annotations(part, schema, first) for part in parts), output)
         if records is not None:
             erased = erased_records(connection, number)
-            parts = queries.exported(connection, number, PURPOSES, by_item=not exact_times)
+            parts = export_queries.exported(connection, number, PURPOSES, by_item=not exact_times)
             chunks = (
                 pa.Table.from_pylist([_record(each, erased, exact_times=exact_times) for each in part], schema=RECORDS)
                 for part in parts

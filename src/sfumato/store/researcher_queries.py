@@ -148,6 +148,12 @@ def sampled_answers(
     return list(connection.execute(found))
 
 
+def mean_seconds(connection: sa.Connection, study: int) -> float:
+    """Mean seconds per answer for a label; 0 before there is one."""
+    mean = sa.select(sa.func.avg(answers.c.seconds)).where(answers.c.study == study, answers.c.purpose == "label")
+    return float(connection.execute(mean).scalar_one() or 0.0)
+
+
 def item_numbered(connection: sa.Connection, study: int, number: int) -> Stimulus | None:
     """The stimulus of an item of the study, by its id in the store."""
     return stimulus_in(connection, sa.select(items).where(items.c.study == study, items.c.id == number))

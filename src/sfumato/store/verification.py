@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from sfumato.store import queries
+from sfumato.store import export_queries, queries
 from sfumato.store.database import reading
 from sfumato.store.erasure import ErasedRecords, Seal, erased_records, is_erased
 from sfumato.store.location import StoreLocation
@@ -126,8 +126,8 @@ def _verified(connection: sa.Connection, name: str) -> Verified:
     row = queries.study_row(connection, name)
     assert row is not None
     number = row["id"]
-    rows, first = queries.chained(connection, number), queries.first_answer(number)
+    rows, first = export_queries.chained(connection, number), export_queries.first_answer(number)
     erased = erased_records(connection, number)
     faults = faults_of(rows, first=first, n_answers=row["n_answers"], head=row["head"], erased=erased)
-    named = with_names(faults, queries.without_answer(connection, number))
+    named = with_names(faults, export_queries.without_answer(connection, number))
     return Verified(name, row["n_answers"], row["head"], named, sum(each.n_answers for each in erased.values()))
