@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from home import Home
+from data_server import DataServer
 from made_up_sets import HOMES, made_up_sources, served
 
 from sfumato.tables.errors import BadFile, NoReply, UnknownName
@@ -21,8 +21,8 @@ COUNTS = "counts.npz"
 
 
 @pytest.fixture
-def home() -> Iterator[Home]:
-    with Home(served()).open() as running:
+def server() -> Iterator[DataServer]:
+    with DataServer(served()).open() as running:
         yield running
 
 
@@ -34,10 +34,10 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "cache" / "sfumato" / "data"
 
 
-def made_up(folder: Path, home: Home, said: list[str] | None = None) -> PublishedData:
-    """Data of made-up sets that may be downloaded from `home`."""
+def made_up(folder: Path, server: DataServer, said: list[str] | None = None) -> PublishedData:
+    """Data of made-up sets that may be downloaded from `server`."""
     say = (said if said is not None else []).append
-    return PublishedData(folder, True, say, dict.fromkeys(HOMES, home.address), made_up_sources())
+    return PublishedData(folder, True, say, dict.fromkeys(HOMES, server.address), made_up_sources())
 
 
 # --- where ---
@@ -109,16 +109,16 @@ def test_a_set_nobody_knows_is_an_error_unless_it_is_there(tmp_path: Path) -> No
     PublishedData(tmp_path).need(["my-set"])
 
 
-def test_missing_sets_are_downloaded_once_and_those_there_are_not(home: Home, tmp_path: Path) -> None:
+def test_missing_sets_are_downloaded_once_and_those_there_are_not(server: DataServer, tmp_path: Path) -> None:
     said: list[str] = []
-    data = made_up(tmp_path / "data", home, said)
+    data = made_up(tmp_path / "data", server, said)
     data.need(["fashion-mnist-h"])
     assert data.fashion_mnist_h.probs.shape == (2, 10)
     assert "GPL-3.0" in "".join(said)
-    home.asked.clear()
+    server.asked.clear()
     said.clear()
     data.need(["fashion-mnist-h", "fashion-mnist"])
-    assert (home.asked, said) == ([], [])
+    assert (server.asked, said) == ([], [])
 
 
 def test_without_a_network_the_error_is_ours(nowhere: Path) -> None:
@@ -138,8 +138,8 @@ def test_a_file_missing_from_a_folder_that_is_there_says_how_it_can_come(tmp_pat
 # --- what is said of it ---
 
 
-def test_the_state_of_a_set_follows_its_files(home: Home, tmp_path: Path) -> None:
-    data = made_up(tmp_path, home)
+def test_the_state_of_a_set_follows_its_files(server: DataServer, tmp_path: Path) -> None:
+    data = made_up(tmp_path, server)
     data.need(["fashion-mnist-h"])
     path = tmp_path / "fashion-mnist-h" / COUNTS
     sources = tuple(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from home import Fault, Home
+from data_server import DataServer, Fault
 
 from sfumato.tables.errors import BadFile, NoReply, Refused
 from sfumato_papers.dataset_source import Source, Upstream
@@ -25,43 +25,43 @@ SOURCE = Source(
 
 
 @pytest.fixture
-def home() -> Iterator[Home]:
-    with Home({AT: DATA}).open() as running:
+def server() -> Iterator[DataServer]:
+    with DataServer({AT: DATA}).open() as running:
         yield running
 
 
 class Case:
     """A fetch into a folder, and what was said."""
 
-    def __init__(self, home: Home, folder: Path) -> None:
+    def __init__(self, server: DataServer, folder: Path) -> None:
         self.said: list[str] = []
         self.path = folder / "digits.bin"
         self.part = folder / "digits.bin.part"
-        self.fetcher = Fetcher(self.said.append, {"https://home.example": home.address}, timeout_seconds=5)
+        self.fetcher = Fetcher(self.said.append, {"https://home.example": server.address}, timeout_seconds=5)
 
     def fetch(self, file: Upstream = FILE) -> None:
         self.fetcher.fetch(file, SOURCE, self.path)
 
 
 @pytest.fixture
-def case(home: Home, tmp_path: Path) -> Case:
-    return Case(home, tmp_path)
+def case(server: DataServer, tmp_path: Path) -> Case:
+    return Case(server, tmp_path)
 
 
-def test_a_file_comes_whole(home: Home, case: Case) -> None:
+def test_a_file_comes_whole(server: DataServer, case: Case) -> None:
     case.fetch()
     assert case.path.read_bytes() == DATA
     assert not case.part.exists()
-    assert home.asked == [(AT, "")]
+    assert server.asked == [(AT, "")]
 
 
-def test_what_is_there_already_is_not_asked_for(home: Home, case: Case) -> None:
+def test_what_is_there_already_is_not_asked_for(server: DataServer, case: Case) -> None:
     case.path.write_bytes(DATA)
     case.fetch()
-    assert home.asked == []
+    assert server.asked == []
 
 
-def test_a_wrong_file_put_there_by_hand_is_told_of_and_fetched_anew(home: Home, case: Case) -> None:
+def test_a_wrong_file_put_there_by_hand_is_told_of_and_fetched_anew(server: DataServer, case: Case) -> None:
     case.path.write_bytes(b"another")
     case.fetch()
     assert case.path.read_bytes() == DATA
@@ -69,44 +69,46 @@ def test_a_wrong_file_put_there_by_hand_is_told_of_and_fetched_anew(home: Home, 
     assert FILE.sha256 in case.said[0]
 
 
-def test_a_broken_connection_is_taken_up_where_it_broke(home: Home, case: Case) -> None:
-    home.faults[AT] = Fault(cut_at=[1_000_000, 2_500_000])
+def test_a_broken_connection_is_taken_up_where_it_broke(server: DataServer, case: Case) -> None:
+    server.faults[AT] = Fault(cut_at=[1_000_000, 2_500_000])
     case.fetch()
     assert case.path.read_bytes() == DATA
-    assert home.asked == [(AT, ""), (AT, "bytes=1000000-"), (AT, "bytes=2500000-")]
+    assert server.asked == [(AT, ""), (AT, "bytes=1000000-"), (AT, "bytes=2500000-")]
 
 
-def test_a_server_that_knows_no_ranges_sends_it_from_the_beginning(home: Home, case: Case) -> None:
-    home.faults[AT] = Fault(cut_at=[1_000_000], ignores_ranges=True)
+def test_a_server_that_knows_no_ranges_sends_it_from_the_beginning(server: DataServer, case: Case) -> None:
+    server.faults[AT] = Fault(cut_at=[1_000_000], ignores_ranges=True)
     case.fetch()
     assert case.path.read_bytes() == DATA
 
 
-def test_a_connection_that_brings_nothing_more_is_given_up_and_what_came_is_kept(home: Home, case: Case) -> None:
-    home.faults[AT] = Fault(cut_at=[1_000_000] * 9)
+def test_a_connection_that_brings_nothing_more_is_given_up_and_what_came_is_kept(
+    server: DataServer, case: Case
+) -> None:
+    server.faults[AT] = Fault(cut_at=[1_000_000] * 9)
     with pytest.raises(NoReply, match=r"found only 1,000,000 of 3,000,000 bytes"):
         case.fetch()
-    assert len(home.asked) == 2
+    assert len(server.asked) == 2
     assert case.part.read_bytes() == DATA[:1_000_000]
     assert not case.path.exists()
-    home.faults.clear()
+    server.faults.clear()
     case.fetch()
-    assert home.asked[-1] == (AT, "bytes=1000000-")
+    assert server.asked[-1] == (AT, "bytes=1000000-")
     assert case.path.read_bytes() == DATA
 
 
-def test_a_connection_that_always_breaks_ends_after_some_tries(home: Home, case: Case) -> None:
-    home.faults[AT] = Fault(cut_at=[100_000 * n for n in range(1, 20)])
+def test_a_connection_that_always_breaks_ends_after_some_tries(server: DataServer, case: Case) -> None:
+    server.faults[AT] = Fault(cut_at=[100_000 * n for n in range(1, 20)])
     with pytest.raises(NoReply, match="found only 500,000 of 3,000,000 bytes"):
         case.fetch()
-    assert len(home.asked) == 5
+    assert len(server.asked) == 5
 
 
-def test_a_kept_part_that_does_not_fit_is_dropped_and_all_fetched_anew(home: Home, case: Case) -> None:
+def test_a_kept_part_that_does_not_fit_is_dropped_and_all_fetched_anew(server: DataServer, case: Case) -> None:
     case.part.write_bytes(bytes(1_000_000))
     case.fetch()
     assert case.path.read_bytes() == DATA
-    assert [ask for _, ask in home.asked] == ["bytes=1000000-", ""]
+    assert [ask for _, ask in server.asked] == ["bytes=1000000-", ""]
 
 
 @pytest.mark.parametrize("kept", [b"", DATA, DATA + b"more"], ids=["empty", "whole", "too long"])
@@ -116,9 +118,11 @@ def test_any_part_left_behind_ends_well(case: Case, kept: bytes) -> None:
     assert case.path.read_bytes() == DATA
 
 
-def test_a_wrong_checksum_says_found_and_expected_and_keeps_nothing(home: Home, case: Case, tmp_path: Path) -> None:
+def test_a_wrong_checksum_says_found_and_expected_and_keeps_nothing(
+    server: DataServer, case: Case, tmp_path: Path
+) -> None:
     wrong = DATA[:-1] + bytes([DATA[-1] ^ 1])
-    home.files[AT] = wrong
+    server.files[AT] = wrong
     with pytest.raises(BadFile) as caught:
         case.fetch()
     error = caught.value
@@ -130,24 +134,26 @@ def test_a_wrong_checksum_says_found_and_expected_and_keeps_nothing(home: Home, 
 
 
 @pytest.mark.parametrize("data", [DATA[:-1], DATA + b"x", b""], ids=["shorter", "longer", "empty"])
-def test_another_size_is_refused_before_anything_is_taken(home: Home, case: Case, data: bytes, tmp_path: Path) -> None:
-    home.files[AT] = data
+def test_another_size_is_refused_before_anything_is_taken(
+    server: DataServer, case: Case, data: bytes, tmp_path: Path
+) -> None:
+    server.files[AT] = data
     with pytest.raises((BadFile, NoReply)) as caught:
         case.fetch()
     assert f"{len(data):,} bytes" in caught.value.found or not data
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_part_longer_than_the_file_at_its_home_is_not_kept(home: Home, case: Case, tmp_path: Path) -> None:
-    home.files[AT] = DATA[:500_000]
+def test_a_part_longer_than_the_file_at_its_home_is_not_kept(server: DataServer, case: Case, tmp_path: Path) -> None:
+    server.files[AT] = DATA[:500_000]
     case.part.write_bytes(DATA[:1_000_000])
     with pytest.raises(BadFile, match="a file of no more than 1,000,000 bytes"):
         case.fetch()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_endless_file_stops_at_its_known_size(home: Home, case: Case, tmp_path: Path) -> None:
-    home.faults[AT] = Fault(endless=True)
+def test_an_endless_file_stops_at_its_known_size(server: DataServer, case: Case, tmp_path: Path) -> None:
+    server.faults[AT] = Fault(endless=True)
     with pytest.raises(BadFile, match="a file of more than 3,000,000 bytes"):
         case.fetch()
     assert list(tmp_path.iterdir()) == []
@@ -172,9 +178,9 @@ def test_a_name_that_does_not_resolve_is_no_answer(case: Case) -> None:
         case.fetch()
 
 
-def test_a_server_that_falls_silent_is_not_waited_for(home: Home, case: Case) -> None:
+def test_a_server_that_falls_silent_is_not_waited_for(server: DataServer, case: Case) -> None:
     go_on = threading.Event()
-    home.faults[AT] = Fault(waits_for=go_on)
+    server.faults[AT] = Fault(waits_for=go_on)
     case.fetcher = Fetcher(case.said.append, case.fetcher.homes, timeout_seconds=0.2)
     try:
         with pytest.raises(NoReply, match="timed out"):
@@ -184,8 +190,8 @@ def test_a_server_that_falls_silent_is_not_waited_for(home: Home, case: Case) ->
 
 
 @pytest.mark.parametrize(("status", "kind"), [(404, Refused), (403, Refused), (503, NoReply), (429, NoReply)])
-def test_what_the_server_answers_is_said(home: Home, case: Case, status: int, kind: type[Exception]) -> None:
-    home.faults[AT] = Fault(status=status)
+def test_what_the_server_answers_is_said(server: DataServer, case: Case, status: int, kind: type[Exception]) -> None:
+    server.faults[AT] = Fault(status=status)
     with pytest.raises(kind, match=f"found the answer {status}"):
         case.fetch()
 
@@ -197,22 +203,22 @@ def test_only_safe_addresses_are_asked(case: Case, address: str) -> None:
         case.fetch()
 
 
-def test_no_redirect_leads_to_an_open_connection(home: Home, case: Case) -> None:
-    home.faults[AT] = Fault(points_to="http://home.example/elsewhere")
+def test_no_redirect_leads_to_an_open_connection(server: DataServer, case: Case) -> None:
+    server.faults[AT] = Fault(points_to="http://home.example/elsewhere")
     with pytest.raises(NoReply, match=r"points to http://home.example/elsewhere, which is not https"):
         case.fetch()
 
 
-def test_a_redirect_to_a_safe_address_is_followed(home: Home, case: Case) -> None:
-    home.files["/moved"] = DATA
-    home.faults[AT] = Fault(points_to=f"{home.address}/moved")
+def test_a_redirect_to_a_safe_address_is_followed(server: DataServer, case: Case) -> None:
+    server.files["/moved"] = DATA
+    server.faults[AT] = Fault(points_to=f"{server.address}/moved")
     case.fetch()
     assert case.path.read_bytes() == DATA
 
 
-def test_a_large_file_tells_how_far_it_is(home: Home, case: Case) -> None:
+def test_a_large_file_tells_how_far_it_is(server: DataServer, case: Case) -> None:
     large = bytes(24_000_000)
-    home.files[AT] = large
+    server.files[AT] = large
     case.fetch(Upstream(FILE.url, len(large), hashlib.sha256(large).hexdigest()))
     assert len(case.said) == 4
     assert case.said[-1] == "digits.bin: 24 of 24 MB"

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 
 import pytest
+from browser_session import ANSWERS, KINDS, SEEDS, NewSession, session_factory
 from playwright.sync_api import Dialog, Page
-from sitting import ANSWERS, KINDS, SEEDS, Sits, sitting_factory
 from study_server import StudyServer
 
 from browser import by_pointer, by_touch
@@ -22,8 +22,8 @@ pytestmark = [pytest.mark.parametrize("seed", SEEDS)]
 
 
 @pytest.fixture
-def sits(seed: int, visitor: Callable[..., Page], shared: Callable[..., StudyServer]) -> Sits:
-    return sitting_factory(seed, visitor, shared)
+def new_session(seed: int, visitor: Callable[..., Page], shared: Callable[..., StudyServer]) -> NewSession:
+    return session_factory(seed, visitor, shared)
 
 
 # --- storage ---
@@ -57,19 +57,19 @@ BROKEN_STORAGE = {
 
 
 @pytest.mark.parametrize("broken", BROKEN_STORAGE)
-def test_storage_that_does_not_work(sits: Sits, broken: str) -> None:
+def test_storage_that_does_not_work(new_session: NewSession, broken: str) -> None:
     """Answers go on from memory: a failed connection is outlived all the same, as long as the page is open."""
-    sitting = sits(script=BROKEN_STORAGE[broken])
-    sitting.fills_a_random_trial()
-    sitting.page.context.set_offline(True)
-    sitting.person.submits_by_key()
-    sitting.page.get_by_text("not sent yet").wait_for()
-    sitting.page.context.set_offline(False)
-    sitting.finishes()
+    session = new_session(script=BROKEN_STORAGE[broken])
+    session.fills_a_random_trial()
+    session.page.context.set_offline(True)
+    session.person.submits_by_key()
+    session.page.get_by_text("not sent yet").wait_for()
+    session.page.context.set_offline(False)
+    session.finishes()
 
 
 @pytest.mark.parametrize("broken", ["no IndexedDB", "quota full"])
-def test_without_storage_closing_the_page_asks_first(sits: Sits, broken: str) -> None:
+def test_without_storage_closing_the_page_asks_first(new_session: NewSession, broken: str) -> None:
     """An answer that lives in the page only: the browser asks before it closes; people who stay lose nothing."""
     asked: list[str] = []
 
@@ -77,108 +77,110 @@ def test_without_storage_closing_the_page_asks_first(sits: Sits, broken: str) ->
         asked.append(dialog.type)
         dialog.dismiss()
 
-    sitting = sits(script=BROKEN_STORAGE[broken])
-    sitting.page.on("dialog", stay)
-    sitting.fills_a_random_trial()
-    sitting.page.context.set_offline(True)
-    sitting.person.submits_by_key()
-    sitting.page.close(run_before_unload=True)
-    sitting.until(lambda: asked == ["beforeunload"])
-    sitting.page.context.set_offline(False)
-    sitting.finishes()
+    session = new_session(script=BROKEN_STORAGE[broken])
+    session.page.on("dialog", stay)
+    session.fills_a_random_trial()
+    session.page.context.set_offline(True)
+    session.person.submits_by_key()
+    session.page.close(run_before_unload=True)
+    session.until(lambda: asked == ["beforeunload"])
+    session.page.context.set_offline(False)
+    session.finishes()
 
 
 # --- screens, devices, clocks ---
 
 
-def test_zoomed_to_200_percent(sits: Sits) -> None:
-    sitting = sits(viewport={"width": 600, "height": 400}, device_scale_factor=2)
-    sitting.person.begins()
-    for _ in range(sitting.wanted):
-        sitting.fills(enter=by_pointer)
-        assert sitting.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        sitting.person.submits_by_click()
-    sitting.finishes()
+def test_zoomed_to_200_percent(new_session: NewSession) -> None:
+    session = new_session(viewport={"width": 600, "height": 400}, device_scale_factor=2)
+    session.person.begins()
+    for _ in range(session.wanted):
+        session.fills(enter=by_pointer)
+        assert session.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        session.person.submits_by_click()
+    session.finishes()
 
 
 @of_each_kind
-def test_a_phone_and_fingers(sits: Sits, kind: str) -> None:
-    sitting = sits(kind, viewport={"width": 360, "height": 640}, device_scale_factor=3, has_touch=True, is_mobile=True)
-    sitting.person.begins()
-    for _ in range(sitting.wanted):
-        sitting.fills(enter=by_touch)
-        sitting.person.submits_by_tap()
-    sitting.finishes()
-    assert {json.loads(row["record"])["pointer"] for row in sitting.stored()} == {"touch"}
+def test_a_phone_and_fingers(new_session: NewSession, kind: str) -> None:
+    session = new_session(
+        kind, viewport={"width": 360, "height": 640}, device_scale_factor=3, has_touch=True, is_mobile=True
+    )
+    session.person.begins()
+    for _ in range(session.wanted):
+        session.fills(enter=by_touch)
+        session.person.submits_by_tap()
+    session.finishes()
+    assert {json.loads(row["record"])["pointer"] for row in session.stored()} == {"touch"}
 
 
 @pytest.mark.parametrize("years", [-1, 1])
-def test_the_clock_of_the_computer_is_a_year_off(sits: Sits, years: int) -> None:
-    sitting = sits(joining=False)
+def test_the_clock_of_the_computer_is_a_year_off(new_session: NewSession, years: int) -> None:
+    session = new_session(joining=False)
     begun = time.time()
-    sitting.page.clock.install(time=begun + years * A_YEAR)
-    sitting.joins()
-    sitting.fills_a_random_trial()
-    sitting.page.context.set_offline(True)
-    sitting.person.submits_by_key()
-    sitting.page.context.set_offline(False)
-    sitting.finishes()
-    for row in sitting.stored():
+    session.page.clock.install(time=begun + years * A_YEAR)
+    session.joins()
+    session.fills_a_random_trial()
+    session.page.context.set_offline(True)
+    session.person.submits_by_key()
+    session.page.context.set_offline(False)
+    session.finishes()
+    for row in session.stored():
         assert begun - 1 <= row["submitted_at"] / 1000 <= time.time() + 1
         assert row["submitted_at"] <= row["received_at"]
         assert 0 <= row["seconds"] < time.time() - begun
 
 
-def test_the_clock_is_set_while_an_answer_waits(sits: Sits) -> None:
+def test_the_clock_is_set_while_an_answer_waits(new_session: NewSession) -> None:
     """An answer left over from an earlier page is as old as the computer's clock says, and that was set meanwhile."""
-    sitting = sits()
+    session = new_session()
     begun = time.time()
-    context = sitting.page.context
-    sitting.fills_a_random_trial()
+    context = session.page.context
+    session.fills_a_random_trial()
     context.route(ANSWERS, lambda route: route.abort())
-    sitting.person.submits_by_key()
-    sitting.page.get_by_text("not sent yet").wait_for()
-    sitting.page.close()
+    session.person.submits_by_key()
+    session.page.get_by_text("not sent yet").wait_for()
+    session.page.close()
     context.unroute(ANSWERS)
     page = context.new_page()
     page.clock.install(time=begun - A_YEAR)
-    sitting.person = sitting.opens(page)
-    sitting.finishes()
-    for row in sitting.stored():
+    session.person = session.opens(page)
+    session.finishes()
+    for row in session.stored():
         assert begun - 1 <= row["submitted_at"] / 1000 <= time.time() + 1
 
 
-def test_a_laptop_asleep_for_two_hours(sits: Sits) -> None:
+def test_a_laptop_asleep_for_two_hours(new_session: NewSession) -> None:
     """Timers all fire at once on waking, and the connection is not there yet."""
-    sitting = sits(joining=False)
-    sitting.page.clock.install()
-    sitting.joins()
-    sitting.fills_a_random_trial()
-    sitting.page.context.set_offline(True)
-    sitting.person.submits_by_key()
-    sitting.page.clock.fast_forward("02:00:00")
-    sitting.page.get_by_text("not sent yet").wait_for()
-    sitting.page.context.set_offline(False)
-    sitting.finishes()
+    session = new_session(joining=False)
+    session.page.clock.install()
+    session.joins()
+    session.fills_a_random_trial()
+    session.page.context.set_offline(True)
+    session.person.submits_by_key()
+    session.page.clock.fast_forward("02:00:00")
+    session.page.get_by_text("not sent yet").wait_for()
+    session.page.context.set_offline(False)
+    session.finishes()
 
 
 @pytest.mark.parametrize("way_on", ["retry", "skip"])
-def test_the_picture_does_not_come(sits: Sits, way_on: str) -> None:
+def test_the_picture_does_not_come(new_session: NewSession, way_on: str) -> None:
     """The page says so, tries again on request, and lets the participant continue meanwhile; the trial comes back."""
-    sitting = sits(joining=False)
-    page = sitting.page
+    session = new_session(joining=False)
+    page = session.page
     missing: list[str] = []
     page.route("**/pictures/**", lambda route: (missing.append(route.request.url), route.abort()))
-    sitting.joins().person.goes_to("picture")
+    session.joins().person.goes_to("picture")
     says_so = page.get_by_role("heading", name="could not be loaded")
     says_so.wait_for()
     tried = len(missing)
-    sitting.person.named("retry").click()
-    sitting.until(lambda: len(missing) > tried)
+    session.person.named("retry").click()
+    session.until(lambda: len(missing) > tried)
     says_so.wait_for()
     page.unroute("**/pictures/**")
-    sitting.person.named(way_on).click()
+    session.person.named(way_on).click()
     late = missing[0].split("/")[-2]
-    assert (sitting.person.trial() == late) is (way_on == "retry")
-    sitting.finishes()
-    assert late in sitting.submitted()
+    assert (session.person.trial() == late) is (way_on == "retry")
+    session.finishes()
+    assert late in session.submitted()

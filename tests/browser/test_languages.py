@@ -27,7 +27,7 @@ Visitor = Callable[..., Page]
 Served = Callable[..., StudyServer]
 
 WHOLE = ("tokens", "top_two", "plausible")
-"""The kinds of which a whole sitting is looked at; the form alone of the others."""
+"""The kinds of which a whole session is looked at; the form alone of the others."""
 BRIEFLY = (("fr", "tokens"), ("de", "top_two"), ("de", "plausible"))
 """Those that `make test` looks at; `make faults` at all."""
 PLACES = {"fr": "fr-CH", "de": "de-AT"}
@@ -73,7 +73,7 @@ def look(person: Person, language: str, name: str, ways: Any = PHONE) -> None:
         for kind in WHOLE
     ],
 )
-def test_a_sitting(language: str, kind: str, visitor: Visitor, served: Served) -> None:
+def test_a_session(language: str, kind: str, visitor: Visitor, served: Served) -> None:
     full = kind == "tokens"
     server = served(
         kind,

@@ -9,8 +9,8 @@ from contextlib import closing
 
 import pytest
 from accessibility_checks import TWO_WAYS, look_closely
+from browser_session import ANSWERS, session_factory
 from playwright.sync_api import Page
-from sitting import ANSWERS, sitting_factory
 from study_server import StudyServer
 
 
@@ -26,26 +26,26 @@ def test_answers_that_wait_are_handed_in_though_the_link_has_ended(
     visitor: Callable[..., Page], served: Callable[..., StudyServer]
 ) -> None:
     server = served("choice", batch_size=4)
-    sitting = sitting_factory(1, visitor, served)("choice", server=server)
-    page = sitting.page
-    sitting.person.begins()
-    sitting.answers(1)
-    sitting.is_saved()
+    session = session_factory(1, visitor, served)("choice", server=server)
+    page = session.page
+    session.person.begins()
+    session.answers(1)
+    session.is_saved()
     page.context.route(ANSWERS, lambda route: route.abort())
-    sitting.answers(2)
+    session.answers(2)
     page.get_by_text("2 answers not sent yet").wait_for()
     end_all_links(server)
     page.reload()
     page.get_by_role("heading", name="This link has expired").wait_for()
     page.get_by_text("Answers that were not sent yet are being sent now").wait_for()
-    assert len(sitting.stored()) == 1
+    assert len(session.stored()) == 1
     page.context.unroute(ANSWERS)
     page.reload()
     page.get_by_text("have arrived and are saved").wait_for()
     assert "being sent" not in page.inner_text("body")
     look_closely(page, "link-ended", TWO_WAYS)
-    assert len(sitting.stored()) == 3
-    assert {row["trial"] for row in sitting.stored()} == sitting.submitted()
+    assert len(session.stored()) == 3
+    assert {row["trial"] for row in session.stored()} == session.submitted()
     assert not page.locator("img, canvas, .trial, #config").count()
     page.reload()
     page.get_by_role("heading", name="This link has expired").wait_for()
@@ -57,12 +57,12 @@ def test_a_page_that_is_open_when_its_link_ends_hands_in_what_waits(
     visitor: Callable[..., Page], served: Callable[..., StudyServer]
 ) -> None:
     server = served("choice", batch_size=4)
-    sitting = sitting_factory(2, visitor, served)("choice", server=server)
-    sitting.person.begins()
-    sitting.fills()
+    session = session_factory(2, visitor, served)("choice", server=server)
+    session.person.begins()
+    session.fills()
     end_all_links(server)
-    sitting.person.submits_by_key()
-    sitting.page.get_by_role("heading", name="This link has expired").wait_for()
-    sitting.is_saved()
-    assert {row["trial"] for row in sitting.stored()} == sitting.submitted()
-    assert len(sitting.stored()) == 1
+    session.person.submits_by_key()
+    session.page.get_by_role("heading", name="This link has expired").wait_for()
+    session.is_saved()
+    assert {row["trial"] for row in session.stored()} == session.submitted()
+    assert len(session.stored()) == 1

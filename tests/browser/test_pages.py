@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from accessibility_checks import TWO_WAYS, look_closely
-from passers_by import answering
+from http_participants import wait_until_reachable
 from playwright.sync_api import Page
 from study_server import StudyServer
 
@@ -130,7 +130,7 @@ def test_people_rest_between_batches_and_not_before_the_last_few(tmp_path: Path,
     file = write_study(tmp_path / "study", "choice", batch_size=3, tail=check) / "study.toml"
     file.write_text(file.read_text().replace("[people]", "[people]\nbatches = 2"))
     with StudyServer(file.parent) as server:
-        person = Person.joins(visitor(), answering(server))
+        person = Person.joins(visitor(), wait_until_reachable(server))
         rested_after = []
         for done in range(7):
             while (now := person.at_page()) != "trial":

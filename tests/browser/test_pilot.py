@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from accessibility_checks import ways_of_looking
+from accessibility_checks import views
 from click.testing import CliRunner
 from pilot import DOG_TOKENS, GUIDE, N_CAREFUL, Pilot, typed_in
 from playwright.sync_api import Browser, Page
@@ -52,7 +52,7 @@ def look(page: Page, name: str) -> None:
     """Save a picture of the page in light and dark, where pictures are asked for."""
     size = page.viewport_size
     if size is not None and "SFUMATO_SCREENSHOTS" in os.environ:
-        list(ways_of_looking(page, f"pilot-{name}", BOTH_SCHEMES))
+        list(views(page, f"pilot-{name}", BOTH_SCHEMES))
         page.set_viewport_size(size)
 
 

@@ -16,7 +16,7 @@ from urllib.error import HTTPError
 
 import pytest
 from accessibility_checks import look_closely
-from passers_by import SimulatedParticipant, answering
+from http_participants import SimulatedParticipant, wait_until_reachable
 from playwright.sync_api import Browser, Page, expect
 from study_server import StudyServer
 
@@ -192,7 +192,7 @@ def test_it_goes_on_after_the_server_was_killed(
     expect(page.locator("#live")).to_have_text("No connection to the server. The figures may be out of date.")
     server.start()
     expect(page.locator("#live")).to_have_text(LIVE)
-    simulated_participants(answering(server), 1)[0].answers(4)
+    simulated_participants(wait_until_reachable(server), 1)[0].answers(4)
     expect(page.locator("#answers")).to_have_text("4")
     assert page.evaluate("window.untouched")
     # A session that has ended meanwhile is not taken up again: the page shows the door, and nothing else.
@@ -265,7 +265,7 @@ def test_by_password(visitor: Callable[..., Page], tmp_path: Path) -> None:
     server._store = ["--password-file", str(file)]
     with server:
         page = visitor(forgiving=True)
-        page.goto(f"{answering(server).url}/studio")
+        page.goto(f"{wait_until_reachable(server).url}/studio")
         look_closely(page, "studio-login")
         expect(page.locator("#password")).to_be_focused()
         page.keyboard.type("not it")
@@ -284,7 +284,7 @@ def test_by_password_and_code(visitor: Callable[..., Page], tmp_path: Path) -> N
         site.writer.run(lambda running: set_second_factor(running, factor, "test"))
     with StudyServer(folder) as server:
         page = visitor(forgiving=True)
-        page.goto(f"{answering(server).url}/studio")
+        page.goto(f"{wait_until_reachable(server).url}/studio")
         look_closely(page, "studio-code")
         for code, is_right in (("123456", False), (codes[0], True)):
             page.locator("#password").fill(PASSWORD)
@@ -315,7 +315,7 @@ def test_other_studies_show_their_panels(visitor: Callable[..., Page], tmp_path:
         file.truncate()
     with StudyServer(folder) as server:
         kinds = ("choice", "tokens") if kind == "arms" else ("tokens",)
-        for person in simulated_participants(answering(server), 5, kinds):
+        for person in simulated_participants(wait_until_reachable(server), 5, kinds):
             person.answers()
         page = visitor()
         come_in(page, server)
@@ -340,7 +340,7 @@ def test_what_people_wrote_is_shown_as_text(visitor: Callable[..., Page], tmp_pa
         tmp_path / "study", "choice", texts=evil, title="<b>Title</b>", answers_per_item=9, batch_size=3
     )
     with StudyServer(folder) as server:
-        for person in simulated_participants(answering(server), 4):
+        for person in simulated_participants(wait_until_reachable(server), 4):
             person.answers()
         page = visitor()
         dialogs: list[Any] = []

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from measuring import most_bytes
+from peak_memory import most_bytes
 
 from sfumato.cli.share import FORMAT_LINES, command
 from sfumato.importers import Cifar10HImporter

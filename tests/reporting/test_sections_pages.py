@@ -11,7 +11,7 @@ from pathlib import Path
 import krippendorff
 import numpy as np
 import pytest
-from accessibility_checks import RULES, SIZES, WIDTH_BEYOND, look_closely, ways_of_looking
+from accessibility_checks import RULES, SIZES, WIDTH_BEYOND, look_closely, views
 from axe_playwright_python.sync_playwright import Axe
 from people_evidence import evidence_of
 from playwright.sync_api import Page as Tab
@@ -66,7 +66,7 @@ def test_all_sections_in_a_browser(visitor: Callable[..., Tab], tmp_path: Path) 
     assert tab.locator("#disputed img").first.evaluate("(img) => img.complete && img.naturalWidth") == 8
     look_closely(tab, "report-people", (("phone", "light"),))
     # The parts that other pages have are looked at in the dark with those.
-    for _ in ways_of_looking(tab, "report-people", (("desk", "dark"),)):
+    for _ in views(tab, "report-people", (("desk", "dark"),)):
         found = Axe().run(tab, context=".gallery", options=RULES)
         assert found.violations_count == 0, found.generate_report()
 

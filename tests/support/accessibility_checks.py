@@ -29,7 +29,7 @@ SMALL_TARGETS = """(smallest) => [
   .map(([name, box]) => `${name}: ${box.width.toFixed(1)} x ${box.height.toFixed(1)}`)"""
 
 
-def ways_of_looking(page: Page, name: str, ways: Sequence[tuple[str, str]]) -> Iterator[str]:
+def views(page: Page, name: str, ways: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Show the page in each size and color scheme, with a screenshot if requested."""
     folder = os.environ.get("SFUMATO_SCREENSHOTS")
     for size, scheme in ways:
@@ -43,7 +43,7 @@ def ways_of_looking(page: Page, name: str, ways: Sequence[tuple[str, str]]) -> I
 
 def look_closely(page: Page, name: str, ways: Sequence[tuple[str, str]] = ALL_WAYS) -> None:
     """axe finds no violations, nothing overflows to the right, and every control is large enough."""
-    for how in ways_of_looking(page, name, ways):
+    for how in views(page, name, ways):
         found = Axe().run(page, options=RULES)
         assert found.violations_count == 0, f"{how}: {found.generate_report()}"
         assert page.evaluate(WIDTH_BEYOND) <= 0, how

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 from crowd import Crowd
-from measuring import most_bytes
+from peak_memory import most_bytes
 from study_server import StudyServer
 
 from sfumato.store.backup import backup

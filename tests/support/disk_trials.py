@@ -13,10 +13,10 @@ from pathlib import Path
 
 from crowd import Crowd
 from kill_trial import FIRST_KILL_SECONDS, LAST_KILL_SECONDS
+from recorded_participant import RecordedParticipant, Reply
 from small_disk import SmallDisk, small_disk
 from store_check import Findings, check_store
 from study_server import StudyServer
-from witness import Reply, Witness
 
 OURS = ("-m", "sfumato")
 N_CLIENTS = 8
@@ -66,11 +66,11 @@ def disk_full_trial(study: Path, n_times: int, *, seed: int, program: Sequence[s
     with small_disk() as disk:
         store = str(disk.folder / "answers.sqlite")
         with StudyServer(study, store=store, program=program) as server:
-            crowd, witness = Crowd(server.url, N_CLIENTS, seed), Witness(server.port)
-            run = _FullDiskRun(disk, server, crowd, witness)
+            crowd, participant = Crowd(server.url, N_CLIENTS, seed), RecordedParticipant(server.port)
+            run = _FullDiskRun(disk, server, crowd, participant)
             asyncio.run(run.run(n_times))
             server.kill()
-        found = check_store(store, [*crowd.sent, *witness.sent])
+        found = check_store(store, [*crowd.sent, *participant.sent])
     return FullReport(
         run.times,
         found,
@@ -88,7 +88,7 @@ class _FullDiskRun:
     disk: SmallDisk
     server: StudyServer
     crowd: Crowd
-    witness: Witness
+    participant: RecordedParticipant
     times: int = 0
     refused: int = 0
     unread: int = 0
@@ -100,7 +100,7 @@ class _FullDiskRun:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.crowd.run())
             try:
-                cookie = await asyncio.to_thread(_log_in, self.witness, self.server.log)
+                cookie = await asyncio.to_thread(_log_in, self.participant, self.server.log)
                 for _ in range(n_times):
                     await self.crowd.wait_for_answers(WAIT_SECONDS)
                     await asyncio.to_thread(self.disk.fill)
@@ -117,13 +117,13 @@ class _FullDiskRun:
         ends_at = time.monotonic() + WAIT_SECONDS
         n_before = self.refused
         while self.refused < n_before + 3 and time.monotonic() < ends_at:
-            reply = self.witness.answer()
+            reply = self.participant.answer()
             if reply.status == 503 and reply.code == "storage-full" and (reply.retry_after or "").isdigit():
                 self.refused += 1
             elif reply.status not in (200, 201):
                 self.other.append(reply)
-        self.unread += sum(status != 200 for status in self.witness.read_pages())
-        state = self.witness.ask("GET", "/studio/state", headers={"Cookie": cookie})
+        self.unread += sum(status != 200 for status in self.participant.read_pages())
+        state = self.participant.ask("GET", "/studio/state", headers={"Cookie": cookie})
         self.warned &= state.status == 200 and bool(state.body["progress"]["disk"]["is_low"])
 
     async def _recover(self) -> float:
@@ -131,16 +131,16 @@ class _FullDiskRun:
         with contextlib.suppress(TimeoutError):
             await self.crowd.wait_for_answers(WAIT_SECONDS)
         seconds = time.monotonic() - begun
-        await asyncio.to_thread(self.witness.resend)
+        await asyncio.to_thread(self.participant.resend)
         return seconds
 
 
-def _log_in(witness: Witness, log: Path) -> str:
+def _log_in(participant: RecordedParticipant, log: Path) -> str:
     """The researcher's cookie, from the link that the server printed."""
     ends_at = time.monotonic() + WAIT_SECONDS
     while not (found := re.search(r"http://[^/\s]+(/studio/enter/\S+)", log.read_text())):
         assert time.monotonic() < ends_at, log.read_text()
-    return witness.ask("POST", found[1]).cookie
+    return participant.ask("POST", found[1]).cookie
 
 
 @dataclass(frozen=True)
@@ -210,13 +210,13 @@ async def _cut(
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(crowd.run())
         await crowd.wait_for_answers(WAIT_SECONDS)
-        witness = await asyncio.to_thread(Witness, server.port)
+        participant = await asyncio.to_thread(RecordedParticipant, server.port)
         await asyncio.sleep(rng.uniform(FIRST_KILL_SECONDS, LAST_KILL_SECONDS))
         with server.paused():
             harm(disk)
         statuses = set()
         for _ in range(3):
-            statuses.add((await asyncio.to_thread(witness.answer)).status)
+            statuses.add((await asyncio.to_thread(participant.answer)).status)
         crowd.stop()
         await running
     return statuses == {503}

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from drawn_animals import draw_animal
-from passers_by import answering
+from http_participants import wait_until_reachable
 from playwright.sync_api import Browser, Page, expect
 from study_server import StudyServer
 
@@ -145,7 +145,7 @@ class Pilot:
         with self._timed(command):
             server.start()
         try:
-            answering(server)
+            wait_until_reachable(server)
             for number in range(N_CAREFUL + 1):
                 with self._timed(f"person {number + 1}"):
                     self._take_part(number, server)

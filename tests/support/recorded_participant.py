@@ -31,7 +31,7 @@ class Reply:
         return self.body.get("code", "") if isinstance(self.body, dict) else ""
 
 
-class Witness:
+class RecordedParticipant:
     """Takes part in the study of the server at `port`."""
 
     def __init__(self, port: int, seed: int = 1) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from study_server import StudyServer
 
 
-def answering(server: StudyServer, seconds: float = 30) -> StudyServer:
+def wait_until_reachable(server: StudyServer, seconds: float = 30) -> StudyServer:
     """Wait until the server accepts connections; it prints its address a moment before."""
     limit = time.monotonic() + seconds
     while True:

@@ -24,7 +24,7 @@ class Fault:
 
 
 @dataclass
-class Home:
+class DataServer:
     """The files by path, the requests and the faults."""
 
     files: dict[str, bytes]
@@ -35,7 +35,7 @@ class Home:
     address: str = ""
 
     @contextmanager
-    def open(self) -> Iterator[Home]:
+    def open(self) -> Iterator[DataServer]:
         server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.address = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -48,20 +48,20 @@ class Home:
             thread.join()
 
 
-def _handler(home: Home) -> type[BaseHTTPRequestHandler]:
+def _handler(served: DataServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             self.close_connection = True
             wanted = self.headers.get("Range", "")
-            home.asked.append((self.path, wanted))
-            fault = home.faults.get(self.path, Fault())
+            served.asked.append((self.path, wanted))
+            fault = served.faults.get(self.path, Fault())
             if fault.points_to:
                 return self._only(302, Location=fault.points_to)
-            if fault.status or self.path not in home.files:
+            if fault.status or self.path not in served.files:
                 return self._only(fault.status or 404)
-            data = home.files[self.path]
+            data = served.files[self.path]
             if fault.endless:
                 return self._endless()
             start = 0 if fault.ignores_ranges or not wanted else int(wanted.removeprefix("bytes=").removesuffix("-"))
@@ -78,7 +78,7 @@ def _handler(home: Home) -> type[BaseHTTPRequestHandler]:
             if fault.waits_for is not None:
                 half = max(start, len(data) // 2)
                 self._write(data[start:half])
-                home.halfway.set()
+                served.halfway.set()
                 fault.waits_for.wait(30)
                 start = half
             stop = fault.cut_at.pop(0) if fault.cut_at else len(data)

@@ -1,6 +1,6 @@
-"""A participant's browser session with faults; a script in each page (the witness) reports what happened.
+"""A participant's browser session with faults; a script in each page (the recorder) reports what happened.
 
-`Sitting.audit` compares the pages' messages with the store. It decides every fault trial in the browser.
+`BrowserSession.audit` compares the pages' messages with the store. It decides every fault trial in the browser.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from study_server import StudyServer
 
 from browser import CLASSES, Person, by_keys
 
-WITNESS = Path(__file__).parents[1] / "browser" / "witness.js"
+RECORDER = Path(__file__).parents[1] / "browser" / "recorder.js"
 ALL_SAVED = "All answers saved"
 ENDS = ("finished", "empty", "withdrawn", "gone")
 TIMEOUT_MS = 15_000
@@ -35,7 +35,7 @@ ANSWERS = "**/api/answers"
 
 @dataclass(frozen=True)
 class Report:
-    """A report of the witness: the event, its trial or text, and the page."""
+    """A report of the recorder: the event, its trial or text, and the page."""
 
     page: int
     what: str
@@ -62,7 +62,7 @@ CLEAN = Audit(frozenset(), (), frozenset(), frozenset())
 
 
 @dataclass
-class Sitting:
+class BrowserSession:
     """One person with one link, in one or more tabs and browsers."""
 
     server: StudyServer
@@ -80,9 +80,9 @@ class Sitting:
         return self.person.page
 
     def watch(self, context: BrowserContext) -> BrowserContext:
-        """Add the witness script to every page of a context."""
-        context.expose_binding("tellTheTest", lambda source, *reports: self._receive(id(source["page"]), *reports))
-        context.add_init_script(path=WITNESS)
+        """Add the recording script to every page of a context."""
+        context.expose_binding("reportToTest", lambda source, *reports: self._receive(id(source["page"]), *reports))
+        context.add_init_script(path=RECORDER)
         context.on("weberror", lambda error: self.thrown.append(str(error.error)))
         return context
 
@@ -91,7 +91,7 @@ class Sitting:
         stored = frozenset(row["trial"] for row in self.stored()) if is_claim and self.person.link else frozenset()
         self.reports.append(Report(page, what, detail, stored))
 
-    def joins(self) -> Sitting:
+    def joins(self) -> BrowserSession:
         """Join by the open link, up to the consent page."""
         self.person = Person.joins(self.page, self.server)
         return self
@@ -180,7 +180,7 @@ class Sitting:
         return {report.detail for report in self.reports if report.what == "submitted"}
 
     def audit(self) -> Audit:
-        """Compare all reports of the witness with the store."""
+        """Compare all reports of the recorder with the store."""
         stored, refused = self.stored(), self.refused()
         items = [row["item"] for row in stored]
         unasked = [row["trial"] for row in stored if row["trial"] not in self.submitted()]
@@ -247,8 +247,8 @@ class Sitting:
             return [dict(row) for row in store.execute(query, {"person": person})]
 
 
-class Sits(Protocol):
-    """A function that creates sittings of a kind, with an initial script and options of the browser context."""
+class NewSession(Protocol):
+    """A function that creates sessions of a kind, with an initial script and options of the browser context."""
 
     def __call__(
         self,
@@ -258,29 +258,29 @@ class Sits(Protocol):
         joining: bool = True,
         script: str = "",
         **options: Any,
-    ) -> Sitting: ...
+    ) -> BrowserSession: ...
 
 
-def sitting_factory(seed: int, visitor: Callable[..., Page], shared: Callable[..., StudyServer]) -> Sits:
-    """Creates sittings of new participants in separate contexts, by default with one server per kind."""
+def session_factory(seed: int, visitor: Callable[..., Page], shared: Callable[..., StudyServer]) -> NewSession:
+    """Creates sessions of new participants in separate contexts, by default with one server per kind."""
 
-    def sits(
+    def new_session(
         kind: str = "tokens",
         *,
         server: StudyServer | None = None,
         joining: bool = True,
         script: str = "",
         **options: Any,
-    ) -> Sitting:
+    ) -> BrowserSession:
         page = visitor(forgiving=True, **options)
         server = server or shared(kind, batch_size=WANTED)
-        sitting = Sitting(server, kind, random.Random(seed), Person(page, ""))
+        session = BrowserSession(server, kind, random.Random(seed), Person(page, ""))
         if script:
             page.context.add_init_script(script)
-        sitting.watch(page.context)
-        return sitting.joins() if joining else sitting
+        session.watch(page.context)
+        return session.joins() if joining else session
 
-    return sits
+    return new_session
 
 
 def some_answer(kind: str, rng: random.Random) -> dict[str, Any]:
