@@ -1,11 +1,10 @@
 """Screenshots for the documentation, taken in Chromium.
 
-    python docs/make_images.py [study] [report] [studio]          (default: study and report)
+    python docs/make_images.py [study] [report] [studio]          (default: all)
 
 study    images/study.png: a trial of `sfumato study new --demo`, with ten tokens placed on two classes.
 report   images/report.png: the report of a new run of `sfumato demo`.
-studio   images/studio.png and studio-disputed.png: the dashboard of a study with simulated people on CIFAR-10 pictures,
-         among them those with the highest uncertainty; needs SFUMATO_DATA.
+studio   images/studio.png and studio-disputed.png: the dashboard of a study with simulated people on drawn pictures.
 
 Prints each image, and whether it changed; a failure ends with an error and leaves that image as it was. Needs the
 extras `serve`, `report` and `test`, and Chromium. Images have few colors, so that each has less than 200 kB. The
@@ -29,7 +28,7 @@ from playwright.sync_api import Page, ViewportSize, sync_playwright
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent / "tests" / "support"))
 
-from cifar_study import write_cifar_study  # noqa: E402
+from animal_study import write_animal_study  # noqa: E402
 from study_server import StudyServer  # noqa: E402
 
 from browser import Person  # noqa: E402
@@ -57,7 +56,7 @@ def study(folder: Path) -> Path:
 
 def studio(folder: Path) -> list[Path]:
     """The dashboard: its first panels, and the most disputed items."""
-    write_cifar_study(folder / "study")
+    write_animal_study(folder / "study")
     truth = ["--truth", str(folder / "study" / "truth.parquet"), "--seed", "1"]
     with StudyServer(folder / "study") as server, _chromium(height=1180) as page:
         _sfumato(folder, "simulate", "study", "--url", server.url, "--annotators", "42", "--dropouts", "0.1", *truth)
@@ -119,7 +118,7 @@ MAKERS = {"study": study, "report": report, "studio": studio}
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:] or ["study", "report"]
+    wanted = sys.argv[1:] or list(MAKERS)
     if unknown := set(wanted) - set(MAKERS):
         raise SystemExit(f"found {', '.join(sorted(unknown))}; expected {', '.join(MAKERS)}")
     for each in wanted:
