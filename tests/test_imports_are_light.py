@@ -34,6 +34,15 @@ def test_steps_load_neither_torch_nor_starlette(tmp_path: Path) -> None:
     assert loaded_after(everything, ("torch", "starlette"), tmp_path) == set()
 
 
+def test_commands_on_tables_load_no_library_that_they_do_not_use(tmp_path: Path) -> None:
+    (tmp_path / "votes.csv").write_text("item,annotator,label\n1,a,cat\n1,b,dog\n")
+    for command in ("'doubt', 'votes.csv'", "'aggregate', 'votes.csv', '-o', 'labels.parquet'"):
+        run = f"import os; os.chdir({str(tmp_path)!r})\nfrom sfumato.cli import main\nimport sys\n"
+        run += f"sys.argv = ['sfumato', {command}]\nsys.stdout = open(os.devnull, 'w')\n"
+        run += "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\nsys.stdout = sys.__stdout__"
+        assert loaded_after(run, ("altair", "scipy.optimize", "scipy.stats", "torch")) == set(), command
+
+
 def test_few_answers_wait_for_neither_numba_nor_ray() -> None:
     few = "from sfumato import Beliefs; from sfumato.aggregation import DawidSkene, ray_engine\n"
     few += "DawidSkene().aggregate(Beliefs.from_votes(item=[1, 1], annotator=[1, 2], label=['a', 'b']))"

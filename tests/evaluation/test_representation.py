@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 
 from sfumato import Annotations
-from sfumato.evaluation.rank_correlation import rank_correlation, shared_variance
+from sfumato.evaluation.rank_correlation import average_ranks, rank_correlation, shared_variance
 from sfumato.evaluation.representation import Features, FeatureSimilarity, SamplingUnit, alike, represent
 from sfumato.evaluation.similarity_judgments import (
     implied_triplets,
@@ -53,6 +53,11 @@ def everybody(n_items: int = 12, n_people: int = 6, noise: float = 1.0, seed: in
         for p in range(n_people):
             said.append((f"i{i}", f"i{j}", f"p{p}", float(np.clip(np.round(6 + near + noise * rng.normal()), 0, 6))))
     return Features(tuple(f"i{i}" for i in range(n_items)), values), rated(said)
+
+
+@pytest.mark.parametrize("values", [[3.0, 1.0, 2.0], [1.0, 1.0, 0.0, 1.0, 7.0, 7.0], [5.0], [], [1.0, np.nan, 0.0]])
+def test_ranks_are_those_of_scipy(values: list[float]) -> None:
+    np.testing.assert_array_equal(average_ranks(np.array(values)), rankdata(values))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, refuse_anonymous, refuse_gold
@@ -93,6 +92,8 @@ def _best_mixture(
     answers: AnswerMatrix, weighed: AnswerMatrix, model: Confusions, posterior: Float[np.ndarray, "items classes"]
 ) -> tuple[float, float]:
     """The weight and temperature of the posterior that best predict each belief from the answers of others."""
+    from scipy.optimize import minimize
+
     log_rows = np.log(model.rows).reshape(-1, answers.n_classes, answers.n_classes)
     by_model, by_pool, beliefs, counts = [], [], [], []
     for first, last in answers.blocks(numbers_per_row=answers.n_classes**2):

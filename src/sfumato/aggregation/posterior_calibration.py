@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize_scalar
 
 from sfumato.aggregation.aggregation import Aggregation
 from sfumato.aggregation.aggregation_options import gold_classes
@@ -50,6 +49,8 @@ def _before_temperature(aggregation: Aggregation) -> Float[np.ndarray, "items cl
 
 
 def _on_gold(aggregation: Aggregation, gold: SoftLabels, log_p: Float[np.ndarray, "items classes"]) -> float:
+    from scipy.optimize import minimize_scalar
+
     labels, fixed = aggregation.labels, aggregation.answers.gold
     classes = gold_classes(gold, labels.items, labels.classes)
     known = (classes >= 0) if fixed is None else (classes >= 0) & (fixed < 0)
@@ -68,6 +69,8 @@ def _on_gold(aggregation: Aggregation, gold: SoftLabels, log_p: Float[np.ndarray
 
 
 def _on_held_out(aggregation: Aggregation) -> float:
+    from scipy.optimize import minimize_scalar
+
     model, answers, by = aggregation.model, aggregation.answers, aggregation.by
     if not (isinstance(model, Confusions) and isinstance(by, DawidSkene)):
         found = f"no gold labels to calibrate {aggregation.by.name} on"

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.stats import rankdata, t
+from scipy.special import stdtrit
 
 from sfumato.tables.bootstrap import Interval
 
@@ -57,9 +57,17 @@ class RankCorrelation:
     n: int
 
 
+def average_ranks(values: Float[np.ndarray, "values"]) -> Float[np.ndarray, "values"]:
+    """The ranks of values from 1, ties with their mean rank; all NaN if a value is NaN."""
+    if np.isnan(values).any():
+        return np.full(len(values), np.nan)
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])
+
+
 def spearman(x: Float[np.ndarray, "rows"], y: Float[np.ndarray, "rows"]) -> float:
     """The correlation of ranks, ties with their mean rank; NaN if a column is constant."""
-    one, other = rankdata(x) - (len(x) + 1) / 2, rankdata(y) - (len(y) + 1) / 2
+    one, other = average_ranks(x) - (len(x) + 1) / 2, average_ranks(y) - (len(y) + 1) / 2
     lengths = float(np.sqrt((one @ one) * (other @ other)))
     return float(one @ other) / lengths if lengths > 0 else np.nan
 
@@ -99,7 +107,7 @@ def rho_interval(
     """The interval around `rho` on Fisher's artanh scale, with Student's t for `n_units` units."""
     if not variance > 0 or abs(rho) >= 1 - 1e-12:
         return _none("nothing varies")
-    half = float(t.ppf((1 + level) / 2, n_units - 1)) * np.sqrt(variance) / (1 - rho**2)
+    half = float(stdtrit(n_units - 1, (1 + level) / 2)) * np.sqrt(variance) / (1 - rho**2)
     middle = np.arctanh(rho)
     return Interval(float(np.tanh(middle - half)), float(np.tanh(middle + half)), f"{100 * level:g}% {how}")
 
@@ -110,7 +118,7 @@ def pulls(x: Float[np.ndarray, "rows"], y: Float[np.ndarray, "rows"]) -> Float[n
     With centered ranks R, S, C = sum R S, A = sum R^2, B = sum S^2, rho = C / sqrt(A B). A row's weight changes the
     sums directly, and by increasing the ranks of all rows above it (by half for ties).
     """
-    one, other = rankdata(x) - (len(x) + 1) / 2, rankdata(y) - (len(y) + 1) / 2
+    one, other = average_ranks(x) - (len(x) + 1) / 2, average_ranks(y) - (len(y) + 1) / 2
     a, b, c = float(one @ one), float(other @ other), float(one @ other)
     change_c = one * other + _above(x, other) + _above(y, one)
     change_a = one**2 + 2 * _above(x, one)

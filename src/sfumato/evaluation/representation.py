@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from sfumato.evaluation.rank_correlation import rank_correlation, rho_interval, shared_variance, spearman
 from sfumato.evaluation.similarity_judgments import (
@@ -208,7 +208,7 @@ def _triplet_score(
     if variance <= 0 or n_units < FEWEST_ANNOTATORS:
         between = Interval(np.nan, np.nan, f"none: no variation between {over}, or too few")
     else:
-        half = float(t.ppf((1 + level) / 2, n_units - 1)) * float(np.sqrt(variance))
+        half = float(stdtrit(n_units - 1, (1 + level) / 2)) * float(np.sqrt(variance))
         between = Interval(max(value - half, 0.0), min(value + half, 1.0), f"{100 * level:g}% linearised over {over}")
     n_items = len(np.unique(triplets.members))
     return Score(metric, ALL, value, between.low, between.high, n_items, floor, between.kind)

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
-from scipy.stats import rankdata
 
+from sfumato.evaluation.rank_correlation import average_ranks
 from sfumato.planning.goals import Goal
 from sfumato.planning.informativeness.embedding import DIGITS
 from sfumato.tables.annotations import Annotations
@@ -255,5 +255,5 @@ def _ranks(similarities: Float[np.ndarray, "placed placed"], known: np.ndarray) 
     ranks = np.zeros(similarities.shape)
     values = similarities[known]
     if len(values):
-        ranks[known] = rankdata(np.round(values, DIGITS)) / len(values)
+        ranks[known] = average_ranks(np.round(values, DIGITS)) / len(values)
     return ranks

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float
-from scipy.optimize import OptimizeWarning, curve_fit
 
 from sfumato.labeling.default_labeler import DEFAULT_LABELERS, kinds_in, label_by_default
 from sfumato.planning.costs import DEFAULT_TIMES, LEARNED_AFTER, KindTime
@@ -255,6 +254,8 @@ def seconds_of(annotations: Annotations) -> Float[np.ndarray, "rows"]:
 
 def _learning(table: Annotations) -> tuple[float, float, float]:
     """Seconds after learning, the ratio of the first answer, and the learning rate; constant if the data cannot say."""
+    from scipy.optimize import OptimizeWarning, curve_fit
+
     seconds = table.seconds
     mean = float(seconds.mean())
     if len(table) < LEAST_ANSWERS or table.trial.null_count:

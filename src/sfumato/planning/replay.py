@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from sfumato.planning.allocation import NEVER, Allocation, Stopping
 from sfumato.planning.answer_value import AcquisitionIndex, UniformIndex, lead_of
@@ -128,7 +128,7 @@ class Replay(RecordTable):
 def _interval(values: Float[np.ndarray, "splits"]) -> tuple[float, float]:
     if len(values) < 2 or np.isnan(values).any():
         return np.nan, np.nan
-    half = float(student.ppf((1 + LEVEL) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / np.sqrt(len(values)))
     return float(values.mean()) - half, float(values.mean()) + half
 
 

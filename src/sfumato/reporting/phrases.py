@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrik
 
 from sfumato.tables.scores import Difference
 
@@ -225,9 +225,15 @@ def median_of(values: Float[np.ndarray, "values"]) -> DisplayedEstimate:
     if not n:
         return DisplayedEstimate(np.nan, np.nan, np.nan, 0)
     ordered = np.sort(values)
-    below = int(binom.ppf((1 - LEVEL) / 2, n, 0.5))
+    below = _binomial_quantile((1 - LEVEL) / 2, n)
     low, high = (float(ordered[below - 1]), float(ordered[n - below])) if below >= 1 else (np.nan, np.nan)
     return DisplayedEstimate(float(np.median(ordered)), low, high, n)
+
+
+def _binomial_quantile(share: float, n: int) -> int:
+    """The smallest number of heads in `n` fair tosses that at least `share` of all series do not exceed."""
+    most = math.ceil(float(bdtrik(share, n, 0.5)))
+    return most - 1 if most > 0 and bdtr(most - 1, n, 0.5) >= share else most
 
 
 def _places(width: float) -> int:

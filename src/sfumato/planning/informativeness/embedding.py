@@ -9,8 +9,8 @@ from typing import Protocol, final, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import eigh, svd
-from scipy.stats import rankdata
 
+from sfumato.evaluation.rank_correlation import average_ranks
 from sfumato.planning.informativeness.answered_triplets import RankedLists
 from sfumato.planning.informativeness.label_types import LabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
@@ -68,7 +68,7 @@ def centered_ranks(similarities: Float[np.ndarray, "objects objects"]) -> Float[
     """The ranks above the diagonal minus their mean; for comparing one matrix with many."""
     values = similarities[np.triu_indices(len(similarities), 1)]
     largest = np.abs(values).max()
-    ranks = rankdata(np.round(values / largest, DIGITS) if largest > 0 else values)
+    ranks = average_ranks(np.round(values / largest, DIGITS) if largest > 0 else values)
     return np.asarray(ranks - ranks.mean(), np.float64)
 
 

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import eigh
-from scipy.stats import rankdata, spearmanr
 
+from sfumato.evaluation.rank_correlation import average_ranks, spearman
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import point_map
@@ -44,7 +44,7 @@ def class_map(probs: Float[np.ndarray, "items classes"]) -> ClassMap:
     if k < 3:
         return ClassMap(np.column_stack([np.arange(k, dtype=np.float64), np.zeros(k)]), similarity, np.nan)
     above = np.triu_indices(k, 1)
-    rank = rankdata(-similarity[above]) / len(above[0])
+    rank = average_ranks(-similarity[above]) / len(above[0])
     distance = np.zeros((k, k))
     distance[above] = rank
     distance += distance.T
@@ -56,7 +56,7 @@ def class_map(probs: Float[np.ndarray, "items classes"]) -> ClassMap:
     places = places * signs
     apart = np.linalg.norm(places[:, None] - places[None], axis=2)[above]
     is_flat = np.ptp(apart) < 1e-12 or np.ptp(rank) < 1e-12
-    return ClassMap(places, similarity, np.nan if is_flat else float(spearmanr(apart, rank).statistic))
+    return ClassMap(places, similarity, np.nan if is_flat else spearman(apart, rank))
 
 
 TITLE = "Confusions between classes"
