@@ -1,8 +1,8 @@
 """sfumato collects and uses soft labels: labels that keep how sure people were and how much they disagreed.
 
 `import sfumato as sf` gives the tables (`Annotations`, `Beliefs`, `Counts`, `SoftLabels`, `Doubt`, `Scores`, `Plan`)
-and one function per step (`read`, `select`, `doubt`, `agreement`, `aggregate`, `train`, `evaluate`, `compare`, `plan`,
-`report`). Names load when first used, so that `import sfumato` costs nothing.
+and one function per step (`read`, `select`, `doubt`, `agreement`, `aggregate`, `train`, `evaluate`, `compare`,
+`prediction_sets`, `plan`, `report`). Names load when first used, so that `import sfumato` costs nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.api import aggregate, agreement, compare, doubt, evaluate, plan, read, report, scorer, select
+    from sfumato.api import (
+        aggregate,
+        agreement,
+        compare,
+        doubt,
+        evaluate,
+        plan,
+        prediction_sets,
+        read,
+        report,
+        scorer,
+        select,
+    )
     from sfumato.planning.plan_file import Plan
     from sfumato.reporting.report import Report
     from sfumato.reporting.report_inputs import ReportInputs
@@ -50,6 +62,7 @@ _HOME = {
     "doubt": "sfumato.api",
     "evaluate": "sfumato.api",
     "plan": "sfumato.api",
+    "prediction_sets": "sfumato.api",
     "read": "sfumato.api",
     "report": "sfumato.api",
     "scorer": "sfumato.api",
@@ -79,6 +92,7 @@ __all__ = [
     "doubt",
     "evaluate",
     "plan",
+    "prediction_sets",
     "read",
     "report",
     "scorer",

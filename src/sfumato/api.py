@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sfumato.aggregation.aggregation import Aggregator
     from sfumato.evaluation.metric import Metric
     from sfumato.evaluation.model_scorer import ModelScorer
+    from sfumato.evaluation.prediction_sets import CalibratedSets
     from sfumato.labeling.agreement.measure_protocol import AgreementMeasure, AgreementTable
     from sfumato.planning.costs import CostModel
     from sfumato.planning.plan_file import Plan
@@ -241,6 +242,36 @@ def compare(
         any_estimand=any_estimand,
     )
     return compare_runs(measured, baseline=first, rng=rng)
+
+
+@explained
+def prediction_sets(
+    *,
+    predicted: SoftLabels | Path | str,
+    people: SoftLabels | Counts | Path | str,
+    coverage: float = 0.9,
+    original: SoftLabels | Path | str | None = None,
+    rng: np.random.Generator | None = None,
+    common: bool = False,
+    any_estimand: bool = False,
+) -> CalibratedSets:
+    """Sets of classes that contain a person's answer with probability `coverage`, calibrated on people's votes.
+
+    `.sets` has the set of every item, `.coverage` how often sets contain a person's answer, overall and by how much the
+    other people agree, next to sets calibrated on the most frequent class.
+    """
+    from sfumato.evaluation.matched_labels import match_labels
+    from sfumato.evaluation.prediction_sets import calibrate_sets
+
+    judged = _people(people, "sf.prediction_sets")
+    matched = match_labels(
+        predicted=_predictions(predicted, "predicted", judged.classes, "sf.prediction_sets"),
+        people=judged,
+        original=_truth(original, judged.classes, "sf.prediction_sets"),
+        common=common,
+        any_estimand=any_estimand,
+    )
+    return calibrate_sets(matched, number("coverage", coverage), rng=rng)
 
 
 @explained

@@ -183,6 +183,22 @@ def test_several_predictions_are_compared(folder: Path) -> None:
     assert refused(*several, "--predicted", "soft.parquet", output="x.csv").code == "doubled-name"
 
 
+def test_prediction_sets(folder: Path) -> None:
+    shown = evaluate(*ONE, "--metrics", "brier", "--sets", 0.8, "--sets-items", "sets.csv", "--sets-table", "cover.csv")
+    assert "prediction sets of p for 80% of people's answers" in shown
+    sets, figures = pl.read_csv("sets.csv"), pl.read_csv("cover.csv")
+    assert len(sets) == 40
+    inside = [json.loads(each) for each in sets["classes"]]
+    assert [len(each) for each in inside] == sets["size"].to_list()
+    assert {name for each in inside for name in each} <= set(trained.CLASSES)
+    people = trained.people()
+    mass = [sum(row[people.classes.index(name)] for name in own) for row, own in zip(people.probs, inside, strict=True)]
+    row = figures.row(0, named=True)
+    assert (row["calibrated_on"], row["others"]) == ("votes", "any")
+    assert row["coverage"] == pytest.approx(np.mean(mass))
+    assert f"{row['coverage']:.1%}" in shown
+
+
 def test_an_option_given_twice_is_refused(folder: Path) -> None:
     with pytest.raises(SfumatoError, match="--people 2 times") as caught:
         group.main(["evaluate", *ONE, "--people", "people.parquet", "-o", "x.csv"], standalone_mode=False)
@@ -231,6 +247,10 @@ def test_seeds_that_do_not_pair(folder: Path) -> None:
         ((*RUNS, "--table", "scores.csv"), "the same file"),
         ((*RUNS, "--mode-shift", "m.md"), "--mode-shift without --original"),
         ((*RUNS, "--against", "x=p.parquet"), "--against without --cross-label"),
+        ((*ONE, "--sets", "90"), "between 0 and 1"),
+        ((*ONE, "--sets-items", "sets.csv"), "--sets-items without --sets"),
+        ((*ONE, "--sets", "0.9", "--sets-items", "p.parquet"), "bad-setting"),
+        ((*RUNS, "--sets", "0.9"), "--sets together with --runs"),
         ((*RUNS, "--cross-label", "c.md", "--against", "people=p.parquet"), "NAME=FILE"),
         (("--runs", "nowhere", "--people", "people.parquet"), "no such folder"),
         (("--runs", ".", "--people", "p.csv"), "no-such-file"),

@@ -18,7 +18,7 @@ from sfumato.cli.evaluate_options import (
     read_original_labels,
     strata_from_text,
 )
-from sfumato.cli.evaluate_output import show_curves, show_runs, show_scores
+from sfumato.cli.evaluate_output import show_curves, show_runs, show_scores, show_sets
 from sfumato.cli.options import PATH, NameList, any_estimand_option, ordered_option, output_option, put_in_order, seeded
 from sfumato.cli.output import counted, counting, printable, say, say_written, write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
@@ -85,6 +85,11 @@ def _strata() -> dict[str, list[Member]]:
 @click.option("--mode-shift", type=PATH, help="Write the gain from other classes and uncertainty: .md, .tex or .csv.")
 @click.option("--cross-label", type=PATH, help="Write scores against several kinds of labels: .md, .tex or .csv.")
 @click.option("--against", multiple=True, metavar="NAME=FILE", help="Another kind of labels for --cross-label.")
+@click.option(
+    "--sets", type=float, metavar="SHARE", help="Prediction sets that contain this share of people's answers."
+)
+@click.option("--sets-table", type=PATH, help="Write the coverage of the sets: .csv or .parquet.")
+@click.option("--sets-items", type=PATH, help="Write the set of every item, for one --predicted: .csv or .parquet.")
 def command(
     predicted: tuple[str, ...],
     runs: Path | None,
@@ -128,6 +133,8 @@ def command(
     if logits:
         say("predictions are the softmax of the logits")
     tables = {name: read_predictions(path, given) for name, path in models.items()}
+    if options.sets is not None:
+        _calibrate_sets(tables, inputs, options.sets, options)
     if len(tables) == 1:
         _evaluate_one(next(iter(tables.values())), inputs, output, options)
     else:
@@ -146,6 +153,27 @@ def _evaluate_one(predicted: SoftLabels, inputs: EvaluateInputs, output: Path, o
     scores.write(output)
     show_scores(scores, options.level)
     say_written(output, f"Scores, {counted(len(scores), 'row')}")
+
+
+def _calibrate_sets(
+    tables: dict[str, SoftLabels], inputs: EvaluateInputs, wanted: float, options: EvaluateOptions
+) -> None:
+    """Print and write prediction sets calibrated on people's votes, for each model."""
+    from sfumato.evaluation.matched_labels import match_labels
+    from sfumato.evaluation.prediction_sets import SetCoverage, SetFigure, calibrate_sets
+
+    figures: list[SetFigure] = []
+    for name, predicted in tables.items():
+        matched = match_labels(
+            predicted=predicted, people=inputs.people, original=inputs.original, common=options.common,
+            any_estimand=options.any_estimand,
+        )  # fmt: skip
+        found = calibrate_sets(matched, wanted, level=options.level, model=name, rng=seeded(options.seed))
+        show_sets(found.coverage, wanted, options.level)
+        figures += found.coverage.figures
+        if options.sets_items:
+            write_table(found.sets, options.sets_items, f"sets of {counted(len(found.sets), 'item')}")
+    write_table(SetCoverage(tuple(figures)), options.sets_table, "the coverage of prediction sets")
 
 
 def _evaluate_runs(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.cli.options import check_not_negative, check_one_given, check_outputs
 from sfumato.tables.errors import BadSetting, show
-from sfumato.tables.setting_checks import one_of
+from sfumato.tables.setting_checks import between_0_and_1, one_of
 from sfumato.tables.strategies import split_choices
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ class EvaluateOptions:
     mode_shift: Path | None
     cross_label: Path | None
     against: tuple[str, ...]
+    sets: float | None
+    sets_table: Path | None
+    sets_items: Path | None
 
     def check(self, predicted: Mapping[str, Path], runs: Path | None, original: Path | None) -> None:
         """Raise unless the options fit together."""
@@ -56,8 +59,24 @@ class EvaluateOptions:
             raise BadSetting("--mode-shift without --original", expected, fix, "no-original")
         if self.against and self.cross_label is None:
             raise BadSetting("--against without --cross-label", "a file for the table", "give --cross-label too")
+        self._check_sets(predicted)
         one_of("correction", self.correction or "holm", CORRECTIONS)
         one_of("family", self.family or "metric", FAMILIES)
+
+    def _check_sets(self, predicted: Mapping[str, Path]) -> None:
+        """Raise unless the options of prediction sets fit together."""
+        if self.sets is None:
+            for option, path in (("--sets-table", self.sets_table), ("--sets-items", self.sets_items)):
+                if path:
+                    raise BadSetting(f"{option} without --sets", "the wanted coverage", "give --sets 0.9 too")
+            return
+        between_0_and_1("sets", self.sets)
+        if not predicted:
+            fix = "give the predictions of one run with --predicted"
+            raise BadSetting("--sets together with --runs", "files of predictions, for --sets", fix)
+        if self.sets_items and len(predicted) > 1:
+            fix = "write the sets of one model at a time"
+            raise BadSetting(f"--sets-items with {len(predicted)} models", "one --predicted", fix)
 
 
 @dataclass(frozen=True)
@@ -125,8 +144,9 @@ def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked
     from sfumato.evaluation.publication_tables import check_ending
     from sfumato.tables.files.atomic_write import check_place
 
-    check_outputs(*sources, output=output, differences=asked.differences)
-    seen = {path.absolute() for path in (*sources, output, asked.differences) if path}
+    tables = (asked.differences, asked.sets_table, asked.sets_items)
+    check_outputs(*sources, output=output, differences=tables[0], sets_table=tables[1], sets_items=tables[2])
+    seen = {path.absolute() for path in (*sources, output, *tables) if path}
     for path in (asked.table, asked.mode_shift, asked.cross_label):
         if path is None:
             continue

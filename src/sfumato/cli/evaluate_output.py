@@ -10,6 +10,7 @@ import click
 from sfumato.cli.output import WIDTH, counted, printable, say
 
 if TYPE_CHECKING:
+    from sfumato.evaluation.prediction_sets import SetCoverage
     from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
     from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Score, Scores
 
@@ -38,6 +39,26 @@ def show_scores(scores: Scores, level: float) -> None:
         say(f"interval {whose}: {kind}" if len(kinds) > 1 else f"interval: {kind}", hanging=2)
     _explain_floors(rows)
     say("Intervals cover other items, not another training; for that give the runs of several seeds (--runs)")
+
+
+def show_sets(coverage: SetCoverage, wanted: float, level: float) -> None:
+    """How often prediction sets contain a person's answer, by what they are calibrated on and what others say."""
+    from sfumato.evaluation.prediction_sets import EVERYONE, VOTES
+
+    model = coverage.figures[0].model
+    click.echo(f"prediction sets of {printable(model)} for {100 * wanted:g}% of people's answers")
+    head = f"{'calibrated on':20}  {'the other people':21}  {'inside':>7}"
+    click.echo(f"{head}  {f'{100 * level:g}% interval':>16}  {'classes':>7}  {'items':>7}")
+    for row in coverage.figures:
+        between = "-" if row.low != row.low else f"{row.low:6.1%} to {row.high:6.1%}"
+        start = f"{row.calibrated_on if row.others == EVERYONE else '':20}  {row.others:21}"
+        click.echo(f"{start}  {row.coverage:>7.1%}  {between:>16}  {row.mean_size:>7.2f}  {row.n_items:>7,}")
+    on_votes = coverage.of(VOTES, model=model)
+    say(
+        f"{on_votes.single:.0%} of the sets calibrated on votes have one class, {on_votes.empty:.0%} have none. "
+        "Intervals are over items. docs/evaluate.md#prediction-sets explains the columns"
+    )
+    click.echo()
 
 
 def show_runs(
