@@ -9,8 +9,10 @@ import pyarrow as pa
 import pytest
 
 from sfumato import Annotations
-from sfumato.labeling.default_labeler import as_votes, label_by_default
+from sfumato.elicitation.kinds import kind_asked
+from sfumato.labeling.default_labeler import as_votes, beliefs_of_payloads, label_by_default
 from sfumato.planning.pilot_answers import Pilot
+from sfumato.study.study import Question
 from sfumato.tables.errors import BadTable
 
 CLASSES = ("cat", "dog", "fox")
@@ -44,6 +46,34 @@ def test_kinds_together_count_item_by_item() -> None:
 def test_one_answer_is_one_vote(row: tuple) -> None:
     votes = as_votes(annotations([row]))
     np.testing.assert_allclose(votes.probs.sum(axis=1), 1)
+
+
+MORE = [
+    ("c", "1", "sliders/1", {"cat": 0.8, "dog": 0.4, "fox": 0.0}),
+    ("c", "1", "sliders/1", {"cat": 0, "dog": 0, "fox": 0}),
+    ("c", "1", "tokens/1", {"tokens": {"cat": 7, "dog": 3}, "others": True}),
+    ("c", "1", "typicality/1", {"class": "dog", "typicality": 0.9}),
+    ("c", "1", "mixture/1", {"classes": ["cat", "dog"], "share": 0.6, "confidence": 0.8}),
+    (
+        "c", "1", "top_two/1",
+        {"first": "cat", "first_percent": 70, "second": None, "second_percent": None, "impossible": ["fox"]},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ANSWERS + MORE, ids=lambda row: f"{row[2]} {row[3]}")
+def test_a_single_answer_is_read_as_in_a_table(row: tuple) -> None:
+    """The server judges single answers, `sfumato label` tables."""
+    by_table = label_by_default(annotations([row])).probs[:, :3]
+    single = beliefs_of_payloads(kind_asked(Question(row[2].split("/")[0])), [row[3]], CLASSES)
+    np.testing.assert_array_equal(single, by_table)
+
+
+def test_a_single_answer_without_valid_percents_is_nothing() -> None:
+    wrong = {"first": "cat", "first_percent": 170, "second": None, "second_percent": None, "impossible": []}
+    right = wrong | {"first_percent": 100}
+    found = beliefs_of_payloads(kind_asked(Question("top_two")), [wrong, right, wrong], CLASSES)
+    assert found.sum(axis=1).tolist() == [0, 1, 0]
 
 
 def test_kinds_that_say_nothing_of_classes_are_refused() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from picture_study import write_picture_study
@@ -45,6 +47,58 @@ def test_every_picture_is_read_in_the_same_way_however_often_it_was_shown(
             assert asked.client.get(picture).status == 200
             assert len(read) == before + 1
     assert not decoded
+
+
+def test_until_all_pictures_are_prepared_every_request_encodes_its_own(
+    asked: AskedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the first minutes a check, which somebody had seen, was quick, and a picture that nobody had seen was slow."""
+    begun, may_end, decoded = threading.Event(), threading.Event(), []
+    plain = Decoder.rendered_file
+
+    def rendered_file(self: Decoder, path: Path, *settings: Any) -> Any:
+        if threading.current_thread().name == "pictures":
+            begun.set()
+            assert may_end.wait(60)
+        else:
+            decoded.append(path)
+        return plain(self, path, *settings)
+
+    monkeypatch.setattr(Decoder, "rendered_file", rendered_file)
+    asked.site.pictures.start(asked.site.stimuli)
+    assert begun.wait(60)
+    shown = [path for trial in asked.ready().state()["trials"] for path in trial["pictures"]]
+    bodies = [[asked.client.get(path).body for path in shown] for _ in range(2)]
+    assert len(decoded) == 2 * len(shown)
+    may_end.set()
+    assert asked.site.pictures._thread is not None
+    asked.site.pictures._thread.join()
+    bodies.append([asked.client.get(path).body for path in shown])
+    assert len(decoded) == 2 * len(shown)
+    assert bodies[0] == bodies[1] == bodies[2]
+
+
+def test_every_answer_is_compared_with_a_region_and_only_checks_count(serve: Serve) -> None:
+    """The reply to a check of a detailed form took several milliseconds longer than others."""
+    people = People(answers_per_item=20, batch_size=4, repeats=1, repeat_distance=2)
+    study = plain_study(people=people, checks=CHECKS[:2], quality=Quality(most_failed=9, stop=True))
+    at = serve(study, items_named(12))
+    judged: list[Any] = []
+
+    class Judge:
+        def passes(self, _region: Region, _question: int, payload: Any) -> bool:
+            judged.append(payload)
+            return False
+
+    at = at.restarted()
+    at.running.check_judge = Judge()
+    at.running.state._check_judge = at.running.check_judge
+    person = at.new()
+    n_answered = len(person.answer_all())
+    assert n_answered == len(judged) == 4 + 1 + 2
+    found = at.running.state.participant(None, person.token_hash, 0, 0)
+    assert found is not None
+    assert found.failed == 2
 
 
 def test_encoded_pictures_are_for_their_owner_alone(asked: AskedSite) -> None:

@@ -129,10 +129,11 @@ class AnswerIntake:
     def _judge(self, participant: Participant, trial: Trial, payload: Any) -> SubmitResult:
         """Count a failed check; report whether a practice answer is in its region."""
         state = self._running.state
-        if trial.purpose == "check":
-            participant.failed += not state.passes(trial, msgspec.to_builtins(payload))
-        elif trial.purpose == "practice" and trial.item in state.regions:
-            return SubmitResult(trial.answer, passed=state.passes(trial, msgspec.to_builtins(payload)))
+        if trial.purpose == "practice":
+            if trial.item in state.regions:
+                return SubmitResult(trial.answer, passed=state.passes(trial, msgspec.to_builtins(payload)))
+            return SubmitResult(trial.answer)
+        participant.failed += state.failed_check(trial, msgspec.to_builtins(payload))
         return SubmitResult(trial.answer)
 
     def _refuse(self, participant: Participant, trial: int, submitted: SubmittedAnswer, code: str) -> SubmitResult:

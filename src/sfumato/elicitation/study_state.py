@@ -73,6 +73,7 @@ class StudyState:
         regions += [(each.item, each.region) for each in study.practice if each.region is not None]
         self.regions = {first[item]: region for item, region in regions if item in first}
         """The region an answer must be in, for each check and for practice items that have one."""
+        self._check_regions = [each.region for each in study.checks]
         assert row is not None, "a study is registered before its state is read"
         self.paused = row["paused_at"] is not None
         self.secret: str = row["secret"]
@@ -150,6 +151,15 @@ class StudyState:
         if region is None or self._check_judge is None:
             return True
         return self._check_judge.passes(region, trial.question, payload)
+
+    def failed_check(self, trial: Trial, payload: Any) -> bool:
+        """Whether this is an answer to a check and not in its region. Every other answer is compared with a region of
+        the study too, without effect: otherwise the reply to a check would take longer than others."""
+        if not self._check_regions or self._check_judge is None:
+            return False
+        is_check = trial.purpose == "check" and trial.item in self.regions
+        region = self.regions[trial.item] if is_check else self._check_regions[trial.number % len(self._check_regions)]
+        return not self._check_judge.passes(region, trial.question, payload) and is_check
 
     def new_arm(self, rng: random.Random) -> int:
         """The arm of a new participant: random among those with the fewest participants that are not full."""

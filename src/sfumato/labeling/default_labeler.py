@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 from jaxtyping import Float
 
 from sfumato.elicitation.kind import Kind, label_of
@@ -19,13 +18,21 @@ from sfumato.labeling.kind_labelers import (
     TokensLabeler,
     TypicalityLabeler,
 )
-from sfumato.labeling.labeler import Labeler
-from sfumato.labeling.top_two_labelers import TopTwoClamp, has_bad_percents
+from sfumato.labeling.labeler import AnswerFault, Labeler, Probs
+from sfumato.labeling.top_two_labelers import TopTwoClamp, bad_percents, has_bad_percents
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadTable, ErrorLocation, listing
+from sfumato.tables.errors import BadTable, ErrorLocation, InvalidAnswer, listing
+from sfumato.tables.payloads import payload_kind
 
-DEFAULT_LABELERS: tuple[tuple[str, Labeler], ...] = (
+
+class DefaultLabeler(Labeler, Protocol):
+    """A labeler that also reads single answers, without a table."""
+
+    def probs(self, answers: list[Any], index: dict[str, int]) -> Probs: ...
+
+
+DEFAULT_LABELERS: tuple[tuple[str, DefaultLabeler], ...] = (
     ("choice", OneHot()),
     ("top_two", TopTwoClamp()),
     ("plausible", PlausibleWeighted()),
@@ -91,22 +98,18 @@ def beliefs_of_payloads(
 ) -> Float[np.ndarray, "answers classes"]:
     """The belief of each answer (plain JSON values) over the classes, by the kind's default labeler.
 
-    An answer that cannot be labeled is a row of zeros; the share of "none of these" is in none of the classes.
+    An answer without valid percents is a row of zeros; the share of "none of these" is in none of the classes.
     """
-    if kind.name == "choice":
-        number = {name: k for k, name in enumerate(classes)}
-        return np.eye(len(classes))[[number[each["class"]] for each in payloads]]
-    numbers = [str(i) for i in range(len(payloads))]
-    table = pa.table(
-        {
-            "item": numbers,
-            "annotator": numbers,
-            "kind": [label_of(kind)] * len(payloads),
-            "payload": [msgspec.json.encode(each).decode() for each in payloads],
-        }
-    )
-    beliefs = label_by_default(Annotations.from_arrow(table, classes), classes)
+    labeler = dict(DEFAULT_LABELERS)[kind.name]
+    read = payload_kind(label_of(kind)).payload
+    answers = [msgspec.convert(each, read) for each in payloads]
+    kept = [i for i, each in enumerate(answers) if kind.name != "top_two" or not bad_percents(each)]
     rows = np.zeros((len(payloads), len(classes)))
-    kept = np.array([int(each) for each in beliefs.item.names.to_pylist()], np.int64)[beliefs.item.codes]
-    rows[kept] = beliefs.probs[:, : len(classes)]
+    if not kept:
+        return rows
+    try:
+        probs = labeler.probs([answers[i] for i in kept], {name: k for k, name in enumerate(classes)})
+    except AnswerFault as fault:
+        raise InvalidAnswer(fault.found, fault.expected, fault.fix, fault.code) from fault
+    rows[kept] = probs[:, : len(classes)]
     return rows

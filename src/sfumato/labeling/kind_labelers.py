@@ -41,12 +41,11 @@ class OneHot:
     kinds: ClassVar[tuple[str, ...]] = ("choice", "top_two")
 
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, _probs)
+        return beliefs_from(annotations, classes, self.kinds, self.probs)
 
-
-def _probs(answers: list[Any], index: dict[str, int]) -> Probs:
-    chosen = [answer.chosen if hasattr(answer, "chosen") else answer.first for answer in answers]
-    return np.asarray(np.eye(len(index))[class_codes(chosen, index)])
+    def probs(self, answers: list[Any], index: dict[str, int]) -> Probs:
+        chosen = [answer.chosen if hasattr(answer, "chosen") else answer.first for answer in answers]
+        return np.asarray(np.eye(len(index))[class_codes(chosen, index)])
 
 
 @dataclass(frozen=True)
@@ -63,9 +62,9 @@ class SlidersLabeler:
     kinds: ClassVar[tuple[str, ...]] = ("sliders",)
 
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, self._probs)
+        return beliefs_from(annotations, classes, self.kinds, self.probs)
 
-    def _probs(self, answers: list[Sliders], index: dict[str, int]) -> Probs:
+    def probs(self, answers: list[Sliders], index: dict[str, int]) -> Probs:
         values = np.array(_values_by_class(answers, index), dtype=np.float64).reshape(-1, len(index))
         total = values.sum(axis=1, keepdims=True)
         empty = total[:, 0] == 0
@@ -93,9 +92,9 @@ class TokensLabeler:
         share("gamma", self.gamma)
 
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, self._probs)
+        return beliefs_from(annotations, classes, self.kinds, self.probs)
 
-    def _probs(self, answers: list[TokensPayload], index: dict[str, int]) -> Probs:
+    def probs(self, answers: list[TokensPayload], index: dict[str, int]) -> Probs:
         placed = np.zeros((len(answers), len(index)))
         for i, answer in enumerate(answers):
             for name, n in answer.tokens.items():
@@ -122,14 +121,13 @@ class TypicalityLabeler:
     kinds: ClassVar[tuple[str, ...]] = ("typicality",)
 
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, _typicality_probs)
+        return beliefs_from(annotations, classes, self.kinds, self.probs)
 
-
-def _typicality_probs(answers: list[TypicalityPayload], index: dict[str, int]) -> Probs:
-    rating = np.array([answer.typicality for answer in answers], dtype=np.float64)
-    probs = np.repeat((1 - rating)[:, None] / (len(index) - 1), len(index), axis=1)
-    probs[np.arange(len(answers)), class_codes([answer.given for answer in answers], index)] = rating
-    return probs
+    def probs(self, answers: list[TypicalityPayload], index: dict[str, int]) -> Probs:
+        rating = np.array([answer.typicality for answer in answers], dtype=np.float64)
+        probs = np.repeat((1 - rating)[:, None] / (len(index) - 1), len(index), axis=1)
+        probs[np.arange(len(answers)), class_codes([answer.given for answer in answers], index)] = rating
+        return probs
 
 
 @dataclass(frozen=True)
@@ -151,9 +149,9 @@ class MixtureLabeler:
             raise bad_setting("gamma", self.gamma, "a value between 0 and 1")
 
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, self._probs)
+        return beliefs_from(annotations, classes, self.kinds, self.probs)
 
-    def _probs(self, answers: list[MixturePayload], index: dict[str, int]) -> Probs:
+    def probs(self, answers: list[MixturePayload], index: dict[str, int]) -> Probs:
         rows = np.arange(len(answers))
         lam = np.array([answer.share for answer in answers], dtype=np.float64)
         two_hot = np.zeros((len(answers), len(index)))
@@ -200,7 +198,10 @@ class PlausibleWeighted:
             raise bad_setting("unsure", self.unsure, "a weight above 0, at most 1", "choose another weight")
 
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, _plausible_probs(self.unsure), (self.none_class,))
+        return beliefs_from(annotations, classes, self.kinds, self.probs, (self.none_class,))
+
+    def probs(self, answers: list[Plausible], index: dict[str, int]) -> Probs:
+        return _plausible_probs(self.unsure)(answers, index)
 
 
 def plausible_doubt(annotations: Annotations, beliefs: Beliefs, classes: Sequence[str] = ()) -> Doubt:

@@ -1,8 +1,9 @@
 """Encoded pictures of a study as private files, prepared in advance and always read in the same way.
 
 If only pictures that were shown recently were quick, a check, which everybody sees, could be recognized by its response
-time. So every picture is encoded once, before anybody asks for it where possible, and each request reads a file. The
-files are next to the store and are used again after a restart, as long as the original and the settings are unchanged.
+time. So every picture is encoded once, before anybody asks for it where possible, and each request reads a file. Until
+all are encoded, each request encodes its own picture, also if there is a file already. The files are next to the store
+and are used again after a restart, as long as the original and the settings are unchanged.
 """
 
 from __future__ import annotations
@@ -36,12 +37,14 @@ class PictureCache:
         self._folder = None if place.file is None else place.file.with_name(f"{place.file.name}.pictures")
         self._lock = threading.Lock()
         self._stopped = threading.Event()
+        self._is_preparing = False
         self._thread: threading.Thread | None = None
 
     def start(self, stimuli: Iterable[Stimulus]) -> None:
         """Prepare all pictures in the background, in random order."""
         wanted = [(stimulus, n) for stimulus in stimuli for n in range(len(stimulus.shown))]
         random.shuffle(wanted)
+        self._is_preparing = True
         self._thread = threading.Thread(target=self._prepare, args=(wanted,), name="pictures", daemon=True)
         self._thread.start()
 
@@ -100,6 +103,9 @@ class PictureCache:
 
     def _stored(self, name: str, make: Callable[[], Picture]) -> Picture:
         """The file `name`, made if it is not there yet; without a file if the disk is full."""
+        if self._is_preparing and threading.current_thread() is not self._thread:
+            # A request reads and writes no file: a picture that somebody has seen would be quicker.
+            return make()
         with contextlib.suppress(FileNotFoundError):
             return _picture((self._place() / name).read_bytes())
         picture = make()
@@ -126,6 +132,7 @@ class PictureCache:
             # A picture that cannot be shown is reported when somebody asks for it.
             with contextlib.suppress(SfumatoError, OSError):
                 self.picture(stimulus, n)
+        self._is_preparing = False
 
 
 def _picture(data: bytes) -> Picture:
