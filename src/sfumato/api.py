@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from sfumato.evaluation.metric import Metric
     from sfumato.evaluation.model_scorer import ModelScorer
     from sfumato.evaluation.prediction_sets import CalibratedSets
-    from sfumato.labeling.agreement.measure_protocol import AgreementMeasure, AgreementTable
+    from sfumato.labeling.agreement.agreement_table import AgreementTable
+    from sfumato.labeling.agreement.measure_protocol import AgreementMeasure
     from sfumato.planning.costs import CostModel
     from sfumato.planning.plan_file import Plan
     from sfumato.reporting.report import Report
@@ -147,18 +148,17 @@ def agreement(
     measures: Sequence[str | AgreementMeasure] = (),
     *,
     classes: Sequence[str] = (),
-    rng: np.random.Generator | None = None,
+    level: float = 0.95,
 ) -> AgreementTable:
-    """Inter-annotator agreement with confidence intervals; without `measures`, those that apply.
+    """Inter-annotator agreement with confidence intervals over annotators and items; without `measures`, those that
+    apply. `print` shows where the width of the intervals comes from.
 
     Second answers of an annotator are used for test-retest only. `classes` names the classes if the votes do not.
     """
-    import numpy as np
-
     from sfumato.labeling.agreement import MEASURES, agreement
 
     chosen = _strategies("measure", MEASURES, measures)
-    return agreement(votes_of(votes, classes, repeats=True), measures=chosen, rng=rng or np.random.default_rng(0))
+    return agreement(votes_of(votes, classes, repeats=True), measures=chosen, level=level)
 
 
 @explained

@@ -152,7 +152,7 @@ def test_agreement_is_that_of_the_library(crowd: Crowd, tmp_path: Path) -> None:
     crowd.comes(7)
     table = exported(crowd, tmp_path)
     beliefs = TokensLabeler().label(table.for_purposes("label", "repeat"), CLASSES)
-    theirs = agreement(beliefs, resamples=200, rng=np.random.default_rng(0))
+    theirs = agreement(beliefs)
     ours = {each["measure"]: each for each in figures(crowd)["opinions"]["agreement"]}
     assert set(ours) == set(theirs.measure) == {
         "alpha-nominal", "alpha-distributions", "total-variation", "retest-same-class", "retest-total-variation",
@@ -161,8 +161,11 @@ def test_agreement_is_that_of_the_library(crowd: Crowd, tmp_path: Path) -> None:
         for field in ("value", "low", "high"):
             assert ours[name][field] == pytest.approx(float(getattr(theirs, field)[i]), abs=5.1e-5), (name, field)
         assert (ours[name]["n_items"], ours[name]["n_answers"]) == (theirs.n_items[i], theirs.n_answers[i])
+        assert ours[name]["over"] == "annotators and items"
+        assert ours[name]["half"]["twice_the_annotators"] == pytest.approx(theirs.half_twice_annotators[i], abs=5.1e-5)
+        assert ours[name]["shares"][1] == pytest.approx(theirs.share_annotators[i], abs=5.1e-5)
     # It would be seen if they looked at other answers.
-    fewer = agreement(beliefs.take(np.arange(len(beliefs)) > 0), resamples=100, rng=np.random.default_rng(0))
+    fewer = agreement(beliefs.take(np.arange(len(beliefs)) > 0))
     assert abs(float(fewer.value[0]) - ours["alpha-nominal"]["value"]) > 5e-5
 
 

@@ -31,7 +31,6 @@ from sfumato.tables.beliefs import Beliefs
 MOST_DISPUTED = 12
 MOST_STRIPES = 24
 """Answers of a disputed item that are shown one by one."""
-RESAMPLES = 200
 CLASS_KINDS = frozenset(name for name, _ in DEFAULT_LABELERS)
 """The question types whose answers are about classes."""
 
@@ -105,7 +104,7 @@ def _agreement(beliefs: Beliefs) -> list[dict[str, Any]]:
     with warnings.catch_warnings():
         # Measures that cannot be computed yet are left out.
         warnings.simplefilter("ignore")
-        found = agreement(beliefs, resamples=RESAMPLES, rng=np.random.default_rng(0))
+        found = agreement(beliefs)
     return [
         {
             "measure": name,
@@ -113,7 +112,16 @@ def _agreement(beliefs: Beliefs) -> list[dict[str, Any]]:
             "low": _number(found.low[i]),
             "high": _number(found.high[i]),
             "n_items": int(found.n_items[i]),
+            "n_annotators": int(found.n_annotators[i]),
             "n_answers": int(found.n_answers[i]),
+            "over": "annotators and items" if not np.isnan(found.share_items[i]) else "items",
+            "shares": [_number(each[i]) for each in (found.share_items, found.share_annotators, found.share_answers)],
+            "half": {
+                "another_crowd": _number((found.high[i] - found.low[i]) / 2),
+                "same_annotators": _number(found.half_same_annotators[i]),
+                "twice_the_items": _number(found.half_twice_items[i]),
+                "twice_the_annotators": _number(found.half_twice_annotators[i]),
+            },
         }
         for i, name in enumerate(found.measure)
         if not np.isnan(found.value[i])

@@ -35,7 +35,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import csc_array
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from sfumato.tables.bootstrap import Interval
 from sfumato.tables.setting_checks import between_0_and_1
@@ -128,8 +128,12 @@ class AnswerDesign:
     n_people: int
 
     @classmethod
-    def of(cls, item: Int[np.ndarray, "answers"], person: Int[np.ndarray, "answers"]) -> AnswerDesign:
-        """From any codes of items and people; those without an answer are left out."""
+    def of(cls, item: Int[np.ndarray, "answers"], person: Int[np.ndarray, "answers"] | None) -> AnswerDesign:
+        """From any codes of items and people; those without an answer are left out.
+
+        Without `person` the people are not known and count as one: there are intervals over items alone.
+        """
+        person = np.zeros(len(item), np.int64) if person is None else person
         items, people = (_numbered(np.asarray(codes)) for codes in (item, person))
         return cls(items, people, _n_codes(items), _n_codes(people))
 
@@ -181,33 +185,33 @@ class AnswerDesign:
     def function_of_sums(
         self,
         item_sums: Float[np.ndarray, "items sums"],
-        without: Float[np.ndarray, "cases sums"],
+        without: Sums | Callable[[Int[np.ndarray, "some_cases"]], Sums],
         value: Callable[[Sums], Values],
         *,
         which: Int[np.ndarray, "answers"] | None = None,
     ) -> LeaveOneOut:
         """`value` computes the figure from sums over all items, one per row; NaN if undefined.
 
-        `without` has the sums of an answer's item without that answer. Row `which[r]` is that of answer `r`; without
-        `which`, row `r`.
+        `without` has the sums of an answer's item without that answer: row `which[r]` is that of answer `r`, or row `r`
+        if there is no `which`. It may be a function of the numbers of rows, which saves memory.
         """
         which = np.arange(len(self.item)) if which is None else which
-        item_of = np.zeros(len(without), np.int64)
+        times = np.bincount(which).astype(np.float64)
+        item_of = np.zeros(len(times), np.int64)
         item_of[which] = self.item
-        times = np.bincount(which, minlength=len(without)).astype(np.float64)
-        by_person = csc_array((np.ones(len(which)), (self.person, which)), shape=(self.n_people, len(without)))
+        by_person = csc_array((np.ones(len(which)), (self.person, which)), shape=(self.n_people, len(times)))
         totals = item_sums.sum(axis=0)
-        changes, values = np.zeros((self.n_people, item_sums.shape[1])), np.empty(len(without))
-        at_once = max(1, NUMBERS_AT_ONCE // item_sums.shape[1])
-        for start in range(0, len(without), at_once):
-            some = slice(start, start + at_once)
-            change = item_sums[item_of[some]] - without[some]
+        changes, values = np.zeros((self.n_people, len(totals))), np.empty(len(times))
+        for some in _slices(len(times), len(totals)):
+            cases = np.arange(some.start, some.stop)
+            change = item_sums[item_of[some]] - (without(cases) if callable(without) else without[some])
             values[some] = value(totals - change)
             changes += by_person[:, some] @ change
+        without_item = [value(totals - item_sums[some]) for some in _slices(len(item_sums), len(totals))]
         used = times > 0
         return LeaveOneOut(
-            float(value(totals[None])[0]), value(totals - item_sums), value(totals - changes), values[used],
-            times[used],
+            float(value(totals[None])[0]), np.concatenate(without_item), value(totals - changes),
+            values[used], times[used],
             np.bincount(self.item, minlength=self.n_items).astype(np.float64),
             np.bincount(self.person, minlength=self.n_people).astype(np.float64),
         )  # fmt: skip
@@ -276,6 +280,11 @@ class _Variances:
         return ends if self.scale is None else np.sort(self.scale.back(ends))
 
 
+def t_quantile(level: float, df: float) -> float:
+    """The standard errors on each side of a t interval: 1.98 at a level of 0.95 with 100 degrees of freedom."""
+    return float(stdtrit(df, (1 + level) / 2))
+
+
 def satterthwaite(variance: float, *parts: tuple[float, float]) -> float:
     """The degrees of freedom of a variance from its parts and their degrees of freedom; at least 1."""
     below = sum(part**2 / df for part, df in parts if df > 0)
@@ -289,7 +298,7 @@ def _interval(
         reason = "the value is the same without any one of them"
     if reason:
         return Interval(np.nan, np.nan, f"none: {reason}")
-    low, high = found.ends(float(student.ppf((1 + level) / 2, df)) * np.sqrt(variance))
+    low, high = found.ends(t_quantile(level, df) * np.sqrt(variance))
     on = "" if found.scale is None else f" of {found.scale.name}"
     kind = f"{100 * level:g}% jackknife{on} over {over}"
     return Interval(float(low), float(high), kind).within(bounds)
@@ -324,12 +333,17 @@ def _parts(
     whole = a + b + c
     a, b, c = (part / whole * found.both for part in (a, b, c))
 
-    def half(items: float, people: float) -> float:
-        """The half-width with so many times the items and the people."""
+    def width(items: float, people: float) -> float:
+        """The width with so many times the items and the people, on the scale of the interval."""
         a_, b_, c_ = a / items, b / people, c / items / people
         of_items, of_people = (a_ + c_, (found.df_items + 1) * items - 1), (b_ + c_, (found.df_people + 1) * people - 1)
         df = satterthwaite(a_ + b_ + c_, of_items, of_people)
-        low, high = found.ends(float(student.ppf((1 + level) / 2, df)) * np.sqrt(a_ + b_ + c_))
+        return t_quantile(level, df) * float(np.sqrt(a_ + b_ + c_))
+
+    def half(items: float, people: float) -> float:
+        """Half of the interval if it changes as the width does, cut at the bounds."""
+        now = t_quantile(level, found.df) * np.sqrt(found.both)
+        low, high = found.ends(now * width(items, people) / width(1, 1))
         within = Interval(low, high, "").within(bounds)
         return (within.high - within.low) / 2
 
@@ -359,6 +373,12 @@ def _df(sizes: Float[np.ndarray, "units"]) -> float:
 
 def _ratio(above: Values, below: Values) -> Values:
     return np.asarray(np.divide(above, below, out=np.full(np.shape(below), np.nan), where=np.asarray(below) > 0))
+
+
+def _slices(n_rows: int, n_columns: int) -> list[slice]:
+    """Parts of the rows that fit into memory."""
+    at_once = max(1, NUMBERS_AT_ONCE // n_columns)
+    return [slice(start, min(start + at_once, n_rows)) for start in range(0, n_rows, at_once)]
 
 
 def _numbered(codes: Int[np.ndarray, "rows"]) -> Int[np.ndarray, "rows"]:

@@ -34,9 +34,7 @@ def test_by_hand() -> None:
 
 def test_together_people_are_the_study() -> None:
     found = retest_by_annotator(beliefs())
-    whole = agreement(
-        beliefs(), measures=(RetestSameClass(), RetestTotalVariation()), resamples=100, rng=np.random.default_rng(0)
-    )
+    whole = agreement(beliefs(), measures=(RetestSameClass(), RetestTotalVariation()))
     n = sum(each.n_repeats for each in found.people)
     assert whole.value[1] == pytest.approx(sum(each.n_repeats * each.total_variation for each in found.people) / n)
     assert found.to_polars()["n_repeats"].sum() == whole.n_answers[1]

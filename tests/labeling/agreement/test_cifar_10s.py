@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ def test_named_classes_that_change(with_repeats: Annotations) -> None:
         label=named,
         classes=with_repeats.classes,
     )
-    result = agreement(beliefs, measures=[RetestSameClass()], rng=np.random.default_rng(0))
+    result = agreement(beliefs, measures=[RetestSameClass()])
     assert (result.value[0], result.n_answers[0]) == (pytest.approx(1 - 34 / 496, abs=1e-15), 496)
 
 
@@ -29,7 +30,7 @@ def test_agreement_of_the_beliefs(with_repeats: Annotations) -> None:
     """34 of 496 again, but not the same 34: five pairs name another class first and share a most probable one (a tie),
     in five others the class named first is not the most probable one of both beliefs."""
     beliefs = TopTwoClamp().label(with_repeats)
-    result = agreement(beliefs, measures=[member() for member in MEASURES], rng=np.random.default_rng(0))
+    result = agreement(beliefs, measures=[member() for member in MEASURES])
     figures = dict(zip(result.measure, result.value.tolist(), strict=True))
     assert figures.pop("alpha-ordinal") < figures["alpha-distributions"]  # no order here: only that it can be had
     assert figures == {
@@ -42,15 +43,22 @@ def test_agreement_of_the_beliefs(with_repeats: Annotations) -> None:
     assert result.n_items.tolist() == [1000] * 4 + [415] * 2
     assert result.n_answers.tolist() == [6200] * 4 + [496] * 2
     assert ((result.low < result.value) & (result.value < result.high)).all()
+    page = (Path(__file__).parents[3] / "docs" / "agreement.md").read_text()
+    for i, name in enumerate(result.measure):
+        shares = ", ".join(
+            f"{each[i]:.0%}" for each in (result.share_items, result.share_annotators, result.share_answers)
+        )
+        low, high = (
+            f"{100 * each:.1f}%" if name == "retest-same-class" else f"{each:.3f}"
+            for each in (result.low[i], result.high[i])
+        )
+        if name != "alpha-ordinal":
+            assert f"(95% CI {low} to {high}) | {shares} |" in page
 
 
 def test_repeats_leave_agreement_between_people_alone(with_repeats: Annotations, first_pass: Annotations) -> None:
     measures = [member() for member in MEASURES[:4]]
-    rng = np.random.default_rng
-    pair = [
-        agreement(TopTwoClamp().label(table), measures=measures, resamples=100, rng=rng(0)).value
-        for table in (with_repeats, first_pass)
-    ]
+    pair = [agreement(TopTwoClamp().label(table), measures=measures).value for table in (with_repeats, first_pass)]
     np.testing.assert_allclose(pair[0], pair[1], atol=1e-12)
 
 
@@ -62,5 +70,5 @@ def test_nominal_alpha_agrees_with_the_peer_library(first_pass: Annotations) -> 
     first = (beliefs.probs > beliefs.probs.max(axis=1, keepdims=True) - 1e-9).argmax(axis=1)
     np.add.at(counts, (beliefs.item.codes, first), 1)
     theirs = peer.alpha(value_counts=counts, level_of_measurement="nominal")
-    ours = agreement(beliefs, resamples=100, rng=np.random.default_rng(0)).value[0]
+    ours = agreement(beliefs).value[0]
     assert ours == pytest.approx(theirs, abs=1e-10)

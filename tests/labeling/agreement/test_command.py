@@ -33,17 +33,35 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_table_is_shown_and_written(folder: Path) -> None:
     shown = measured("b.parquet", "-o", "a.csv", cwd=folder).stdout.splitlines()
-    ours = agreement(Beliefs.read(folder / "b.parquet"), rng=np.random.default_rng(0))
+    ours = agreement(Beliefs.read(folder / "b.parquet"))
     written = pl.read_csv(folder / "a.csv")
-    assert written.columns == ["measure", "value", "low", "high", "n_items", "n_answers", "interval"]
+    assert written.columns == [
+        "measure", "value", "low", "high", "n_items", "n_annotators", "n_answers", "interval", "share_items",
+        "share_annotators", "share_answers", "half_same_annotators", "half_twice_items", "half_twice_annotators",
+    ]  # fmt: skip
     assert written["value"].to_list() == pytest.approx(ours.value.tolist(), abs=1e-12)
     assert written["high"].to_list() == pytest.approx(ours.high.tolist(), abs=1e-12)
     assert shown[0] == "a.csv: Agreement, 2 measures"
     assert shown[2].split() == [
-        "alpha-nominal", f"{ours.value[0]:.3f}", f"{ours.low[0]:.3f}", "to", f"{ours.high[0]:.3f}", "40", "120",
+        "alpha-nominal", f"{ours.value[0]:.3f}", f"{ours.low[0]:.3f}", f"{ours.high[0]:.3f}", "40", "3", "120",
     ]  # fmt: skip
     assert len({len(line) for line in shown[1:4]}) == 1
-    assert shown[4] == "interval: 95% percentile bootstrap over items, 1,000 resamples"
+    assert shown[4] == "interval: 95% jackknife over people and items"
+    half = (ours.high[0] - ours.low[0]) / 2
+    widths = [half, ours.half_same_annotators[0], ours.half_twice_items[0], ours.half_twice_annotators[0]]
+    shares = [ours.share_items[0], ours.share_annotators[0], ours.share_answers[0]]
+    expected = ["alpha-nominal", *(f"{each:.3f}" for each in widths), *(f"{each:.0%}" for each in shares)]
+    assert shown[7].split() == expected
+    assert sum(shares) == pytest.approx(1)
+    assert str(ours).splitlines() == shown[1:]
+
+
+def test_counts_say_that_annotators_are_taken_as_fixed(folder: Path) -> None:
+    (folder / "c.csv").write_text("item,n:cat,n:dog\n1,3,2\n2,5,0\n3,1,4\n4,0,5\n")
+    shown = measured("c.csv", cwd=folder).stdout.splitlines()
+    assert shown[1].split()[5] == "-"
+    assert shown[3] == ("interval: 95% jackknife over items; annotators are taken as fixed: counts have no annotators")
+    assert len(shown) == 4
 
 
 def test_measures_by_name(folder: Path) -> None:
@@ -51,14 +69,9 @@ def test_measures_by_name(folder: Path) -> None:
         "b.parquet", "--measure", "alpha-ordinal", "--measure", "retest-same-class", "--level", 0.8, cwd=folder
     )
     assert done.stdout.splitlines()[1].startswith("alpha-ordinal")
-    assert "interval of alpha-ordinal: 80% percentile bootstrap" in done.stdout
+    assert "interval of alpha-ordinal: 80% jackknife over people and items" in done.stdout
     assert "interval of retest-same-class: none: nothing to compare" in done.stdout
     assert done.stderr == ("warning: retest-same-class cannot be computed: nobody answered about the same item twice\n")
-
-
-def test_the_seed_decides(folder: Path) -> None:
-    shown = [measured("b.parquet", "--seed", seed, cwd=folder).stdout for seed in (1, 1, 2)]
-    assert shown[0] == shown[1] != shown[2]
 
 
 @pytest.mark.parametrize(
@@ -66,8 +79,6 @@ def test_the_seed_decides(folder: Path) -> None:
     [
         (("--measure", "kappa"), "error[unknown-measure] found measure 'kappa'; expected one of alpha-nominal"),
         (("--level", 95), "error[bad-setting] found level = 95.0"),
-        (("--resamples", 5), "error[bad-setting] found resamples = 5; expected at least 100"),
-        (("--seed", -1), "error[bad-setting] found --seed -1"),
         (("-o", "b.parquet"), "error[bad-setting] found the same file"),
     ],
 )

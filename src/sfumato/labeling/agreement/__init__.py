@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from sfumato.labeling.agreement.agreement_table import AgreementTable
 from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.labeling.agreement.krippendorff_alpha import AlphaDistributions, AlphaNominal, AlphaOrdinal
-from sfumato.labeling.agreement.measure_protocol import AgreementMeasure, AgreementTable, figure_of
+from sfumato.labeling.agreement.measure_protocol import AgreementMeasure, figure_of
 from sfumato.labeling.agreement.pairwise_distance import TotalVariationAgreement
 from sfumato.labeling.agreement.test_retest import RetestSameClass, RetestTotalVariation
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.bootstrap import check_resampling
 from sfumato.tables.counts import Counts, without_annotators
 from sfumato.tables.errors import warn
+from sfumato.tables.setting_checks import between_0_and_1
 from sfumato.tables.strategies import strategy_from_name
 
 MEASURES: tuple[Any, ...] = (
@@ -46,14 +45,9 @@ __all__ = [
 
 
 def agreement(
-    beliefs: Beliefs | Counts,
-    *,
-    measures: Sequence[AgreementMeasure] = (),
-    level: float = 0.95,
-    resamples: int = 1000,
-    rng: np.random.Generator,
+    beliefs: Beliefs | Counts, *, measures: Sequence[AgreementMeasure] = (), level: float = 0.95
 ) -> AgreementTable:
-    """Inter-annotator agreement: one row per measure, each with a bootstrap interval over items.
+    """Inter-annotator agreement: one row per measure, each with its interval over annotators and items.
 
     Without `measures`, those that apply: `alpha-nominal` and `total-variation` if two annotators answered about the
     same item, `alpha-distributions` if beliefs are soft, both `retest` measures if an annotator answered twice;
@@ -61,26 +55,25 @@ def agreement(
 
     Between annotators, each annotator's first answer about an item counts (the first row); items with one annotator do
     not count. Later answers of the same annotator are used for test-retest only. Counts have no test-retest measures:
-    each vote counts as one of another annotator.
+    each vote counts as one of another annotator. Their intervals are over items alone, as those of two annotators: the
+    annotators are taken as fixed.
     """
-    check_resampling(level, resamples)
+    between_0_and_1("level", level)
+    annotators_known = not isinstance(beliefs, Counts)
     if isinstance(beliefs, Counts):
         for each in measures:
             if each.compares == "repeats":
                 raise without_annotators(each.name, "alpha-nominal or total-variation")
         beliefs = beliefs.votes()
-    answers = ItemAnswers.of(beliefs)
+    answers = ItemAnswers.of(beliefs, annotators_known=annotators_known)
     kind = "soft" if answers.is_soft else "hard"
     members = [member() for member in MEASURES if kind in member.default_for]
     chosen = measures or [each for each in members if getattr(answers, each.compares).n_items]
     if not chosen:
         warn("found nothing to compare: no item has two answers; give several people the same items")
-    # One seed for all: on the same items every measure has the same resamples, independent of the other measures.
-    seed = int(rng.integers(2**62))
-    figures = [
-        figure_of(each, answers, level=level, resamples=resamples, rng=np.random.default_rng(seed)) for each in chosen
-    ]
-    return AgreementTable.of(figures)
+    return AgreementTable.of(
+        [figure_of(each, answers, level=level, annotators_known=annotators_known) for each in chosen]
+    )
 
 
 KAPPA = "alpha-nominal: like kappa it corrects for chance, and takes any number of annotators"

@@ -9,9 +9,22 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sfumato.tables.beliefs import Beliefs, CodedBeliefs
+from sfumato.tables.two_way import AnswerDesign
 
 TIE = 1e-9
 """Probabilities that differ by less are equal: the difference is rounding."""
+
+
+@dataclass(frozen=True)
+class VoteCases:
+    """The different votes about each item: one case per item and class that somebody chose, sorted by item."""
+
+    item: Int[np.ndarray, "cases"]
+    chosen: Int[np.ndarray, "cases"]
+    times: Int[np.ndarray, "cases"]
+    """The number of votes for the class."""
+    which: Int[np.ndarray, "rows"]
+    """The case of every row."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +34,16 @@ class FirstAnswers:
     Items are numbered without gaps. Exactly one of `hard` and `soft` is set.
     """
 
-    item: Int[np.ndarray, "rows"]
+    design: AnswerDesign
+    """The item and the annotator of each row."""
     hard: Int[np.ndarray, "rows"] | None
     soft: Float[np.ndarray, "rows classes"] | None
     per_item: Int[np.ndarray, "items"]
     n_classes: int
+
+    @property
+    def item(self) -> Int[np.ndarray, "rows"]:
+        return self.design.item
 
     @property
     def n_items(self) -> int:
@@ -43,10 +61,17 @@ class FirstAnswers:
         assert self.soft is not None
         return np.asarray(leading(self.soft).argmax(axis=1))
 
+    @cached_property
+    def votes(self) -> VoteCases:
+        """The rows by item and chosen class."""
+        cells, which, times = np.unique(
+            self.item.astype(np.int64) * self.n_classes + self.chosen(), return_inverse=True, return_counts=True
+        )
+        return VoteCases(cells // self.n_classes, cells % self.n_classes, times, which)
+
     def disagreeing_pairs(self) -> Float[np.ndarray, "items"]:
         """The number of ordered pairs of answers about each item with different chosen classes: `m² - sum_c n_c²`."""
-        cells, counts = np.unique(self.item.astype(np.int64) * self.n_classes + self.chosen(), return_counts=True)
-        alike = np.bincount(cells // self.n_classes, weights=counts.astype(np.float64) ** 2, minlength=self.n_items)
+        alike = np.bincount(self.votes.item, weights=self.votes.times.astype(np.float64) ** 2, minlength=self.n_items)
         return np.asarray(self.per_item.astype(np.float64) ** 2 - alike)
 
     def item_sums(self) -> Float[np.ndarray, "items classes"]:
@@ -59,10 +84,18 @@ class FirstAnswers:
 class Repeats:
     """Pairs of answers of one annotator about one item: the first, and a later one."""
 
-    item: Int[np.ndarray, "pairs"]
-    n_items: int
+    design: AnswerDesign
+    """The item and the annotator of each pair."""
     before: CodedBeliefs
     after: CodedBeliefs
+
+    @property
+    def item(self) -> Int[np.ndarray, "pairs"]:
+        return self.design.item
+
+    @property
+    def n_items(self) -> int:
+        return self.design.n_items
 
 
 @dataclass(frozen=True)
@@ -73,15 +106,18 @@ class ItemAnswers:
     repeats: Repeats
 
     @classmethod
-    def of(cls, beliefs: Beliefs) -> ItemAnswers:
-        """Sort the rows by item and annotator; the first row in the table is the first answer."""
+    def of(cls, beliefs: Beliefs, *, annotators_known: bool = True) -> ItemAnswers:
+        """Sort the rows by item and annotator; the first row in the table is the first answer.
+
+        If annotators are not known (Counts), each row is one of another annotator.
+        """
         view = beliefs.coded()
         pair = view.item.astype(np.int64) * view.n_annotators + view.annotator
         order = np.argsort(pair, kind="stable")
         pair = pair[order]
         is_first = np.ones(len(pair), dtype=bool)
         is_first[1:] = pair[1:] != pair[:-1]
-        return cls(_first_answers(view, order[is_first]), _repeats(view, order, is_first))
+        return cls(_first_answers(view, order[is_first], annotators_known), _repeats(view, order, is_first))
 
     @property
     def is_soft(self) -> bool:
@@ -93,18 +129,18 @@ def leading(probs: Float[np.ndarray, "rows classes"]) -> Bool[np.ndarray, "rows 
     return np.asarray(probs >= probs.max(axis=1, keepdims=True) - TIE)
 
 
-def _first_answers(view: CodedBeliefs, rows: Int[np.ndarray, "first"]) -> FirstAnswers:
+def _first_answers(view: CodedBeliefs, rows: Int[np.ndarray, "first"], annotators_known: bool) -> FirstAnswers:
     item = view.item[rows]
     n_people = np.bincount(item, minlength=view.n_items)
     pairable = n_people > 1
     kept = pairable[item]
-    number = np.cumsum(pairable) - 1
     used = view.take(rows if kept.all() else rows[kept])
-    return FirstAnswers(number[used.item], used.hard, used.soft, n_people[pairable], view.n_classes)
+    design = AnswerDesign.of(used.item, used.annotator if annotators_known else None)
+    return FirstAnswers(design, used.hard, used.soft, n_people[pairable], view.n_classes)
 
 
 def _repeats(view: CodedBeliefs, order: Int[np.ndarray, "rows"], is_first: Bool[np.ndarray, "rows"]) -> Repeats:
     later = np.flatnonzero(~is_first)
     start = np.flatnonzero(is_first)[np.cumsum(is_first)[later] - 1]
-    named, item = np.unique(view.item[order[later]], return_inverse=True)
-    return Repeats(item, len(named), view.take(order[start]), view.take(order[later]))
+    before, after = view.take(order[start]), view.take(order[later])
+    return Repeats(AnswerDesign.of(after.item, after.annotator), before, after)

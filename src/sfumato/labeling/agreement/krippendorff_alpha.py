@@ -7,7 +7,8 @@ are one-hot: the nominal alpha):
     expected = (sum over ordered pairs of all answers) / (n - 1)
     alpha    = 1 - observed / expected
 
-Pairs are never enumerated: over ordered pairs, `sum |p - q|² / 2 = m sum |p|² - |sum p|²`.
+Pairs are never enumerated: over ordered pairs, `sum |p - q|² / 2 = m sum |p|² - |sum p|²`. The same holds for any
+points in place of beliefs.
 """
 
 from __future__ import annotations
@@ -19,52 +20,79 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
-from sfumato.labeling.agreement.measure_protocol import Blocks, Sums, Totals, Values, block_sums
-from sfumato.tables.errors import BadSetting
+from sfumato.tables.two_way import LeaveOneOut, Sums, Values
 
 ALL_ALIKE = "every answer is the same, so no disagreement is expected by chance"
 NO_SPREAD = 1e-20
 """A smaller mean squared distance of two answers is rounding."""
 
-
-def choice_sums(first: FirstAnswers, block: Blocks, n_blocks: int) -> Sums:
-    """For choices: observed disagreement, sum of |p|² (the answers), answers, and answers per class."""
-    observed = first.disagreeing_pairs() / (first.per_item - 1)
-    cell = block[first.item].astype(np.int64) * first.n_classes + first.chosen()
-    counts = np.bincount(cell, minlength=n_blocks * first.n_classes).reshape(n_blocks, first.n_classes)
-    n_answers = counts.sum(axis=1)
-    return np.column_stack([block_sums(observed, block, n_blocks), n_answers, n_answers, counts])
+Cases = Int[np.ndarray, "cases"]
 
 
-def belief_sums(first: FirstAnswers, block: Blocks, n_blocks: int) -> Sums:
-    """For beliefs: observed disagreement, sum of |p|², answers, and the mass of each class.
-
-    Computed relative to the mean belief, which does not change distances and avoids cancellation.
-    """
-    assert first.soft is not None
-    per_item, sums = first.per_item, first.item_sums()
-    origin = sums.sum(axis=0) / len(first.item)
-    means = sums / per_item[:, None]
-    within, squares = np.zeros(first.n_items), np.zeros(first.n_items)
-    for k in range(first.n_classes):
-        away = first.soft[:, k] - means[first.item, k]
-        within += np.bincount(first.item, weights=away**2, minlength=first.n_items)
-        squares += np.bincount(first.item, weights=(first.soft[:, k] - origin[k]) ** 2, minlength=first.n_items)
-    columns = [within * per_item / (per_item - 1), squares, per_item.astype(np.float64)]
-    columns += list((sums - per_item[:, None] * origin).T)
-    return np.column_stack([block_sums(column, block, n_blocks) for column in columns])
-
-
-def alpha(totals: Totals) -> Values:
-    """1 - observed / expected; NaN if all answers are the same."""
+def alpha(totals: Sums) -> Values:
+    """1 - observed / expected, from the observed disagreement, the sum of |p|², the number of answers, and the sum of
+    `p` per class; NaN if all answers are the same."""
     observed, squares, n, masses = totals[:, 0], totals[:, 1], totals[:, 2], totals[:, 3:]
-    return one_minus_ratio(observed, n * squares - np.einsum("rc,rc->r", masses, masses), n)
-
-
-def one_minus_ratio(observed: Values, all_pairs: Values, n: Values) -> Values:
-    """Alpha from the observed disagreement and that of all ordered pairs of the `n` answers."""
+    all_pairs = n * squares - np.einsum("rc,rc->r", masses, masses)
     spread = all_pairs > NO_SPREAD * n**2
     return np.asarray(1 - np.divide(observed * (n - 1), all_pairs, out=np.full(len(n), np.nan), where=spread))
+
+
+def choice_alpha(first: FirstAnswers) -> LeaveOneOut:
+    """Alpha of the chosen classes."""
+    votes, per_item = first.votes, first.per_item.astype(np.float64)
+    pairs, cell = first.disagreeing_pairs(), votes.item * first.n_classes + votes.chosen
+    counts = np.bincount(cell, weights=votes.times, minlength=first.n_items * first.n_classes)
+    sums = np.column_stack([pairs / (per_item - 1), per_item, per_item, counts.reshape(first.n_items, -1)])
+
+    def without(cases: Cases) -> Sums:
+        item = votes.item[cases]
+        left = np.asarray(sums[item])
+        n = per_item[item] - 1
+        left[:, 0] = (pairs[item] - 2 * (per_item[item] - votes.times[cases])) / np.maximum(n - 1, 1)
+        left[:, 1:3] -= 1
+        left[np.arange(len(cases)), 3 + votes.chosen[cases]] -= 1
+        left[n < 2] = 0
+        return left
+
+    return first.design.function_of_sums(sums, without, alpha, which=votes.which)
+
+
+def point_alpha(
+    first: FirstAnswers,
+    points: Float[np.ndarray, "rows dimensions"],
+    slopes: Float[np.ndarray, "rows"] | None = None,
+) -> LeaveOneOut:
+    """Alpha of answers that are points. `slopes` is added to the value for each answer that is there: how the points
+    move with the answers."""
+    item, per_item = first.item, first.per_item.astype(np.float64)
+    # Relative to the mean, which does not change distances and avoids cancellation.
+    points = points - points.mean(axis=0)
+    sums = np.asarray(np.add.reduceat(points, first.starts, axis=0))
+    means = sums / per_item[:, None]
+    away, squares = np.zeros(len(item)), np.zeros(len(item))
+    for k in range(points.shape[1]):
+        away += (points[:, k] - means[item, k]) ** 2
+        squares += points[:, k] ** 2
+    slopes = np.zeros(len(item)) if slopes is None else slopes
+    within, item_squares, item_slopes = (
+        np.bincount(item, weights=each, minlength=first.n_items) for each in (away, squares, slopes)
+    )
+    item_sums = np.column_stack([item_slopes, within * per_item / (per_item - 1), item_squares, per_item, sums])
+
+    def without(rows: Cases) -> Sums:
+        of = item[rows]
+        n = per_item[of] - 1
+        within_left = np.maximum(within[of] - away[rows] * per_item[of] / n, 0)
+        left = np.column_stack([
+            item_slopes[of] - slopes[rows], within_left * n / np.maximum(n - 1, 1), item_squares[of] - squares[rows], n,
+            sums[of] - points[rows],
+        ])  # fmt: skip
+        left[n < 2] = 0
+        return left
+
+    whole = item_slopes.sum()
+    return first.design.function_of_sums(item_sums, without, lambda totals: alpha(totals[:, 1:]) + totals[:, 0] - whole)
 
 
 @dataclass(frozen=True)
@@ -80,18 +108,10 @@ class AlphaNominal:
     undefined: ClassVar[str] = ALL_ALIKE
     compares: ClassVar[str] = "first"
     default_for: ClassVar[tuple[str, ...]] = ("hard", "soft")
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
-    def n_sums(self, answers: ItemAnswers) -> int:
-        return answers.first.n_classes + 3
-
-    def sums(self, answers: ItemAnswers, block: Blocks, n_blocks: int) -> Sums:
-        return choice_sums(answers.first, block, n_blocks)
-
-    def value(self, totals: Totals) -> Values:
-        return alpha(totals)
-
-
-MOST_CLASSES = 1000
+    def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
+        return choice_alpha(answers.first)
 
 
 @dataclass(frozen=True)
@@ -99,7 +119,7 @@ class AlphaOrdinal:
     """The same for ordered classes, in the order of the table; only on request.
 
     The squared difference of mean ranks, `delta(c, k) = (R_c - R_k)²` with `R_c` = answers below `c` + half of those at
-    `c` (Krippendorff 2011, 2019); `R` is computed again in each resample.
+    `c` (Krippendorff 2011, 2019). Without an answer, `R` changes; for intervals this change is computed to first order.
 
     For beliefs, `delta(p, q) = (R·p - R·q)²`: as in `alpha-distributions` the delta averaged under both, minus the
     uncertainty within each (Rao 1982), `R` from the mass of each class. For one-hot beliefs it is the ordinal alpha. It
@@ -110,53 +130,40 @@ class AlphaOrdinal:
     undefined: ClassVar[str] = ALL_ALIKE
     compares: ClassVar[str] = "first"
     default_for: ClassVar[tuple[str, ...]] = ()
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
-    def n_sums(self, answers: ItemAnswers) -> int:
-        n_classes = answers.first.n_classes
-        if n_classes > MOST_CLASSES:
-            expected = f"a scale of at most {MOST_CLASSES:,} classes"
-            fix = "merge neighboring classes, or choose alpha-nominal"
-            raise BadSetting(f"{n_classes:,} classes for {self.name}", expected, fix)
-        return 2 * n_classes * (n_classes + 1)
-
-    def sums(self, answers: ItemAnswers, block: Blocks, n_blocks: int) -> Sums:
-        """Per block: the mass of each class, the same relative to the mean belief `o`, sum of (p - o)(p - o)', and the
-        coincidences, over ordered pairs of an item's answers the sum of (p - q)(p - q)' / 2 / (m - 1)."""
+    def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
         first = answers.first
-        n_classes = first.n_classes
-        origin = np.zeros(n_classes) if first.soft is None else first.soft.mean(axis=0)
-        result = np.empty((n_blocks, self.n_sums(answers)))
-        items = np.argsort(block, kind="stable")
-        for b, of_block in enumerate(np.split(items, np.cumsum(np.bincount(block, minlength=n_blocks))[:-1])):
-            per_item = first.per_item[of_block]
-            beliefs = _beliefs(first, of_block)
-            sums = np.add.reduceat(beliefs, np.cumsum(per_item) - per_item, axis=0)
-            away = beliefs - np.repeat(sums / per_item[:, None], per_item, axis=0)
-            coincidences = (away * np.repeat(per_item / (per_item - 1), per_item)[:, None]).T @ away
-            mass, beliefs = sums.sum(axis=0), beliefs - origin
-            result[b] = np.concatenate([mass, beliefs.sum(axis=0), (beliefs.T @ beliefs).ravel(), coincidences.ravel()])
-        return result
-
-    def value(self, totals: Totals) -> Values:
-        k = round(np.sqrt(totals.shape[1] / 2 + 0.25) - 0.5)
-        mass, away = totals[:, :k], totals[:, k : 2 * k]
-        together, coincidences = totals[:, 2 * k :].reshape(len(totals), 2, k, k).swapaxes(0, 1)
-        n = mass.sum(axis=1)
-        rank = (np.cumsum(mass, axis=1) - mass / 2) / n[:, None]
-        observed = np.einsum("rc,rck,rk->r", rank, coincidences, rank, optimize=True)
-        squares = np.einsum("rc,rck,rk->r", rank, together, rank, optimize=True)
-        return one_minus_ratio(observed, n * squares - np.einsum("rc,rc->r", rank, away) ** 2, n)
+        n = len(first.item)
+        mass = _per_class(first, np.ones(n))
+        rank = (np.cumsum(mass) - mass / 2) / n
+        position = _at(first, rank)
+        # The derivative of alpha with respect to the ranks, and from it that with respect to each answer.
+        within = position - np.bincount(first.item, weights=position)[first.item] / first.per_item[first.item]
+        within *= first.per_item[first.item] / (first.per_item[first.item] - 1)
+        around = position - position.mean()
+        observed, squares = within @ position, around @ position
+        if not n * squares > NO_SPREAD * n**2:
+            return point_alpha(first, position[:, None])
+        by_rank = _per_class(first, within) / squares - observed * _per_class(first, around) / squares**2
+        by_rank *= -2 * (n - 1) / n
+        by_class = (np.cumsum(by_rank[::-1])[::-1] - by_rank / 2) / n
+        return point_alpha(first, position[:, None], _at(first, by_class))
 
 
-def _beliefs(first: FirstAnswers, items: Int[np.ndarray, "chosen"]) -> Float[np.ndarray, "rows classes"]:
-    """The beliefs about `items`, item after item."""
-    per_item = first.per_item[items]
-    starts = first.starts[items] - (np.cumsum(per_item) - per_item)
-    rows = np.arange(int(per_item.sum())) + np.repeat(starts, per_item)
+def _per_class(first: FirstAnswers, weights: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "classes"]:
+    """The sum of the beliefs, each with its weight."""
     if first.soft is not None:
-        return np.asarray(first.soft[rows])
+        return np.asarray(weights @ first.soft)
     assert first.hard is not None
-    return np.asarray(first.hard[rows, None] == np.arange(first.n_classes), dtype=np.float64)
+    return np.asarray(np.bincount(first.hard, weights=weights, minlength=first.n_classes))
+
+
+def _at(first: FirstAnswers, values: Float[np.ndarray, "classes"]) -> Float[np.ndarray, "rows"]:
+    """The mean of `values` under each belief."""
+    if first.soft is not None:
+        return np.asarray(first.soft @ values)
+    return np.asarray(values[first.hard])
 
 
 @dataclass(frozen=True)
@@ -172,13 +179,8 @@ class AlphaDistributions:
     undefined: ClassVar[str] = ALL_ALIKE
     compares: ClassVar[str] = "first"
     default_for: ClassVar[tuple[str, ...]] = ("soft",)
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
-    def n_sums(self, answers: ItemAnswers) -> int:
-        return answers.first.n_classes + 3
-
-    def sums(self, answers: ItemAnswers, block: Blocks, n_blocks: int) -> Sums:
-        gather = belief_sums if answers.is_soft else choice_sums
-        return gather(answers.first, block, n_blocks)
-
-    def value(self, totals: Totals) -> Values:
-        return alpha(totals)
+    def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
+        first = answers.first
+        return choice_alpha(first) if first.soft is None else point_alpha(first, first.soft)

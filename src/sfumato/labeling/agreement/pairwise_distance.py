@@ -9,15 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
-from sfumato.labeling.agreement.measure_protocol import (
-    NOBODY_TO_COMPARE,
-    Blocks,
-    Sums,
-    Totals,
-    Values,
-    mean,
-    sums_and_counts,
-)
+from sfumato.labeling.agreement.measure_protocol import NOBODY_TO_COMPARE
+from sfumato.tables.two_way import LeaveOneOut, ratio
 
 NUMBERS_AT_ONCE = 2**22
 
@@ -35,39 +28,52 @@ class TotalVariationAgreement:
     undefined: ClassVar[str] = NOBODY_TO_COMPARE
     compares: ClassVar[str] = "first"
     default_for: ClassVar[tuple[str, ...]] = ("hard", "soft")
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def n_sums(self, answers: ItemAnswers) -> int:  # noqa: ARG002
-        return 2
-
-    def sums(self, answers: ItemAnswers, block: Blocks, n_blocks: int) -> Sums:
+    def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
         first = answers.first
         if first.hard is not None:
-            n_pairs = first.per_item.astype(np.float64) * (first.per_item - 1)
-            distance = first.disagreeing_pairs() / n_pairs
+            item, which = first.votes.item, first.votes.which
+            to_others = (first.per_item[item] - first.votes.times).astype(np.float64)
+            pairs = first.disagreeing_pairs() / 2
         else:
-            distance = mean_distances(first)
-        return sums_and_counts(distance, block, n_blocks)
+            item, which = first.item, np.arange(len(first.item))
+            to_others = distances_to_others(first)
+            pairs = np.bincount(item, weights=to_others, minlength=first.n_items) / 2
+        n = first.per_item[item]
+        n_pairs = first.per_item * (first.per_item - 1) / 2
+        n_left = (n - 1) * (n - 2) / 2
+        # A tiny distance below 0 is rounding.
+        mean_left = np.maximum(pairs[item] - to_others, 0) / np.maximum(n_left, 1)
+        without = (n_left > 0)[:, None] * np.column_stack([mean_left, np.ones(len(n))])
+        sums = np.column_stack([pairs / n_pairs, np.ones(first.n_items)])
+        return first.design.function_of_sums(sums, without, ratio, which=which)
 
-    def value(self, totals: Totals) -> Values:
-        return mean(totals)
 
+def distances_to_others(first: FirstAnswers) -> Float[np.ndarray, "rows"]:
+    """The sum of the total variations from each soft belief to the others about its item, without enumerating pairs.
 
-def mean_distances(first: FirstAnswers) -> Float[np.ndarray, "items"]:
-    """Per item, the mean total variation over pairs of soft beliefs, without enumerating pairs.
-
-    With the probabilities of a class sorted, `sum over pairs |x_i - x_j| = sum_j (2 j - m + 1) x_(j)`, j from 0. Items
-    with the same number of answers are sorted together.
+    With the `m` probabilities of a class sorted, j from 0,
+    `sum_i |x_(j) - x_i| = (2 j - m) x_(j) + sum_i x_i - 2 sum_{i<j} x_(i)`. Items with the same number of answers are
+    sorted together.
     """
     assert first.soft is not None
-    result = np.empty(first.n_items)
+    result = np.empty(len(first.item))
     for m in np.unique(first.per_item).tolist():
         items = np.flatnonzero(first.per_item == m)
-        weights = 2.0 * np.arange(m) - m + 1
+        weights = 2.0 * np.arange(m) - m
         at_once = max(1, NUMBERS_AT_ONCE // (m * first.n_classes))
         for start in range(0, len(items), at_once):
-            some = items[start : start + at_once]
-            rows = first.starts[some][:, None] + np.arange(m)
-            probs = np.sort(first.soft[rows].swapaxes(1, 2), axis=2)
-            result[some] = (probs @ weights).sum(axis=1) / (m * (m - 1))
+            rows = first.starts[items[start : start + at_once]][:, None] + np.arange(m)
+            far = np.zeros(rows.shape)
+            for k in range(first.n_classes):
+                probs = first.soft[rows, k]
+                order = np.argsort(probs, axis=1)
+                ranked = np.take_along_axis(probs, order, axis=1)
+                below = np.cumsum(ranked, axis=1) - ranked
+                distance = weights * ranked + ranked.sum(axis=1, keepdims=True) - 2 * below
+                np.put_along_axis(probs, order, distance, axis=1)
+                far += probs
+            result[rows] = far / 2
     # Equal beliefs may give a value slightly below 0 by rounding.
     return np.maximum(result, 0.0)

@@ -9,17 +9,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from sfumato.labeling.agreement.item_answers import ItemAnswers, Repeats, leading
-from sfumato.labeling.agreement.measure_protocol import (
-    NOBODY_TWICE,
-    Blocks,
-    Sums,
-    Totals,
-    Values,
-    mean,
-    sums_and_counts,
-)
+from sfumato.labeling.agreement.measure_protocol import NOBODY_TWICE
 from sfumato.tables.base_table import RecordTable
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.two_way import LeaveOneOut
 
 
 @dataclass(frozen=True)
@@ -34,16 +27,10 @@ class RetestSameClass:
     undefined: ClassVar[str] = NOBODY_TWICE
     compares: ClassVar[str] = "repeats"
     default_for: ClassVar[tuple[str, ...]] = ("hard", "soft")
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def n_sums(self, answers: ItemAnswers) -> int:  # noqa: ARG002
-        return 2
-
-    def sums(self, answers: ItemAnswers, block: Blocks, n_blocks: int) -> Sums:
-        same = same_class(answers.repeats).astype(np.float64)
-        return sums_and_counts(same, block[answers.repeats.item], n_blocks)
-
-    def value(self, totals: Totals) -> Values:
-        return mean(totals)
+    def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
+        return answers.repeats.design.mean(same_class(answers.repeats).astype(np.float64))
 
 
 @dataclass(frozen=True)
@@ -58,15 +45,10 @@ class RetestTotalVariation:
     undefined: ClassVar[str] = NOBODY_TWICE
     compares: ClassVar[str] = "repeats"
     default_for: ClassVar[tuple[str, ...]] = ("hard", "soft")
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def n_sums(self, answers: ItemAnswers) -> int:  # noqa: ARG002
-        return 2
-
-    def sums(self, answers: ItemAnswers, block: Blocks, n_blocks: int) -> Sums:
-        return sums_and_counts(distances_moved(answers.repeats), block[answers.repeats.item], n_blocks)
-
-    def value(self, totals: Totals) -> Values:
-        return mean(totals)
+    def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
+        return answers.repeats.design.mean(distances_moved(answers.repeats))
 
 
 def same_class(repeats: Repeats) -> Bool[np.ndarray, "pairs"]:

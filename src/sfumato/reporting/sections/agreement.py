@@ -8,15 +8,16 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.labeling.agreement import agreement as measure_agreement
+from sfumato.labeling.agreement.agreement_table import AgreementFigure, AgreementTable
 from sfumato.labeling.agreement.item_answers import ItemAnswers
-from sfumato.labeling.agreement.measure_protocol import AgreementFigure, AgreementTable
-from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
+from sfumato.reporting.blocks import Block, Column, DataSource, Prose, ReportTable
 from sfumato.reporting.charts.comparison import dots
 from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import SHARE, DisplayedEstimate, counted, mean_of, short_names, shorten
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.counts import Counts
 from sfumato.tables.errors import warnings_off
 
 TITLE = "Agreement"
@@ -41,7 +42,7 @@ def agreement_section(evidence: ReportInputs) -> Section | None:
     if beliefs is None or not len(beliefs):
         return None
     answers = ItemAnswers.of(beliefs)
-    found = figures_of(beliefs)
+    found = figures_of(beliefs if evidence.judged_part != "counts" or evidence.counts is None else evidence.counts)
     is_retested = bool(answers.repeats.n_items)
     if not is_retested and evidence.repeated is not None:
         # Beliefs have the repeated answers only on request (`sfumato label --repeats`); the answers have them.
@@ -50,15 +51,16 @@ def agreement_section(evidence: ReportInputs) -> Section | None:
     if not answers.first.n_items and not is_retested:
         return None
     blocks: list[Block] = [Prose(tuple(_words(evidence, answers, found))), _listed(evidence, found)]
+    blocks += _widths(evidence, found)
     if answers.first.n_items:
         blocks += _by_class(evidence, beliefs, answers)
     return Section(TITLE, tuple(blocks))
 
 
-def figures_of(beliefs: Beliefs) -> AgreementTable:
-    """The numbers of `sfumato agreement`, with the same seed. Warnings are off: the report states undefined values."""
+def figures_of(people: Beliefs | Counts) -> AgreementTable:
+    """The numbers of `sfumato agreement`. Warnings are off: the report states undefined values."""
     with warnings_off():
-        return measure_agreement(beliefs, rng=np.random.default_rng(0))
+        return measure_agreement(people)
 
 
 def with_retest(found: AgreementTable, repeated: AgreementTable) -> AgreementTable:
@@ -127,7 +129,6 @@ def same_class(answers: ItemAnswers) -> Float[np.ndarray, "items"]:
 
 def _listed(evidence: ReportInputs, found: AgreementTable) -> ReportTable:
     kinds = "; ".join(dict.fromkeys(found.interval))
-    command = "sfumato agreement {file} --seed 0" if evidence.judged_part != "annotations" else ""
     return ReportTable(
         "agreement",
         "Agreement coefficients",
@@ -138,11 +139,51 @@ def _listed(evidence: ReportInputs, found: AgreementTable) -> ReportTable:
             Column("from", tuple(found.low), 3),
             Column("to", tuple(found.high), 3),
             Column("items", tuple(found.n_items), 0),
+            Column("annotators", tuple(found.n_annotators), 0),
             Column("answers", tuple(found.n_answers), 0),
             Column("measure", tuple(f"`{name}`" for name in found.measure)),
         ),
-        evidence.source(evidence.judged_part, command=command),
+        _source(evidence),
     )
+
+
+def _source(evidence: ReportInputs) -> DataSource:
+    command = "sfumato agreement {file}" if evidence.judged_part != "annotations" else ""
+    return evidence.source(evidence.judged_part, command=command)
+
+
+def _widths(evidence: ReportInputs, found: AgreementTable) -> list[Block]:
+    """Where the width of the intervals over annotators and items comes from; nothing if there are none."""
+    rows = np.flatnonzero(~np.isnan(found.share_items)).tolist()
+    if not rows:
+        return []
+
+    def shown(values: Float[np.ndarray, "measures"]) -> tuple[float, ...]:
+        return tuple(float(values[i]) for i in rows)
+
+    def share(values: Float[np.ndarray, "measures"]) -> tuple[str, ...]:
+        return tuple(f"{values[i]:.0%}" for i in rows)
+
+    return [
+        ReportTable(
+            "agreement-precision",
+            "Precision of the agreement coefficients",
+            "Half of the interval for other items and another crowd of annotators, as many as here; for other items "
+            "and the same annotators; and as expected with twice the items or twice the annotators. On the right, the "
+            "parts of the variance due to items, annotators and single answers.",
+            (
+                Column("coefficient", tuple(MEANINGS.get(found.measure[i], found.measure[i]) for i in rows)),
+                Column("another crowd", shown((found.high - found.low) / 2), 3),
+                Column("same annotators", shown(found.half_same_annotators), 3),
+                Column("twice the items", shown(found.half_twice_items), 3),
+                Column("twice the annotators", shown(found.half_twice_annotators), 3),
+                Column("items", share(found.share_items)),
+                Column("annotators", share(found.share_annotators)),
+                Column("answers", share(found.share_answers)),
+            ),
+            _source(evidence),
+        )
+    ]
 
 
 def _by_class(evidence: ReportInputs, beliefs: Beliefs, answers: ItemAnswers) -> list[Block]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from sfumato.labeling.agreement.agreement_table import AgreementTable
 from sfumato.labeling.agreement.item_answers import ItemAnswers
-from sfumato.labeling.agreement.measure_protocol import AgreementTable
 from sfumato.labeling.screening import Screened
 from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.item_votes import ItemVotes
@@ -89,7 +89,7 @@ def _effect(evidence: ReportInputs) -> Block:
             ),
             Column("measure", tuple(f"`{name}`" for name in shared)),
         ),
-        evidence.source("beliefs", command="sfumato agreement {file}", note="Intervals: bootstrap over items, 95%."),
+        evidence.source("beliefs", command="sfumato agreement {file}", note="95% intervals over annotators and items."),
     )
 
 

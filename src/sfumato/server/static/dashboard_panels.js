@@ -159,9 +159,24 @@ function measures(shown, summary) {
     both.append(term, value);
     list.append(both);
   }
-  const { n_answers: answers, n_items: items } = shown[0];
-  const of = isOwn(shown[0]) ? counted(answers, 'repeated answer') : counted(answers, 'answer');
-  return [list, element('p', `From ${of} about ${counted(items, 'item')}; 95% intervals over items. ${sampled(summary)}`, { class: 'small' })];
+  const { n_answers: answers, n_items: items, n_annotators: people } = shown[0];
+  const of = `${counted(answers, isOwn(shown[0]) ? 'repeated answer' : 'answer')} of ${counted(people, 'annotator')}`;
+  const over = (shown.find((each) => each.low !== null) ?? shown[0]).over;
+  const text = `From ${of} about ${counted(items, 'item')}; 95% intervals over ${over}. ${precision(shown)} ${sampled(summary)}`;
+  return [list, element('p', text, { class: 'small' })];
+}
+
+/** What makes the interval of the first measure wide, and what would make it narrower.
+ * @param {Part[]} shown */
+function precision(shown) {
+  const each = shown.find((some) => some.over !== 'items');
+  if (!each) return '';
+  const half = Object.fromEntries(Object.entries(each.half).map(([key, value]) => [key, value === null ? 'unknown' : `± ${Number(value).toFixed(2)}`]));
+  const [items, people, answers] = each.shares;
+  const name = (MEASURES[each.measure] ?? [each.measure])[0];
+  return `${name}: ${half.another_crowd} for another crowd of this size, ${half.same_annotators} for these annotators, `
+    + `${half.twice_the_items} with twice the items, ${half.twice_the_annotators} with twice the annotators `
+    + `(variance: items ${percent(items)}, annotators ${percent(people)}, single answers ${percent(answers)}).`;
 }
 
 /** @param {Part} summary */

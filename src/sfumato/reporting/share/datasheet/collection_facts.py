@@ -135,7 +135,7 @@ def agreement(sources: DatasheetSources) -> KnownFacts:
     if sources.people is None:
         return KnownFacts()
     option = sources.people_option
-    found = measured(sources.people, rng=np.random.default_rng(0))
+    found = measured(sources.people)
     if not len(found):
         return KnownFacts(("No item has answers from two annotators.",), files=(option,))
     rows = tuple(
