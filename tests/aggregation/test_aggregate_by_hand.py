@@ -35,10 +35,10 @@ def test_mean() -> None:
 
 def test_bayes_says_what_it_assumes_if_no_item_has_two_votes() -> None:
     letters = dict(zip("uvwxyz", "cdcdcd", strict=True))
-    with pytest.warns(SfumatoWarning, match=r"agree with probability 0\.80.*second votes on 50 to 100 items"):
+    with pytest.warns(SfumatoWarning, match=r"agree with probability 0\.77.*second votes on 50 to 100 items"):
         labels = Bayes().aggregate(votes(**letters)).labels
-    # Two votes agree with 0.8 under a Dirichlet of mass m around (1/2, 1/2): (1 + m/2) / (1 + m) = 0.8, m = 2/3.
-    np.testing.assert_allclose(labels.probs[0], [(1 + 1 / 3) / (5 / 3), (1 / 3) / (5 / 3)])
+    # Two votes agree with 0.77 under a Dirichlet of mass m around (1/2, 1/2): (1 + m/2) / (1 + m) = 0.77, m = 23/27.
+    np.testing.assert_allclose(labels.probs[0], [(1 + 23 / 54) / (50 / 27), (23 / 54) / (50 / 27)])
     # If nearly all votes are for one class, votes agree more often than that by chance.
     many = {f"i{i}": "c" for i in range(50)}
     with pytest.warns(SfumatoWarning, match=r"agree with probability 0\.99"):

@@ -234,11 +234,11 @@ def test_every_goal_has_its_error() -> None:
 
 def test_a_study_must_fit_its_own_prior_and_loses_by_it() -> None:
     rng = np.random.default_rng(3)
-    source = dirichlet([0.2], 4)
+    source = dirichlet([0.02, 0.1, 0.4, 0.4])
     alone = Criterion(Goal.DISTRIBUTION)
     few = alone.curve(source, n_items=60, most=5, resamples=20, rng=rng)
     many = alone.curve(source, n_items=3000, most=5, resamples=20, rng=rng)
-    assert few.at(5.0).value > 1.15 * many.at(5.0).value
+    assert few.at(5.0).value > 1.03 * many.at(5.0).value
     # With many items next to nothing is lost: a Dirichlet's own loss, by simulation elsewhere.
     from sfumato.planning.precision import DivergenceError
 

@@ -1,4 +1,4 @@
-"""Mixtures of Dirichlets: a prior over the distributions that votes are drawn from, its fit and its posteriors."""
+"""Mixtures of Dirichlets: a prior over the distributions that votes are drawn from, its EM steps and its posteriors."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import betainc, digamma, gammaln
-
-from sfumato.aggregation.pass_engine import Progress, quiet
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,13 +19,18 @@ class DirichletMixture:
 
     def log_evidence(self, counts: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items components"]:
         """The log-probability of each item's votes under each component, plus its log weight."""
-        return _Votes(counts).log_evidence(self)
+        return VoteRows(counts).log_evidence(self)
 
     def given(self, counts: Float[np.ndarray, "items classes"]) -> Posteriors:
         """The posterior of each item's distribution given its votes."""
         log_evidence = self.log_evidence(counts)
-        log_evidence -= _log_sum(log_evidence)[:, None]
+        log_evidence -= log_sum(log_evidence)[:, None]
         return Posteriors(np.exp(log_evidence), self.alpha, counts)
+
+    def without_small(self, least: float) -> DirichletMixture:
+        """Without the components whose weight is below the share `least`."""
+        kept = self.weights >= min(least * self.weights.sum(), self.weights.max())
+        return DirichletMixture(self.weights[kept] / self.weights[kept].sum(), self.alpha[kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,18 +47,33 @@ class Posteriors:
         return np.asarray(share @ self.alpha + share.sum(axis=1, keepdims=True) * self.counts)
 
     def quantiles(self, level: float) -> Float[np.ndarray, "items classes"]:
-        """The quantile `level` of each probability: exact, by bisection."""
-        mass = self._mass()
+        """The quantile `level` of each probability, by bisection.
+
+        Of each item the components with the largest weights count, at most `MOST_IN_QUANTILES`.
+        """
+        n_kept = min(MOST_IN_QUANTILES, self.weights.shape[1])
+        kept = np.argpartition(-self.weights, n_kept - 1, axis=1)[:, :n_kept]
+        weights = np.take_along_axis(self.weights, kept, axis=1)
+        weights /= weights.sum(axis=1, keepdims=True)
+        mass = np.take_along_axis(self._mass(), kept, axis=1)
         result = np.empty(self.counts.shape)
         for k in range(self.counts.shape[1]):
-            a = self.alpha[:, k] + self.counts[:, k : k + 1]
+            a = self.alpha[kept, k] + self.counts[:, k : k + 1]
             low, high = np.zeros(len(a)), np.ones(len(a))
-            for _ in range(30):
+            for _ in range(27):
                 middle = (low + high) / 2
-                below = (self.weights * betainc(a, mass - a, middle[:, None])).sum(axis=1)
+                below = (weights * betainc(a, mass - a, middle[:, None])).sum(axis=1)
                 low, high = np.where(below < level, middle, low), np.where(below < level, high, middle)
             result[:, k] = (low + high) / 2
         return result
+
+    def limits(self, level: float) -> CredibleLimits:
+        """The interval of each probability that has `level` of the posterior, with equal shares below and above.
+
+        Limits within `EDGE` of 0 or 1 are 0 or 1: few votes cannot show that anybody would choose a class.
+        """
+        low, high = self.quantiles((1 - level) / 2), self.quantiles((1 + level) / 2)
+        return CredibleLimits(np.where(low < EDGE, 0.0, low), np.where(high > 1 - EDGE, 1.0, high))
 
     def expected_kl(self) -> Float[np.ndarray, "items"]:
         """The expected KL divergence of the true distribution from `mean`, in nats."""
@@ -72,90 +90,84 @@ class Posteriors:
         return np.asarray(self.alpha.sum(axis=1) + self.counts.sum(axis=1, keepdims=True))
 
 
-def _log_sum(logs: Float[np.ndarray, "items components"]) -> Float[np.ndarray, "items"]:
+@dataclass(frozen=True, eq=False)
+class CredibleLimits:
+    """The lower and upper limits of intervals."""
+
+    low: Float[np.ndarray, "items classes"]
+    high: Float[np.ndarray, "items classes"]
+
+
+EDGE = 0.001
+MOST_IN_QUANTILES = 60
+MOST_ALPHA = 1e4
+
+
+def log_sum(logs: Float[np.ndarray, "items components"]) -> Float[np.ndarray, "items"]:
     """The logarithm of the sum of exponentials, per item; faster than SciPy's for small arrays."""
     largest = logs.max(axis=1)
     return np.asarray(largest + np.log(np.exp(logs - largest[:, None]).sum(axis=1)))
 
 
-class _Votes:
-    """Votes arranged so that gamma functions are computed once per distinct (class, count), not per item."""
+class VoteRows:
+    """Rows of votes, arranged so that gamma functions are computed once per distinct (class, count), not per row."""
 
-    def __init__(self, counts: Float[np.ndarray, "items classes"]) -> None:
+    def __init__(self, counts: Float[np.ndarray, "rows classes"]) -> None:
+        self.counts = counts
         row, k = np.nonzero(counts)
         pairs, place = np.unique(np.stack([k.astype(np.float64), counts[row, k]]), axis=1, return_inverse=True)
-        self.k, self.count = pairs[0].astype(np.int64), pairs[1]
-        shape = (len(counts), len(self.k))
-        self.has = scipy.sparse.csr_array((np.ones(len(row)), (row, place.ravel())), shape=shape)
-        self.had_by = self.has.T.tocsr()
+        self._k, self._count = pairs[0].astype(np.int64), pairs[1]
+        shape = (len(counts), len(self._k))
+        self._has = scipy.sparse.csr_array((np.ones(len(row)), (row, place.ravel())), shape=shape)
+        self._had_by = self._has.T.tocsr()
         self.totals, self.total_of = np.unique(counts.sum(axis=1), return_inverse=True)
 
-    def log_evidence(self, prior: DirichletMixture) -> Float[np.ndarray, "items components"]:
-        alpha, mass = prior.alpha[:, self.k].T, prior.alpha.sum(axis=1)
-        of_pair = gammaln(alpha + self.count[:, None]) - gammaln(alpha)
+    def log_evidence(self, prior: DirichletMixture) -> Float[np.ndarray, "rows components"]:
+        """The log-probability of each row under each component, plus its log weight."""
+        alpha, mass = prior.alpha[:, self._k].T, prior.alpha.sum(axis=1)
+        of_pair = gammaln(alpha + self._count[:, None]) - gammaln(alpha)
         of_total = gammaln(mass) - gammaln(mass + self.totals[:, None])
         with np.errstate(divide="ignore"):
-            return np.asarray(self.has @ of_pair + of_total[self.total_of] + np.log(prior.weights))
+            return np.asarray(self._has @ of_pair + of_total[self.total_of] + np.log(prior.weights))
 
-    def em_step(self, prior: DirichletMixture, times: Float[np.ndarray, "items"]) -> tuple[DirichletMixture, float]:
-        """One step of EM, and the log-likelihood before it; each row counts for `times` items."""
+    def em_step(
+        self, prior: DirichletMixture, times: Float[np.ndarray, "rows"], least_alpha: float
+    ) -> tuple[DirichletMixture, float]:
+        """One step of EM (Minka 2000 for each component), and the log-likelihood before it; each row counts for `times`
+        items."""
         log_evidence = self.log_evidence(prior)
-        log_total = _log_sum(log_evidence)
+        log_total = log_sum(log_evidence)
         share = np.exp(log_evidence - log_total[:, None]) * times[:, None]
-        alpha, mass = prior.alpha[:, self.k].T, prior.alpha.sum(axis=1)
-        slope = (self.had_by @ share) * (digamma(alpha + self.count[:, None]) - digamma(alpha))
+        alpha, mass = prior.alpha[:, self._k].T, prior.alpha.sum(axis=1)
+        slope = (self._had_by @ share) * (digamma(alpha + self._count[:, None]) - digamma(alpha))
         above = np.zeros((prior.alpha.shape[1], len(mass)))
-        np.add.at(above, self.k, slope)
+        np.add.at(above, self._k, slope)
         of_total = np.zeros((len(self.totals), len(mass)))
         np.add.at(of_total, self.total_of, share)
         below = (of_total * (digamma(mass + self.totals[:, None]) - digamma(mass))).sum(axis=0)
         new_alpha = prior.alpha * (above / np.maximum(below, 1e-300)).T
         kept = np.where(share.sum(axis=0)[:, None] > 1e-6, new_alpha, prior.alpha)
         weights = share.sum(axis=0) / times.sum()
-        return DirichletMixture(weights, np.clip(kept, LEAST_ALPHA, MOST_ALPHA)), float(times @ log_total)
-
-
-LEAST_ALPHA, MOST_ALPHA = 1e-4, 1e5
-AGREEMENT = 0.8
+        return DirichletMixture(weights, np.clip(kept, least_alpha, MOST_ALPHA)), float(times @ log_total)
 
 
 @dataclass(frozen=True, eq=False)
-class FittedMixture:
-    """A prior, the log-likelihood after each iteration, and whether it converged."""
+class DistinctRows:
+    """The distinct rows of a table of counts, how often each occurs, and the place of every original row among them."""
 
-    prior: DirichletMixture
-    objective: tuple[float, ...]
-    converged: bool
+    rows: Float[np.ndarray, "rows classes"]
+    times: Int[np.ndarray, "rows"]
+    place: Int[np.ndarray, "items"]
 
-
-def fit_mixture(
-    counts: Float[np.ndarray, "items classes"],
-    start: DirichletMixture,
-    *,
-    iterations: int,
-    tolerance: float,
-    progress: Progress = quiet,
-) -> FittedMixture:
-    """The maximum-likelihood prior, by EM from `start` (Minka 2000 for each component).
-
-    If no item has more than one vote, disagreement within items is unknown; two votes are then assumed to agree with
-    probability `AGREEMENT`.
-    """
-    rows, times = np.unique(counts, axis=0, return_counts=True)
-    votes = _Votes(rows)
-    if not has_second_votes(rows):
-        alone = one_component(counts)
-        return FittedMixture(alone, (float(times @ _log_sum(votes.log_evidence(alone))),), True)
-    prior, objective = start, list[float]()
-    converged = False
-    for iteration in range(1, iterations + 1):
-        prior, log_likelihood = votes.em_step(prior, times.astype(np.float64))
-        objective.append(log_likelihood)
-        progress(iteration, iterations, log_likelihood)
-        if tolerance > 0 and len(objective) > 1 and objective[-1] - objective[-2] < tolerance * counts.sum():
-            converged = True
-            break
-    return FittedMixture(prior, tuple(objective), converged)
+    @classmethod
+    def of(cls, counts: Float[np.ndarray, "items classes"]) -> DistinctRows:
+        """In a fixed order; compared as bytes, which is much faster than `np.unique(axis=0)` for many classes."""
+        counts = np.ascontiguousarray(counts) + 0.0
+        if not len(counts):
+            return cls(counts, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        keys = counts.view(np.dtype((np.void, counts.itemsize * counts.shape[1]))).ravel()
+        _, first, place, times = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        return cls(counts[first], times, place.ravel())
 
 
 def has_second_votes(counts: Float[np.ndarray, "items classes"]) -> bool:
@@ -168,37 +180,3 @@ def agreement_of(prior: DirichletMixture) -> float:
     mass = prior.alpha.sum(axis=1)
     same = ((prior.alpha / mass[:, None]) ** 2).sum(axis=1)
     return float(prior.weights @ ((1 + mass * same) / (1 + mass)))
-
-
-def one_component(counts: Float[np.ndarray, "items classes"]) -> DirichletMixture:
-    """A Dirichlet around the shares of votes under which two votes on an item agree with probability `AGREEMENT`, or
-    more if votes on different items agree about as often."""
-    shares = counts.sum(axis=0) + 0.5
-    shares /= shares.sum()
-    by_chance = float(shares @ shares)
-    mass = (1 - AGREEMENT) / (AGREEMENT - by_chance) if by_chance < AGREEMENT - 0.1 else 2.0
-    return DirichletMixture(np.ones(1), mass * shares[None])
-
-
-def first_guess(counts: Float[np.ndarray, "items classes"], n_components: int) -> DirichletMixture:
-    """A mixture to start from: one component per group of items, and one for all items.
-
-    Items are grouped by their most frequent class and, within it, by its share.
-    """
-    overall = counts.sum(axis=0) + 0.5
-    overall /= overall.sum()
-    smoothed = (counts + overall) / (counts.sum(axis=1, keepdims=True) + 1)
-    leading = smoothed.argmax(axis=1)
-    classes = np.argsort(-np.bincount(leading, minlength=len(overall)), kind="stable")[: n_components - 1]
-    n_groups = max((n_components - 1) // max(len(classes), 1), 1)
-    alpha, sizes = [overall * 2], [1.0]
-    for k in classes:
-        members = smoothed[leading == k]
-        if not len(members):
-            continue
-        edges = np.quantile(members[:, k], np.linspace(0, 1, n_groups + 1)[1:-1])
-        group = np.searchsorted(edges, members[:, k])
-        for g in np.unique(group):
-            alpha.append(members[group == g].mean(axis=0) * 10)
-            sizes.append(float((group == g).sum()))
-    return DirichletMixture(np.array(sizes) / sum(sizes), np.array(alpha))

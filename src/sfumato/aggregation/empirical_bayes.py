@@ -11,14 +11,8 @@ from jaxtyping import Float
 from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, distances, refuse_gold
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
-from sfumato.aggregation.dirichlet_mixture import (
-    agreement_of,
-    first_guess,
-    fit_mixture,
-    has_second_votes,
-    one_component,
-)
-from sfumato.aggregation.em import check_iterations, warn_unless_converged
+from sfumato.aggregation.bagged_prior import BaggedPrior, fit_bagged_prior
+from sfumato.aggregation.dirichlet_mixture import DistinctRows, agreement_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import warn
@@ -36,57 +30,51 @@ class Bayes:
     """Posterior mean under a prior fitted on all items; the best choice for votes.
 
     The votes of an item are drawn from its distribution; the distributions of all items come from a mixture of
-    `components` Dirichlets, fitted on the same votes (empirical Bayes). The label is the posterior mean: with few votes
-    it is close to typical items, with many votes close to the shares of votes. A belief counts as fractional votes.
-    Intervals are exact under the model, and the expected error shows where more votes would help.
+    Dirichlets, fitted on the same votes (empirical Bayes). The label is the posterior mean: with few votes it is close
+    to typical items, with many votes close to the shares of votes. A belief counts as fractional votes. The prior is
+    fitted to `bags` samples of the items, by candidates of different flexibility, of which the largest has `components`
+    Dirichlets; the weights of the candidates are those that best predict items outside the sample (`bagged_prior`).
+    Intervals and the expected error therefore include the uncertainty of the prior.
 
     For hard votes on CIFAR-10H it needs less than half as many as smoothing by a constant (docs/aggregate.md). All
     annotators have the same weight: prefer `mixture-pool` if some may have answered carelessly.
     """
 
+    bags: int = 5
     components: int = 60
-    iterations: int = 1000
-    tolerance: float = 1e-6
 
     name: ClassVar[str] = "bayes"
     estimand: ClassVar[Estimand] = Estimand.JUDGMENT
 
     def __post_init__(self) -> None:
+        at_least("bags", self.bags, 1)
         at_least("components", self.components, 1)
-        check_iterations(self.iterations, self.tolerance)
 
     def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
         return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
         refuse_gold(answers, self.name)
         sample = np.zeros(answers.n_items, dtype=bool)
         n_fitted = min(MOST_FITTED if answers.soft is None else MOST_FITTED_SOFT, answers.n_items)
         sample[np.linspace(0, answers.n_items - 1, n_fitted).astype(np.int64)] = True
         counts = _coarse(answers.only(sample).vote_counts())
-        start = first_guess(counts, self.components)
-        # A prior fitted on few items, or on one vote each, has fewer components, and EM adds none.
-        if previous is not None and len(previous.model.weights) >= len(start.weights):
-            start = previous.model
-        _warn_of_single_votes(counts)
-        found = fit_mixture(
-            counts, start, iterations=self.iterations, tolerance=self.tolerance, progress=answers.progress
-        )
-        warn_unless_converged(self, found.converged)
+        found = fit_bagged_prior(counts, self.bags, n_components=self.components, progress=answers.progress)
+        _warn_of_single_votes(found)
         probs = np.empty((answers.n_items, answers.n_classes))
         for first in range(0, answers.n_items, BLOCK):
             last = min(first + BLOCK, answers.n_items)
-            probs[first:last] = found.prior.given(answers.part(first, last).vote_counts()).mean()
+            distinct = DistinctRows.of(answers.part(first, last).vote_counts())
+            probs[first:last] = found.pooled.given(distinct.rows).mean()[distinct.place]
         probs /= probs.sum(axis=1, keepdims=True)
-        fitted = Fitted(probs, found.prior, found.objective, found.converged)
-        return Aggregation.of(self, answers, fitted, distance=distances(answers, probs))
+        return Aggregation.of(self, answers, Fitted(probs, found), distance=distances(answers, probs))
 
 
-def _warn_of_single_votes(counts: Float[np.ndarray, "items classes"]) -> None:
+def _warn_of_single_votes(found: BaggedPrior) -> None:
     """Warn if no item has a second vote: the prior is then assumed, not fitted."""
-    if has_second_votes(counts):
+    if not found.is_assumed:
         return
-    assumed = agreement_of(one_component(counts))
+    assumed = agreement_of(found.pooled)
     warn(
         "no item has more than one vote, which does not show how often people agree about an item: bayes "
         f"assumes that two votes agree with probability {assumed:.2f}, and its labels and intervals depend on this. "

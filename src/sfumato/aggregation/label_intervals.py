@@ -11,6 +11,7 @@ from jaxtyping import Float
 from scipy.special import stdtrit
 
 from sfumato.aggregation.aggregation import Aggregation
+from sfumato.aggregation.dirichlet_mixture import DistinctRows
 from sfumato.aggregation.empirical_bayes import BLOCK, Bayes
 from sfumato.tables.base_table import Table
 from sfumato.tables.estimand import Estimand
@@ -18,7 +19,7 @@ from sfumato.tables.growable_array import freeze
 from sfumato.tables.setting_checks import between_0_and_1
 from sfumato.tables.soft_labels import SoftLabels
 
-CREDIBLE = "credible interval, exact under the fitted prior"
+CREDIBLE = "credible interval, with the uncertainty of the prior"
 SAMPLED = "confidence interval over other annotators"
 SMALLEST_SET = "smallest set of classes that contains the truth with this probability, if the model is right"
 
@@ -65,7 +66,8 @@ class Intervals(Table):
 def intervals(aggregation: Aggregation, level: float = 0.9) -> Intervals:
     """Intervals for every probability of the labels; the kind depends on the method.
 
-    `bayes`: credible intervals from each item's posterior. Other estimates of how people judge: confidence intervals
+    `bayes`: credible intervals from each item's posterior, with equal probability below and above; limits within
+    0.001 of 0 or 1 are 0 or 1. Other estimates of how people judge: confidence intervals
     for other annotators from the same crowd, by Student's t on the spread of the beliefs about the item, with one
     additional uniform belief so that they are never of width 0. Estimates of what is true: the smallest set of classes
     with `level` of the probability; a class in the set has the interval 0 to 1, one outside has low = high = 0. Sets
@@ -80,16 +82,16 @@ def intervals(aggregation: Aggregation, level: float = 0.9) -> Intervals:
 
 
 def _credible(aggregation: Aggregation, level: float) -> Intervals:
-    answers, prior = aggregation.answers, aggregation.model
+    answers, prior = aggregation.answers, aggregation.model.pooled
     shape = aggregation.labels.probs.shape
     low, high, error = np.empty(shape), np.empty(shape), np.empty(shape[0])
     for first in range(0, answers.n_items, BLOCK):
         last = min(first + BLOCK, answers.n_items)
-        counts, place = np.unique(answers.part(first, last).vote_counts(), axis=0, return_inverse=True)
-        posterior = prior.given(counts)
-        low[first:last] = posterior.quantiles((1 - level) / 2)[place]
-        high[first:last] = posterior.quantiles((1 + level) / 2)[place]
-        error[first:last] = posterior.expected_kl()[place]
+        distinct = DistinctRows.of(answers.part(first, last).vote_counts())
+        posterior = prior.given(distinct.rows)
+        limits = posterior.limits(level)
+        low[first:last], high[first:last] = limits.low[distinct.place], limits.high[distinct.place]
+        error[first:last] = posterior.expected_kl()[distinct.place]
     return Intervals(aggregation.labels, low, high, level, CREDIBLE, error)
 
 

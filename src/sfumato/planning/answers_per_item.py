@@ -218,7 +218,7 @@ def _refitted(
 ) -> Float[np.ndarray, "answers"]:
     """The curve of a resampled pilot."""
     drawn = pilot.resample(rng)
-    refitted = drawn.refit_prior(prior, STEPS_REFITTED)
+    refitted = drawn.reweight_prior(prior, STEPS_REFITTED)
     items = Population.of_counts(drawn.counts, refitted, DRAWS_REFITTED, rng)
     share_unseen = rng.beta(1, pilot.n_items)
     return np.asarray((1 - share_unseen) * values(items, rng).mean(axis=0) + share_unseen * unseen)
@@ -242,7 +242,7 @@ def _warn_if_small(pilot: Pilot, plan: AnnotatorPlan) -> None:
     if pilot.n_items < FEW_ITEMS:
         faults.append(f"only {pilot.n_items} item{'s' * (pilot.n_items != 1)}")
     if pilot.counts.sum(axis=1).max() <= 1 + 1e-9:
-        faults.append("one answer each, which does not show how much people disagree: 80% agreement is assumed")
+        faults.append("one answer each, which does not show how much people disagree: 77% agreement is assumed")
     elif pilot.answers_per_item < FEW_ANSWERS:
         faults.append(f"only {pilot.answers_per_item:.1f} answers each")
     if not faults:

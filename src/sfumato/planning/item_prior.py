@@ -9,57 +9,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int, Num
 
-from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
+from sfumato.aggregation.bagged_prior import fit_bagged_prior
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.tables.errors import BadTable, wrong_shape
 
 if TYPE_CHECKING:
     from sfumato.planning.pilot_answers import Pilot
 
 
-QUICK_COMPONENTS = 60
-QUICK_ITEMS_A_COMPONENT = 20
-"""With fewer items, fewer components (but one per class): a prior with more of them fits noise."""
-QUICK_MOST_FITTED = 10_000
+QUICK_BAGS = 2
+"""Fewer bags than for `bayes`, so that the prior can be fitted again as answers arrive."""
+MOST_FITTED = 5_000
 """The prior is fitted to at most this many items, evenly spread over those with answers."""
-QUICK_ITERATIONS, QUICK_TOLERANCE = 100, 1e-5
 FINENESS = 20
 """Fractions of votes are rounded to this part of a vote for the fit, so that fewer distinct rows remain."""
 
 
 def fit_prior(counts: Num[np.ndarray, "items classes"]) -> DirichletMixture:
-    """A mixture of Dirichlets fitted to the counts, deterministic.
+    """The prior of `bayes` from fewer bags of items, deterministic.
 
-    Less precise than `aggregation.Bayes` and many times faster, for a prior that is fitted again as answers arrive.
-    Without answers it is one Dirichlet under which two people mostly agree. One more item of any distribution is added:
-    with few items the fit alone would be overconfident, and would stop asking after two answers.
+    If no item has two answers, agreement is assumed.
     """
     answered = counts[counts.sum(axis=1) > 0]
-    if not len(answered):
-        answered = counts[:1]
-    kept = np.linspace(0, len(answered) - 1, min(QUICK_MOST_FITTED, len(answered))).astype(np.int64)
-    rows = np.round(answered[kept] * FINENESS) / FINENESS
-    components = min(QUICK_COMPONENTS, max(len(rows) // QUICK_ITEMS_A_COMPONENT, rows.shape[1] + 1))
-    fitted = fit_mixture(
-        rows, first_guess(rows, components), iterations=QUICK_ITERATIONS, tolerance=QUICK_TOLERANCE
-    ).prior
-    return _cautious(fitted, len(answered), float(answered.sum()))
-
-
-def _cautious(fitted: DirichletMixture, n_items: int, n_answers: float) -> DirichletMixture:
-    """The prior limited to the certainty that this many items and answers allow, with one more item of any
-    distribution.
-
-    `n` items with `m` answers each cannot distinguish a component whose parameters sum to much more than `m sqrt(n /
-    2)` from one where all items are equal, and the most likely fit often is the latter: the sum is limited.
-    """
-    share = fitted.weights / fitted.weights.sum()
-    mass = fitted.alpha.sum(axis=1)
-    most = 1 + n_answers / max(n_items, 1) * np.sqrt(share * n_items / 2)
-    unlike_any = 1 / (1 + n_items)
-    return DirichletMixture(
-        np.append(share * (1 - unlike_any), unlike_any),
-        np.concatenate([fitted.alpha * np.minimum(1, most / mass)[:, None], np.ones((1, fitted.alpha.shape[1]))]),
-    )
+    kept = np.linspace(0, len(answered) - 1, min(MOST_FITTED, len(answered))).astype(np.int64)
+    return fit_bagged_prior(np.round(answered[kept] * FINENESS) / FINENESS, QUICK_BAGS).pooled
 
 
 def check_counts(counts: np.ndarray) -> Float[np.ndarray, "items classes"]:

@@ -12,7 +12,9 @@ from jaxtyping import Float
 
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
-from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
+from sfumato.aggregation.bagged_prior import fit_bagged_prior
+from sfumato.aggregation.candidate_priors import fit_weights
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture, VoteRows
 from sfumato.labeling.default_labeler import as_votes
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
@@ -23,11 +25,7 @@ from sfumato.tables.growable_array import freeze
 from sfumato.tables.setting_checks import at_least
 from sfumato.tables.soft_labels import SoftLabels
 
-MOST_COMPONENTS = 40
-ITEMS_A_COMPONENT = 5
 MOST_FITTED = 5_000
-ITERATIONS = 400
-TOLERANCE = 1e-6
 NO_ANSWERS = "a pilot with at least one answer", "collect some answers first, or assume a prior"
 
 
@@ -67,17 +65,15 @@ class Pilot:
 
     @cached_property
     def prior(self) -> DirichletMixture:
-        """The mixture of Dirichlets with the highest likelihood, fitted as in `bayes`.
+        """The prior that `bayes` fits, from at most 5,000 items, evenly spread."""
+        return fit_bagged_prior(self.subsample(MOST_FITTED).counts).pooled
 
-        It has one component per five items, at most 40, and is fitted to at most 5,000 items, evenly spread.
-        """
-        counts = self.subsample(MOST_FITTED).counts
-        n_components = min(MOST_COMPONENTS, max(2, len(counts) // ITEMS_A_COMPONENT))
-        return self.refit_prior(first_guess(counts, n_components), ITERATIONS)
-
-    def refit_prior(self, prior: DirichletMixture, iterations: int) -> DirichletMixture:
-        """The prior of these answers, starting from that of similar ones, in a few steps."""
-        return fit_mixture(self.subsample(MOST_FITTED).counts, prior, iterations=iterations, tolerance=TOLERANCE).prior
+    def reweight_prior(self, prior: DirichletMixture, steps: int) -> DirichletMixture:
+        """The prior of these answers, starting from that of similar ones: its components with other weights."""
+        rows, times = np.unique(self.subsample(MOST_FITTED).counts, axis=0, return_counts=True)
+        even = DirichletMixture(np.ones(len(prior.weights)), prior.alpha)
+        weights = fit_weights(VoteRows(rows).log_evidence(even), times.astype(np.float64), prior.weights, steps)
+        return DirichletMixture(weights, prior.alpha)
 
     def resample(self, rng: np.random.Generator) -> Pilot:
         """As many of its items, drawn with replacement."""

@@ -188,7 +188,7 @@ def _aggregation() -> tuple[Step, ...]:
     of_form = "sfumato aggregate {folder}/FORM/beliefs.parquet --by mean -o {folder}/FORM/labels.parquet"
     return (
         aggregate("mean", " --intervals {folder}/intervals.parquet"),
-        aggregate("bayes", " --tolerance 1e-5"),
+        aggregate("bayes"),
         aggregate("dawid-skene"),
         aggregate("mixture-pool", " --annotators {folder}/quality.csv --annotations {folder}/annotations.parquet"),
         *(_step(f"aggregate-{form}", of_form.replace("FORM", form)) for form in FORMS[1:]),
