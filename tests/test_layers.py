@@ -34,7 +34,7 @@ HOME = {
 }
 """Heavy packages, and the parts that may import them."""
 APART = {"training": "evaluation", "evaluation": "training"}
-"""Neighbours that do not know each other: evaluation compares tables, whoever made them."""
+"""Neighbours that do not know each other: evaluation compares tables, from any source."""
 
 
 def layer_of(name: str) -> int:

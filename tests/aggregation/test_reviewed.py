@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sfumato.tables.errors.SfumatoWa
 
 
 def crowd(n_people: int, n_items: int = 100, first: int = 0) -> Beliefs:
-    """Votes on items of all degrees of doubt, the same ones whoever votes."""
+    """Votes on items of all degrees of doubt, the same ones for all voters."""
     shares = np.random.default_rng(0).dirichlet(np.full(4, 0.3), n_items)
     rows = [
         (f"i{i}", f"a{person}", str(np.random.default_rng([1, person, i]).choice(4, p=shares[i])))

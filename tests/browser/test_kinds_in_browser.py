@@ -137,7 +137,7 @@ def test_nothing_is_selected_and_nothing_can_be_submitted(name: str, visitor: Vi
         hint = person.page.locator("#hint").inner_text()
         assert hint
         expect(person.page.locator("#status")).to_have_text(hint)
-        # Whoever submits too early is taken to what is missing.
+        # People who submit too early are taken to what is missing.
         assert person.page.evaluate("document.querySelector('.form').contains(document.activeElement)")
     assert person.trial() == handle
     assert rows(server, person.link) == []

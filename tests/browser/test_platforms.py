@@ -80,6 +80,20 @@ def test_from_prolific_and_back(prolific: StudyServer, visitor: Callable[..., Pa
     assert len(person.stored(prolific, 2)) == 2
 
 
+def test_without_cookies_the_page_shows_the_link_to_save(prolific: StudyServer, visitor: Callable[..., Page]) -> None:
+    page = visitor()
+    arrives(page, prolific, "pidaaaa9")
+    note = page.locator("#no-cookies")
+    assert note.is_hidden()
+    page.context.clear_cookies()
+    page.reload()
+    note.wait_for(state="visible")
+    assert page.url in note.inner_text()
+    look_closely(page, "no-cookies", TWO_WAYS)
+    page.locator("#no-cookies-close").click()
+    assert note.is_hidden()
+
+
 def test_no_code_before_the_last_answer_is_confirmed(prolific: StudyServer, visitor: Callable[..., Page]) -> None:
     page = visitor(forgiving=True)
     person = arrives(page, prolific, "pidaaaa2")

@@ -60,7 +60,7 @@ def test_links_are_made_while_the_study_is_served(study: Path, server: StudyServ
     said = sfumato("study", "links", study, "-n", 3, "--address", f"{server.url}/").stdout.split()
     assert len(set(said)) == 3
     for link in said:
-        assert re.fullmatch(re.escape(server.url) + r"/s/[\w-]{40}", link)
+        assert re.fullmatch(re.escape(server.url) + r"/s/[\w-]{52}", link)
         with urlopen(link, timeout=10) as reply:
             assert reply.status == 200
 

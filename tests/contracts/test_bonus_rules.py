@@ -84,7 +84,7 @@ def measures_nobody_by_who_is_set_aside(rule: BonusRule, of: PeerAnswers) -> Non
 
 
 def looking_earns_more_than_not_looking(rule: BonusRule, of: PeerAnswers) -> None:
-    """Whoever answers without looking, at random or always the same, earns less than with the answers they gave."""
+    """People who answer without looking, at random or always the same, earn less than with the answers they gave."""
     rng = np.random.default_rng(3)
     for person in range(3):
         looked = rule.scores(of)[person]

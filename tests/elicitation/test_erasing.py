@@ -30,7 +30,7 @@ def arrives(at: StudyInstance, person: str = PERSON, session: str = SESSION) -> 
 
     def come(running: object) -> str:
         key = entry_key(running.secret, platform.name)  # type: ignore[attr-defined]
-        return admit(running, platform, key, Arrival(person, "study1", session))  # type: ignore[arg-type]
+        return admit(running, platform, key, Arrival(person, "study1", session)).token  # type: ignore[arg-type]
 
     someone = StudyPerson(at, at.run(come))
     someone.finish_instructions()

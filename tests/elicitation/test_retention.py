@@ -47,7 +47,7 @@ TIMES = ("started_at", "submitted_at", "received_at")
 def arrives(at: StudyInstance, person: str) -> StudyPerson:
     def come(running: Any) -> str:
         key = entry_key(running.secret, "prolific")
-        return admit(running, Prolific(), key, Arrival(person, "study1", f"ses{person}"))
+        return admit(running, Prolific(), key, Arrival(person, "study1", f"ses{person}")).token
 
     someone = StudyPerson(at, at.run(come))
     someone.finish_instructions()

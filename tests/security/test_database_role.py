@@ -48,7 +48,7 @@ def test_the_server_runs_with_the_documented_rights(as_server: str, tmp_path: Pa
     platform = Prolific()
     with running_instance(as_server, STUDY) as at:
         key = entry_key(at.run(lambda running: running.secret), platform.name)
-        token = at.run(lambda running: admit(running, platform, key, Arrival("person1", "study1", "session1")))
+        token = at.run(lambda running: admit(running, platform, key, Arrival("person1", "study1", "session1")).token)
         person = StudyPerson(at, token)
         person.finish_instructions()
         person.answer()

@@ -108,7 +108,9 @@ def test_an_example_of_a_class_comes_from_the_folder_of_the_study(place: Path) -
     assert outside(place) == ("study.toml", "classes[0].example", 2)
 
 
-def test_whoever_runs_the_command_may_name_a_folder_of_items(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_person_who_runs_the_command_may_name_a_folder_of_items(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(FOLDERS_VARIABLE, str(place.parent / "secrets"))
     (place / "items.csv").write_text("item,image\na,../secrets/a.png\n")
     (place / "study.toml").write_text(f'{TOML}[items]\ncsv = "items.csv"\n')

@@ -4,6 +4,7 @@ about certificates and about the log of events is true."""
 from __future__ import annotations
 
 import ast
+import base64
 import re
 import shutil
 import socket
@@ -21,9 +22,11 @@ from researcher import Researcher
 from site_client import asked_site
 
 import sfumato
+from sfumato.elicitation import participant_link
+from sfumato.elicitation.secure_random import SecureRandom
 from sfumato.recruitment.platform_api import ApiConnection, ApiRequest
 from sfumato.server import dashboard_access, dashboard_routes, researcher_sessions
-from sfumato.store import writer
+from sfumato.store import credentials, writer
 from sfumato.store.database import writing_engine
 from sfumato.tables import errors
 from sfumato.tables.errors import NoReply
@@ -160,3 +163,21 @@ def test_certificates_of_platforms_are_checked(
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     assert ApiConnection(address, lambda _: {}, attempts=1).ask(ApiRequest("/"), "key") is True
     assert len(received) == 1
+
+
+def test_random_values_and_signatures_are_long_enough() -> None:
+    """At least 128 bits where guessing would help."""
+    lengths = {
+        "random part of a link": participant_link.N_RANDOM,
+        "signature of a link": participant_link.N_SIGNED,
+        "key of a browser": participant_link.N_BROWSER_KEY,
+        "name of a trial": len(base64.urlsafe_b64decode(SecureRandom().handle())),
+        "recovery code": credentials.N_RECOVERY_BYTES,
+        "secret": len(bytes.fromhex(participant_link.new_secret())),
+    }
+    assert {name for name, n_bytes in lengths.items() if 8 * n_bytes < 128} == set()
+    secret = participant_link.new_secret()
+    tokens = [participant_link.new_token(secret, *more) for more in ((), (1,), (1, "Aone"))]
+    # No link ends with `=`, which programs that recognize addresses in texts may leave out.
+    assert [len(token) for token in tokens] == [44, 52, 64]
+    assert all(participant_link.is_signed(token, secret) and "=" not in token for token in tokens)

@@ -13,12 +13,15 @@ import pytest
 import sqlalchemy as sa
 from picture_study import write_picture_study
 from researcher import Researcher, UnlimitedAttempts
-from site_client import AskedSite, asked_site
+from site_client import AskedSite, SiteClient, asked_site
 
 from sfumato.elicitation.researcher_actions import set_password
 from sfumato.recruitment.arrival import entry_key
-from sfumato.server.app import DENIALS_LOGGED
+from sfumato.server.app import DENIALS_LOGGED, application
 from sfumato.server.passwords import hash_password
+from sfumato.server.rate_limit import ServerLimits, TokenBucket
+from sfumato.server.request_guard import RefusalCounts
+from sfumato.server.server import LOOPBACK
 from sfumato.store.schema import METADATA
 
 PASSWORD = "four geese on a lake"
@@ -90,7 +93,7 @@ def test_a_quota_changed_in_the_study_file_is_noted(tmp_path: Path) -> None:
         ]
 
 
-def test_whoever_is_refused_cannot_fill_the_disk(asked: AskedSite) -> None:
+def test_refused_people_cannot_fill_the_disk(asked: AskedSite) -> None:
     for _ in range(3 * DENIALS_LOGGED):
         asked.client.get("/studio/state")
     assert len(asked.stored("happenings")) == DENIALS_LOGGED
@@ -176,3 +179,36 @@ def test_each_store_has_a_secret_of_its_own_that_stands_nowhere_else(tmp_path: P
     shipped = [*root.glob("docs/**/*.md"), *root.glob("examples/**/*"), root / "README.md"]
     texts = [file.read_text("utf-8") for file in shipped if file.is_file()]
     assert not [text for text in texts if any(re.findall(rf"secret\W+{each}", text) for each in ("[0-9a-f]{64}",))]
+
+
+def test_refused_requests_are_counted_in_the_log(tmp_path: Path) -> None:
+    """Wrong links, invalid bodies and exceeded limits left no trace. Together they are one entry per ten minutes."""
+    now = [0.0]
+    with asked_site(write_picture_study(tmp_path / "pets")) as opened:
+        refusals = RefusalCounts(600, lambda: now[0])
+        app = application(opened.site, LOOPBACK, ServerLimits(requests=TokenBucket(1, 3)), refusals)
+        client = SiteClient(app, opened.runner)
+        link = f"/s/{opened.ready().token}"
+
+        def logged() -> list[dict[str, Any]]:
+            return [row for row in opened.stored("happenings") if row["what"] == "requests refused"]
+
+        wrong = f"/s/{'x' * 44}"
+        assert client.get(wrong).status == 404
+        assert client.post(f"{link}/api/answers", b"{").status == 422
+        assert client.post(f"{link}/api/state", b"[" * 70_000).status == 413
+        assert [client.post(f"{link}/api/state").status for _ in range(3)][-1] == 429
+        assert client.get("/no-such-page").status == 404
+        assert logged() == []
+        now[0] = 601.0
+        assert client.get(wrong).status == 404
+        (entry,) = logged()
+        assert json.loads(entry["about"]) == {"404": 2, "413": 1, "422": 1, "429": 2}
+        assert "xxx" not in entry["about"]
+        assert link[3:] not in entry["about"]
+        # What is left is logged when the server stops.
+        assert client.get(wrong).status == 404
+        opened.runner.run(app.log_refusals())
+        assert json.loads(logged()[-1]["about"]) == {"404": 1}
+        opened.runner.run(app.log_refusals())
+        assert len(logged()) == 2

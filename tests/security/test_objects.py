@@ -84,14 +84,14 @@ def test_no_id_can_be_counted_up(asked: AskedSite) -> None:
     handles = [trial["trial"] for person in people for trial in person.state()["trials"]]
     answers = [person.submit(person.body({"class": "cat"})).json["answer"] for person in people]
     tokens = [person.token for person in people]
-    for ids, length in ((tokens, 32), (handles, 16), (answers, 16)):
+    for ids, length in ((tokens, 44), (handles, 24), (answers, 24)):
         assert len(set(ids)) == len(ids)
         assert all(re.fullmatch(rf"[\w-]{{{length}}}", each) for each in ids), ids
         # Consecutive handles do not begin alike, as numbers in a row would.
         assert len({each[:6] for each in ids}) == len(ids)
 
 
-def test_a_file_is_for_whoever_was_told_its_handle(asked: AskedSite) -> None:
+def test_a_file_is_for_the_session_that_asked_for_it(asked: AskedSite) -> None:
     asked.site.dashboard.downloads.rate = SlidingWindow("downloads", 100)
     researcher = Researcher.by_link(asked)
     path = researcher.post("/studio/downloads", {"what": "annotations"}).json["path"]

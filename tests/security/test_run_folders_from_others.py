@@ -5,15 +5,21 @@ from __future__ import annotations
 import copy
 import json
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
+from click.testing import CliRunner, Result
 from safetensors.torch import save_file
 
+from sfumato.cli import group
 from sfumato.evaluation.run_predictions import read_runs
-from sfumato.tables.errors import BadFile, SfumatoError
+from sfumato.tables.errors import BadFile, BadTable, SfumatoError, UnsafeFile
 from sfumato.training.checkpoint import FORMAT, Checkpoints, _digest
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.networks import network_named
@@ -128,3 +134,84 @@ def test_a_checkpoint_with_a_correct_hash_that_describes_no_training(
     save_file(tensors, tmp_path / "checkpoint-00000001.safetensors", metadata | {"sha256": _digest(metadata, tensors)})
     with pytest.raises(BadFile, match="damaged"):
         Checkpoints(tmp_path, found).load()
+
+
+# --- dynamics, for `sfumato map` ---
+
+DYNAMICS = {"item": list("abab"), "epoch": [1, 1, 2, 2], "gold": [0.2, 0.3, 0.5, 0.9], "correct": [False, True] * 2}
+CRAFTED_DYNAMICS: dict[str, dict[str, Any]] = {
+    "epochs that are no whole numbers": {"epoch": [1.5, 1.5, 2.5, 2.5]},
+    "epochs beyond all": {"epoch": [1.0, 1.0, 1e300, 1e300]},
+    "epochs without value": {"epoch": [1, 1, 2, None]},
+    "epochs in lists": {"epoch": [[1], [1], [2], [2]]},
+    "probabilities above 1": {"gold": [0.2, 0.3, 0.5, 7.0]},
+    "infinite probabilities": {"gold": [0.2, 0.3, 0.5, float("inf")]},
+    "right beyond measure": {"correct": [5, 6, 7, 8]},
+    "right or wrong in words": {"correct": ["maybe"] * 4},
+    "items that are bytes": {"item": [b"\xff"] * 4},
+    "items twice": {"epoch": [1, 1, 1, 1]},
+}
+
+
+def mapped(run: Path, *options: str) -> Result:
+    output = run.parent.parent / "map.csv"
+    return CliRunner().invoke(group, ["map", str(run.parent), "-o", str(output), *options], catch_exceptions=True)
+
+
+def write_dynamics(run: Path, changed: Mapping[str, Any] | None = None) -> Path:
+    path = run / "dynamics.parquet"
+    pq.write_table(
+        pa.table({name: pa.array(column) for name, column in (DYNAMICS | dict(changed or {})).items()}), path
+    )
+    return path
+
+
+def test_sound_dynamics_are_read(run: Path) -> None:
+    write_dynamics(run)
+    done = mapped(run)
+    assert done.exit_code == 0, done.exception
+
+
+@pytest.mark.parametrize("name", CRAFTED_DYNAMICS)
+def test_crafted_dynamics_are_refused(run: Path, name: str) -> None:
+    write_dynamics(run, CRAFTED_DYNAMICS[name])
+    assert isinstance(mapped(run).exception, BadTable)
+
+
+def test_no_escape_sequence_of_dynamics_is_printed(run: Path) -> None:
+    write_dynamics(run, {"when": ["\x1b]0;title\x07" + "x" * 10_000] * 4})
+    done = mapped(run)
+    assert done.exit_code == 0, done.exception
+    assert "\x1b" not in done.output
+    assert len(done.output) < 2_000
+
+
+@pytest.mark.parametrize("seed", ["abc", [1], {}, None, 1.5])
+def test_a_seed_is_a_whole_number(run: Path, seed: Any) -> None:
+    write_dynamics(run)
+    (run / "run.json").write_text(json.dumps(GOOD | {"seed": seed}))
+    assert isinstance(mapped(run).exception, BadFile)
+
+
+@pytest.mark.parametrize("name", ["dynamics.parquet", "run.json"])
+def test_links_out_of_a_run_are_not_followed_by_the_map(run: Path, tmp_path: Path, name: str) -> None:
+    write_dynamics(run)
+    outside = tmp_path / f"outside-{name}"
+    (run / name).rename(outside)
+    (run / name).symlink_to(outside)
+    assert isinstance(mapped(run).exception, UnsafeFile)
+
+
+# --- attacks ---
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_no_crafted_run_is_attacked(run: Path, tmp_path: Path, name: str) -> None:
+    (run / "run.json").write_text(json.dumps(CRAFTED[name]))
+    images = tmp_path / "images.npz"
+    np.savez(images, images=np.zeros((2, 8, 8), np.uint8))
+    (tmp_path / "original.csv").write_text("item,label\n0,a\n1,b\n")
+    options = ["--inputs", str(images), "--original", str(tmp_path / "original.csv"), "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(group, ["attack", str(run.parent), *options, "--processes", "1"])
+    assert isinstance(done.exception, SfumatoError), done.output
+    assert not list((tmp_path / "out").rglob("*.parquet"))

@@ -316,7 +316,7 @@ def check_state(state: dict[str, Any], token: str) -> None:
     assert type(state.get("failed", False)) is bool
     for trial in state.get("trials", ()):
         assert set(trial) == TRIAL
-        assert re.fullmatch(r"[\w-]{16}", trial["trial"])
+        assert re.fullmatch(r"[\w-]{24}", trial["trial"])
         assert type(trial["number"]) is int
         assert all(type(trial[name]) is bool for name in ("practice", "deeper", "judged"))
         assert trial["practice"] or not trial["judged"]  # nobody learns which items are checks
@@ -360,7 +360,7 @@ def test_replies_hold_what_the_person_may_know_and_nothing_else(asked: AskedSite
         for hushed in (*SECRETS, *people, other.token):
             # Tokens, handles and codes are random: one may contain the number of the quota by chance.
             text = re.sub(
-                r"[\w-]{24,}|\"code\":\"[0-9A-F]{8}\"|\"(?:trial|answer)\":\"[\w-]{16}\"|pictures/[\w-]{16}",
+                r"[\w-]{24,}|\"code\":\"[0-9A-F]{8}\"|\"(?:trial|answer)\":\"[\w-]{24}\"|pictures/[\w-]{24}",
                 "",
                 reply.text,
             )
@@ -393,4 +393,4 @@ def test_no_kind_tells_item_ids_or_file_names(kind: Any, tmp_path: Path) -> None
 def test_picture_paths_are_opaque_and_differ_from_person_to_person(asked: AskedSite) -> None:
     seen = [trial["pictures"][0] for _ in range(3) for trial in asked.ready().state()["trials"]]
     assert len(set(seen)) == len(seen)
-    assert all(re.fullmatch(r"/s/[\w-]{32}/pictures/[\w-]{16}/0", path) for path in seen)
+    assert all(re.fullmatch(r"/s/[\w-]{44}/pictures/[\w-]{24}/0", path) for path in seen)

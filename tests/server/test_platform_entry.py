@@ -27,6 +27,8 @@ from platform_study import (
 from site_client import AskedSite, Visit, asked_site
 
 from sfumato.elicitation.researcher_actions import set_paused
+from sfumato.recruitment.arrival import person_hash
+from sfumato.recruitment.platform import Arrival
 
 PERSON, SESSION = hex_id("a person"), hex_id("a visit")
 ANOTHER = hex_id("another visit")
@@ -109,9 +111,17 @@ def test_a_returning_person_continues_where_they_stopped(asked: AskedSite, me: t
     assert again.state()["answered"] == visit.state()["answered"] == 2  # one of the three was practice
 
 
-def test_the_link_in_the_browser_is_for_no_script(asked: AskedSite, me: tuple[str, str]) -> None:
-    kept = comes(asked, prolific(*me)).header("set-cookie") or ""
+def test_the_key_in_the_browser_is_for_no_script(asked: AskedSite, me: tuple[str, str]) -> None:
+    reply = comes(asked, prolific(*me))
+    kept, link = reply.header("set-cookie") or "", reply.header("location") or ""
     assert "HttpOnly" in kept
+    # It was the link, which scripts can read in the address.
+    value = kept.partition("=")[2].partition(";")[0]
+    assert len(value) == 32
+    assert value not in link
+    assert link.removeprefix("/s/") not in kept
+    # The key alone opens nothing.
+    assert asked.client.get(f"/s/{value}").status == 404
     assert "SameSite=lax" in kept
     assert me[0] not in kept
     asked.site.public = True
@@ -121,6 +131,26 @@ def test_the_link_in_the_browser_is_for_no_script(asked: AskedSite, me: tuple[st
         asked.site.public = False
     assert kept.startswith("__Host-sfumato-")
     assert "Secure" in kept
+
+
+def test_a_key_that_somebody_put_into_the_browser_is_replaced(asked: AskedSite, me: tuple[str, str]) -> None:
+    """Otherwise they could come in later, with that key and the id."""
+    arrival = Arrival(me[0], "", me[1])
+    hashed = asked.site.writer.run(lambda running: person_hash(running, asked.site.platform, arrival))
+    browser = Browser(asked, cookies={f"sfumato-{hashed[:16]}": "A" * 32})
+    browser.arrives(prolific(*me))
+    assert browser.cookies[f"sfumato-{hashed[:16]}"] != "A" * 32
+
+
+def test_a_browser_without_cookies_is_told_to_save_the_link(asked: AskedSite, me: tuple[str, str]) -> None:
+    browser = Browser(asked)
+    link = browser.comes(prolific(*me)).header("location") or ""
+    cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+    for headers, keeps in (({}, False), ({"cookie": cookie}, True)):
+        page = asked.client.get(link, headers).text
+        config = json.loads(page.partition('id="config">')[2].partition("</script>")[0])
+        assert config["keeps_cookies"] is keeps
+        assert "This browser keeps no cookies" in page
 
 
 def test_in_a_frame_the_link_is_kept_for_that_frame(framed: AskedSite) -> None:

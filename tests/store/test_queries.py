@@ -406,3 +406,24 @@ def test_no_token_is_in_the_store(store: str) -> None:
         with sqlite3.connect(file) as connection:
             assert person.token not in "".join(connection.iterdump())
         connection.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "mode"),
+    [
+        ("postgresql://me@db.example.org/answers", "verify-full"),
+        ("postgresql://me@192.0.2.7:5433/answers", "verify-full"),
+        ("postgresql:///answers?host=db.example.org", "verify-full"),
+        ("postgresql:///answers?host=localhost&host=db.example.org", "verify-full"),
+        ("postgresql://me@db.example.org/answers?sslmode=disable", "disable"),
+        ("postgresql://me@localhost/answers", None),
+        ("postgresql://me@127.0.0.1:5433/answers", None),
+        ("postgresql:///answers?host=/run/postgresql", None),
+        ("postgresql:///answers", None),
+    ],
+)
+def test_a_database_on_another_machine_is_reached_by_tls(
+    address: str, mode: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PGSSLMODE", raising=False)
+    assert StoreLocation.of(address).url.query.get("sslmode") == mode

@@ -148,7 +148,7 @@ class _Trial:
 
         def come(running: Any) -> str:
             key = entry_key(running.secret, platform.name)
-            return admit(running, platform, key, Arrival(person, "study1", session, "https://www.mturk.com"))
+            return admit(running, platform, key, Arrival(person, "study1", session, "https://www.mturk.com")).token
 
         someone = StudyPerson(at, at.run(come))
         someone.finish_instructions()

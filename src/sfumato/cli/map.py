@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.options import PATH, check_outputs, given, output_option
-from sfumato.cli.output import bar, counted, number, write_table
+from sfumato.cli.output import bar, counted, number, printable, write_table
 from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def command(
     if shifts is not None:
         write_table(shifts, shifts_path, f"EpochShifts, {len(shifts)} epochs")
     epochs = [len(each.epochs) if last is None else min(last, len(each.epochs)) for each in dynamics]
-    _show(drawn, f"{dynamics[0].when}, {max(epochs)} epochs per run")
+    _show(drawn, f"{printable(dynamics[0].when)}, {max(epochs)} epochs per run")
     if scores is not None:
         _show_scores(scores)
     if shifts is not None:

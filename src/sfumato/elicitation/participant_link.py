@@ -1,9 +1,10 @@
 """Participant links: one signed token per participant, so that links can be made at any time and none can be forged.
 
-A token is nine random bytes and fifteen bytes of their HMAC-SHA256 under the study's secret (120 bits). The participant
-is added when the link is first opened; opening it again resumes the same session. A link that has not been opened also
-contains the signed time it was made. A further link of a participant contains eight bytes that only the study can match
-with their pseudonym.
+A token is 17 random bytes (136 bits) and 16 bytes of their HMAC-SHA256 under the study's secret (128 bits). The
+participant is added when the link is first opened; opening it again resumes the same session. A link that has not been
+opened also contains the signed time it was made. A further link of a participant contains nine bytes that only the
+study can match with their pseudonym. The link of a browser that a platform sent follows from a random key in its
+cookie, and not the reverse (`token_of_key`).
 
 Links expire a number of days after they were made or, once opened, after the participant was last active. The number is
 in the study file (`link_days`), so that it can be raised for links already sent.
@@ -18,7 +19,9 @@ import secrets
 
 from sfumato.tables.errors import NotThere
 
-N_RANDOM, N_DATED, N_OWNER, N_SIGNED = 9, 6, 8, 15
+N_RANDOM, N_DATED, N_OWNER, N_SIGNED = 17, 6, 9, 16
+"""Bytes; every sum is a multiple of three, so that no link ends with `=`."""
+N_BROWSER_KEY = 24
 DAY_MS = 24 * 3600 * 1000
 LEEWAY_MS = 60_000
 """Allowed difference between the clocks of the machines that make links and serve the study."""
@@ -50,6 +53,18 @@ def new_token(secret: str, made_at: int | None = None, owner: str | None = None)
     return base64.urlsafe_b64encode(signed + _signature(signed, secret)).decode()
 
 
+def new_browser_key() -> str:
+    """A new random key for the cookie of a browser."""
+    return secrets.token_urlsafe(N_BROWSER_KEY)
+
+
+def token_of_key(secret: str, key: str) -> str:
+    """The link of the browser with this key. Nobody can compute it without the secret, nor the key from the link."""
+    start = hmac.digest(bytes.fromhex(secret), b"browser key " + key.encode("utf-8", "replace"), hashlib.sha256)
+    signed = start[:N_RANDOM]
+    return base64.urlsafe_b64encode(signed + _signature(signed, secret)).decode()
+
+
 def hash_of(token: str) -> str:
     """The hash under which a token is stored; the token itself is not stored."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
@@ -58,8 +73,8 @@ def hash_of(token: str) -> str:
 def hash_of_person(secret: str, name: str) -> str:
     """A keyed hash of a name on a platform: one per person and study, and not computable without the secret."""
     # Until version 0005 of the store this was the hash of their link, which must stay the same for people erased then.
-    start = hmac.digest(bytes.fromhex(secret), b"token of " + name.encode(), hashlib.sha256)[:N_RANDOM]
-    return hash_of(base64.urlsafe_b64encode(start + _signature(start, secret)).decode())
+    start = hmac.digest(bytes.fromhex(secret), b"token of " + name.encode(), hashlib.sha256)[:9]
+    return hash_of(base64.urlsafe_b64encode(start + _signature(start, secret)[:15]).decode())
 
 
 def is_signed(token: str, secret: str) -> bool:

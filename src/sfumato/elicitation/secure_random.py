@@ -34,5 +34,5 @@ class SecureRandom(random.SystemRandom):
         return int.from_bytes(self.randbytes(n_bytes), "big") >> (8 * n_bytes - k)
 
     def handle(self) -> str:
-        """A URL-safe name of 96 random bits."""
-        return base64.urlsafe_b64encode(self.randbytes(12)).decode()
+        """A URL-safe name of 144 random bits."""
+        return base64.urlsafe_b64encode(self.randbytes(18)).decode()

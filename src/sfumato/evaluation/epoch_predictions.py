@@ -14,14 +14,16 @@ from jaxtyping import Float, Int
 from sfumato.tables.base_table import ColumnTable
 from sfumato.tables.columns import classes_of, numbers, probs_of
 from sfumato.tables.doubt import entropy
-from sfumato.tables.errors import BadFile, BadTable, listing, no_rows, show
+from sfumato.tables.errors import BadFile, BadTable, UnsafeFile, listing, no_rows, show
 from sfumato.tables.files.json import read_document
 from sfumato.tables.files.table_file import Rows, check_columns, read_rows
 from sfumato.tables.text_columns import CodedText, TextEncoder
+from sfumato.tables.text_file import path_inside
 
 RUN, DYNAMICS, BY_EPOCH, UNFINISHED = "run.json", "dynamics.parquet", "predictions-by-epoch.parquet", "unfinished"
 WHEN = ("end", "online")
 """When items were predicted: at the end of each epoch with the same weights, or during training."""
+MAX_EPOCH = 2**53
 GOLD, AGREEMENT = "gold", "agreement"
 """The recorded value: the probability of the gold class, or `sum q p`, the agreement with people's label."""
 
@@ -49,7 +51,7 @@ class TrainingDynamics:
         if path.is_dir() and not (path / DYNAMICS).is_file():
             expected = "a run that noted how its training items were predicted"
             raise BadFile(f"no {DYNAMICS}", expected, "train with sfumato train --dynamics end", "no-dynamics", path)
-        path = path / DYNAMICS if path.is_dir() else path
+        path = _file_of_run(path / DYNAMICS) if path.is_dir() else path
         return cls.from_rows(read_rows(path), when=when, by=by)
 
     @classmethod
@@ -77,9 +79,13 @@ class TrainingDynamics:
         if not kept.any():
             found = f"no {by} {chosen}"
             raise BadTable(found, "predictions of items", "train without mixing", "no-dynamics", rows.where())
-        if ((joined["value"][kept] < 0) | (joined["value"][kept] > 1 + 1e-5)).any():
-            found = f"{by} outside 0 to 1"
-            raise BadTable(found, "probabilities", "check how the file was made", "bad-number", rows.where())
+        for name, values in ((by, joined["value"][kept]), ("correct", joined["correct"][kept])):
+            if ((values < 0) | (values > 1 + 1e-5)).any():
+                found = f"{name} outside 0 to 1"
+                raise BadTable(found, "probabilities", "check how the file was made", "bad-number", rows.where())
+        if ((joined["epoch"] % 1 != 0) | (np.abs(joined["epoch"]) > MAX_EPOCH)).any():
+            found, expected = "an epoch that is no whole number", f"whole numbers up to {MAX_EPOCH:,}"
+            raise BadTable(found, expected, "check how the file was made", "bad-number", rows.where(column="epoch"))
         return cls(
             coded.take(kept), joined["epoch"][kept].astype(np.int64), joined["value"][kept], joined["correct"][kept],
             chosen, rows.path,
@@ -119,12 +125,24 @@ def find_runs(paths: Sequence[str | Path]) -> list[RunFound]:
             fix = "give the output folder of sfumato train"
             raise BadFile("no run.json in or under it", "the folder of one or more runs", fix, "no-runs", path)
         for each in own:
-            document: Any = read_document(each)
+            document: Any = read_document(_file_of_run(each))
             metadata = document if isinstance(document, dict) else {}
             target, network, seed = metadata.get("target", ""), metadata.get("network", ""), metadata.get("seed", 0)
+            if not isinstance(seed, int):
+                expected, fix = "a whole number", "check how the file was made"
+                raise BadFile(f"the seed {show(seed)}", expected, fix, "bad-run", each)
             if metadata.get("fold", 0) is not None:
-                found[each.parent] = RunFound(each.parent, str(target), str(network), int(seed))
+                found[each.parent] = RunFound(each.parent, str(target), str(network), seed)
     return list(found.values())
+
+
+def _file_of_run(path: Path) -> Path:
+    """A file of a run's folder; raises if it is a link that leads outside."""
+    inside = path_inside(path, (path.parent,))
+    if inside is None:
+        found, expected = "a link to a place outside the folder", "a file in the folder of the run"
+        raise UnsafeFile(found, expected, "replace the link by the file", "outside-folder", path)
+    return inside
 
 
 def runs_of_model(runs: Sequence[RunFound], target: str | None = None, network: str | None = None) -> list[RunFound]:
@@ -192,7 +210,7 @@ class EpochPredictions:
     @classmethod
     def read(cls, path: Path) -> EpochPredictions:
         """From a run's folder with the predictions of every epoch, or a table with item, epoch and probs."""
-        path = path / BY_EPOCH if path.is_dir() else path
+        path = _file_of_run(path / BY_EPOCH) if path.is_dir() else path
         if not path.is_file():
             found, fix = f"no {path.name}", "train with sfumato train --predictions-each-epoch"
             expected = "a run with the predictions of every epoch"

@@ -2,7 +2,7 @@
 
 The entry address contains a key of the study, and the platform appends the participant's id. Every participant can see
 both in their address bar, so neither opens a session: a platform id is one annotator with a random link, which only the
-browser of the first visit has (in a cookie). From another browser the same id gets in only with the platform's
+browser of the first visit has (by a key in a cookie). From another browser the same id gets in only with the platform's
 signature, or by that link.
 
 Ids could also be invented. A signed arrival, or the platform's API, confirms them before they begin (`entry` of a
@@ -14,14 +14,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import sqlalchemy as sa
 
 from sfumato.elicitation.page_messages import Redirect
 from sfumato.elicitation.participant import CHECKING, KNOWN, REFUSED, SIGNED, UNVERIFIED, Participant
-from sfumato.elicitation.participant_link import hash_of, hash_of_person, new_token
+from sfumato.elicitation.participant_link import hash_of, hash_of_person, new_browser_key, token_of_key
 from sfumato.elicitation.running_study import RunningStudy
 from sfumato.elicitation.session import no_such_link
 from sfumato.elicitation.study_registration import study_secret
@@ -80,6 +80,14 @@ class OtherStudy(NotThere):
 
 
 @dataclass(frozen=True)
+class Admission:
+    """The link of an admitted participant, and the key that their browser keeps in a cookie."""
+
+    token: str
+    browser_key: str = field(repr=False)
+
+
+@dataclass(frozen=True)
 class UncheckedArrival:
     """A participant whose platform id was not checked yet, and the key for the request."""
 
@@ -128,10 +136,10 @@ def admit(
     held: str | None = None,
     signed: bool = False,
     checks: bool = False,
-) -> str:
-    """Admit a participant sent by the platform, and return a link of theirs.
+) -> Admission:
+    """Admit a participant sent by the platform.
 
-    `held` is the link that their browser has from an earlier visit. `signed` says that the platform signed this
+    `held` is the key that their browser has from an earlier visit. `signed` says that the platform signed this
     arrival, `checks` that its API will be asked about them. Raises `StudyClosed` for new participants of a full or
     paused study, and `OtherBrowser` for a known id without proof.
     """
@@ -141,7 +149,8 @@ def admit(
         raise OtherStudy
     sessions, hashed = running.sessions, person_hash(running, platform, arrival)
     known = queries.annotator_by_person(running.connection(), running.number, hashed)
-    token = _link_of(running, known, held, signed=signed)
+    browser_key = _browser_key(running, known, held, signed=signed)
+    token = token_of_key(running.secret, browser_key)
     if known is None:
         sessions.check_open()
         entry = SIGNED if signed else CHECKING if checks else UNVERIFIED
@@ -153,26 +162,27 @@ def admit(
     connection, study, now = running.action()
     ids = (platform.name, arrival.person)
     researcher_queries.add_arrival(connection, study, participant.id, ids, refs, now, ended=_has_ended(participant))
-    return token
+    return Admission(token, browser_key)
 
 
-def _link_of(running: RunningStudy, known: Row | None, held: str | None, *, signed: bool) -> str:
-    """The link that the browser has or may get."""
-    token = new_token(running.secret)
+def _browser_key(running: RunningStudy, known: Row | None, held: str | None, *, signed: bool) -> str:
+    """The key that the browser has or may get. A new participant gets a new one, whatever the browser sends."""
+    new = new_browser_key()
     if known is None:
-        return token
+        return new
     if known["erased_at"] is not None:
         fix = "each person can take part once"
         raise NotNow("a participant whose data was erased", "somebody who has not taken part", fix, "took-part")
     if held is not None:
-        owner = queries.annotator_by_token(running.transaction, running.number, hash_of(held))
+        own = hash_of(token_of_key(running.secret, held))
+        owner = queries.annotator_by_token(running.transaction, running.number, own)
         if owner is not None and owner["id"] == known["id"]:
             return held
     # Nobody has seen the page yet (it sets the language): the first reply was lost, or two tabs opened at once.
     if not signed and known["language"] is not None:
         raise OtherBrowser
-    running.sessions.add_link(known["id"], token)
-    return token
+    running.sessions.add_link(known["id"], token_of_key(running.secret, new))
+    return new
 
 
 def _has_ended(participant: Participant) -> bool:

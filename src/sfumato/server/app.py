@@ -13,12 +13,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Scope
+from starlette.types import Scope
 
 from sfumato.server import answer_api, dashboard_login, dashboard_routes, pages, platform_entry
 from sfumato.server.http_responses import InternalError, error_response, html
 from sfumato.server.rate_limit import ServerLimits, SlidingWindow, TooMany
-from sfumato.server.request_guard import RequestGuard
+from sfumato.server.request_guard import RefusalCounts, RequestGuard
 from sfumato.server.researcher_sessions import NotLoggedIn
 from sfumato.server.served_study import ServedStudy
 from sfumato.tables.errors import NotThere, SfumatoError, StoreDown
@@ -73,7 +73,12 @@ def routes() -> list[Route | Mount]:
     ]
 
 
-def application(site: ServedStudy, hosts: Collection[str] = (), limits: ServerLimits | None = None) -> ASGIApp:
+def application(
+    site: ServedStudy,
+    hosts: Collection[str] = (),
+    limits: ServerLimits | None = None,
+    refusals: RefusalCounts | None = None,
+) -> RequestGuard:
     """The ASGI application that serves `site` under the names `hosts` (empty: any name). Without `limits` there are no
     rate limits, as simulated annotators need."""
     app = Starlette(
@@ -99,6 +104,8 @@ def application(site: ServedStudy, hosts: Collection[str] = (), limits: ServerLi
         limits=limits,
         https=site.public,
         on_denial=partial(_log_denial, app),
+        on_refusals=partial(site.dashboard.log_event, "somebody", "requests refused"),
+        refusals=refusals,
     )
 
 

@@ -24,6 +24,8 @@ from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Entry
 from sfumato.tables.errors import NotNow, NotThere, SfumatoError, StoreDown
 
+ENTRY_COOKIE = "sfumato-"
+"""How the name of the cookie from a platform's entry begins."""
 KIND_FILES = {"form.js": "text/javascript", "form.css": "text/css"}
 
 
@@ -71,7 +73,8 @@ async def study(request: Request) -> Response:
         return html(site.error_page(error, 404, language), 404)
     except StudyClosed as error:
         return closed_page(request, error)
-    return html(site.study_page(token, start))
+    keeps_cookies = any(name.removeprefix("__Host-").startswith(ENTRY_COOKIE) for name in request.cookies)
+    return html(site.study_page(token, start, keeps_cookies=keeps_cookies))
 
 
 async def picture(request: Request) -> Response:

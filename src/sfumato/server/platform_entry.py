@@ -1,7 +1,7 @@
 """Entry for participants from a platform: confirms them, and redirects them to their own link.
 
 Their platform id is in the URL they come from and in the store, and in no other URL, page or log. The browser of the
-first visit keeps the link in a cookie, because anyone can type somebody else's id.
+first visit keeps a key to the link in a cookie, because anyone can type somebody else's id. Scripts cannot read it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sfumato.elicitation.page_messages import SessionStart
 from sfumato.elicitation.running_study import RunningStudy
 from sfumato.elicitation.session import StudyClosed, no_such_link
 from sfumato.recruitment.arrival import (
+    Admission,
     OtherStudy,
     admit,
     check_arrival,
@@ -31,7 +32,7 @@ from sfumato.recruitment.platform import Arrival, Platform
 from sfumato.recruitment.platform_api import PlatformClient
 from sfumato.recruitment.signed_arrival import not_signed
 from sfumato.server.http_responses import LOG, NO_STORE, html
-from sfumato.server.pages import closed_notice, closed_page, is_look_ahead, language_of, too_many
+from sfumato.server.pages import ENTRY_COOKIE, closed_notice, closed_page, is_look_ahead, language_of, too_many
 from sfumato.server.rate_limit import TooMany
 from sfumato.server.served_study import ServedStudy
 from sfumato.tables.errors import NotNow, NotThere, SfumatoError
@@ -63,12 +64,12 @@ async def arrive(request: Request) -> Response:
         client = platform.client(os.environ) if platform.checks_at_entry and not signed else None
         cookies, checks = request.cookies, client is not None
 
-        def enter(running: RunningStudy) -> tuple[str, str]:
+        def enter(running: RunningStudy) -> tuple[str, Admission]:
             name = _cookie_name(site, person_hash(running, platform, arrival))
             held = cookies.get(name)
             return name, admit(running, platform, key, arrival, held=held, signed=signed, checks=checks)
 
-        name, token = await site.writer.ask(enter)
+        name, admitted = await site.writer.ask(enter)
     except TooMany as error:
         return too_many(request, error)
     except NotThere as error:
@@ -79,9 +80,9 @@ async def arrive(request: Request) -> Response:
         return _closed(request, platform, arrival, error)
     except NotNow as error:
         return html(site.error_page(error, 409, language), 409)
-    check = BackgroundTask(_check, site, client, token) if client else None
-    reply = RedirectResponse(f"/s/{token}", 303, NO_STORE, background=check)
-    _keep_link(site, platform, reply, name, token)
+    check = BackgroundTask(_check, site, client, admitted.token) if client else None
+    reply = RedirectResponse(f"/s/{admitted.token}", 303, NO_STORE, background=check)
+    _keep_key(site, platform, reply, name, admitted.browser_key)
     return reply
 
 
@@ -125,15 +126,15 @@ def _closed(request: Request, platform: Platform | None, arrival: Arrival | None
 
 def _cookie_name(site: ServedStudy, hashed: str) -> str:
     """One cookie per person, so that two people can share a browser; the name does not tell the platform id."""
-    name = f"sfumato-{hashed[:16]}"
+    name = f"{ENTRY_COOKIE}{hashed[:16]}"
     return f"__Host-{name}" if site.public else name
 
 
-def _keep_link(site: ServedStudy, platform: Platform, reply: Response, name: str, token: str) -> None:
-    """Keep the link in the browser. In a platform's frame the cookie is a partitioned one of that platform's page."""
+def _keep_key(site: ServedStudy, platform: Platform, reply: Response, name: str, key: str) -> None:
+    """Keep the key in the browser. In a platform's frame the cookie is a partitioned one of that platform's page."""
     in_frame = bool(platform.framed_by) and site.public
     options: dict[str, Any] = {"samesite": "none" if in_frame else "lax", "secure": site.public, "httponly": True}
-    reply.set_cookie(name, token, max_age=COOKIE_SECONDS, path="/", **options)
+    reply.set_cookie(name, key, max_age=COOKIE_SECONDS, path="/", **options)
     if in_frame:
         # Browsers that block cookies of other sites accept these; Python's cookies know the word from 3.14 on.
         reply.headers["set-cookie"] += "; Partitioned"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from starlette.responses import Response
@@ -14,7 +17,7 @@ from sfumato.tables.errors import NotNow
 MAX_BODY = 64 * 1024
 MAX_RANGES = 5
 MAX_TOKEN = 64
-"""Characters of a token by which its requests are counted; ours are shorter."""
+"""Characters of a token by which its requests are counted; ours are not longer."""
 HEADERS = [
     (name.lower().encode(), value.encode())
     for name, value in {
@@ -37,8 +40,40 @@ CROSS_SITE = ("a request from another site", "requests from the study's own page
 PLAIN_HTTP = ("a request over http", "https", "open the address of the study with https://")
 MANY_RANGES = (f"more than {MAX_RANGES} ranges of a file", "the file, or one part of it", "request the whole file")
 
+OnRefusals = Callable[[dict[str, int]], Awaitable[None]]
+"""Called with the number of refused requests by status."""
 OnDenial = Callable[[Scope, str], Awaitable[None]]
 """Called with a request that was denied because of its origin, and the reason."""
+
+
+REFUSALS = frozenset((400, 403, 404, 413, 416, 422, 429))
+PROTECTED = ("/s/", "/from/", "/join", "/studio")
+
+
+class RefusalCounts:
+    """Refused requests by status: wrong links and trials of others, invalid bodies, exceeded limits. They are logged
+    together, at most once per `seconds`, so that the log cannot fill the disk; without path, token or body."""
+
+    def __init__(self, seconds: float = 600.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds, self._clock = seconds, clock
+        self._counts: Counter[int] = Counter()
+        self._due = math.inf
+
+    def count(self, path: str, status: int) -> dict[str, int]:
+        """Count a reply; returns what is to be logged now, mostly nothing."""
+        if status not in REFUSALS or not path.startswith(PROTECTED):
+            return {}
+        now = self._clock()
+        if not self._counts:
+            self._due = now + self._seconds
+        self._counts[status] += 1
+        return self.take() if now >= self._due else {}
+
+    def take(self) -> dict[str, int]:
+        """What was counted since the last entry."""
+        found = {str(status): n for status, n in sorted(self._counts.items())}
+        self._counts.clear()
+        return found
 
 
 class RequestGuard:
@@ -54,6 +89,8 @@ class RequestGuard:
         limits: ServerLimits | None = None,
         https: bool = False,
         on_denial: OnDenial | None = None,
+        on_refusals: OnRefusals | None = None,
+        refusals: RefusalCounts | None = None,
     ) -> None:
         self._app = app
         self._hosts = frozenset(hosts)
@@ -61,7 +98,13 @@ class RequestGuard:
         self._headers = [*HEADERS, HTTPS_ONLY] if https else HEADERS
         self._framed = _framed(self._headers, framed_by) if framed_by else self._headers
         self._limit = limits.requests if limits else None
-        self._on_denial = on_denial
+        self._on_denial, self._on_refusals = on_denial, on_refusals
+        self._refusals = refusals or RefusalCounts()
+
+    async def log_refusals(self) -> None:
+        """Log the refusals that were counted and not yet logged, when the server stops."""
+        if self._on_refusals is not None and (refused := self._refusals.take()):
+            await self._on_refusals(refused)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -70,6 +113,9 @@ class RequestGuard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
+                refused = self._refusals.count(scope["path"], message["status"]) if message["status"] >= 400 else {}
+                if refused and self._on_refusals is not None:
+                    await self._on_refusals(refused)
                 own = self._framed if scope["path"].startswith(FRAMED) else self._headers
                 message["headers"] = [*message["headers"], *own]
             await send(message)

@@ -97,9 +97,12 @@ class ServedStudy:
         message, fix = translations_for(language).error(error, platform) if language else own_words(error)
         return self.page(template, language, status=status, message=message, fix=fix, **more)
 
-    def study_page(self, token: str, start: SessionStart) -> str:
-        """The study page of a participant, in their language and with their order of classes."""
+    def study_page(self, token: str, start: SessionStart, *, keeps_cookies: bool = True) -> str:
+        """The study page of a participant, in their language and with their order of classes. `keeps_cookies`: whether
+        the browser sent a cookie of the entry from a platform."""
         config, texts = self.config(token, start), translations_for(start.language)
+        if self.platform is not None:
+            config["keeps_cookies"] = keeps_cookies
         own = [str(htmlsafe_json_dumps(config))]
         own += [
             self._templates.get_template(f"{kind.name}/form.html").render(

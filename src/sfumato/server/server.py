@@ -26,6 +26,7 @@ from sfumato.recruitment.arrival import redirect_for
 from sfumato.server.app import application
 from sfumato.server.connection_limits import ConnectionTable, raise_file_limit
 from sfumato.server.rate_limit import ServerLimits
+from sfumato.server.request_guard import RequestGuard
 from sfumato.server.sanitized_log import LOGGING
 from sfumato.server.served_study import ServedStudy
 from sfumato.server.uvicorn_protocol import KEEP_ALIVE_SECONDS, StrictHttpProtocol
@@ -135,8 +136,9 @@ def create_server(
     site: ServedStudy, hosts: Collection[str], limits: ServerLimits | None = None, proxies: Sequence[str] = ()
 ) -> uvicorn.Server:
     """The server, not yet running. With `proxies`, only they may connect, and they report the clients' addresses."""
+    guard = application(site, hosts, replace(limits or ServerLimits(), proxies=tuple(proxies)))
     config = uvicorn.Config(
-        application(site, hosts, replace(limits or ServerLimits(), proxies=tuple(proxies))),
+        guard,
         # uvicorn calls it with the arguments of a protocol class.
         http=partial(StrictHttpProtocol, table=ConnectionTable(proxies)),  # type: ignore[arg-type]
         ws="none",
@@ -150,19 +152,20 @@ def create_server(
         timeout_graceful_shutdown=10,
         lifespan="off",
     )
-    return _Server(config, site)
+    return _Server(config, site, guard)
 
 
 class _Server(uvicorn.Server):
     """Ends the dashboard's streams at shutdown instead of waiting for browsers to close them."""
 
-    def __init__(self, config: uvicorn.Config, site: ServedStudy) -> None:
+    def __init__(self, config: uvicorn.Config, site: ServedStudy, guard: RequestGuard) -> None:
         super().__init__(config)
-        self._site = site
+        self._site, self._guard = site, guard
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._site.dashboard.feed.stop()
         await super().shutdown(sockets)
+        await self._guard.log_refusals()
 
 
 def serve(

@@ -21,7 +21,7 @@ STEP_SECONDS, N_DIGITS = 30, 6
 DRIFT = 1
 """Steps by which the clock of the phone may be wrong."""
 N_SECRET_BYTES = 20
-N_RECOVERY, N_RECOVERY_BYTES = 10, 15
+N_RECOVERY, N_RECOVERY_BYTES = 10, 20
 """Recovery codes have 120 random bits; from 112 on a plain hash is enough (OWASP ASVS 5.0, 6.5.2)."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +27,7 @@ class StoreLocation:
         text = str(store)
         if text.startswith(("postgresql://", "postgres://")):
             with contextlib.suppress(ValueError, sa.exc.ArgumentError):
-                return cls(sa.make_url(text).set(drivername="postgresql+psycopg"))
+                return cls(_encrypted(sa.make_url(text).set(drivername="postgresql+psycopg")))
         elif "://" not in text and not Path(text).is_dir():
             return cls(sa.URL.create("sqlite", database=text), Path(text))
         expected = "the path of a file, or postgresql://user@host:port/database"
@@ -40,6 +41,20 @@ class StoreLocation:
 
     def __str__(self) -> str:
         return str(self.file) if self.file else self.url.render_as_string(hide_password=True)
+
+
+THIS_MACHINE = ("", "localhost", "127.0.0.1", "::1")
+
+
+def _encrypted(url: sa.URL) -> sa.URL:
+    """The address of a database on another machine asks for TLS with a verified certificate, unless it says otherwise
+    itself. A host that begins with a slash is a socket of this machine."""
+    hosts = url.query.get("host", url.host or "")
+    named = [hosts] if isinstance(hosts, str) else list(hosts)
+    is_here = all(each in THIS_MACHINE or each.startswith("/") for host in named for each in host.split(","))
+    if is_here or "sslmode" in url.query or "PGSSLMODE" in os.environ:
+        return url
+    return url.update_query_dict({"sslmode": "verify-full"})
 
 
 def default_location(study: Study) -> Path:

@@ -19,6 +19,7 @@ import { TrialView } from './trial.js';
  * @property {import('./form.js').StudyClass[]} classes
  * @property {'class'|'position'} keys_by
  * @property {boolean} unsure whether there is a button "I am not sure" that opens the deeper form
+ * @property {boolean} [keeps_cookies] in a study on a platform, whether the browser sent the cookie of the entry
  * @property {import('./api.js').Back} [declined] the redirect for people who do not consent
  */
 

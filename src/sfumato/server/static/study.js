@@ -27,6 +27,7 @@ const stopDialog = /** @type {HTMLDialogElement} */ (byId('stop-dialog'));
 
 document.documentElement.style.setProperty('--picture', `${config.study.size}px`);
 document.documentElement.dataset.upscale = config.study.upscale;
+if (config.keeps_cookies === false) showLinkToSave();
 
 await start();
 
@@ -55,6 +56,14 @@ async function start() {
     if (outbox.fragile || (outbox.failing && outbox.waiting.length)) event.preventDefault();
   });
   await flow.refresh();
+}
+
+/** Without the cookie of the first visit, people return only by their own link. */
+function showLinkToSave() {
+  const note = byId('no-cookies');
+  byId('link-to-save').textContent = location.href;
+  byId('no-cookies-close').addEventListener('click', () => (note.hidden = true));
+  note.hidden = false;
 }
 
 /** @param {SessionFlow} flow */
