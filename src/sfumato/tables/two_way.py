@@ -366,9 +366,9 @@ def _jackknife(values: Values, times: Values | None = None) -> float:
 
 
 def _df(sizes: Float[np.ndarray, "units"]) -> float:
-    """The degrees of freedom of a variance over units: their effective number, `(sum s²)² / sum s⁴`, minus 1."""
-    squares = (sizes / sizes.max()) ** 2 if len(sizes) and sizes.max() > 0 else sizes
-    return float(squares.sum() ** 2 / (squares**2).sum() - 1) if len(sizes) > 1 else 0.0
+    """The degrees of freedom of a variance over units: their effective number, `(sum s)² / sum s²` (Kish 1965), minus
+    1."""
+    return float(sizes.sum() ** 2 / (sizes**2).sum() - 1) if len(sizes) > 1 else 0.0
 
 
 def _ratio(above: Values, below: Values) -> Values:

@@ -114,6 +114,30 @@ def test_people_who_lean_widen_the_interval() -> None:
     assert found.interval[0] == "95% jackknife over people and items"
 
 
+def test_intervals_cover_the_agreement_of_all_people() -> None:
+    """People are right with probability 0.6 to 1, 0.8 on average: two of them differ with probability 2 · 0.8 · 0.2,
+    and alpha is 1 - 0.32 / 0.5. Intervals that take the people as fixed contain it far less often.
+
+    `bench/coverage_rows/two_way.py` does it at length."""
+    covered, fixed = np.zeros(2), np.zeros(2)
+    n_studies, n_items, n_people = 200, 150, 6
+    item, person = np.divmod(np.arange(n_items * n_people), n_people)
+    names = _names(item), _names(person)
+    truth = np.array([0.36, 0.32])
+    for study in range(n_studies):
+        rng = np.random.default_rng(study)
+        is_right = rng.random(len(item)) < rng.uniform(0.6, 1, n_people)[person]
+        true = rng.integers(0, 2, n_items)[item]
+        chosen = np.where(is_right, true, 1 - true)
+        beliefs = Beliefs(*names, ("a", "b"), hard=chosen.astype(np.int16))
+        found = agreement(beliefs, measures=[AlphaNominal(), TotalVariationAgreement()], level=0.9)
+        covered += (found.low <= truth) & (truth <= found.high)
+        fixed += np.abs(found.value - truth) <= found.half_same_annotators
+    assert (covered / n_studies > 0.83).all()
+    assert (covered / n_studies < 0.97).all()
+    assert (fixed / n_studies < 0.75).all()
+
+
 def test_counts_and_two_annotators_have_intervals_over_items() -> None:
     rng = np.random.default_rng(0)
     counts = Counts.from_numpy([f"i{k}" for k in range(50)], rng.multinomial(5, [0.6, 0.3, 0.1], 50), list("abc"))
