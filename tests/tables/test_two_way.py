@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jaxtyping import Float, Int
 
-from sfumato.tables.two_way import LOG_ONE_MINUS, AnswerDesign, LeaveOneOut, TwoWay, ratio, two_way
+from sfumato.tables.two_way import AnswerDesign, FigureScale, LeaveOneOut, TwoWay, ratio, two_way
 
 Codes = Int[np.ndarray, "answers"]
 
@@ -159,6 +159,14 @@ def test_people_who_answered_alone_count_as_people() -> None:
     means = loss.reshape(12, 5).mean(axis=1)
     assert found.standard_error == pytest.approx(means.std(ddof=1) / np.sqrt(12), rel=1e-9)
     assert np.isnan(found.parts.twice_the_people)
+
+
+def log_one_minus(values: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(1 - values)
+
+
+LOG_ONE_MINUS = FigureScale("log(1 - value)", log_one_minus, lambda logs: 1 - np.exp(logs))
 
 
 def test_scale_and_bounds() -> None:

@@ -8,8 +8,8 @@ variances `V_items`, `V_people` and `V_answers` (Miller 1974; Cameron, Gelbach a
     df = V² / (V_items² / df_items + V_people² / df_people)        (Satterthwaite 1946)
     interval = value ± t(df) sqrt(V)
 
-`df_people` is the number of people minus 1 if all gave the same number of answers, and smaller if a few gave most of
-them. People are never drawn with replacement: a person who is drawn twice would agree with himself.
+`df_people` is the effective number of people (Kish 1965) minus 1: smaller if a few gave most of the answers. People are
+never drawn with replacement: a person who is drawn twice would agree with himself.
 
     design = AnswerDesign.of(item, person)                  # one code per answer
     left_out = design.mean(loss_a - loss_b)                 # a mean over answers; weights are possible
@@ -55,14 +55,6 @@ class FigureScale:
     name: str
     there: Callable[[Values], Values]
     back: Callable[[Values], Values]
-
-
-def _log_one_minus(values: Values) -> Values:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.log(1 - values))
-
-
-LOG_ONE_MINUS = FigureScale("log(1 - value)", _log_one_minus, lambda logs: np.asarray(1 - np.exp(logs)))
 
 
 @dataclass(frozen=True, eq=False)
