@@ -15,6 +15,7 @@ from people_evidence import evidence_of
 from scipy.stats import entropy as scipy_entropy
 
 from sfumato import Beliefs
+from sfumato.labeling.agreement import agreement
 from sfumato.reporting import Chart, Facts, Prose, ReportTable, Section
 from sfumato.reporting.report import PEOPLE_SECTIONS
 from sfumato.reporting.report_inputs import ReportInputs
@@ -175,6 +176,11 @@ def test_agreement_is_that_of_pairs_of_people() -> None:
     assert said
     assert int(said[1]) == round(100 * np.mean(pairs))
     assert f"Krippendorff's alpha is {alpha(answers):.3f} (" in words(section)
+    ours = agreement(evidence.beliefs)
+    widths = {column.title: column.values for column in block(section, "agreement-precision").columns}
+    assert widths["another crowd"] == pytest.approx((ours.high - ours.low) / 2)
+    assert widths["twice the annotators"] == pytest.approx(ours.half_twice_annotators)
+    assert widths["annotators"] == tuple(f"{share:.0%}" for share in ours.share_annotators)
     drawn = block(section, "agreement-by-class")
     assert isinstance(drawn, Chart)
     majority = [Counter(each.values()).most_common() for each in answers.values()]

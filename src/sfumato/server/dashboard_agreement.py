@@ -114,7 +114,7 @@ def _agreement(beliefs: Beliefs) -> list[dict[str, Any]]:
             "n_items": int(found.n_items[i]),
             "n_annotators": int(found.n_annotators[i]),
             "n_answers": int(found.n_answers[i]),
-            "over": "annotators and items" if not np.isnan(found.share_items[i]) else "items",
+            "over": "annotators and items" if not np.isnan(found.share_items[i]) else "items, for these annotators",
             "shares": [_number(each[i]) for each in (found.share_items, found.share_annotators, found.share_answers)],
             "half": {
                 "another_crowd": _number((found.high[i] - found.low[i]) / 2),

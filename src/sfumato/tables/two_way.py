@@ -109,6 +109,15 @@ class TwoWay:
     df: float
     parts: VarianceParts
 
+    def or_over_items(self, reason: str = "") -> Interval:
+        """The interval; if there is none, that over items alone, and `kind` says that people are taken as fixed and
+        why (`reason`, if given)."""
+        if not np.isnan(self.interval.low) or np.isnan(self.these_people.low):
+            return self.interval
+        fixed = self.these_people
+        why = reason or self.interval.kind.removeprefix("none: ")
+        return Interval(fixed.low, fixed.high, f"{fixed.kind}; people are taken as fixed: {why}")
+
 
 @dataclass(frozen=True, eq=False)
 class AnswerDesign:

@@ -60,7 +60,7 @@ def test_counts_say_that_annotators_are_taken_as_fixed(folder: Path) -> None:
     (folder / "c.csv").write_text("item,n:cat,n:dog\n1,3,2\n2,5,0\n3,1,4\n4,0,5\n")
     shown = measured("c.csv", cwd=folder).stdout.splitlines()
     assert shown[1].split()[5] == "-"
-    assert shown[3] == ("interval: 95% jackknife over items; annotators are taken as fixed: counts have no annotators")
+    assert shown[3] == ("interval: 95% jackknife over items; people are taken as fixed: counts have no annotators")
     assert len(shown) == 4
 
 

@@ -144,12 +144,12 @@ def test_counts_and_two_annotators_have_intervals_over_items() -> None:
     by_counts, by_votes = agreement(counts), agreement(counts.votes())
     assert by_counts.value.tolist() == pytest.approx(by_votes.value.tolist())
     assert set(by_counts.n_annotators) == {0}
-    assert by_counts.interval[0].endswith("; annotators are taken as fixed: counts have no annotators")
+    assert by_counts.interval[0].endswith("; people are taken as fixed: counts have no annotators")
     assert np.isnan(by_counts.share_annotators).all()
     assert (by_votes.low <= by_counts.low).all()
     pair = agreement(simulated(60, rng, n_people=2), measures=[AlphaNominal()])
     assert pair.interval[0] == (
-        "95% jackknife over items; annotators are taken as fixed: undefined without one person (2 of 2 people)"
+        "95% jackknife over items; people are taken as fixed: undefined without one person (2 of 2 people)"
     )
     assert pair.low[0] < pair.value[0] < pair.high[0]
 

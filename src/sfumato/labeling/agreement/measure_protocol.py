@@ -13,6 +13,7 @@ from sfumato.tables.two_way import NO_PARTS, LeaveOneOut, VarianceParts, two_way
 
 NOBODY_TO_COMPARE = "no item was answered by two different people"
 NOBODY_TWICE = "nobody answered about the same item twice"
+NO_ANNOTATORS = "counts have no annotators"
 MISSING = {"first": NOBODY_TO_COMPARE, "repeats": NOBODY_TWICE}
 """Why a measure that compares these answers cannot be computed."""
 
@@ -59,11 +60,8 @@ def figure_of(
     found = two_way(measure.leave_one_out(answers), level=level, bounds=measure.bounds)
     if np.isnan(found.value):
         warn(f"{measure.name} is undefined: {measure.undefined}")
-    between, kind = found.interval, found.interval.kind
-    if np.isnan(between.low) and not np.isnan(found.these_people.low):
-        reason = kind.removeprefix("none: ") if annotators_known else "counts have no annotators"
-        between, kind = found.these_people, f"{found.these_people.kind}; annotators are taken as fixed: {reason}"
-    return _row(measure.name, (found.value, between.low, between.high), counted, kind, found.parts)
+    between = found.or_over_items("" if annotators_known else NO_ANNOTATORS)
+    return _row(measure.name, (found.value, between.low, between.high), counted, between.kind, found.parts)
 
 
 def _row(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
 from sfumato.labeling.agreement.measure_protocol import NOBODY_TO_COMPARE
@@ -32,22 +32,36 @@ class TotalVariationAgreement:
 
     def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
         first = answers.first
-        if first.hard is not None:
-            item, which = first.votes.item, first.votes.which
-            to_others = (first.per_item[item] - first.votes.times).astype(np.float64)
-            pairs = first.disagreeing_pairs() / 2
-        else:
-            item, which = first.item, np.arange(len(first.item))
-            to_others = distances_to_others(first)
-            pairs = np.bincount(item, weights=to_others, minlength=first.n_items) / 2
-        n = first.per_item[item]
-        n_pairs = first.per_item * (first.per_item - 1) / 2
-        n_left = (n - 1) * (n - 2) / 2
-        # A tiny distance below 0 is rounding.
-        mean_left = np.maximum(pairs[item] - to_others, 0) / np.maximum(n_left, 1)
-        without = (n_left > 0)[:, None] * np.column_stack([mean_left, np.ones(len(n))])
-        sums = np.column_stack([pairs / n_pairs, np.ones(first.n_items)])
-        return first.design.function_of_sums(sums, without, ratio, which=which)
+        if first.soft is None:
+            return dissent_of_choices(first)
+        to_others = distances_to_others(first)
+        pairs = np.bincount(first.item, weights=to_others, minlength=first.n_items) / 2
+        return mean_over_pairs(first, pairs, to_others, first.item)
+
+
+def dissent_of_choices(first: FirstAnswers) -> LeaveOneOut:
+    """The mean over items of the share of pairs of annotators who chose different classes."""
+    votes = first.votes
+    to_others = (first.per_item[votes.item] - votes.times).astype(np.float64)
+    return mean_over_pairs(first, first.disagreeing_pairs() / 2, to_others, votes.item, votes.which)
+
+
+def mean_over_pairs(
+    first: FirstAnswers,
+    pairs: Float[np.ndarray, "items"],
+    to_others: Float[np.ndarray, "cases"],
+    item: Int[np.ndarray, "cases"],
+    which: Int[np.ndarray, "rows"] | None = None,
+) -> LeaveOneOut:
+    """The mean over items of a mean over pairs of answers, from the sum over the pairs of each item and the sum from
+    each case to the other answers about its item; `which` is the case of each row."""
+    n_pairs = first.per_item * (first.per_item - 1) / 2
+    n_left = (first.per_item[item] - 1) * (first.per_item[item] - 2) / 2
+    # A tiny distance below 0 is rounding.
+    mean_left = np.maximum(pairs[item] - to_others, 0) / np.maximum(n_left, 1)
+    without = (n_left > 0)[:, None] * np.column_stack([mean_left, np.ones(len(item))])
+    sums = np.column_stack([pairs / n_pairs, np.ones(first.n_items)])
+    return first.design.function_of_sums(sums, without, ratio, which=which)
 
 
 def distances_to_others(first: FirstAnswers) -> Float[np.ndarray, "rows"]:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from sfumato.labeling.agreement import agreement as measure_agreement
 from sfumato.labeling.agreement.agreement_table import AgreementFigure, AgreementTable
 from sfumato.labeling.agreement.item_answers import ItemAnswers
+from sfumato.labeling.agreement.pairwise_distance import dissent_of_choices
 from sfumato.reporting.blocks import Block, Column, DataSource, Prose, ReportTable
 from sfumato.reporting.charts.comparison import dots
 from sfumato.reporting.charts.encoding_field import Field
@@ -19,6 +20,7 @@ from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import warnings_off
+from sfumato.tables.two_way import two_way
 
 TITLE = "Agreement"
 MEANINGS = {
@@ -41,8 +43,9 @@ def agreement_section(evidence: ReportInputs) -> Section | None:
     beliefs = evidence.judged
     if beliefs is None or not len(beliefs):
         return None
-    answers = ItemAnswers.of(beliefs)
-    found = figures_of(beliefs if evidence.judged_part != "counts" or evidence.counts is None else evidence.counts)
+    counts = evidence.counts if evidence.judged_part == "counts" else None
+    answers = ItemAnswers.of(beliefs, annotators_known=counts is None)
+    found = figures_of(beliefs if counts is None else counts)
     is_retested = bool(answers.repeats.n_items)
     if not is_retested and evidence.repeated is not None:
         # Beliefs have the repeated answers only on request (`sfumato label --repeats`); the answers have them.
@@ -77,7 +80,9 @@ def _rows(table: AgreementTable) -> list[AgreementFigure]:
 def _words(evidence: ReportInputs, answers: ItemAnswers, found: AgreementTable) -> list[str]:
     sentences = []
     if answers.first.n_items:
-        same = mean_of(same_class(answers), SHARE)
+        differ = two_way(dissent_of_choices(answers.first), bounds=SHARE)
+        between = differ.or_over_items()
+        same = DisplayedEstimate(1 - differ.value, 1 - between.high, 1 - between.low, answers.first.n_items)
         sentences.append(
             f"Two annotators of the same item chose the same class in {same.percent()} of cases (mean over "
             f"{counted(same.n, 'item')})."

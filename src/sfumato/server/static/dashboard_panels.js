@@ -169,7 +169,7 @@ function measures(shown, summary) {
 /** What makes the interval of the first measure wide, and what would make it narrower.
  * @param {Part[]} shown */
 function precision(shown) {
-  const each = shown.find((some) => some.over !== 'items');
+  const each = shown.find((some) => some.shares[0] !== null);
   if (!each) return '';
   const half = Object.fromEntries(Object.entries(each.half).map(([key, value]) => [key, value === null ? 'unknown' : `± ${Number(value).toFixed(2)}`]));
   const [items, people, answers] = each.shares;
