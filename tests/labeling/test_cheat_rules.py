@@ -214,7 +214,9 @@ def test_erased_records_are_not_known(tmp_path: Path) -> None:
     assert excluded(NoInput(), table, records) == excluded(ImpossibleTimes(), table, records) == {"script"}
     # With nothing left, the records are still those of these answers.
     empty = recorded(tmp_path, table, **{name: pa.nulls(10, pa.float64()) for name in columns})
-    assert not excluded(NoInput(), table, empty)
+    found = screen(table, (NoInput(), ImpossibleTimes()), records=empty)
+    assert not found.excluded_names()
+    assert all(np.isnan(values).all() for values in found.findings.values())
 
 
 def test_records_of_another_study_are_refused(tmp_path: Path) -> None:

@@ -400,3 +400,23 @@ def test_json_and_class_names_of_a_file_stay_text() -> None:
 
     assert "</script" not in _closed(json.dumps({"a": "</script><!--"})).lower()
     assert "<!--" not in _closed(json.dumps({"a": "</SCRIPT><!--"}))
+
+
+@pytest.mark.parametrize("how", ["command", "module"])
+def test_nothing_in_the_current_folder_is_run(tmp_path: Path, how: str) -> None:
+    """A folder from others may contain modules, and entry points of a distribution that adds commands and formats."""
+    marks = tmp_path / "marks"
+    ran = f"from pathlib import Path\nPath({str(marks)!r}).write_text(__name__)\n"
+    for name in ("evil", "click", "numpy", "polars"):
+        (tmp_path / f"{name}.py").write_text(ran)
+    info = tmp_path / "evil-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[sfumato.commands]\nevil = evil:x\n[sfumato.importers]\nevil = evil:x\n")
+    (tmp_path / "votes.csv").write_text("item,annotator,label\na,1,cat\na,2,dog\n")
+    start = ["-m", "sfumato"] if how == "module" else ["-P", "-c", "from sfumato.cli import main; main()"]
+    for arguments in (["--help"], ["doubt", "votes.csv", "-o", "doubt.csv"]):
+        done = subprocess.run([sys.executable, *start, *arguments], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "evil" not in done.stdout
+    assert not marks.exists()

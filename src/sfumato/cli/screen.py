@@ -71,12 +71,14 @@ def command(
         notes.append(f"{printable(names[i])}: {'; '.join(reasons)}")
     unused = [rule for rule, value in screening.findings.items() if bool((value != value).all())]
     if unused:
-        needs_records = [rule for rule in unused if records is None and rule in NEED_RECORDS]
+        needs_records = [rule for rule in unused if rule in NEED_RECORDS]
         others = [rule for rule in unused if rule not in needs_records]
         if others:
             notes.append(f"no data for {', '.join(others)}: no such checks, repeats, times or trials, or too few")
         if needs_records:
-            notes.append(f"no data for {', '.join(needs_records)}: give --records, written by sfumato export --records")
+            no_records = "give --records, written by sfumato export --records"
+            why = no_records if records is None else "the records are erased, or their addresses not known"
+            notes.append(f"no data for {', '.join(needs_records)}: {why}")
     if made is not None and made.n_of_one_address:
         shared = f"{made.n_of_one_address:,} annotators have the same network address"
         notes.append(f"{shared} (a proxy that does not report addresses, or one place): addresses are not compared")

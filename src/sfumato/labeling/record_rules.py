@@ -31,8 +31,9 @@ class ImpossibleTimes:
         if data.records is None:
             return RuleResult.without_data(data.n_annotators)
         excess = data.records.claimed_seconds - data.annotations.seconds
+        n_known = data.per_annotator(~np.isnan(excess))
         count = data.per_annotator(np.nan_to_num(excess) > self.seconds)
-        return RuleResult(count.astype(np.float64), count >= self.most)
+        return RuleResult(np.where(n_known > 0, count, np.nan), count >= self.most)
 
 
 @dataclass(frozen=True)
