@@ -55,7 +55,7 @@ def run(*arguments: str) -> list[str]:
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "doubt": ("doubt", "FILE"),
-    "agreement": ("agreement", "FILE", "--resamples", "100"),
+    "agreement": ("agreement", "FILE"),
     "aggregate": ("aggregate", "FILE", "-o", "out.csv"),
     "evaluate": ("evaluate", "--predicted", "predicted.csv", "--people", "FILE", "--metrics", "brier", "-o", "out.csv"),
     "import": ("import", "counts", "FILE", "-o", "out.csv"),
