@@ -42,7 +42,7 @@ HEAD = (
 LEVEL = 0.9
 DENSITY = 0.2
 STUDIES = ("crossed", "sparse", "unequal")
-POPULATION = 200_000
+POPULATION = 100_000
 LEANINGS = 256
 
 Probs = Float[np.ndarray, "items classes"]

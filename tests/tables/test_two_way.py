@@ -146,6 +146,7 @@ def test_no_interval_says_why() -> None:
     gone = LeaveOneOut(0.45, left, np.array([np.nan, 0.4]), left, np.ones(2), np.ones(2), np.ones(2))
     assert two_way(gone).interval.kind == "none: undefined without one person (1 of 2 people)"
     assert two_way(gone).these_people.kind == "95% jackknife over items"
+    assert kind([1, np.inf, 3, 4], [0, 0, 1, 1], [0, 1, 0, 1]) == "none: the value is infinite"
     undefined = LeaveOneOut(np.nan, nan, nan, nan, np.ones(1), np.ones(1), np.ones(1))
     assert two_way(undefined).interval.kind == "none: undefined"
 

@@ -199,7 +199,7 @@ def test_a_million_votes_take_seconds() -> None:
         tuple("abcdefghij"),
         hard=rng.integers(0, 10, n).astype(np.int16),
     )
-    start = time.perf_counter()
+    start = time.process_time()
     result = agreement(beliefs, measures=[AlphaNominal(), AlphaOrdinal(), TotalVariationAgreement()])
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert result.value.tolist() == pytest.approx([0, 0, 0.9], abs=0.003)
