@@ -65,7 +65,8 @@ class Metric(Protocol):
     """A number computed from predictions and labels. A frozen dataclass whose fields are its settings.
 
     A metric that needs more than predictions and people's labels says so in a class attribute `needs`, for example
-    `needs = ("original",)` (see `metric_scores.NEEDS`).
+    `needs = ("original",)` (see `metric_scores.NEEDS`). If its interval or floor takes long, a method `value(matched)`
+    that returns the value alone makes comparisons of runs faster.
     """
 
     @property

@@ -166,6 +166,14 @@ def _found(metric: Metric, matched: MatchedLabels, bootstrap: Bootstrap, thoroug
     return _Found(found, found.value + _jackknifed(metric, matched, bootstrap, found.value), is_exact=False)
 
 
+def _value(metric: Metric, matched: MatchedLabels, level: float) -> float:
+    alone: Callable[[MatchedLabels], float] | None = getattr(metric, "value", None)
+    if alone is not None:
+        return alone(matched)
+    n = len(matched)
+    return metric.estimate(matched, Bootstrap(np.arange(n), n, np.ones((1, n), np.uint16), level)).value
+
+
 def _jackknifed(
     metric: Metric, matched: MatchedLabels, bootstrap: Bootstrap, value: float
 ) -> Float[np.ndarray, "draws"]:
@@ -173,11 +181,8 @@ def _jackknifed(
     n_groups = min(GROUPS, bootstrap.n_blocks)
     group = np.random.default_rng(0).permutation(bootstrap.n_blocks) % n_groups
     size = np.bincount(group, minlength=n_groups)
-    moved = np.empty(n_groups)
-    for k in range(n_groups):
-        part = matched.take(np.flatnonzero(group[bootstrap.block] != k))
-        once = Bootstrap(np.arange(len(part)), len(part), np.ones((1, len(part)), np.uint16), bootstrap.level)
-        moved[k] = value - metric.estimate(part, once).value
+    parts = (matched.take(np.flatnonzero(group[bootstrap.block] != k)) for k in range(n_groups))
+    moved = value - np.array([_value(metric, part, bootstrap.level) for part in parts])
     influence = moved * (bootstrap.n_blocks - size) / size
     influence -= np.average(influence, weights=size)
     times = bootstrap.times_drawn.astype(np.float64) @ np.eye(n_groups)[group]

@@ -25,7 +25,7 @@ from sfumato.tables.bootstrap import Bootstrap
 FINE, COARSE = 2**14 + 1, 2**8 + 1
 """Number of grid points for the value, and for its interval and floor."""
 NARROWEST = 4e-3
-HALVINGS = 44
+TOLERANCE = 1e-13
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,12 @@ class SmoothECE:
 
     name, better, bounds = "smooth_ece", Better.LOW, SHARE
 
+    def value(self, matched: MatchedLabels) -> float:
+        """The error without its interval and floor."""
+        return _fixed_point(on_grid(matched.confidence, matched.gaps, FINE) / len(matched))
+
     def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
-        n = len(matched)
-        value = _fixed_point(on_grid(matched.confidence, matched.gaps, FINE) / n)
+        n, value = len(matched), self.value(matched)
         sums = on_grid(matched.confidence, matched.gaps, COARSE)
         found, likely = cosines(sums / n), cosines(likely_gaps(matched, COARSE))
         squares = on_grid(matched.confidence, matched.gaps**2, COARSE)
@@ -62,11 +65,26 @@ class SmoothECE:
 def _fixed_point(gaps: Float[np.ndarray, "points"]) -> float:
     """The width that equals the error of mean gaps on a grid; the error decreases with the width."""
     heights, weights = cosines(gaps), trapezoid(len(gaps))
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        error = float(np.abs(from_cosines(heights, middle)) @ weights)
-        low, high = (middle, high) if error > middle else (low, middle)
+
+    def above(width: float) -> float:
+        return float(np.abs(from_cosines(heights, width)) @ weights) - width
+
+    # False position that halves the value at an end that stays (the Illinois method): about five steps.
+    low, high, at_low, at_high = 0.0, 1.0, above(0.0), above(1.0)
+    if at_low <= 0:
+        return low
+    moved = 0
+    while high - low > TOLERANCE:
+        middle = (low * at_high - high * at_low) / (at_high - at_low)
+        if not low < middle < high:
+            return middle
+        at_middle = above(middle)
+        if abs(at_middle) < TOLERANCE:
+            return middle
+        if at_middle > 0:
+            low, at_low, at_high, moved = middle, at_middle, at_high / 2 if moved > 0 else at_high, 1
+        else:
+            high, at_high, at_low, moved = middle, at_middle, at_low / 2 if moved < 0 else at_low, -1
     return low
 
 
