@@ -28,13 +28,17 @@ check: $(VENV)/.tested lint
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" -k "not postgresql" $(LONG:%=--ignore=%)
 
 LONG := papers/tests $(addprefix tests/,badinput browser cli/demo faults golden test_docs.py test_extending.py \
-  aggregation/test_ray_engine.py cli/test_evaluate.py cli/test_train.py contracts/test_networks.py elicitation/test_state_machine.py \
-  $(addprefix evaluation/test_,duplicates.py metrics.py) \
+  aggregation/test_ray_engine.py $(addprefix cli/test_,evaluate.py foreign_votes.py train.py) contracts/test_networks.py \
+  elicitation/test_state_machine.py $(addprefix evaluation/test_,bounds.py duplicates.py floors.py metrics.py) \
+  planning/informativeness \
   $(addprefix planning/test_,adaptive_assignment.py replay.py adaptive_gain.py exchange_estimates.py form_comparison.py \
     on_cluster.py) \
-  $(addprefix reporting/test_,charts.py in_browser.py model_sections.py report.py sections_pages.py) \
-  $(addprefix security/test_,races.py schemathesis.py) server/test_dashboard.py server/test_dashboard_login.py \
-  store/test_queries.py tables/files/test_table_file.py \
+  $(addprefix reporting/test_,charts.py disagreement.py in_browser.py model_sections.py report.py report_and_evaluate.py \
+    sections_pages.py) \
+  $(addprefix security/test_,connections.py files_from_others.py objects.py other_users.py paid_strangers.py races.py \
+    schemathesis.py) \
+  $(addprefix server/test_,dashboard.py dashboard_login.py simulated_checks.py) \
+  store/test_queries.py $(addprefix tables/files/test_,npz.py table_file.py) \
   $(addprefix training/test_,networks.py ranks.py resumable_run.py robustness_runs.py worker_pool.py worker_pool_on_ray.py))
 
 lint: $(VENV)/.tested
@@ -95,6 +99,7 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.tested: $(VENV)/.installed papers/pyproject.toml
 	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve,train,report,postgres,test,scale,bench,docs]' -e papers
+	@$(BIN)/python -c "from sfumato.planning.informativeness import gnmds_kernels as gnmds; gnmds.evaluate.load(); gnmds.minimize.load()"
 	@touch $@
 
 $(VENV)/.fuzzed: $(VENV)/.tested
