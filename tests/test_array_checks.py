@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from array_checks import CHECK_ALL, checked, has_arrays
+from array_checks import CHECK_ALL, checked, checked_once, form_of, has_arrays
 from jaxtyping import Float, TypeCheckError
 
 
@@ -43,6 +43,37 @@ def test_another_signature_of_the_same_name_has_a_check_of_its_own() -> None:
     assert defined(str)("one") == "one"
 
 
+def test_a_call_that_passed_does_not_let_another_form_pass() -> None:
+    results = {}
+
+    def mean(values: Float[np.ndarray, "items classes"], weights: Float[np.ndarray, "items"] | list[float]):
+        return results["next"]
+
+    mean.__annotations__["return"] = Float[np.ndarray, "classes"]
+    checked_mean = checked_once(mean, typechecker=checked)
+    results["next"] = np.ones(2)
+    for _ in range(3):
+        checked_mean(np.ones((5, 2)), np.ones(5))
+        checked_mean(np.ones((5, 2)), weights=[1.0])
+    for wrong in ((np.ones((5, 2)), np.ones(4)), (np.ones((5, 2), np.int64), np.ones(5)), (np.ones(5), np.ones(5))):
+        with pytest.raises(TypeCheckError):
+            checked_mean(*wrong)
+    with pytest.raises(TypeCheckError):
+        checked_mean(np.ones((5, 2)), weights=["1"])
+    for wrong in (np.ones(3), np.ones(2, np.int64), np.ones((1, 2)), 2.0, None, [1.0, 1.0]):
+        results["next"] = wrong
+        with pytest.raises(TypeCheckError, match="return value"):
+            checked_mean(np.ones((5, 2)), np.ones(5))
+    results["next"] = np.ones(2)
+    checked_mean(np.ones((5, 2)), np.ones(5))
+
+
+def test_every_call_with_a_list_is_checked() -> None:
+    assert form_of([np.ones(3)]) is None
+    assert form_of((1, {"a": 1})) is None
+    assert form_of((1, np.ones(3))) != form_of((1, np.ones(4)))
+
+
 Pairs = Float[np.ndarray, "items 2"]
 
 
@@ -62,3 +93,14 @@ def test_the_hook_still_checks_arrays() -> None:
 
     with pytest.raises(TypeCheckError, match="probs"):
         entropy(np.ones(3))
+
+
+def test_the_hook_still_checks_the_fields_of_dataclasses() -> None:
+    from sfumato.evaluation.metrics.confidence_bins import Gaps
+
+    cells, draws = np.ones(3), np.ones((2, 3))
+    for _ in range(2):
+        assert Gaps(cells, cells, draws, cells).found is cells
+    for wrong in ((cells, cells, cells, cells), (cells, np.ones(4), draws, cells), (cells, None, draws, cells)):
+        with pytest.raises(TypeCheckError):
+            Gaps(*wrong)

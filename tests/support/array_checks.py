@@ -3,17 +3,24 @@
 The import hook checks functions inside functions too, each time that they are defined. What checks them depends only on
 their signature, so it is made once per signature, when a function is called for the first time. Functions without
 arrays in their signature are not wrapped: mypy checks them, and most calls are to them.
+
+The result of a check depends only on the types, dtypes and shapes of arguments and result. Calls with the same ones as
+a call that passed are not checked again.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Hashable
-from functools import partial
-from types import FunctionType
+from dataclasses import is_dataclass
+from enum import Enum
+from functools import partial, wraps
+from types import FunctionType, NoneType
 from typing import Any, get_args
 
 import jaxtyping
+import numpy as np
 from beartype import BeartypeConf, beartype
 from jaxtyping import AbstractArray
 
@@ -74,9 +81,72 @@ def check_arrays_only() -> None:
 def _jaxtyped(function: Any = None, **settings: Any) -> Any:
     if function is None:
         return partial(_jaxtyped, **settings)
-    if isinstance(function, FunctionType) and not has_arrays(function):
+    if isinstance(function, FunctionType):
+        return checked_once(function, **settings) if has_arrays(function) else function
+    if isinstance(function, type) and is_dataclass(function):
+        # Only an `__init__` that the class defines itself; an inherited one is checked already.
+        if isinstance(function.__dict__.get("__init__"), FunctionType):
+            function.__init__ = _jaxtyped(function.__init__, **settings)
         return function
     return CHECK_ALL(function, **settings)
+
+
+_PASSED: dict[Hashable, dict[Hashable, set[Hashable]]] = {}
+"""The forms of the arguments that passed, with the forms of the results that passed, of each function."""
+
+
+def checked_once(function: FunctionType, **settings: Any) -> Function:
+    """The function with a check of each form of its arguments and of its result."""
+    signature = (function.__code__, tuple((name, str(each)) for name, each in function.__annotations__.items()))
+    passed = _PASSED.setdefault(signature, {})
+    made: dict[str, Function] = {}
+    held = threading.local()
+
+    def return_held(*_: Any, **__: Any) -> Any:
+        return held.result
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = form_of((args, tuple(kwargs.items())))
+        if given is None or given not in passed:
+            if "call" not in made:
+                made["call"] = CHECK_ALL(function, **settings)
+            result = made["call"](*args, **kwargs)
+            if given is not None:
+                passed.setdefault(given, set()).add(form_of(result))
+            return result
+        result = function(*args, **kwargs)
+        found = form_of(result)
+        if found is None or found not in passed[given]:
+            if "result" not in made:
+                # Annotations are text, and their names are found among the globals of the function.
+                alike = FunctionType(
+                    return_held.__code__, function.__globals__, function.__name__, None, return_held.__closure__
+                )
+                made["result"] = CHECK_ALL(wraps(function)(alike), **settings)
+            held.result = result
+            made["result"](*args, **kwargs)
+            passed[given].add(found)
+        return result
+
+    return call
+
+
+def form_of(value: Any) -> Hashable:
+    """What checks see of a value: its type, and dtype and shape of an array; None if they look at its contents."""
+    kind = type(value)
+    if kind is np.ndarray:
+        return value.dtype, value.shape
+    if kind is tuple:
+        forms = tuple(map(form_of, value))
+        return None if None in forms else forms
+    if kind in (str, bool, NoneType) or isinstance(value, Enum):
+        return kind, value
+    if kind in (int, float):
+        return kind
+    if isinstance(value, (list, dict, set, frozenset, tuple)):
+        return None
+    return kind, getattr(value, "dtype", None), getattr(value, "shape", None)
 
 
 def has_arrays(function: FunctionType) -> bool:
