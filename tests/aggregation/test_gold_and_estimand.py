@@ -23,9 +23,10 @@ from sfumato.aggregation import (
     calibrate,
 )
 from sfumato.labeling.transforms import Infill
+from sfumato.tables.class_order import OrderedClasses
 from sfumato.tables.errors import BadSetting, BadTable
 
-CLASSES = ("cat", "dog", "fox")
+CLASSES = OrderedClasses(("cat", "dog", "fox"))
 OF_TRUTH = [each for each in AGGREGATORS if each.estimand is Estimand.TRUTH]
 OF_PEOPLE = [each for each in AGGREGATORS if each.estimand is Estimand.JUDGMENT]
 by_name = {"ids": lambda each: each.name}

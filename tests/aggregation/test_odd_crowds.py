@@ -22,9 +22,10 @@ from sfumato.aggregation import (
     intervals,
 )
 from sfumato.aggregation.aggregation_options import read_weights
+from sfumato.tables.class_order import OrderedClasses
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, UnknownName
 
-CLASSES = ("cat", "dog", "fox")
+CLASSES = OrderedClasses(("cat", "dog", "fox"))
 
 
 def made(aggregator: Any) -> Aggregator:
@@ -111,8 +112,10 @@ def test_a_belief_that_knows_nothing(aggregator: Aggregator) -> None:
     flat = np.full((12, 3), 1 / 3)
     beliefs = Beliefs.from_numpy([f"i{i // 3}" for i in range(12)], list("abc") * 4, flat, CLASSES)
     for row in checked(aggregator, beliefs).values():
-        # The prior of `bayes` includes items drawn at random, which are not exactly even.
-        np.testing.assert_allclose(row, 1 / 3, atol=1e-3 if aggregator.name == "bayes" else 1e-6)
+        # The prior of `bayes` includes items drawn at random, which are not exactly even. The geometric means over the
+        # types of an annotator, which `ordinal-dawid-skene` uses, do not sum to 1.
+        atol = {"bayes": 1e-3, "ordinal-dawid-skene": 0.03}.get(aggregator.name, 1e-6)
+        np.testing.assert_allclose(row, 1 / 3, atol=atol)
 
 
 TWICE = [("x", "a", 0), ("x", "a", 0), ("x", "b", 1), ("y", "a", 2), ("y", "b", 2)]
@@ -210,7 +213,7 @@ def many_classes(n_annotators: int) -> Beliefs:
     return votes(rows, tuple(f"c{k}" for k in range(10_000)))
 
 
-CAN = [each for each in AGGREGATORS if each.name not in ("dawid-skene", "mixture-pool")]
+CAN = [each for each in AGGREGATORS if each.name not in ("dawid-skene", "ordinal-dawid-skene", "mixture-pool")]
 
 
 @pytest.mark.parametrize("aggregator", CAN, ids=lambda each: each.name)
@@ -233,7 +236,7 @@ def test_ten_thousand_classes(aggregator: Any) -> None:
     assert peak < 1.5 * 2**30
 
 
-@pytest.mark.parametrize("name", ["dawid-skene", "mixture-pool"])
+@pytest.mark.parametrize("name", ["dawid-skene", "ordinal-dawid-skene", "mixture-pool"])
 def test_a_confusion_over_ten_thousand_classes_is_refused_at_once(name: str) -> None:
     with pytest.raises(BadTable, match="one-coin or mace") as caught:
         aggregator_from_name(name, {}).aggregate(many_classes(1000))

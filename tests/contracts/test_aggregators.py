@@ -26,18 +26,23 @@ from sfumato.aggregation import (
     Glad,
     Mace,
     OneCoin,
+    OrdinalDawidSkene,
     aggregator_from_name,
     update,
 )
 from sfumato.aggregation import answer_matrix as answers_module
 from sfumato.aggregation.aggregation import PreviousAggregation, labels_of
 from sfumato.aggregation.passes import mean_of
+from sfumato.tables.class_order import OrderedClasses
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning
 
-CLASSES = ("cat", "dog", "fox", "owl")
+CLASSES = OrderedClasses(("cat", "dog", "fox", "owl"))
 POOLS = ("mean", "log-pool", "reliability-pool")
 EXACT = ("mean", "bayes", "log-pool", "majority", "reliability-pool", "wawa", "zero-based-skill", "spectral")
 """Those whose update is the same calculation as from the start."""
+CONTINUED = [each for each in AGGREGATORS if each.name not in EXACT and each is not OrdinalDawidSkene]
+"""Those whose update reaches the same optimum. On these errors without an order an ordinal method has several optima;
+its update on a scale is tested in `test_ordinal_dawid_skene.py`."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,8 @@ def depends_on_no_order_and_no_name(aggregator: Aggregator) -> None:
 def treats_classes_alike(aggregator: Aggregator) -> None:
     for data in (HARD, SOFT):
         plain = aggregator.aggregate(data.beliefs()).labels
-        order = [2, 0, 3, 1]
+        # A scale has one other direction; all other methods have no scale.
+        order = [3, 2, 1, 0] if aggregator.name == "ordinal-dawid-skene" else [2, 0, 3, 1]
         other = aggregator.aggregate(replace(data, probs=data.probs[:, order]).beliefs()).labels
         np.testing.assert_allclose(other.probs, plain.probs[:, order], rtol=0, atol=1e-7)
 
@@ -387,14 +393,14 @@ def test_an_update_is_exact(name: str) -> None:
     updates_as_if_from_the_start(aggregator_from_name(name, {}), 1e-12)
 
 
-@pytest.mark.parametrize("aggregator", [each for each in AGGREGATORS if each.name not in EXACT], ids=lambda e: e.name)
+@pytest.mark.parametrize("aggregator", CONTINUED, ids=lambda e: e.name)
 def test_an_update_reaches_the_same_optimum(aggregator: Any) -> None:
     # The weight of a mixture pool is found to three digits.
     atol = 5e-3 if aggregator.name == "mixture-pool" else 5e-5
     updates_as_if_from_the_start(made(aggregator, iterations=3000, tolerance=1e-12), atol)
 
 
-@pytest.mark.parametrize("aggregator", [each for each in AGGREGATORS if each.name not in EXACT], ids=lambda e: e.name)
+@pytest.mark.parametrize("aggregator", CONTINUED, ids=lambda e: e.name)
 def test_an_update_takes_fewer_iterations(aggregator: Any) -> None:
     taken = updates_as_if_from_the_start(aggregator(), 0.02)
     assert taken.after < taken.scratch
@@ -416,6 +422,9 @@ def test_hard_answers_updated_with_soft_ones(aggregator: Any) -> None:
     first = replace(HARD, probs=np.where(half[:, None], HARD.probs, 0.9 * HARD.probs + 0.025))
     after = update(one.aggregate(first.beliefs(half)), first.beliefs(~half))
     scratch = one.aggregate(first.beliefs())
+    if aggregator is OrdinalDawidSkene:
+        assert HARD.hit(after.labels) > 0.8
+        return
     # EM is only as far as twelve iterations take it, from two places.
     assert_same(after.labels, scratch.labels, 1e-12 if one.name in EXACT else 0.1)
 

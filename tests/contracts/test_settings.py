@@ -330,7 +330,7 @@ def beliefs() -> Beliefs:
     voters = [(item, name) for item in ITEMS for name in ("x", "y", "z")]
     return Beliefs.from_numpy(
         [item for item, _ in voters], [name for _, name in voters], RNG.dirichlet(np.ones(3), 18), CLASSES
-    )
+    ).as_ordered()
 
 
 def test_the_settings_of_aggregators_transforms_metrics_and_strata_are_usable() -> None:

@@ -22,6 +22,7 @@ from sfumato.aggregation import (
     Mean,
     MixturePool,
     OneCoin,
+    OrdinalDawidSkene,
     ReliabilityPool,
     Wawa,
 )
@@ -29,7 +30,8 @@ from sfumato.labeling import TopTwoClamp
 from sfumato.tables.errors import SfumatoWarning
 
 WITH_TRUTH = ("bluebird", "dog", "rte", "weather-cf", "sentiment-sp-amt", "face-sentiment")
-TRUTH_METHODS = [each for each in AGGREGATORS if each.estimand is Estimand.TRUTH]
+TRUTH_METHODS = [each for each in AGGREGATORS if each.estimand is Estimand.TRUTH and each is not OrdinalDawidSkene]
+"""The data sets here are not ordinal."""
 FALLS_SHORT = {
     ("one-coin", "bluebird"): 0.583,  # crowd-kit's OneCoinDawidSkene: .583
     ("glad", "bluebird"): 0.722,  # crowd-kit's GLAD: .722

@@ -20,6 +20,7 @@ from sfumato.aggregation.label_intervals import Intervals, intervals
 from sfumato.aggregation.mace import Mace
 from sfumato.aggregation.majority import Majority, Wawa, ZeroBasedSkill
 from sfumato.aggregation.one_coin import OneCoin
+from sfumato.aggregation.ordinal_dawid_skene import OrdinalDawidSkene
 from sfumato.aggregation.pass_engine import Engine, LocalEngine
 from sfumato.aggregation.posterior_calibration import calibrate
 from sfumato.aggregation.spectral import Spectral
@@ -34,6 +35,7 @@ AGGREGATORS: tuple[Any, ...] = (
     MixturePool,
     Majority,
     DawidSkene,
+    OrdinalDawidSkene,
     OneCoin,
     Glad,
     Mace,
@@ -62,6 +64,7 @@ __all__ = [
     "Mean",
     "MixturePool",
     "OneCoin",
+    "OrdinalDawidSkene",
     "ReliabilityPool",
     "Spectral",
     "Wawa",

@@ -86,17 +86,14 @@ class DawidSkene:
 
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         refuse_anonymous(answers, self.name)
-        _check_memory(answers)
+        check_memory(answers)
         seen = answers if self.evidence == "virtual" else answers.as_votes()
         fitted = run_em(self, seen, ConfusionEm(self.prior, seen), previous)
         temperature = self._temperature(seen, fitted)
-        if temperature != 1:
-            log_p = np.log(np.maximum(fitted.probs, 1e-300))
-            fixed = np.zeros(len(log_p), bool) if answers.gold is None else answers.gold >= 0
-            fitted = replace(fitted, probs=np.where(fixed[:, None], fitted.probs, tempered(log_p, temperature)))
+        fitted = with_temperature(fitted, temperature, answers)
         confusion, shares = fitted.model.of_annotators(), fitted.model.shares
         accuracy = np.einsum("wcc,c->w", confusion, shares)
-        information = _information(confusion, shares)
+        information = information_of(confusion, shares)
         found = Aggregation.of(self, answers, fitted, confusion=confusion, accuracy=accuracy, information=information)
         notes = (f"temperature {temperature:.2f}: people share errors on hard items",) if temperature != 1 else ()
         return replace(found, temperature=temperature, notes=notes)
@@ -107,6 +104,15 @@ class DawidSkene:
         if self.prior == 0:
             return 1.0
         return likelihood_temperature(answers, fitted.model.rows, fitted.probs)
+
+
+def with_temperature(fitted: Fitted, temperature: float, answers: AnswerMatrix) -> Fitted:
+    """The posterior raised to the power 1 / `temperature`; gold items stay as they are."""
+    if temperature == 1:
+        return fitted
+    log_p = np.log(np.maximum(fitted.probs, 1e-300))
+    fixed = np.zeros(len(log_p), bool) if answers.gold is None else answers.gold >= 0
+    return replace(fitted, probs=np.where(fixed[:, None], fitted.probs, tempered(log_p, temperature)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +173,7 @@ class ConfusionEm:
         return (occurrences(self.answers.key, self.answers.n_keys) > 0).astype(np.float64)
 
 
-def _information(confusion: np.ndarray, shares: np.ndarray) -> Float[np.ndarray, "annotators"]:
+def information_of(confusion: np.ndarray, shares: np.ndarray) -> Float[np.ndarray, "annotators"]:
     """The mutual information of an annotator's answer and the class, in nats; 0 if the answer does not depend on it."""
     says = np.einsum("wcl,c->wl", confusion, shares)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -175,7 +181,7 @@ def _information(confusion: np.ndarray, shares: np.ndarray) -> Float[np.ndarray,
     return np.asarray(np.maximum(np.einsum("wcl,c->w", terms, shares), 0.0))
 
 
-def _check_memory(answers: AnswerMatrix) -> None:
+def check_memory(answers: AnswerMatrix) -> None:
     """Raise if the confusion matrices need more than half of this machine's memory, before the work starts."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**33
     needed, limit = 4 * answers.n_keys * answers.n_classes * 8, total // 2

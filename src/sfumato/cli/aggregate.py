@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sfumato.tables.soft_labels import SoftLabels
 
 ENGINES = ("local", "ray")
-ON_A_CLUSTER = ("mean", "majority", "dawid-skene", "one-coin", "mace")
+ON_A_CLUSTER = ("mean", "majority", "dawid-skene", "ordinal-dawid-skene", "one-coin", "mace")
 """The aggregators that consist of passes; only these can run on a cluster."""
 
 
