@@ -92,6 +92,9 @@ def test_no_floor_is_above_the_best_constant_prediction(counts: np.ndarray) -> N
     people = labels_of(counts)
     rows = scored(people, np.full(counts.shape, 1 / counts.shape[1]), *OF_VOTES, *BOUNDS)
     for metric in OF_VOTES:
+        if counts.sum(axis=1).max() == 1:
+            assert np.isnan(rows[metric, "all"].floor)
+            continue
         assert rows[metric, "all"].floor <= best_constant(people, metric) + 1e-9, metric
     # Bounds hold for every prediction; the labels themselves reach them.
     exact = scored(people, people.probs, *BOUNDS)
@@ -102,7 +105,7 @@ def test_no_floor_is_above_the_best_constant_prediction(counts: np.ndarray) -> N
 
 
 @pytest.mark.parametrize("metric", OF_VOTES)
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("n", [2, 3, 5, 8])
 def test_floors_are_at_most_the_expected_score_of_the_crowd_itself(metric: str, n: int) -> None:
     """Over all outcomes of n votes of two classes, weighted by their probability."""
     counts = np.array([[k, n - k] for k in range(n + 1)])

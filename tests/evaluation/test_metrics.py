@@ -118,7 +118,7 @@ def test_correlations_are_those_of_scipy() -> None:
     assert value("entropy_pearson", CROWD) == pytest.approx(scipy.stats.pearsonr(x, y).statistic, abs=1e-10)
     expected = scipy.stats.spearmanr(x.round(12), y.round(12)).statistic
     assert value("entropy_spearman", CROWD) == pytest.approx(expected, abs=1e-10)
-    assert value("entropy_difference", CROWD) == pytest.approx((x - y).mean(), abs=1e-10)
+    assert value("entropy_difference", CROWD, entropy="plug-in") == pytest.approx((x - y).mean(), abs=1e-10)
 
 
 def test_calibration_is_that_of_torchmetrics() -> None:
@@ -309,13 +309,16 @@ def test_a_calibrated_model_scores_the_floor_on_average(metric: Any) -> None:
 @pytest.mark.parametrize("name", ["kl_divergence", "brier", "jsd", "total_variation"])
 def test_the_floor_of_a_divergence_is_what_the_crowd_itself_would_get(name: str) -> None:
     rng = np.random.default_rng(4)
-    votes = rng.multinomial(8, np.clip(CROWD.people, 0, 1) / CROWD.people.sum(axis=1, keepdims=True))
-    people = votes / 8
-    floor = estimate(metric_from_name(name), beside(people, people, n_annotators=np.full(400, 8))).floor
-    drawn = [
-        value(name, beside(people, rng.multinomial(8, people) / 8, n_annotators=np.full(400, 8))) for _ in range(30)
+    crowd = CROWD.people / CROWD.people.sum(axis=1, keepdims=True)
+    votes = [rng.multinomial(8, crowd) / 8 for _ in range(30)]
+    people = votes[0]
+    floors = [
+        estimate(metric_from_name(name), beside(crowd, each, n_annotators=np.full(400, 8))).floor for each in votes
     ]
-    assert floor == pytest.approx(np.mean(drawn), rel=0.05)
+    drawn = [value(name, beside(crowd, each, n_annotators=np.full(400, 8))) for each in votes]
+    # KL needs the probabilities of classes that nobody chose, which votes do not identify.
+    within = 0.12 if name == "kl_divergence" else 0.05
+    assert np.mean(floors) == pytest.approx(np.mean(drawn), rel=within)
     assert np.isnan(estimate(metric_from_name(name), beside(people, people)).floor)
     assert np.isnan(estimate(metric_from_name(name), beside(people, people, n_annotators=np.full(400, 7))).floor)
 

@@ -23,15 +23,6 @@ NEARLY_WHOLE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class VoteHistogram:
-    """How often, over items and classes, `n_votes` of `n` people chose a class, without 0 of `n` and `n` of `n`."""
-
-    n: Int[np.ndarray, "pairs"]
-    n_votes: Int[np.ndarray, "pairs"]
-    times: Int[np.ndarray, "pairs"]
-
-
-@dataclass(frozen=True, eq=False)
 class MatchedLabels:
     """Predictions and people's labels for the same items and classes, in the same order.
 
@@ -134,19 +125,11 @@ class MatchedLabels:
         return np.asarray(np.einsum("ik,ik->i", apart, apart))
 
     @cached_property
-    def votes(self) -> VoteHistogram | None:
-        """The votes behind people's labels, if these are whole votes of a known number of people."""
-        n = self.n_annotators
-        if n is None or self.vote_problem:
+    def vote_counts(self) -> Int[np.ndarray, "items classes"] | None:
+        """The votes behind people's labels, if these are shares of whole votes of a known number of people."""
+        if self.n_annotators is None or self.vote_problem:
             return None
-        largest = int(n.max()) + 1
-        cells = []
-        for share in self.people.T:
-            whole = np.rint(share * n)
-            some = (whole > 0) & (whole < n)
-            cells.append(n[some].astype(np.int64) * largest + whole[some].astype(np.int64))
-        found, times = np.unique(np.concatenate(cells), return_counts=True)
-        return VoteHistogram(found // largest, found % largest, times)
+        return np.asarray(np.rint(self.people * self.n_annotators[:, None]), np.int64)
 
     @cached_property
     def vote_problem(self) -> str:

@@ -184,6 +184,7 @@ FEW_ITEMS = 30
 
 NEEDS = {
     "original": "needs the original labels",
+    "vote_counts": "needs votes: Counts, or labels that are shares of the votes of a known number of annotators",
     "class_order": "needs ordered classes; if these are in order, give --ordered, or use wasserstein:ordered=true",
 }
 """Additional inputs that a metric may need: an attribute of `MatchedLabels`, and the message if it is missing."""

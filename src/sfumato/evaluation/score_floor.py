@@ -7,11 +7,11 @@ There are several kinds, and each states what it is:
   crowd's distribution differ from a label made of a few votes;
 - what chance adds to a calibration error: the expected value of a calibrated model with the same confidences.
 
-The number of votes per class is binomial, so the sampling error is computed exactly, from the vote counts that occur.
-The crowd's distribution is taken to be the label itself: a class without votes counts as impossible, which makes the
-floor slightly too low. It assumes that the votes are random samples. Where the same votes have chosen the items, they
-are not, and there is no floor. If items vary less than random votes would, a constant prediction scores below the
-sampling error, and the floor is the score of the best constant.
+The number of votes per class is binomial, so the sampling error of a class of known probability is exact. The
+probabilities are estimated from the votes about all items (`tables.chosen_probability`): the shares of a few votes are
+further apart than the probabilities, and a class without votes is not impossible. It assumes that the votes are random
+samples. Where the same votes have chosen the items, they are not, and there is no floor. If items vary less than random
+votes would, a constant prediction scores below the sampling error, and the floor is the score of the best constant.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import gammaln
+
+from sfumato.tables.chosen_probability import ChosenProbability, VoteAgreement
 
 if TYPE_CHECKING:
     from sfumato.evaluation.matched_labels import MatchedLabels
 
-Terms = Callable[[Float[np.ndarray, "n"], float], Float[np.ndarray, "n"]]
+Terms = Callable[[Float[np.ndarray, "nodes n"], Float[np.ndarray, "nodes n"]], Float[np.ndarray, "nodes n"]]
 """The contribution of a class of probability p (second) to a divergence, for each share of its votes (first)."""
 Constant = Callable[[Float[np.ndarray, "items classes"]], float]
 """The score of the best constant prediction against labels."""
@@ -44,6 +47,7 @@ BOUND = "no predictions score better against these labels"
 OF_VOTES = "the expected score of the crowd's own distribution, because a label is a sample of votes"
 OF_CONSTANT = "the score of the best constant prediction: items vary less than random votes would"
 OF_CHANCE = "the expected value of a calibrated model with the same confidences; single values can be lower"
+ONE_VOTE = "none: one vote per item does not show how much votes vary"
 CHOSEN_BY_VOTES = "none: the same votes chose these items, so their labels are no random samples of votes"
 
 
@@ -57,8 +61,8 @@ def chance_floor(matched: MatchedLabels, value: float) -> Floor:
     return Floor(np.nan, CHOSEN_BY_VOTES) if matched.chosen_by_votes else Floor(value, OF_CHANCE)
 
 
-MOST_PAIRS = 20_000
-"""At most this many pairs of (all votes, votes for a class) are used; of more, an even sample."""
+MOST_NUMBERS = 100
+"""At most this many different numbers of votes per item are used; of more, an even sample."""
 STANDARD_DEVIATIONS = 12
 
 
@@ -66,21 +70,22 @@ def floor_of_votes(matched: MatchedLabels, terms: Terms, constant: Constant) -> 
     """The expected divergence between the crowd's distribution and the same number of votes drawn from it, a mean over
     items; at most the score of the best constant prediction.
 
-    None if the votes chose the items, or unless the labels are whole votes of a known number of people.
+    None if the votes chose the items, unless the labels are whole votes of a known number of people, and if no item has
+    two votes.
     """
     if matched.chosen_by_votes:
         return Floor(np.nan, CHOSEN_BY_VOTES)
-    votes = matched.votes
-    if votes is None:
+    counts = matched.vote_counts
+    if counts is None:
         return Floor(np.nan, f"none: {matched.vote_problem}")
-    chosen = slice(None, None, 1 + len(votes.times) // MOST_PAIRS)
-    times = votes.times[chosen] * (votes.times.sum() / max(votes.times[chosen].sum(), 1))
-    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, votes.n.max(initial=1) + 1)))])
-    expected = [
-        _expected(n, n_votes, log_factorial, terms)
-        for n, n_votes in zip(votes.n[chosen].tolist(), votes.n_votes[chosen].tolist(), strict=True)
-    ]
-    value = float(np.dot(times, expected) / len(matched))
+    votes = VoteAgreement.of(counts)
+    if not votes.is_identifying:
+        return Floor(np.nan, ONE_VOTE)
+    probability, mass = ChosenProbability.fit(votes).nodes()
+    numbers, times = np.unique(counts.sum(axis=1), return_counts=True)
+    chosen = slice(None, None, 1 + len(numbers) // MOST_NUMBERS)
+    expected = [_expected(n, probability, terms) @ (mass / probability) for n in numbers[chosen].tolist()]
+    value = float(np.average(expected, weights=times[chosen]))
     # |p - q|^2 / 8 is at most each of the divergences: the constant is only computed where it can be smaller.
     if value <= brier_of_constant(matched.people) / 8:
         return Floor(value, OF_VOTES)
@@ -88,14 +93,14 @@ def floor_of_votes(matched: MatchedLabels, terms: Terms, constant: Constant) -> 
     return Floor(value, OF_VOTES) if value <= least else Floor(least, OF_CONSTANT)
 
 
-def _expected(n: int, votes: int, log_factorial: Float[np.ndarray, "numbers"], terms: Terms) -> float:
-    """The expected contribution of a class that `votes` of `n` people chose; its votes are binomial."""
-    p = votes / n
-    reach = STANDARD_DEVIATIONS * (1 + np.sqrt(n * p * (1 - p)))
-    drawn = np.arange(max(0, int(votes - reach)), min(n, int(votes + reach)) + 1)
-    logs = log_factorial[n] - log_factorial[drawn] - log_factorial[n - drawn]
-    logs = logs + drawn * np.log(p) + (n - drawn) * np.log1p(-p)
-    return float(np.exp(logs) @ terms(drawn / n, p))
+def _expected(n: int, p: Float[np.ndarray, "nodes"], terms: Terms) -> Float[np.ndarray, "nodes"]:
+    """The expected contribution of a class of each probability with `n` votes in all; its votes are binomial."""
+    reach = min(n, int(STANDARD_DEVIATIONS * (1 + np.sqrt(n) / 2)))
+    first = np.clip(np.rint(n * p) - reach, 0, max(n - 2 * reach, 0))
+    drawn = first[:, None] + np.arange(min(2 * reach, n) + 1)
+    p = np.broadcast_to(p[:, None], drawn.shape)
+    logs = gammaln(n + 1) - gammaln(drawn + 1) - gammaln(n - drawn + 1) + drawn * np.log(p) + (n - drawn) * np.log1p(-p)
+    return np.asarray((np.exp(logs) * terms(drawn / n, p)).sum(axis=1))
 
 
 # --- the best constant prediction ---

@@ -19,6 +19,7 @@ from sfumato.evaluation.metrics.accuracy import (
 )
 from sfumato.evaluation.metrics.brier import Brier, BrierCalibration, BrierRefinement
 from sfumato.evaluation.metrics.calibration_error import ECE, RMSCalibration
+from sfumato.evaluation.metrics.dissent import DissentDifference, DissentPearson
 from sfumato.evaluation.metrics.divergence import (
     JSD,
     CrossEntropy,
@@ -47,6 +48,8 @@ METRICS: tuple[Any, ...] = (
     JSDistance,
     TotalVariation,
     Wasserstein,
+    DissentPearson,
+    DissentDifference,
     EntropyPearson,
     EntropySpearman,
     EntropyDifference,
@@ -74,6 +77,8 @@ __all__ = [
     "ConfidenceWhenRight",
     "ConfidenceWhenWrong",
     "CrossEntropy",
+    "DissentDifference",
+    "DissentPearson",
     "EntropyDifference",
     "EntropyPearson",
     "EntropySpearman",

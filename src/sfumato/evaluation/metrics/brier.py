@@ -34,7 +34,7 @@ class Brier:
         return mean_over_items(matched.squared_distances, bootstrap, floor=floor)
 
 
-def _terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
+def _terms(q: Float[np.ndarray, "nodes n"], p: Float[np.ndarray, "nodes n"]) -> Float[np.ndarray, "nodes n"]:
     return np.asarray((q - p) ** 2)
 
 

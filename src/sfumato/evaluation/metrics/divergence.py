@@ -25,8 +25,9 @@ from sfumato.tables.setting_checks import one_of
 class CrossEntropy:
     """The mean over items of `-sum_k q_k ln p_k`, in nats.
 
-    Never clipped: it is infinite if people chose a class of probability 0. It contains the entropy of the label (its
-    floor), so do not compare it between groups of items; compare `kl_divergence`.
+    Never clipped: it is infinite if people chose a class of probability 0. Unbiased for any number of votes, so compare
+    models by it. It contains the entropy of the label (its floor), so do not compare it between groups of items; there,
+    compare `kl_divergence` minus its floor.
     """
 
     name, better, bounds = "cross_entropy", Better.LOW, NOT_NEGATIVE
@@ -39,9 +40,10 @@ class CrossEntropy:
 class KLDivergence:
     """The mean over items of `sum_k q_k ln(q_k / p_k)`, in nats: people are the reference (Kullback & Leibler 1951).
 
-    `cross_entropy` minus its floor, so it can be compared between groups of items. Infinite if people chose a class of
-    probability 0; prefer `jsd` where this must not decide. The floor is the value of the crowd's own distribution
-    against the same number of votes, if `people` are votes.
+    `cross_entropy` minus the entropy of the label. Infinite if people chose a class of probability 0; prefer `jsd`
+    where this must not decide. The entropy of a label of few votes is too low, and the divergence too high by the same
+    amount for every model: the floor, the value of the crowd's own distribution against the same number of votes.
+    Differences between models are those of `cross_entropy`, which has no such bias.
     """
 
     name, better, bounds = "kl_divergence", Better.LOW, NOT_NEGATIVE
@@ -51,8 +53,8 @@ class KLDivergence:
         return mean_over_items(excess, bootstrap, floor=floor_of_votes(matched, _kl_terms, kl_of_constant))
 
 
-def _kl_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
-    return q * np.log(q / p, out=np.zeros(len(q)), where=q > 0)
+def _kl_terms(q: Float[np.ndarray, "nodes n"], p: Float[np.ndarray, "nodes n"]) -> Float[np.ndarray, "nodes n"]:
+    return np.asarray(q * np.log(q / p, out=np.zeros(q.shape), where=q > 0))
 
 
 UNITS = {"nats": 1.0, "bits": np.log(2)}
@@ -82,9 +84,9 @@ class JSD:
         return mean_over_items(matched.js_divergences / unit, bootstrap, floor=Floor(nats.value / unit, nats.note))
 
 
-def _jsd_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
+def _jsd_terms(q: Float[np.ndarray, "nodes n"], p: Float[np.ndarray, "nodes n"]) -> Float[np.ndarray, "nodes n"]:
     middle = (p + q) / 2
-    logs = np.log(q / middle, out=np.zeros(len(q)), where=q > 0)
+    logs = np.log(q / middle, out=np.zeros(q.shape), where=q > 0)
     return np.asarray((q * logs + p * np.log(p / middle)) / 2)
 
 
@@ -124,7 +126,9 @@ class TotalVariation:
         return mean_over_items(distances, bootstrap, floor=floor)
 
 
-def _total_variation_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
+def _total_variation_terms(
+    q: Float[np.ndarray, "nodes n"], p: Float[np.ndarray, "nodes n"]
+) -> Float[np.ndarray, "nodes n"]:
     return np.asarray(np.abs(q - p) / 2)
 
 

@@ -18,21 +18,47 @@ from sfumato.evaluation.metric import (
     undefined,
 )
 from sfumato.evaluation.rank_correlation import Ranked
+from sfumato.evaluation.score_floor import CHOSEN_BY_VOTES, ONE_VOTE
 from sfumato.tables.bootstrap import Bootstrap, Interval
+from sfumato.tables.chosen_probability import ChosenProbability, VoteAgreement, entropy_error
+from sfumato.tables.setting_checks import one_of
+
+CORRECTED, PLUG_IN = "corrected", "plug-in"
 
 
 @dataclass(frozen=True)
 class EntropyDifference:
     """The mean over items of H(p) - H(q), in nats: above 0 the model is more uncertain than people, below 0 less.
 
-    EntCE of Baan et al. (2022) with its sign. `entropy_pearson` and `entropy_spearman` show whether both are uncertain
-    about the same items.
+    EntCE of Baan et al. (2022) with its sign. If `people` are votes, their mean entropy is estimated from the votes
+    about all items (`sfumato.tables.chosen_probability`), because the entropy of the shares of a few votes is too low;
+    `entropy="plug-in"` takes the shares as they are. Few votes do not identify an entropy: prefer `dissent_difference`,
+    which is unbiased.
     """
+
+    entropy: str = CORRECTED
 
     name, better, bounds = "entropy_difference", Better.NEITHER, (-np.inf, np.inf)
 
+    def __post_init__(self) -> None:
+        one_of("entropy", self.entropy, (CORRECTED, PLUG_IN))
+
     def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
-        return mean_over_items(matched.predicted_entropy - matched.people_entropy, bootstrap)
+        counts = matched.vote_counts
+        if self.entropy == PLUG_IN or counts is None:
+            return mean_over_items(matched.predicted_entropy - matched.people_entropy, bootstrap)
+        if matched.chosen_by_votes:
+            return undefined(CHOSEN_BY_VOTES.removeprefix("none: "), len(matched))
+        votes = VoteAgreement.of(counts)
+        if not votes.is_identifying:
+            return undefined(ONE_VOTE.removeprefix("none: "), len(matched))
+        fitted = ChosenProbability.fit(votes)
+        of_items, mean = fitted.of_items(counts), fitted.mean_entropy
+        # Values of single items are shrunk to the mean: stretched, their mean has the standard error of the fit.
+        naive = float(of_items.std()) / np.sqrt(len(matched))
+        stretch = max(entropy_error(counts) / naive, 1.0) if naive > 0 else 1.0
+        people = mean + stretch * (of_items - of_items.mean())
+        return mean_over_items(matched.predicted_entropy - people, bootstrap)
 
 
 NO_SPREAD = 1e-9
@@ -45,8 +71,10 @@ class EntropyPearson:
     """Pearson's correlation between H(p) and H(q) over items: is the model uncertain about the same items as people?
     (Pearson 1896)
 
-    NaN if one of them is the same for all items. A few very uncertain items can dominate it: then prefer
-    `entropy_spearman`. It ignores which classes the uncertainty is about; the divergences do not.
+    The entropy of the shares as they are: with few votes the correlation is too low, because chance moves the shares.
+    `dissent_pearson` corrects for it. NaN if one of them is the same for all items. A few very uncertain items can
+    dominate it: then prefer `entropy_spearman`. It ignores which classes the uncertainty is about; the divergences do
+    not.
     """
 
     name, better, bounds = "entropy_pearson", Better.HIGH, (-1.0, 1.0)
@@ -75,8 +103,8 @@ DECIMALS = 12
 class EntropySpearman:
     """Spearman's rank correlation between H(p) and H(q) over items, ties with their mean rank (Spearman 1904).
 
-    Increasing transformations do not change it; prefer `entropy_pearson` where the amount of uncertainty matters. NaN
-    if one of them is the same for all items.
+    With few votes it is too low, as `entropy_pearson` is. Increasing transformations do not change it; prefer
+    `entropy_pearson` where the amount of uncertainty matters. NaN if one of them is the same for all items.
 
     Ranks depend on the sampled items, so the interval bootstraps the contribution of each item to the correlation,
     including its effect on the ranks of others (Croux & Dehon 2010; here with ties), on Fisher's atanh scale.
