@@ -24,6 +24,8 @@ from sfumato.tables.errors import BadSetting, BadTable, SfumatoError, no_rows, w
 from sfumato.tables.files.table_file import class_names
 from sfumato.tables.frame_votes import has_votes_per_class, is_frame
 from sfumato.tables.label_argument import label_argument, model_arguments
+from sfumato.tables.mean_doubt import MeanDoubt
+from sfumato.tables.mean_doubt import mean_doubt as mean_uncertainty
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.option_words import worded
 from sfumato.tables.scores import Scores
@@ -140,6 +142,15 @@ def doubt(votes: Votes, *, classes: Sequence[str] = (), repeats: bool = False) -
     `classes` names the classes if the file or the answers do not.
     """
     return votes_of(votes, classes, repeats=repeats).doubt()
+
+
+@explained
+def mean_doubt(votes: Votes, *, classes: Sequence[str] = (), repeats: bool = False, level: float = 0.95) -> MeanDoubt:
+    """Mean uncertainty over items: how often two people give different answers, with an interval over people and items.
+
+    `classes` and `repeats` are as in `doubt`.
+    """
+    return mean_uncertainty(votes_of(votes, classes, repeats=repeats), level=level)
 
 
 @explained

@@ -40,8 +40,16 @@ def test_transform_and_doubt(tmp_path: Path) -> None:
     beliefs = Beliefs.from_numpy(["a", "a"], ["x", "y"], [[1, 0], [0, 1]], ["cat", "dog"])
     beliefs.write(tmp_path / "b.parquet")
     shown = sfumato("doubt", "b.parquet", "-o", "d.csv", cwd=tmp_path).stdout
-    assert "0.693 nats = 0.000 within annotators + 0.693 between annotators" in shown
-    assert pl.read_csv(tmp_path / "d.csv")["between"].to_list() == pytest.approx([np.log(2)])
+    assert "1 item. Two people give different answers in 100.0% of cases." in shown
+    assert "Plug-in" not in shown
+    shown = sfumato("doubt", "b.parquet", "--plug-in", cwd=tmp_path).stdout
+    assert "Plug-in entropies: 0.693 nats = 0.000 within annotators + 0.693 between annotators." in shown
+    table = pl.read_csv(tmp_path / "d.csv")
+    assert table.columns[:5] == ["item", "n_answers", "dissent", "dissent_within", "dissent_between"]
+    assert table["between"].to_list() == pytest.approx([np.log(2)])
+    assert table["dissent"].to_list() == [1.0]
+    beliefs.take(np.array([True, False])).write(tmp_path / "one.parquet")
+    assert "not identifiable" in sfumato("doubt", "one.parquet", cwd=tmp_path).stdout
 
 
 def test_soften(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -156,17 +156,23 @@ def test_labels_alone_say_nothing_about_what_people_did(votes: Votes, how: str) 
 def check_entropies(votes: Votes, how: str, sections: list[Section]) -> None:
     """Uncertainty of votes is a mean over the items with two votes or more, and it is said if there are others."""
     entropies = [scipy_entropy(list(Counter(own).values())) for own in votes.several]
+    dissents = [np.mean([one != other for one, other in combinations(own, 2)]) for own in votes.several]
     said = {section.title: "\n".join(texts_of(section)) for section in sections}
     names = ["Uncertainty", "Labels"] if how in ("none", "mean") else ["Uncertainty"]
     for title in names if votes.several else ():
-        found = re.search(rf"mean entropy, nats: ({NUMBER})", said[title])
+        name, values, per_unit, digits = (
+            ("two people differ", dissents, 100, 0.51)
+            if title == "Uncertainty"
+            else ("mean entropy of the labels, nats", entropies, 1, 0.00051)
+        )
+        found = re.search(rf"{name}: ({NUMBER})", said[title])
         assert found is not None
-        assert float(found[1]) == pytest.approx(np.mean(entropies), abs=0.00051)
+        assert float(found[1]) == pytest.approx(per_unit * np.mean(values), abs=digits)
         assert ("at least two annotators" in said[title]) == (len(votes.several) < len(votes.of_item))
     by_class = [b for s in sections for b in s.blocks if isinstance(b, Chart) and b.name == "doubt-by-class"]
     for chart in by_class:
         assert sum(chart.columns["items"]) == len(votes.several)
-        assert np.dot(chart.columns["nats"], chart.columns["items"]) == pytest.approx(sum(entropies))
+        assert np.dot(chart.columns["dissent"], chart.columns["items"]) == pytest.approx(sum(dissents))
 
 
 def check_confusions(votes: Votes, whole: str) -> None:

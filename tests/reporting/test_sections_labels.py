@@ -62,7 +62,7 @@ def test_the_shares_in_doubt_are_counted() -> None:
     above = listing(section, "entropy-above")
     for at, n in zip(above.columns[0].values, above.columns[1].values, strict=True):
         assert n == sum(value > at for value in values)
-    assert f"mean entropy, nats: {np.mean(values):.3f}" in words(section)
+    assert f"mean entropy of the labels, nats: {np.mean(values):.3f}" in words(section)
     assert sum(chart(section, "entropy").columns["n"]) == 40
     assert "Each label is based on 9 annotators." in words(section)
 
@@ -150,14 +150,17 @@ def test_one_vote_is_not_taken_for_certainty() -> None:
         section = labels_section(evidence)
         said = words(section)
         assert "items: 200" in said
-        assert re.search(rf"mean entropy, nats: {nats:.3f} .*of the 50 items with at least two annotators", said)
+        assert re.search(
+            rf"mean entropy of the labels, nats: {nats:.3f} .*of the 50 items with at least two annotators", said
+        )
         assert "The median is 0.325" in chart(section, "entropy").caption
         assert sum(chart(section, "entropy").columns["n"]) == 50
         assert listing(section, "entropy-above").columns[2].values[0].startswith("96%")
     said = words(labels_section(ReportInputs(counts=counts)))
     assert re.search(r"unanimous items: 4.0% .*of the 50 items with at least two annotators", said)
     said = words(uncertainty_section(ReportInputs(counts=counts)))
-    assert f"mean entropy, nats: {nats:.3f}" in said
+    # 9 of 45 pairs of 9 and 1 votes differ.
+    assert f"two people differ: {100 * 48 / 50 * 9 / 45:.1f}%" in said
     assert "the 50 of 200 items with at least two annotators" in said
 
 

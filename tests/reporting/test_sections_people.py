@@ -12,7 +12,6 @@ import krippendorff
 import numpy as np
 import pytest
 from people_evidence import evidence_of
-from scipy.stats import entropy as scipy_entropy
 
 from sfumato import Beliefs
 from sfumato.labeling.agreement import agreement
@@ -233,23 +232,34 @@ def test_where_all_say_the_same_nothing_is_expected_by_chance() -> None:
 def test_uncertainty_has_two_parts() -> None:
     evidence = replace(evidence_of(), screening=None)
     assert evidence.beliefs is not None
+    answers: dict[tuple[int, int], list[np.ndarray]] = {}
+    beliefs = evidence.beliefs
+    for i, who, probs in zip(beliefs.item.codes, beliefs.annotator.codes, beliefs.probs, strict=True):
+        answers.setdefault((int(i), int(who)), []).append(probs)
     by_item: dict[int, list[np.ndarray]] = {}
-    for i, probs in zip(evidence.beliefs.item.codes, evidence.beliefs.probs, strict=True):
-        by_item.setdefault(int(i), []).append(probs)
-    total = np.array([scipy_entropy(np.mean(each, axis=0)) for each in by_item.values()])
-    within = np.array([np.mean([scipy_entropy(p) for p in each]) for each in by_item.values()])
+    for (i, _), own in answers.items():
+        by_item.setdefault(i, []).append(np.mean(own, axis=0))
+    total = np.array([np.mean([1 - p @ q for p, q in combinations(each, 2)]) for each in by_item.values()])
+    unsure = {key: np.mean([1 - p @ p for p in own]) for key, own in answers.items()}
+    within = np.array([np.mean([each for (k, _), each in unsure.items() if k == i]) for i in by_item])
     section = uncertainty_section(evidence)
     said = words(section)
-    assert f"mean entropy, nats: {total.mean():.3f}" in said
-    assert f"within annotators: {within.mean():.3f}" in said
-    assert f"between annotators: {(total - within).mean():.3f}" in said
+    for name, values in (
+        ("two people differ", total),
+        ("within annotators", within),
+        ("between annotators", total - within),
+    ):
+        found = re.search(rf"{name}: ([\d.]+)%", said)
+        assert found is not None, name
+        assert float(found[1]) == pytest.approx(100 * values.mean(), abs=0.51), name
+    assert "Intervals are over people and items." in said
     assert f"For {int((within > total - within).sum())} of 40 items the part within annotators is larger" in said
     drawn = block(section, "doubt-parts")
     assert isinstance(drawn, Chart)
     assert drawn.columns["within"] == pytest.approx(within, abs=1e-5)
     parts = block(section, "doubt-by-class")
     assert isinstance(parts, Chart)
-    weighted = np.array(parts.columns["nats"]) @ np.array(parts.columns["items"])
+    weighted = np.array(parts.columns["dissent"]) @ np.array(parts.columns["items"])
     assert weighted == pytest.approx(total.sum())
 
 

@@ -175,14 +175,15 @@ def test_doubt_is_that_of_the_library(crowd: Crowd, tmp_path: Path) -> None:
     theirs = beliefs.doubt()
     several = theirs.n_answers > 1
     said = figures(crowd)["opinions"]
-    for name in ("total", "within", "between"):
-        assert said["doubt"][name] == pytest.approx(getattr(theirs, name)[several].mean(), abs=5.1e-5)
+    for ours, name in (("dissent", "dissent"), ("within", "dissent_within"), ("between", "dissent_between")):
+        assert said["doubt"][ours]["value"] == pytest.approx(getattr(theirs, name)[several].mean(), abs=5.1e-5)
     assert said["doubt"]["n_items"] == several.sum()
-    assert said["doubt"]["most"] == pytest.approx(np.log(len(beliefs.classes)), abs=5.1e-5)
-    assert said["doubt"]["within"] > 0.05
+    assert said["doubt"]["over"] == "over people and items"
+    assert said["doubt"]["dissent"]["low"] < said["doubt"]["dissent"]["value"] < said["doubt"]["dissent"]["high"]
+    assert said["doubt"]["within"]["value"] > 0.05
     # The most disputed, in order, each with the mean of its answers and the answers themselves.
     names = theirs.items.to_pylist()
-    expected = sorted(np.flatnonzero(several), key=lambda i: (-theirs.between[i], -theirs.n_answers[i]))[:12]
+    expected = sorted(np.flatnonzero(several), key=lambda i: (-theirs.dissent_between[i], -theirs.n_answers[i]))[:12]
     assert [each["item"] for each in said["disputed"]] == [names[i] for i in expected]
     for each in said["disputed"]:
         mine = beliefs.probs[np.array(beliefs.item.names.to_pylist())[beliefs.item.codes] == each["item"]]

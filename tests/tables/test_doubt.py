@@ -1,4 +1,4 @@
-"""The doubt about an item = the doubt within people + the disagreement between them."""
+"""The entropy of an item's mean belief = entropy within people + the disagreement between them."""
 
 from __future__ import annotations
 
@@ -51,14 +51,18 @@ def test_the_parts_add_up_and_rows_may_come_in_any_order(weights: np.ndarray, se
     people = [f"a{k}" for k in range(len(probs))]
     classes = [f"c{k}" for k in range(probs.shape[1])]
     doubt = Beliefs.from_numpy(items, people, probs, classes).doubt()
-    np.testing.assert_allclose(doubt.total, doubt.within + doubt.between, atol=1e-12)
-    assert (doubt.within >= 0).all()
-    assert (doubt.between >= 0).all()
+    np.testing.assert_allclose(doubt.dissent, doubt.dissent_within + doubt.dissent_between, atol=1e-12)
+    several = doubt.n_answers > 1
+    np.testing.assert_allclose(doubt.total[several], (doubt.within + doubt.between)[several], atol=1e-12)
+    for each in (doubt.within, doubt.dissent_within, doubt.between[several], doubt.dissent_between[several]):
+        assert (each >= -1e-12).all()
+    assert np.isnan(np.stack([doubt.total, doubt.between, doubt.dissent])[:, ~several]).all()
     order = rng.permutation(len(probs))
     again = Beliefs.from_numpy([items[i] for i in order], people, probs[order], classes).doubt()
     at = {name: row for row, name in enumerate(again.items.to_pylist())}
     rows = [at[name] for name in doubt.items.to_pylist()]
     np.testing.assert_allclose(again.total[rows], doubt.total, atol=1e-12)
+    np.testing.assert_allclose(again.dissent[rows], doubt.dissent, atol=1e-12)
     np.testing.assert_allclose(again.within[rows], doubt.within, atol=1e-12)
 
 

@@ -3,40 +3,79 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+import numpy as np
 
 from sfumato.cli.options import PATH, check_not_negative, check_outputs, classes_option, read_votes, repeats_option
 from sfumato.cli.output import bar, printable, write_table
+
+if TYPE_CHECKING:
+    from sfumato.tables.doubt import Doubt
+    from sfumato.tables.mean_doubt import MeanDoubt, MeanFigure
 
 
 @click.command("doubt")
 @click.argument("votes", type=PATH)
 @click.option("-o", "--output", type=PATH, help="Write the table: .csv or .parquet.")
 @click.option("--top", default=10, show_default=True, help="How many of the most uncertain items to show.")
+@click.option("--plug-in", is_flag=True, help="Also print mean entropies of the shares, biased low if answers are few.")
 @classes_option
 @repeats_option
-def command(votes: Path, output: Path | None, top: int, classes: tuple[str, ...], repeats: bool) -> None:
-    """Split the uncertainty of every item in VOTES, in nats: total = within (█) + between (░) annotators.
+def command(votes: Path, output: Path | None, top: int, plug_in: bool, classes: tuple[str, ...], repeats: bool) -> None:
+    """Measure how often two people give different answers about the items in VOTES.
 
+    The table has the dissent of every item, for beliefs within (█) and between (░) annotators, and entropies in nats.
     VOTES are Beliefs, Annotations, Counts, or a CSV with item, annotator and label.
     """
-    from sfumato.reporting.item_votes import NOT_MEASURED, ItemVotes, measured_items, only_some
     from sfumato.tables.doubt import most_doubtful
+    from sfumato.tables.mean_doubt import mean_doubt
 
     check_not_negative("top", top)
     check_outputs(votes, output=output)
     people = read_votes(votes, classes, repeats=repeats)
-    doubt, measured = people.doubt(), measured_items(people, ItemVotes.of(people))
+    doubt = people.doubt()
     write_table(doubt, output, f"Doubt, {len(doubt):,} items")
-    if measured.any():
-        total, within, between = (each[measured].mean() for each in (doubt.total, doubt.within, doubt.between))
-        only = "" if measured.all() else f", over {only_some(measured)}"
-        parts = f"{within:.3f} within annotators + {between:.3f} between annotators"
-        click.echo(f"{len(doubt):,} items: mean uncertainty {total:.3f} nats = {parts}{only}")
-    else:
-        click.echo(f"{len(doubt):,} items. {NOT_MEASURED}")
-    largest = max(float(doubt.total.max()), 1e-12)
-    for row in most_doubtful(doubt, top):
-        line = bar([(doubt.within[row] / largest, "█"), (doubt.between[row] / largest, "░")])
-        click.echo(f"  {printable(doubt.items[row].as_py(), 48):48} {line} {doubt.total[row]:.3f}")
+    for line in _about(mean_doubt(people)):
+        click.echo(line)
+    if plug_in:
+        click.echo(_plug_in(doubt))
+    shown = most_doubtful(doubt, top)
+    largest = max((float(doubt.dissent[row]) for row in shown), default=0.0) or 1.0
+    for row in shown:
+        within = float(np.nan_to_num(doubt.dissent_within[row]))
+        line = bar([(within / largest, "█"), ((doubt.dissent[row] - within) / largest, "░")])
+        click.echo(f"  {printable(doubt.items[row].as_py(), 48):48} {line} {doubt.dissent[row]:.0%}")
+
+
+def _about(found: MeanDoubt) -> list[str]:
+    """The mean figures, and what their intervals cover."""
+    from sfumato.reporting.phrases import counted, dissent_sentence, intervals_sentence, mean_figure
+
+    def shown(figure: MeanFigure, *, nats: bool = False) -> str:
+        estimate = mean_figure(figure, found.n_items)
+        return estimate.text(unit="nats") if nats else estimate.percent()
+
+    only = f", {found.n_measured:,} with at least two annotators" if 0 < found.n_measured < found.n_items else ""
+    lines = [f"{counted(found.n_items, 'item')}{only}. {dissent_sentence(found)}"]
+    if found.within is not None:
+        text = f"Within annotators (two draws from one belief differ): {shown(found.within)}"
+        rest = "" if found.between is None else f"; between annotators (the rest): {shown(found.between)}"
+        lines.append(f"{text}{rest}.")
+    if found.entropy is not None:
+        total, within, between = found.entropy.total, found.entropy.within, found.entropy.between
+        lines.append(f"Mean entropy: {shown(total, nats=True)}; {found.entropy.method}, model-based.")
+        if within is not None and between is not None:
+            both = f"within annotators {shown(within, nats=True)}, between annotators {shown(between, nats=True)}"
+            lines.append(f"Of this, {both}.")
+    return [*lines, intervals_sentence(found)] if found.dissent is not None or found.within is not None else lines
+
+
+def _plug_in(doubt: Doubt) -> str:
+    """The mean entropies of the shares."""
+    known = ~np.isnan(doubt.total)
+    if not known.any():
+        return "Plug-in entropies: not identifiable."
+    total, within, between = (each[known].mean() for each in (doubt.total, doubt.within, doubt.between))
+    return f"Plug-in entropies: {total:.3f} nats = {within:.3f} within annotators + {between:.3f} between annotators."

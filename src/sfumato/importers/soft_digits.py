@@ -125,6 +125,7 @@ def _doubt(path: Path, columns: dict[str, Any], kept: np.ndarray, labels: SoftLa
     return Doubt(
         labels.items,
         np.zeros(len(labels), dtype=np.int64),
+        *(nothing,) * 3,
         entropy(labels.probs),
         nothing,
         nothing,

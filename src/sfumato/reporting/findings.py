@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from sfumato.reporting.model_scores import ModelScores
+from sfumato.reporting.model_scores import CORRELATIONS, ModelScores
 from sfumato.reporting.phrases import (
     SHARE,
     capitalized,
     comparison_sentence,
     counted,
+    dissent_sentence,
     mean_of,
     metric_title,
     number_text,
@@ -26,6 +27,7 @@ OUTCOMES = {
     "cross_entropy": ("are closer to people's labels", "are further from people's labels"),
     "accuracy": ("choose people's first choice more often", "choose people's first choice less often"),
     "ece": ("are better calibrated", "are worse calibrated"),
+    "dissent_pearson": ("match people's uncertainty better", "match people's uncertainty less well"),
     "entropy_pearson": ("match people's uncertainty better", "match people's uncertainty less well"),
 }
 """How a difference in a metric is described: if better, and if worse."""
@@ -36,7 +38,9 @@ def findings(evidence: ReportInputs, models: ModelScores | None) -> tuple[str, .
     people = _about_people(evidence)
     compared: list[str] = []
     if models is not None and models.treatment is not None:
-        found = [models.difference(metric) for metric in OUTCOMES]
+        uncertainty = next((each for each in CORRELATIONS if models.difference(each) is not None), "")
+        metrics = [each for each in OUTCOMES if each == uncertainty or each not in CORRELATIONS]
+        found = [models.difference(metric) for metric in metrics]
         compared = [finding(each, models.level, _models_of(models)) for each in found if each is not None]
     elif models is not None and models.scores:
         compared = [_single_target(models)]
@@ -49,7 +53,9 @@ def _about_people(evidence: ReportInputs) -> list[str]:
     """What people did, from their votes; without votes only what the labels are."""
     votes, labels, original = evidence.votes, evidence.main_labels, evidence.original
     if votes is not None:
-        sentences, compared, first = [votes.disagreement()], votes.shares(), "people's first choice"
+        mean = evidence.mean_doubt
+        leading = [] if mean is None or mean.dissent is None else [dissent_sentence(mean)]
+        sentences, compared, first = [*leading, votes.disagreement()], votes.shares(), "people's first choice"
     elif labels is not None and len(labels):
         sentences, compared, first = [_about_labels(labels)], labels, "the most probable class"
     else:
@@ -58,7 +64,8 @@ def _about_people(evidence: ReportInputs) -> list[str]:
         found = changed_majority(compared, original)
         n, share = len(found.rows), share_of(len(found.rows), found.n_items)
         text = f"For {n:,} of {counted(share.n, 'item')}, {share.percent()}, {first} differs from the original label."
-        sentences += [text] if share.n else []
+        # Second, so that a report with many findings still has it.
+        sentences = [*sentences[:1], text, *sentences[1:]] if share.n else sentences
     return sentences
 
 

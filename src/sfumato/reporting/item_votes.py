@@ -103,18 +103,9 @@ class ItemVotes:
 ROUNDING = 1e-9
 
 
-NOT_MEASURED = "No item has two annotators, so that uncertainty cannot be measured."
-
-
 def only_some(kept: Bool[np.ndarray, "items"]) -> str:
     """`the 50 of 200 items with at least two annotators`, of `kept` items; empty if these are all."""
     return "" if kept.all() else f"the {kept.sum():,} of {counted(len(kept), 'item')} with at least two annotators"
-
-
-def measured_items(people: Beliefs | Counts, votes: ItemVotes) -> Bool[np.ndarray, "items"]:
-    """The items whose uncertainty is known: one vote for one class cannot show any."""
-    is_votes = isinstance(people, Counts) or people.hard is not None
-    return votes.several if is_votes else np.ones(len(votes), bool)
 
 
 def measured_labels(labels: SoftLabels) -> Bool[np.ndarray, "items"]:

@@ -10,11 +10,12 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
-from sfumato.evaluation.matched_labels import MatchedLabels
+from sfumato.evaluation.matched_labels import NEARLY_WHOLE, MatchedLabels
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.metrics.accuracy import Accuracy, AccuracyOriginal, SecondBestAccuracy
 from sfumato.evaluation.metrics.brier import Brier
 from sfumato.evaluation.metrics.calibration_error import ECE, RMSCalibration
+from sfumato.evaluation.metrics.dissent import FEWEST_VOTES, DissentPearson
 from sfumato.evaluation.metrics.divergence import CrossEntropy, KLDivergence
 from sfumato.evaluation.metrics.entropy import EntropyPearson
 from sfumato.evaluation.metrics.selective import AURC
@@ -159,6 +160,7 @@ class _Scoring:
     def score_all_items(self, runs: Sequence[RunPredictions], original: SoftLabels | None) -> None:
         """All metrics over all items, and two of them by stratum: items on which people agree, and disagree."""
         metrics = (*METRICS, *((AccuracyOriginal(),) if original is not None else ()))
+        metrics += (DissentPearson(),) if _has_votes(self.people) else ()
         others = [each for each in metrics if each.name not in {metric.name for metric in STRATUM_METRICS}]
         by_stratum = self._measure(
             runs, STRATUM_METRICS, original, self.resamples, (0.0, 0.4, "scoring strata"), by_stratum=True
@@ -243,3 +245,12 @@ def _usable_original(original: SoftLabels | None, runs: Sequence[RunPredictions]
     is_one_hot = bool((original.probs.max(axis=1) >= 1).all())
     is_complete = tested <= known and set(original.classes) <= set(runs[0].predictions.classes)
     return original if is_one_hot and is_complete else None
+
+
+def _has_votes(people: SoftLabels) -> bool:
+    """Whether most labels are shares of enough votes to correct a correlation for chance."""
+    n = people.n_annotators
+    if n is None or not len(n) or np.median(n) < FEWEST_VOTES:
+        return False
+    votes = people.probs * n[:, None]
+    return bool(n.min() > 0 and np.abs(votes - np.rint(votes)).max() <= NEARLY_WHOLE)

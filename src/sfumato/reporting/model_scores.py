@@ -19,6 +19,8 @@ from sfumato.tables.soft_labels import SoftLabels
 
 SOFT = "soft"
 AGREE, DISAGREE = "people agree", "people disagree"
+CORRELATIONS = ("dissent_pearson", "entropy_pearson")
+"""The correlation of a model's uncertainty with people's: corrected for chance in the votes, and as it is."""
 MAX_NAMED = 8
 """The most targets named in a chart; tables have all."""
 MAX_COLORS = 6

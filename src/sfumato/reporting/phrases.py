@@ -7,13 +7,16 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import bdtr, bdtrik
 
 from sfumato.tables.scores import Difference
+
+if TYPE_CHECKING:
+    from sfumato.tables.mean_doubt import MeanDoubt, MeanFigure
 
 WORDS = {
     "accuracy": "accuracy",
@@ -25,6 +28,7 @@ WORDS = {
     "ece": "expected calibration error",
     "rms_calibration": "RMS calibration error",
     "aurc": "area under risk and coverage",
+    "dissent_pearson": "correlation of model and human uncertainty",
     "entropy_pearson": "correlation of entropies",
 }
 """The names of metrics in a report."""
@@ -166,6 +170,30 @@ class DisplayedEstimate:
             return "unknown"
         interval = f" ({shown(self.low)} to {shown(self.high)})" if self.low == self.low else ""
         return shown(self.value) + (f" {unit}" if unit else "") + interval
+
+
+def mean_figure(found: MeanFigure, n: int) -> DisplayedEstimate:
+    """A mean over `n` items with the interval that it has."""
+    return DisplayedEstimate(found.value, found.interval.low, found.interval.high, n)
+
+
+NOT_IDENTIFIABLE = "No item has answers of two annotators: how much people disagree is not identifiable."
+
+
+def dissent_sentence(found: MeanDoubt) -> str:
+    """`Two people give different answers in 14% of cases (95% CI 10% to 19%).`, or of draws from their beliefs."""
+    if found.dissent is None:
+        return NOT_IDENTIFIABLE
+    share = mean_figure(found.dissent, found.n_measured)
+    value, _, interval = share.percent().partition(" (")
+    between = f" ({found.level:.0%} CI {interval}" if interval else ""
+    differ = "Two people give different answers" if found.within is None else "Draws from two people's beliefs differ"
+    return f"{differ} in {value} of cases{between}."
+
+
+def intervals_sentence(found: MeanDoubt) -> str:
+    """What the intervals are over: `Intervals are over people and items.`"""
+    return f"Intervals are {found.over}."
 
 
 def share_of(n: int, of: int) -> DisplayedEstimate:

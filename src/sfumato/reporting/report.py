@@ -19,7 +19,7 @@ from sfumato.reporting.findings import findings
 from sfumato.reporting.missing_scores import ProgressCallback, no_progress, score_models
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Page, Section
-from sfumato.reporting.phrases import counted
+from sfumato.reporting.phrases import counted, mean_figure
 from sfumato.reporting.plan_page import plan_section
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.agreement import agreement_section
@@ -207,6 +207,10 @@ def _facts(evidence: ReportInputs, models: ModelScores | None) -> list[Fact]:
         each = labels.n_annotators
         note = f"{each.mean():.1f} annotators per item" if each is not None and len(each) and each.min() > 0 else ""
         facts.append(Fact(f"{len(labels):,}", "labeled items", note))
+        mean = evidence.mean_doubt
+        if mean is not None and mean.dissent is not None:
+            shown, _, interval = mean_figure(mean.dissent, mean.n_measured).percent().partition(" (")
+            facts.append(Fact(shown, "two people differ", interval.removesuffix(")")))
         if evidence.plan is None:
             facts.append(Fact(f"{len(labels.classes)}", "classes"))
     if models is not None:

@@ -22,6 +22,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.estimand import Estimand
+from sfumato.tables.mean_doubt import MeanDoubt, mean_doubt
 from sfumato.tables.model_inputs import InputOptions, Inputs
 from sfumato.tables.scores import Differences, RunScores, Scores
 from sfumato.tables.soft_labels import SoftLabels
@@ -205,6 +206,15 @@ class ReportInputs:
         """The votes per item, from which everything about disagreement is computed; None if they are unknown."""
         judged = self.judged
         return ItemVotes.of(judged, self.judged_part) if judged is not None and len(judged) else None
+
+    @cached_property
+    def mean_doubt(self) -> MeanDoubt | None:
+        """How often two people give different answers, on average; None if the votes are unknown."""
+        judged = self.judged
+        if judged is None or not len(judged):
+            return None
+        counts = self.counts if self.judged_part == "counts" else None
+        return mean_doubt(judged if counts is None else counts)
 
     def title_of(self, name: str) -> str:
         """The name shown for a file."""

@@ -27,6 +27,7 @@ from sfumato.store.export import READ_RECORD
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.mean_doubt import MeanFigure, mean_doubt
 
 MOST_DISPUTED = 12
 MOST_STRIPES = 24
@@ -129,18 +130,18 @@ def _agreement(beliefs: Beliefs) -> list[dict[str, Any]]:
 
 
 def _uncertainty(beliefs: Beliefs) -> dict[str, Any]:
-    """Mean uncertainty over items with two or more answers, and the items with the most disagreement."""
-    doubt = beliefs.doubt()
-    several = np.flatnonzero(doubt.n_answers > 1)
-    if not len(several):
+    """How often two people give different answers, and the items with the most disagreement."""
+    mean = mean_doubt(beliefs)
+    if mean.dissent is None:
         return {"doubt": None, "disputed": []}
-    parts = {name: round(float(getattr(doubt, name)[several].mean()), 4) for name in ("total", "within", "between")}
-    order = several[np.lexsort((-doubt.n_answers[several], -doubt.between[several]))]
+    doubt = beliefs.doubt()
+    apart = doubt.dissent if beliefs.hard is not None else doubt.dissent_between
+    order = np.lexsort((-doubt.n_answers, -apart))
     numbers = doubt.items.to_pylist()
     view = beliefs.coded()
     disputed = []
     for row in order[:MOST_DISPUTED]:
-        if doubt.between[row] < 1e-9:
+        if not apart[row] > 1e-9:
             break
         mine = view.item == row
         soft = np.eye(view.n_classes)[view.hard[mine]] if view.hard is not None else view.soft[mine]  # type: ignore[index]
@@ -148,13 +149,19 @@ def _uncertainty(beliefs: Beliefs) -> dict[str, Any]:
             {
                 "number": int(numbers[row]),
                 "n_answers": int(doubt.n_answers[row]),
-                "between": round(float(doubt.between[row]), 3),
+                "dissent": round(float(doubt.dissent[row]), 3),
                 "shares": [round(float(share), 4) for share in soft.mean(axis=0)],
                 "each": soft[:MOST_STRIPES].round(2).tolist(),
             }
         )
     return {
-        "doubt": parts | {"n_items": len(several), "most": round(float(np.log(len(beliefs.classes))), 4)},
+        "doubt": {
+            "dissent": _figure(mean.dissent),
+            "within": _figure(mean.within),
+            "between": _figure(mean.between),
+            "over": mean.over,
+            "n_items": mean.n_measured,
+        },
         "classes": list(beliefs.classes),
         "disputed": disputed,
     }
@@ -196,6 +203,14 @@ def _records(rows: Rows, erased: Mapping[str, ErasedRecords]) -> Iterator[Record
         record = READ_RECORD(row.record)
         n_inputs, window = len(record.events) + record.cut, (record.pointer, *record.viewport)
         yield RecordRow(row.pseudonym, row.number, record.seconds(), n_inputs, row.network, window)
+
+
+def _figure(figure: MeanFigure | None) -> dict[str, float | None] | None:
+    if figure is None:
+        return None
+    return {
+        "value": round(figure.value, 4), "low": _number(figure.interval.low), "high": _number(figure.interval.high),
+    }  # fmt: skip
 
 
 def _number(value: float) -> float | None:

@@ -242,9 +242,9 @@ class Beliefs(Table):
         )
 
     def doubt(self) -> Doubt:
-        """Per item, the doubt of all = the doubt within people + the disagreement between them, in nats."""
+        """Per item, the uncertainty within and between annotators."""
         view = self.coded()
-        return doubt_of(self.item.names, view.item, view.hard, view.soft, view.n_classes)
+        return doubt_of(self.item.names, view.item, view.annotator, view.hard, view.soft, view.n_classes)
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         rows = slice(start, stop)

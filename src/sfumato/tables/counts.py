@@ -17,7 +17,7 @@ from sfumato.tables.call_arguments import explained
 from sfumato.tables.class_columns import ClassColumns, ColumnChoice, read_class_columns, read_lists
 from sfumato.tables.class_order import names_like
 from sfumato.tables.columns import check_classes
-from sfumato.tables.doubt import Doubt, doubt_of_means
+from sfumato.tables.doubt import Doubt, doubt_of_counts
 from sfumato.tables.errors import (
     MOST_FAULTS,
     BadTable,
@@ -151,8 +151,7 @@ class Counts(ItemTable):
 
     def doubt(self) -> Doubt:
         """The uncertainty per item: all of it is disagreement, as votes do not say how sure an annotator was."""
-        labels = self.labels()
-        return doubt_of_means(self.items, self.n_votes, labels.probs)
+        return doubt_of_counts(self.items, self.counts)
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         part = np.ascontiguousarray(self.counts[start:stop])

@@ -10,16 +10,21 @@ import pyarrow as pa
 from jaxtyping import Float, Int
 
 from sfumato.tables.base_table import Table
+from sfumato.tables.dissent import PersonBeliefs, dissent_of_counts, vote_counts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Doubt(Table):
-    """Per item, in nats: `total` = `within` + `between`.
+    """Uncertainty per item; NaN (null in files) where it is not identifiable.
 
-    `total` is the entropy of the mean belief; `within` the mean entropy of single beliefs (annotators are unsure);
-    `between` the rest (annotators disagree), the mutual information of annotator and class. Items of equal entropy
-    can be opposite cases: everyone is unsure, or everyone is sure but they disagree.
-    Hard votes have `within` = 0 by construction.
+    `dissent` = `dissent_within` + `dissent_between` is the probability that two people give different answers, unbiased
+    from two people on (see `sfumato.tables.dissent`). Votes have no parts, because a vote does not say how sure a
+    person was.
+
+    In nats, `total` = `within` + `between`: the entropy of the mean belief, the mean entropy of single beliefs
+    (annotators are unsure), and the rest (annotators disagree), the mutual information of annotator and class. These
+    are plug-in values: `total` and `between` are biased low if few people answered. Hard votes have `within` = 0 by
+    construction. With one person nothing but `dissent_within` and `within` of a soft belief is identifiable.
 
     `mean_doubt` and `unsure_proportion` exist for yes / no / unsure answers only: the mean share of classes marked
     unsure, and the share of annotators who marked any.
@@ -27,6 +32,9 @@ class Doubt(Table):
 
     items: pa.StringArray
     n_answers: Int[np.ndarray, "items"]
+    dissent: Float[np.ndarray, "items"]
+    dissent_within: Float[np.ndarray, "items"]
+    dissent_between: Float[np.ndarray, "items"]
     total: Float[np.ndarray, "items"]
     within: Float[np.ndarray, "items"]
     between: Float[np.ndarray, "items"]
@@ -37,7 +45,7 @@ class Doubt(Table):
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
         columns: dict[str, Any] = {"item": self.items.slice(start, stop - start)}
-        for name in ("n_answers", "total", "within", "between", "mean_doubt", "unsure_proportion"):
+        for name in COLUMNS:
             values = getattr(self, name)
             if values is not None:
                 columns[name] = pa.array(values[start:stop], from_pandas=True)
@@ -45,6 +53,11 @@ class Doubt(Table):
 
     def __len__(self) -> int:
         return len(self.items)
+
+
+DISSENT_COLUMNS = ("dissent", "dissent_within", "dissent_between")
+ENTROPY_COLUMNS = ("total", "within", "between")
+COLUMNS = ("n_answers", *DISSENT_COLUMNS, *ENTROPY_COLUMNS, "mean_doubt", "unsure_proportion")
 
 
 def entropy(probs: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows"]:
@@ -56,36 +69,43 @@ def entropy(probs: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows
 def doubt_of(
     items: pa.StringArray,
     item: Int[np.ndarray, "rows"],
+    annotator: Int[np.ndarray, "rows"],
     hard: Int[np.ndarray, "rows"] | None,
     soft: Float[np.ndarray, "rows classes"] | None,
     n_classes: int,
 ) -> Doubt:
-    """The decomposition over coded beliefs."""
+    """The uncertainty of coded beliefs."""
     n_items = len(items)
+    people = PersonBeliefs.of(item, annotator, hard, soft, n_items, n_classes)
     n_answers = np.bincount(item, minlength=n_items)
-    within = np.zeros(n_items)
     if hard is not None:
-        cell = item.astype(np.int64) * n_classes + hard
-        mean = np.bincount(cell, minlength=n_items * n_classes).reshape(n_items, n_classes) / n_answers[:, None]
+        mean, within = vote_counts(item, hard, n_items, n_classes) / n_answers[:, None], np.zeros(n_items)
     else:
         assert soft is not None
         sums = [np.bincount(item, weights=soft[:, k], minlength=n_items) for k in range(n_classes)]
         mean = np.stack(sums, axis=1) / n_answers[:, None]
         within = np.bincount(item, weights=entropy(soft), minlength=n_items) / n_answers
-    return doubt_of_means(items, n_answers, mean, within)
-
-
-def doubt_of_means(
-    items: pa.StringArray,
-    n_answers: Int[np.ndarray, "items"],
-    mean: Float[np.ndarray, "items classes"],
-    within: Float[np.ndarray, "items"] | float = 0.0,
-) -> Doubt:
-    """The decomposition of the entropy of mean beliefs, given the mean entropy `within` beliefs (0 for votes)."""
     total = entropy(mean)
-    return Doubt(items, n_answers, total, np.minimum(within, total), np.maximum(total - within, 0.0))
+    within = np.minimum(within, total)
+    between = np.where(people.several, np.maximum(total - within, 0.0), np.nan)
+    if hard is not None:
+        within = np.where(people.several, within, np.nan)
+    total = np.where(people.several, total, np.nan)
+    apart = people.dissent - people.within
+    return Doubt(items, n_answers, people.dissent, people.within, apart, total, within, between)
+
+
+def doubt_of_counts(items: pa.StringArray, counts: Int[np.ndarray, "items classes"]) -> Doubt:
+    """The uncertainty of votes per item and class: all of it is disagreement."""
+    n_votes = np.asarray(counts.sum(axis=1, dtype=np.int64))
+    unknown, several = np.full(len(items), np.nan), n_votes > 1
+    total = np.where(several, entropy(counts / n_votes[:, None]), np.nan)
+    dissent = dissent_of_counts(counts)
+    return Doubt(items, n_votes, dissent, unknown, unknown, total, np.where(several, 0.0, np.nan), total)
 
 
 def most_doubtful(doubt: Doubt, n: int) -> list[int]:
-    """The rows of the `n` most uncertain items, largest total first."""
-    return [int(row) for row in np.argsort(-doubt.total, kind="stable")[:n]]
+    """The rows of the `n` most uncertain items by dissent, of equal ones those with more answers first; items whose
+    dissent is not identifiable are left out."""
+    order = np.lexsort((-doubt.n_answers, -doubt.dissent))
+    return [int(row) for row in order[:n] if not np.isnan(doubt.dissent[row])]

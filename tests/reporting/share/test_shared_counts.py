@@ -13,6 +13,7 @@ from scipy.stats import entropy as scipy_entropy
 import sfumato as sf
 from sfumato.cli.doubt import command as doubt_command
 from sfumato.cli.share import command
+from sfumato.reporting.phrases import NOT_IDENTIFIABLE
 from sfumato.reporting.share import FORMATS, Release, Splits, WideCsv, format_named
 from sfumato.reporting.share.datasheet import DatasheetSources
 from sfumato.reporting.share.datasheet.datasheet import FACTS
@@ -24,6 +25,9 @@ from sfumato.tables.soft_labels import SoftLabels
 
 CLASSES = ("cat, black", "=ship", "never")
 VOTES = {"007": (7, 3, 0), "7": (1, 0, 0), "1e5": (0, 5, 0), "a,b": (0, 1, 0), "=1+1": (2, 1, 0)}
+DISSENT = np.mean(
+    [1 - sum(n * (n - 1) for n in row) / (sum(row) * (sum(row) - 1)) for row in VOTES.values() if sum(row) > 1]
+)
 MEAN = np.mean([scipy_entropy(row) for row in VOTES.values() if sum(row) > 1])
 
 
@@ -102,7 +106,7 @@ def test_figures_are_those_of_single_votes_without_items_of_one_vote(counts):
     only = "over the 3 of 5 items with at least two annotators"
     assert f"Mean entropy {MEAN:.3f} nats, of at most 1.099, {only}." in said
     alone = Counts.from_numpy(["a", "b"], [[1, 0], [0, 1]], ["cat", "dog"])
-    assert "No item has two annotators, so that uncertainty cannot be measured." in summary(Release.of(alone))
+    assert NOT_IDENTIFIABLE in summary(Release.of(alone))
 
 
 def facts(labels: SoftLabels, *, beliefs: Beliefs | None = None, counts: Counts | None = None) -> dict[str, object]:
@@ -116,7 +120,8 @@ def test_a_datasheet_of_counts_has_the_figures_of_single_votes(votes):
     counts = Counts.from_numpy(list(votes), list(votes.values()), CLASSES)
     by_counts = facts(counts.labels(), counts=counts)
     by_votes = facts(counts.labels(), beliefs=counts.votes())
-    assert by_counts["doubt"].points == by_votes["doubt"].points
+    fixed, people = "Intervals are over items; the crowd is taken as fixed.", "Intervals are over people and items."
+    assert [each.replace(fixed, people) for each in by_counts["doubt"].points] == list(by_votes["doubt"].points)
     assert by_counts["doubt"].grid == by_votes["doubt"].grid
     rows = [[] if each["agreement"].grid is None else each["agreement"].grid.rows for each in (by_counts, by_votes)]
     assert [row[:2] for row in rows[0]] == [row[:2] for row in rows[1]]  # intervals are over items alone
@@ -132,11 +137,11 @@ def test_a_datasheet_leaves_out_items_of_one_vote_as_its_command_does(counts, tm
     assert found.points[1] == "33.3% of the labels have all probability on one class."
     assert found.points[2].startswith("These are figures of the 3 of 5 items with at least two annotators")
     assert sum(int(row[1]) for row in found.grid.rows) == 3
-    assert f"Entropy of the mean belief: {MEAN:.3f} nats = 0.000 within" in found.points[4]
+    assert f"Two people give different answers in {DISSENT:.0%} of cases" in found.points[4]
     assert found.command == "sfumato doubt counts.csv"
     done = CliRunner().invoke(doubt_command, [str(tmp_path / "counts.csv")], catch_exceptions=False)
-    assert f"5 items: mean uncertainty {MEAN:.3f} nats = 0.000 within" in done.output
-    assert "over the 3 of 5 items with at least two annotators" in done.output
+    assert "5 items, 3 with at least two annotators. Two people give different answers" in done.output
+    assert f"in {DISSENT:.0%} of cases" in done.output
     alone = FACTS["doubt"](DatasheetSources(SoftLabels.from_numpy(["a"], [[1, 0]], ["cat", "dog"], [1])))
-    assert alone.points == ("No item has two annotators, so that uncertainty cannot be measured.",)
+    assert alone.points == (NOT_IDENTIFIABLE,)
     assert alone.grid is None

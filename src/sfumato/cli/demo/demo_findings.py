@@ -14,9 +14,11 @@ from sfumato.cli.demo.demo_steps import FORMS, folder_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.doubt import Doubt, entropy
+from sfumato.tables.mean_doubt import MeanFigure, mean_doubt
 from sfumato.tables.soft_labels import SoftLabels
 
-UNCERTAIN_NATS = 0.6
+UNCERTAIN = 0.4
+"""The dissent of an uncertain image: between 0.5 / 0.5 and 0.9 / 0.1."""
 DRAWS = 2000
 UNITS: Mapping[str, tuple[str, float, str, bool]] = {
     "cross_entropy": ("cross-entropy", 1.0, " nats", False),
@@ -60,28 +62,40 @@ def findings(folder: Path) -> list[str]:
 def _about_annotators(folder: Path) -> list[str]:
     """Excluded annotators, and uncertainty within and between annotators."""
     screened = pl.read_csv(folder / "screening.csv")
-    doubt = Beliefs.read(folder / "beliefs.parquet").doubt()
-    votes = Beliefs.read(folder / "choice" / "beliefs.parquet").doubt()
-    total, within, between = (mean_of(each) for each in (doubt.total, doubt.within, doubt.between))
-    is_uncertain = doubt.total >= UNCERTAIN_NATS
-    n_disputed = int((is_uncertain & (doubt.between > doubt.within)).sum())
+    beliefs = Beliefs.read(folder / "beliefs.parquet")
+    doubt = beliefs.doubt()
+    mean = mean_doubt(beliefs)
+    of_votes = mean_doubt(Beliefs.read(folder / "choice" / "beliefs.parquet"))
+    figures = (mean.dissent, mean.within, mean.between, of_votes.dissent)
+    dissent, within, between, voted = (_percent(each) for each in figures)
+    is_uncertain = doubt.dissent >= UNCERTAIN
+    n_disputed = int((is_uncertain & (doubt.dissent_between > doubt.dissent_within)).sum())
     n_uncertain = int(is_uncertain.sum())
-    disputed, unclear = (int(np.argmax(each)) for each in (doubt.between - doubt.within, doubt.within - doubt.between))
+    more = doubt.dissent_between - doubt.dissent_within
+    disputed, unclear = int(np.nanargmax(more)), int(np.nanargmin(more))
     return [
         f"{int(screened['set_aside'].sum())} of {len(screened)} annotators were excluded; screening.csv has the "
         "reasons.",
-        f"Mean uncertainty per image: {total.text(' nats')}, of which {within} within annotators (unsure) and "
-        f"{between} between annotators (disagreement). Single-choice answers show {mean_of(votes.total)}, all as "
+        f"Two people give different answers about an image in {dissent} of cases: {within} within annotators (unsure) "
+        f"and {between} between annotators (disagreement). Single-choice answers differ in {voted} of cases, all as "
         "disagreement.",
-        f"Of {n_uncertain} images with at least {number_text(UNCERTAIN_NATS)} nats, annotators mostly disagree about "
+        f"Of {n_uncertain} images with at least {UNCERTAIN:.0%}, annotators mostly disagree about "
         f"{n_disputed} and are mostly unsure about {n_uncertain - n_disputed}. Examples: {_parts(doubt, disputed)}; "
         f"{_parts(doubt, unclear)}.",
     ]
 
 
 def _parts(doubt: Doubt, row: int) -> str:
-    within, between = float(doubt.within[row]), float(doubt.between[row])
-    return f"{doubt.items[row].as_py()} {number_text(within)} within, {number_text(between)} between"
+    within, between = doubt.dissent_within[row], doubt.dissent_between[row]
+    return f"{doubt.items[row].as_py()} {within:.0%} within, {between:.0%} between"
+
+
+def _percent(figure: MeanFigure | None) -> str:
+    """`27% (23 to 31)`."""
+    if figure is None:
+        return "an unknown share"
+    low, high = figure.interval.low, figure.interval.high
+    return f"{figure.value:.0%}" if np.isnan(low) else f"{figure.value:.0%} ({100 * low:.0f} to {100 * high:.0f})"
 
 
 def _about_forms(folder: Path) -> list[str]:

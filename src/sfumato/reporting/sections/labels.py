@@ -81,7 +81,9 @@ def _facts(evidence: ReportInputs, labels: SoftLabels, values: np.ndarray) -> tu
     return (
         Fact(f"{len(labels):,}", "items"),
         Fact(f"{len(labels.classes)}", "classes"),
-        Fact(f"{mean.value:.3f}", "mean entropy, nats", "; ".join(filter(None, (mean.interval(3), only)))),
+        Fact(
+            f"{mean.value:.3f}", "mean entropy of the labels, nats", "; ".join(filter(None, (mean.interval(3), only)))
+        ),
         Fact(f"{100 * sure.value:.1f}%", what, "; ".join(filter(None, (interval, of)))),
     )
 

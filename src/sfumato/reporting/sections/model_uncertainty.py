@@ -1,4 +1,4 @@
-"""Report section: the entropy of predictions compared with the entropy of people's labels."""
+"""Report section: the uncertainty of predictions compared with the uncertainty of people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.charts.scatter import sample_of, scatter
-from sfumato.reporting.model_scores import ModelScores
+from sfumato.reporting.model_scores import CORRELATIONS, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import interval_text, number_text
 from sfumato.reporting.sections.targets import TWO_LINES, score_panels
@@ -17,25 +17,33 @@ TITLE = "Model and human uncertainty"
 MAX_PANELS = 4
 MAX_POINTS = 1200
 """The most points over all panels."""
+MEASURED = {
+    "dissent_pearson": "Uncertainty is the probability that two people, or two draws from a prediction, differ. The "
+    "correlation is corrected for chance in the votes.",
+    "entropy_pearson": "Uncertainty is measured as entropy; 0 is full certainty. If labels are of few answers, the "
+    "correlation is too low.",
+}
+"""How uncertainty is measured in each correlation."""
 
 
 def model_uncertainty_section(models: ModelScores) -> Section | None:
     """Entropies per item and their correlation; None if they were not scored."""
-    rows = models.of_metric("entropy_pearson", shown=True)
+    found = [(metric, models.of_metric(metric, shown=True)) for metric in CORRELATIONS]
+    metric, rows = next(((metric, rows) for metric, rows in found if rows), ("", []))
     if not rows:
         return None
     correlations = "; ".join(
         f"`{row.target}` r = {number_text(row.value)} ({interval_text(row.items_low, row.items_high)})" for row in rows
     )
     text = (
-        "A good model is uncertain about the same items as people. Uncertainty is measured as entropy; 0 is full "
-        f"certainty. Pearson correlation over test items, with {models.level:.0%} intervals over items: {correlations}."
+        f"A good model is uncertain about the same items as people. {MEASURED[metric]} Pearson correlation over test "
+        f"items, with {models.level:.0%} intervals over items: {correlations}."
     )
-    blocks: list[Block] = [Prose((text, *models.compared("entropy_pearson")))]
+    blocks: list[Block] = [Prose((text, *models.compared(metric)))]
     if models.matched:
         blocks.append(_chart(models))
-    title, caption = "Correlation of model and human entropy", f"Higher is better. {TWO_LINES}"
-    blocks += score_panels(models, "doubt-correlations", title, caption, ("entropy_pearson",))
+    title, caption = "Correlation of model and human uncertainty", f"Higher is better. {TWO_LINES}"
+    blocks += score_panels(models, "doubt-correlations", title, caption, (metric,))
     return Section(TITLE, tuple(blocks))
 
 

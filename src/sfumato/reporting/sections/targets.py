@@ -10,7 +10,7 @@ from sfumato.reporting.blocks import Block, Column, Prose, ReportTable, attribut
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.comparison import intervals
 from sfumato.reporting.charts.encoding_field import Field
-from sfumato.reporting.model_scores import AGREE, DISAGREE, ModelScores
+from sfumato.reporting.model_scores import AGREE, CORRELATIONS, DISAGREE, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import (
     JOIN,
@@ -108,7 +108,7 @@ def score_panels(models: ModelScores, name: str, title: str, caption: str, metri
 
 def _scores_listed(models: ModelScores) -> ReportTable:
     """All scores: few targets as columns, which are easier to compare, else as rows."""
-    metrics = [metric for metric in models.metrics if metric != "entropy_pearson"]
+    metrics = [metric for metric in models.metrics if metric not in CORRELATIONS]
     cells = {(row.target, row.network, row.metric): row for row in models.scores}
     found = sorted({(row.target, row.network) for row in models.scores}, key=lambda each: models.targets.index(each[0]))
     texts = [[_with_spread(cells.get((*each, metric))) for metric in metrics] for each in found]
@@ -182,7 +182,7 @@ def _differences_chart(models: ModelScores) -> Chart:
 
 def _differences_listed(models: ModelScores) -> ReportTable:
     rows = [each for metric in models.metrics for each in models.differences if each.metric == metric]
-    rows = [each for each in rows if each.metric != "entropy_pearson" and each.difference == each.difference]
+    rows = [each for each in rows if each.metric not in CORRELATIONS and each.difference == each.difference]
     left_out = ""
     if len(rows) > MAX_TESTS:
         rows = [each for each in rows if each.metric in DIFFERING]

@@ -9,12 +9,14 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
-from sfumato.reporting.item_votes import NOT_MEASURED, ItemVotes, measured_labels, only_some
+from sfumato.reporting.item_votes import ItemVotes, measured_labels, only_some
+from sfumato.reporting.phrases import NOT_IDENTIFIABLE, dissent_sentence
 from sfumato.reporting.share.release import Release
 from sfumato.tables.class_order import scale_text
 from sfumato.tables.columns import WIDE_PREFIX
 from sfumato.tables.doubt import entropy
 from sfumato.tables.estimand import ESTIMAND_COLUMN, Estimand
+from sfumato.tables.mean_doubt import mean_doubt
 from sfumato.tables.shifted_times import RULE, TIMES, are_shifted
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -113,8 +115,9 @@ def summary(release: Release) -> list[str]:
         only = some and f", over {some}"
         sentences.append(f"Mean entropy {nats:.3f} nats, of at most {np.log(len(labels.classes)):.3f}{only}.")
     else:
-        sentences.append(NOT_MEASURED)
+        sentences.append(NOT_IDENTIFIABLE)
     if people is not None and len(people):
+        sentences += [dissent_sentence(found)] if (found := mean_doubt(people)).dissent is not None else []
         sentences.append(ItemVotes.of(people).disagreement())
     return sentences
 

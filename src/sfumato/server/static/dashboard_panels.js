@@ -179,12 +179,20 @@ function precision(shown) {
     + `(variance: items ${percent(items)}, annotators ${percent(people)}, single answers ${percent(answers)}).`;
 }
 
+/** "14% (95% CI 10% to 19%)".
+ * @param {Part} figure */
+function withInterval(figure) {
+  const digits = figure.low !== null && figure.high - figure.low < 0.05 ? 1 : 0;
+  const shown = (/** @type {number} */ n) => `${(100 * n).toFixed(digits)}%`;
+  return figure.low === null ? shown(figure.value) : `${shown(figure.value)} (95% CI ${shown(figure.low)} to ${shown(figure.high)})`;
+}
+
 /** @param {Part} summary */
 function uncertaintySentence(summary) {
-  const { total, within, between: apart } = summary.doubt;
-  if (!total) return 'None: all annotators are sure and agree.';
-  if (summary.is_hard) return 'Annotators choose one class and are not asked how sure they are, so all uncertainty is between annotators (disagreement).';
-  return `${percent(within / total)} within annotators (unsure), ${percent(apart / total)} between annotators (disagreement).`;
+  const { dissent, within, between: apart } = summary.doubt;
+  const sentence = `Two people give different answers in ${withInterval(dissent)} of cases.`;
+  if (within === null) return `${sentence} Annotators choose one class and are not asked how sure they are, so all uncertainty is between annotators (disagreement).`;
+  return `${sentence} Within annotators (unsure): ${withInterval(within)}; between annotators (disagreement): ${withInterval(apart)}.`;
 }
 
 /** @param {Part} summary */
@@ -194,12 +202,17 @@ export function showUncertainty(summary) {
     place.replaceChildren(element('p', emptyMessage(summary), { class: 'small' }));
     return;
   }
-  const { total, within, between: apart, most, n_items: items } = summary.doubt;
+  const { dissent, within, over, n_items: items } = summary.doubt;
   const sentence = uncertaintySentence(summary);
-  const about = `${total.toFixed(3)} nats per item on average (maximum ${most.toFixed(2)}), from ${counted(items, 'item')} with two or more answers. ${sampled(summary)}`;
+  const own = within === null ? 0 : within.value;
+  const apart = Math.max(dissent.value - own, 0);
+  const about = `From ${counted(items, 'item')} with two or more answers; intervals ${over}. ${sampled(summary)}`;
+  const shown = /** @type {[string, number, string][]} */ ([
+    ['within', own, `within annotators: ${share(own)}`], ['apart', apart, `between annotators: ${share(apart)}`], ['open', 1 - dissent.value, 'the same answer'],
+  ]);
   place.replaceChildren(
     element('p', sentence),
-    parts([['within', within, `within annotators: ${within.toFixed(3)}`], ['apart', apart, `between annotators: ${apart.toFixed(3)}`], ['open', Math.max(most - total, 0), 'no uncertainty']], sentence),
+    parts(within === null ? shown.slice(1) : shown, sentence),
     element('p', about, { class: 'small' }),
   );
 }

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from sfumato.evaluation.duplicates import find_duplicates
-from sfumato.reporting.item_votes import NOT_MEASURED, mean_belief, measured_items, measured_labels, only_some
+from sfumato.reporting.item_votes import mean_belief, measured_labels, only_some
+from sfumato.reporting.phrases import NOT_IDENTIFIABLE, dissent_sentence, intervals_sentence, mean_figure
 from sfumato.reporting.share.datasheet.datasheet_sources import (
     DatasheetSources,
     FactTable,
@@ -22,6 +23,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import entropy
 from sfumato.tables.estimand import Estimand
+from sfumato.tables.mean_doubt import mean_doubt
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -103,7 +105,7 @@ def difference_from_mean(labels: SoftLabels, people: Beliefs | Counts) -> float 
 
 
 def doubt(sources: DatasheetSources) -> KnownFacts:
-    """The distribution of entropy and, from beliefs or counts, its parts within and between annotators.
+    """The distribution of the labels' entropy and, from beliefs or counts, how often two people give different answers.
 
     One vote for one class cannot show uncertainty: such items do not count.
     """
@@ -111,19 +113,19 @@ def doubt(sources: DatasheetSources) -> KnownFacts:
     people, votes = sources.people, sources.votes
     if people is None or votes is None:
         return KnownFacts(tuple(points), grid, files=("labels",), settled=False)
+    found = mean_doubt(people)
     points.append(votes.disagreement())
-    made, measured = people.doubt(), measured_items(people, votes)
-    if measured.any():
-        total, within, between = (each[measured].mean() for each in (made.total, made.within, made.between))
-        only = f", over {only_some(measured)}" if not measured.all() else ""
-        points.append(
-            f"Entropy of the mean belief: {total:.3f} nats = {within:.3f} within annotators (unsure) + {between:.3f}"
-            f" between annotators (disagreement){only}."
-        )
+    if found.dissent is not None:
+        only = f" This is over {votes.only_several()}." if votes.only_several() else ""
+        points.append(f"{dissent_sentence(found)} {intervals_sentence(found)}{only}")
     if isinstance(people, Counts) or people.hard is not None:
         points.append("Answers name one class without a confidence: uncertainty within annotators is unknown.")
-    elif some := votes.only_several():
-        points.append(f"Disagreement is known for {some}; for the others the part between annotators counts as 0.")
+    elif found.within is not None:
+        within = mean_figure(found.within, len(votes)).percent()
+        rest = (
+            "" if found.between is None else f"; between annotators {mean_figure(found.between, len(votes)).percent()}"
+        )
+        points.append(f"Within annotators, two draws from the same belief differ in {within} of cases{rest}.")
     option = sources.people_option
     command = f"sfumato doubt {shlex.quote(sources.name_of(option))}"
     return KnownFacts(tuple(points), grid, files=tuple(dict.fromkeys(("labels", option))), command=command)
@@ -133,7 +135,7 @@ def _entropy_facts(labels: SoftLabels) -> tuple[list[str], FactTable | None]:
     """The mean and the distribution of the labels' entropy."""
     measured, most = measured_labels(labels), float(np.log(len(labels.classes)))
     if not measured.any():
-        return [NOT_MEASURED], None
+        return [NOT_IDENTIFIABLE], None
     probs = labels.probs[measured]
     nats = entropy(probs)
     quarters = ", ".join(f"{q:.3f}" for q in np.quantile(nats, (0.25, 0.5, 0.75)))
