@@ -20,6 +20,10 @@ import time
 from importlib import import_module
 from pathlib import Path
 
+if __name__ == "coverage":
+    # Numba imports the package `coverage` if there is one. Scripts in this folder would give it this file.
+    raise ImportError("bench/coverage.py is a command, not the package coverage")
+
 from pages import markdown, write
 
 ROWS = Path(__file__).parent / "coverage_rows"

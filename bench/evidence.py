@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from pages import markdown, write
-from sfumato import Beliefs, SoftLabels
+from sfumato import Beliefs, Counts, SoftLabels
 from sfumato.aggregation import (
     Aggregation,
     Aggregator,
@@ -120,8 +120,9 @@ PEOPLE_ROWS = (
 
 
 def people() -> str:
-    answers, crowd = Cifar10SImporter().read(DATA / "cifar10s").table, Cifar10HImporter().read(DATA / "cifar10h").table
-    assert isinstance(crowd, SoftLabels)
+    answers, votes = Cifar10SImporter().read(DATA / "cifar10s").table, Cifar10HImporter().read(DATA / "cifar10h").table
+    assert isinstance(votes, Counts)
+    crowd = votes.labels()
     clean = TopTwoClamp().label(answers)
     spammed = [with_spam(clean, SPAM, seed) for seed in SPAM_SEEDS]
     rows = []

@@ -5,13 +5,17 @@ From few to many parameters. `bagged_prior` weights them by how well they predic
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture, DistinctRows, VoteRows, log_sum
 
 SYMMETRIC = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6])
 """The parameters, equal for all classes, of the symmetric Dirichlets."""
+FEW_CLASSES = 10
+"""With more classes there are also smaller parameters, whose sums are those of this number of classes."""
 OFF_LEADING = np.array([0.003, 0.01, 0.03, 0.07, 0.13, 0.22, 0.33, 0.45, 0.6])
 """Expected shares of votes for other classes than the leading one, in the structured prior."""
 CONCENTRATION = np.array([1.5, 5.0, 20.0, 100.0])
@@ -24,7 +28,8 @@ GHOST_ITEMS = 50.0
 """Items drawn from the structured prior that the free mixture is fitted to in addition."""
 GHOST_ROWS = 400
 LEAST_ALPHA = 0.03
-EM_STEPS, EM_TOLERANCE = 200, 1e-5
+STRUCTURED_PASSES, WEIGHT_STEPS = 4, 25
+EM_STEPS, EM_TOLERANCE = 100, 1e-5
 
 
 def fit_weights(
@@ -47,12 +52,12 @@ def fit_weights(
 
 def symmetric_prior(votes: VoteRows, times: Float[np.ndarray, "rows"]) -> DirichletMixture:
     """Symmetric Dirichlets: smoothing by a constant, with the constant unknown."""
-    alpha = np.repeat(SYMMETRIC[:, None], votes.counts.shape[1], axis=1)
+    alpha = _symmetric(votes.counts.shape[1])
     even = DirichletMixture(np.ones(len(alpha)), alpha)
     return DirichletMixture(fit_weights(votes.log_evidence(even), times, np.full(len(alpha), 0.2)), alpha)
 
 
-def structured_prior(votes: VoteRows, times: Float[np.ndarray, "rows"], passes: int = 4) -> DirichletMixture:
+def structured_prior(votes: VoteRows, times: Float[np.ndarray, "rows"]) -> DirichletMixture:
     """Dirichlets with a leading class, a share of votes elsewhere and a concentration, and the symmetric ones.
 
     A component's weight is the product of that of its leading class and that of its shape, so there are few parameters.
@@ -61,9 +66,10 @@ def structured_prior(votes: VoteRows, times: Float[np.ndarray, "rows"], passes: 
     counts, n_classes = votes.counts, votes.counts.shape[1]
     overall = times @ counts + 0.5
     overall /= overall.sum()
-    off, mass, leading = _shapes(votes.counts)
+    shapes = _Shapes.of(votes.counts)
+    off, mass, leading = shapes.off, shapes.mass, shapes.leading
     n_shapes, n_leading = len(off), len(leading)
-    symmetric = np.repeat(SYMMETRIC[:, None], n_classes, axis=1)
+    symmetric = _symmetric(n_classes)
     elsewhere = np.tile(0.5 * overall + 0.5 / n_classes, (n_leading, 1))
     elsewhere[np.arange(n_leading), leading] = 0
     elsewhere /= elsewhere.sum(axis=1, keepdims=True)
@@ -72,16 +78,16 @@ def structured_prior(votes: VoteRows, times: Float[np.ndarray, "rows"], passes: 
     first = counts.argmax(axis=1)
     confused = np.stack([(times * (first == k)) @ counts for k in leading])
     pseudo_shape = 0.5 / (n_shapes + len(symmetric))
-    for _ in range(passes):
+    for _ in range(STRUCTURED_PASSES):
         confused[np.arange(n_leading), leading] = 0
         spread = confused + VOTES_OF_OVERALL_SHARES * n_classes * elsewhere
         spread /= spread.sum(axis=1, keepdims=True)
         alpha = (mass * off)[None, :, None] * spread[:, None, :]
         alpha[np.arange(n_leading), :, leading] += mass * (1 - off)
-        alpha = np.maximum(np.concatenate([alpha.reshape(-1, n_classes), symmetric]), 1e-4)
+        alpha = np.maximum(np.concatenate([alpha.reshape(-1, n_classes), symmetric]), 1e-3 / n_classes)
         logs = votes.log_evidence(DirichletMixture(np.ones(len(alpha)), alpha))
         likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-        for _ in range(25):
+        for _ in range(WEIGHT_STEPS):
             weights = np.concatenate([np.outer(of_class, of_shape).ravel(), of_symmetric])
             items = weights * ((times / np.maximum(likelihood @ weights, 1e-300)) @ likelihood)
             led = items[: n_leading * n_shapes].reshape(n_leading, n_shapes)
@@ -99,16 +105,29 @@ def structured_prior(votes: VoteRows, times: Float[np.ndarray, "rows"], passes: 
     return DirichletMixture(weights / weights.sum(), alpha)
 
 
-def _shapes(counts: Float[np.ndarray, "rows classes"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The shares elsewhere and concentrations of the shapes, and the leading classes; the same for every bag."""
-    off, mass, n_classes = OFF_LEADING, CONCENTRATION, counts.shape[1]
-    most = min(MOST_STRUCTURED, MOST_PARAMETERS // n_classes)
-    if n_classes * len(off) * len(mass) > most:
-        off, mass = OFF_LEADING[1::2], CONCENTRATION[1:3]
-    most_frequent = np.argsort(-counts.sum(axis=0), kind="stable")
-    leading = np.sort(most_frequent[: max(most // (len(off) * len(mass)), 1)])
-    grid = np.meshgrid(off, mass)
-    return grid[0].ravel(), grid[1].ravel(), leading
+def _symmetric(n_classes: int) -> Float[np.ndarray, "components classes"]:
+    values = np.append(SYMMETRIC, SYMMETRIC * FEW_CLASSES / n_classes) if n_classes > FEW_CLASSES else SYMMETRIC
+    return np.repeat(values[:, None], n_classes, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shapes:
+    """The share elsewhere and concentration of each shape, and the leading classes; the same for every bag."""
+
+    off: Float[np.ndarray, "shapes"]
+    mass: Float[np.ndarray, "shapes"]
+    leading: Int[np.ndarray, "leading"]
+
+    @classmethod
+    def of(cls, counts: Float[np.ndarray, "rows classes"]) -> _Shapes:
+        off, mass, n_classes = OFF_LEADING, CONCENTRATION, counts.shape[1]
+        most = min(MOST_STRUCTURED, MOST_PARAMETERS // n_classes)
+        if n_classes * len(off) * len(mass) > most:
+            off, mass = OFF_LEADING[1::2], CONCENTRATION[1:3]
+        most_frequent = np.argsort(-counts.sum(axis=0), kind="stable")
+        grid = np.meshgrid(off, mass)
+        n_leading = max(most // (len(off) * len(mass)), 1)
+        return cls(grid[0].ravel(), grid[1].ravel(), np.sort(most_frequent[:n_leading]))
 
 
 def free_mixture(
@@ -124,9 +143,9 @@ def free_mixture(
     from one where all items are equal: the sum is limited.
     """
     n_items = times.sum()
-    by_total = np.bincount(votes.total_of, times)
-    totals = np.repeat(votes.totals, np.maximum(np.round(GHOST_ROWS * by_total / n_items), by_total > 0).astype(int))
-    ghosts = _draw(structured, totals, rng)
+    up_to_total = np.cumsum(np.bincount(votes.total_of, times)) / n_items
+    evenly = np.searchsorted(up_to_total, (np.arange(GHOST_ROWS) + 0.5) / GHOST_ROWS)
+    ghosts = _draw(structured, votes.totals[np.minimum(evenly, len(votes.totals) - 1)], rng)
     distinct = DistinctRows.of(np.concatenate([votes.counts[times > 0], ghosts]))
     each = np.concatenate([times[times > 0], np.full(len(ghosts), GHOST_ITEMS / len(ghosts))])
     both = np.bincount(distinct.place, each)
@@ -139,8 +158,9 @@ def free_mixture(
 def _em(votes: VoteRows, times: Float[np.ndarray, "rows"], start: DirichletMixture) -> DirichletMixture:
     prior, before = start, -np.inf
     enough = EM_TOLERANCE * float(times @ votes.counts.sum(axis=1))
+    least = LEAST_ALPHA * min(1, FEW_CLASSES / votes.counts.shape[1])
     for _ in range(EM_STEPS):
-        prior, objective = votes.em_step(prior, times, LEAST_ALPHA)
+        prior, objective = votes.em_step(prior, times, least)
         if objective - before < enough:
             break
         before = objective

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import betainc, digamma, gammaln
 
 
@@ -47,33 +47,33 @@ class Posteriors:
         return np.asarray(share @ self.alpha + share.sum(axis=1, keepdims=True) * self.counts)
 
     def quantiles(self, level: float) -> Float[np.ndarray, "items classes"]:
-        """The quantile `level` of each probability, by bisection.
-
-        Of each item the components with the largest weights count, at most `MOST_IN_QUANTILES`.
-        """
-        n_kept = min(MOST_IN_QUANTILES, self.weights.shape[1])
-        kept = np.argpartition(-self.weights, n_kept - 1, axis=1)[:, :n_kept]
-        weights = np.take_along_axis(self.weights, kept, axis=1)
-        weights /= weights.sum(axis=1, keepdims=True)
-        mass = np.take_along_axis(self._mass(), kept, axis=1)
-        result = np.empty(self.counts.shape)
-        for k in range(self.counts.shape[1]):
-            a = self.alpha[kept, k] + self.counts[:, k : k + 1]
-            low, high = np.zeros(len(a)), np.ones(len(a))
-            for _ in range(27):
-                middle = (low + high) / 2
-                below = (weights * betainc(a, mass - a, middle[:, None])).sum(axis=1)
-                low, high = np.where(below < level, middle, low), np.where(below < level, high, middle)
-            result[:, k] = (low + high) / 2
-        return result
+        """The quantile `level` of each probability, by bisection."""
+        return self._marginals().quantiles(level, 30).reshape(self.counts.shape)
 
     def limits(self, level: float) -> CredibleLimits:
         """The interval of each probability that has `level` of the posterior, with equal shares below and above.
 
         Limits within `EDGE` of 0 or 1 are 0 or 1: few votes cannot show that anybody would choose a class.
         """
-        low, high = self.quantiles((1 - level) / 2), self.quantiles((1 + level) / 2)
-        return CredibleLimits(np.where(low < EDGE, 0.0, low), np.where(high > 1 - EDGE, 1.0, high))
+        all_of = self._marginals()
+        low, high = np.zeros(self.counts.size), np.ones(self.counts.size)
+        above = all_of.below(np.full(low.shape, EDGE)) < (1 - level) / 2
+        low[above] = all_of.only(above).quantiles((1 - level) / 2, 20)
+        under = all_of.below(np.full(high.shape, 1 - EDGE)) >= (1 + level) / 2
+        high[under] = all_of.only(under).quantiles((1 + level) / 2, 20)
+        return CredibleLimits(low.reshape(self.counts.shape), high.reshape(self.counts.shape))
+
+    def _marginals(self) -> _Marginals:
+        """The posterior of each probability. Of each item, components with the largest weights count, at most
+        `MOST_IN_QUANTILES`."""
+        n_kept = min(MOST_IN_QUANTILES, self.weights.shape[1])
+        kept = np.argpartition(-self.weights, n_kept - 1, axis=1)[:, :n_kept]
+        weights = np.take_along_axis(self.weights, kept, axis=1)
+        weights /= weights.sum(axis=1, keepdims=True)
+        mass = np.take_along_axis(self._mass(), kept, axis=1)
+        a = self.alpha[kept].transpose(0, 2, 1) + self.counts[:, :, None]
+        item = np.repeat(np.arange(len(self.counts)), self.counts.shape[1])
+        return _Marginals(weights, mass, a.reshape(-1, n_kept), item)
 
     def expected_kl(self) -> Float[np.ndarray, "items"]:
         """The expected KL divergence of the true distribution from `mean`, in nats."""
@@ -99,7 +99,39 @@ class CredibleLimits:
 
 
 EDGE = 0.001
-MOST_IN_QUANTILES = 60
+MOST_IN_QUANTILES = 50
+
+
+@dataclass(frozen=True, eq=False)
+class _Marginals:
+    """Mixtures of Beta distributions, one per item and class: parameters `a` and `mass - a`."""
+
+    weights: Float[np.ndarray, "items kept"]
+    mass: Float[np.ndarray, "items kept"]
+    a: Float[np.ndarray, "probabilities kept"]
+    item: Int[np.ndarray, "probabilities"]
+
+    def only(self, chosen: Bool[np.ndarray, "probabilities"]) -> _Marginals:
+        return _Marginals(self.weights, self.mass, self.a[chosen], self.item[chosen])
+
+    def below(self, value: Float[np.ndarray, "probabilities"]) -> Float[np.ndarray, "probabilities"]:
+        """The probability of being below `value`."""
+        result = np.empty(len(value))
+        for first in range(0, len(value), 2**13):
+            part = slice(first, first + 2**13)
+            mass, a = self.mass[self.item[part]], self.a[part]
+            result[part] = (self.weights[self.item[part]] * betainc(a, mass - a, value[part, None])).sum(axis=1)
+        return result
+
+    def quantiles(self, level: float, steps: int) -> Float[np.ndarray, "probabilities"]:
+        low, high = np.zeros(len(self.item)), np.ones(len(self.item))
+        for _ in range(steps):
+            middle = (low + high) / 2
+            is_low = self.below(middle) < level
+            low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
+        return np.asarray((low + high) / 2)
+
+
 MOST_ALPHA = 1e4
 
 
