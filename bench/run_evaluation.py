@@ -47,7 +47,7 @@ def evaluation_section(name: str) -> str:
     parts = [
         f"{len(TARGETS)} targets x {published.protocol.seeds} seeds, network `{published.protocol.network}`, "
         f"{n_items[ALL]:,} test items. ▲ better and ▼ worse than `hard`, ◆ different where neither direction is "
-        "better: paired t over seeds, Holm over all comparisons of a metric, 5% level.",
+        "better: the interval over seeds and items excludes 0, Holm over all comparisons of a metric, 5% level.",
         _target_table(measured, differences, ALL),
     ]
     for stratum, n in n_items.items():
@@ -56,7 +56,10 @@ def evaluation_section(name: str) -> str:
                 f"**{stratum[:1].upper()}{stratum[1:]}** ({n:,} items):",
                 _target_table(measured, differences, stratum, BY_STRATUM),
             ]
-    parts += ["**`soft` against the controls**, mean difference (95% CI over seeds):", _controls_table(measured)]
+    parts += [
+        "**`soft` against the controls**, mean difference (95% CI over seeds and items):",
+        _controls_table(measured),
+    ]
     parts += ["**Under FGSM** (eps 4/255, attacking the original label):", _attack_table(published, people, original)]
     parts += [
         "**Changed classes and uncertainty**, scored against people's labels and the original ones (`doubt` is the "
@@ -136,4 +139,4 @@ def _mode_shift_table(runs: Sequence[object], people: SoftLabels, original: Soft
         [each.metric, each.against, each.part, f"{each.difference:+.3f} ({each.low:+.3f} to {each.high:+.3f})"]
         for each in mode_shift(measured).shifts
     ]
-    return markdown(["metric", "scored against", "step", "difference (95% CI over seeds)"], rows)
+    return markdown(["metric", "scored against", "step", "difference (95% CI over seeds and items)"], rows)

@@ -188,7 +188,7 @@ def aggregate(
 def evaluate(
     *,
     predicted: SoftLabels | Path | str,
-    people: SoftLabels | Counts | Path | str,
+    people: SoftLabels | Votes | Path | str,
     original: SoftLabels | Path | str | None = None,
     metrics: str | Sequence[str | Metric] = (),
     rng: np.random.Generator | None = None,
@@ -197,12 +197,14 @@ def evaluate(
 ) -> Scores:
     """Score predictions against people's labels; without `metrics`, all that apply. Each is a table, or its file.
 
-    Labels that record another estimand than how people judge are an error, unless `any_estimand`. `common` skips
-    predicted items that people did not judge. Tables are given by name: `sf.evaluate(predicted=..., people=...)`.
+    With people's single answers (Beliefs, Annotations, votes in a data frame) intervals hold for people at large, with
+    labels or counts for these people. Labels that record another estimand than how people judge are an error, unless
+    `any_estimand`. `common` skips predicted items that people did not judge.
     """
     from sfumato.evaluation.metric_scores import score
+    from sfumato.labeling.people_labels import people_labels
 
-    judged = _people(people, "sf.evaluate")
+    judged = people_labels(people, "sf.evaluate")
     return score(
         predicted=_predictions(predicted, "predicted", judged.classes, "sf.evaluate"),
         people=judged,
@@ -218,7 +220,7 @@ def evaluate(
 def compare(
     predicted: Mapping[str, SoftLabels | Path | str | Sequence[SoftLabels | Path | str]],
     *,
-    people: SoftLabels | Counts | Path | str,
+    people: SoftLabels | Votes | Path | str,
     original: SoftLabels | Path | str | None = None,
     metrics: str | Sequence[str | Metric] = (),
     baseline: str | None = None,
@@ -228,15 +230,16 @@ def compare(
 ) -> Differences:
     """Paired differences between models on the same items: each against `baseline`, by default the first.
 
-    A model is one table of predictions, compared item by item, or a list of tables, one per seed, in the same order for
-    every model.
+    A model is one table of predictions, or a list of tables, one per seed, in the same order for every model. Intervals
+    and verdicts are over items, over seeds if there are several, and over people if `people` are single answers.
     """
     from sfumato.evaluation.comparison import compare_runs
     from sfumato.evaluation.run_predictions import RunPredictions, paired_runs
     from sfumato.evaluation.run_scores import measure_runs
+    from sfumato.labeling.people_labels import people_labels
 
     models = model_arguments(predicted, "sf.compare")
-    judged = _people(people, "sf.compare")
+    judged = people_labels(people, "sf.compare")
     runs = [
         RunPredictions(name, "", seed, _predictions(each, f"predicted[{name!r}]", judged.classes, "sf.compare"))
         for name, own in models.items()
@@ -252,7 +255,7 @@ def compare(
         common=common,
         any_estimand=any_estimand,
     )
-    return compare_runs(measured, baseline=first, rng=rng)
+    return compare_runs(measured, baseline=first)
 
 
 @explained
@@ -272,9 +275,11 @@ def prediction_sets(
     other people agree, next to sets calibrated on the most frequent class.
     """
     from sfumato.evaluation.matched_labels import match_labels
+    from sfumato.evaluation.people_jackknife import PeopleLabels
     from sfumato.evaluation.prediction_sets import calibrate_sets
+    from sfumato.labeling.people_labels import people_labels
 
-    judged = _people(people, "sf.prediction_sets")
+    judged = PeopleLabels.of(people_labels(people, "sf.prediction_sets")).labels
     matched = match_labels(
         predicted=_predictions(predicted, "predicted", judged.classes, "sf.prediction_sets"),
         people=judged,
@@ -384,13 +389,6 @@ def _selectable(table: Any) -> Any:
         return table
     own = read_own(Path(table))
     return read_file(table) if own is None else own
-
-
-def _people(labels: Any, call: str) -> SoftLabels:
-    """People's labels: a table as it is, counts as shares of votes, a file read."""
-    from sfumato.importers.label_file import read_labels
-
-    return read_labels(labels) if isinstance(labels, (str, Path)) else label_argument(labels, "people", call)
 
 
 def _predictions(labels: Any, name: str, classes: tuple[str, ...], call: str) -> SoftLabels:

@@ -13,7 +13,8 @@ import pytest
 import trained
 from click.testing import CliRunner
 
-from sfumato import SoftLabels
+import sfumato as sf
+from sfumato import Beliefs, SoftLabels
 from sfumato.cli import group
 from sfumato.cli.evaluate import _strata, command
 from sfumato.evaluation import STRATA
@@ -88,11 +89,11 @@ def test_a_grid(folder: Path) -> None:
     shown = evaluate(*RUNS, "--original", "original.csv", *tables, "--against", "soft=p.parquet")
     lines = shown.splitlines()
     assert lines[0] == "brier, ffn: lower is better; 40 items"
-    assert lines[1].split() == ["target", "value", "±seeds", "±items", "floor", "difference", "±seeds", "±both", "p"]
+    assert lines[1].split() == ["target", "value", "±", "floor", "difference", "±", "p", "result"]
     assert [line.split()[0] for line in lines[2:5]] == ["hard", "majority", "soft"]
     assert lines[4].split()[-2:] == ["<0.001", "better"]
-    assert "±seeds: another training (95% t interval over 6 seeds)" in shown
-    assert "holm over 2 comparisons" in shown
+    assert "±: 95% interval over trainings (seeds) and items" in shown
+    assert "holm over 2 comparisons" in " ".join(shown.split())
     scores = pl.read_csv("scores.csv")
     assert scores.columns[:9] == [
         "target", "network", "n_seeds", "metric", "condition", "value", "low", "high", "n_items"
@@ -103,6 +104,48 @@ def test_a_grid(folder: Path) -> None:
     assert r"\toprule" in Path("shift.tex").read_text()
     assert "class-level" in Path("cross.csv").read_text().splitlines()[0]
     assert ",soft," in Path("cross.csv").read_text().splitlines()[0] + ","
+
+
+def test_people_are_a_sample_if_their_answers_are_given(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    votes = [
+        (item, f"person-{j}", trained.CLASSES[rng.choice(3, p=probs)])
+        for item, probs in zip(trained.ITEMS, trained.people().probs, strict=True)
+        for j in range(6)
+    ]
+    frame = pl.DataFrame(votes, schema=["item", "annotator", "label"], orient="row")
+    frame.write_csv("votes.csv")
+    answers = Beliefs.from_polars(frame, classes=trained.CLASSES)
+    answers.write("beliefs.parquet")
+    sf.aggregate(answers).write("mean.parquet")
+    for target in ("hard", "soft"):
+        trained.trained(target, 0).predictions.write(f"{target}.parquet")
+    several = ("--predicted", "hard.parquet", "--predicted", "soft.parquet", "--metrics", "brier,cross_entropy")
+    found = {}
+    for people in ("votes.csv", "beliefs.parquet", "mean.parquet"):
+        shown = " ".join(evaluate(*several, "--people", people, "--differences", "d.csv").split())
+        found[people] = pl.read_csv("d.csv")
+        assert ("6 people are taken as a sample" in shown) == (people != "mean.parquet")
+        assert ("the crowd is taken as fixed" in shown) == (people == "mean.parquet")
+        assert ("another crowd of this size" in shown) == (people != "mean.parquet")
+    assert found["votes.csv"].equals(found["beliefs.parquet"])
+    known, fixed = found["beliefs.parquet"], found["mean.parquet"]
+    assert known["difference"].to_list() == pytest.approx(fixed["difference"].to_list())
+    assert known["se_people"].null_count() == 0
+    assert fixed["se_people"].null_count() == len(fixed)
+    assert known["covers"][0] == "other items and other people: 95% t interval, holm over 1"
+    compared = sf.compare({name: f"{name}.parquet" for name in ("hard", "soft")}, people=frame, metrics="brier")
+    assert compared.differences[0].p == pytest.approx(known["p"][0])
+    # The interval of one score is wider by what people add.
+    one = [
+        sf.evaluate(predicted="soft.parquet", people=each, metrics="brier").rows()[0]
+        for each in (frame, "mean.parquet")
+    ]
+    assert one[0].value == pytest.approx(one[1].value)
+    assert one[0].high - one[0].low > one[1].high - one[1].low
+    assert one[0].covers.startswith("other items and other people: ")
+    shown = " ".join(evaluate("--predicted", "soft.parquet", "--people", "votes.csv", "--metrics", "brier").split())
+    assert "Uncertainty of brier of the predictions" in shown
 
 
 def test_a_curve_over_conditions(folder: Path) -> None:
@@ -120,7 +163,8 @@ def test_a_curve_over_conditions(folder: Path) -> None:
     values = [float(word.rstrip("*")) for line in lines[2:5] for word in line.split()[1:]]
     assert values == pytest.approx(scores["value"].to_list(), abs=6e-5)
     assert lines[2].endswith("*")
-    assert "*: differs from hard under that condition; paired t over seeds, holm over 3 comparisons" in shown
+    assert "*: differs from hard under that condition; interval and p for another training and other items" in shown
+    assert "holm over 3 comparisons" in " ".join(shown.split())
     assert pl.read_csv("d.csv")["condition"].to_list() == ["clean"] * 2 + ["jpeg/2"] * 2 + ["jpeg/10"] * 2
     assert "| jpeg/2 |" in Path("t.md").read_text()
     assert "| condition | trained on |" in Path("c.md").read_text()
@@ -136,7 +180,7 @@ def test_a_curve_over_conditions(folder: Path) -> None:
 def test_another_baseline_and_none(folder: Path) -> None:
     shown = evaluate(*RUNS, "--baseline", "soft", "--correction", "benjamini-hochberg", "--family", "table")
     assert "difference: from soft" in shown
-    assert "benjamini-hochberg over 4 comparisons" in shown
+    assert "benjamini-hochberg over 4 comparisons" in " ".join(shown.split())
     assert shown.splitlines()[2].split()[0] == "soft"
     for run in Path("runs").glob("majority.*"):
         (run / "run.json").unlink()
@@ -157,16 +201,17 @@ def test_five_seeds_and_one(folder: Path) -> None:
             file.unlink()
         run.rmdir()
     shown = evaluate(*RUNS)
-    assert "Wilcoxon's test is not possible: 5 seeds cannot reach 0.05 (at least 0.0625); 6 could" in shown
+    assert "±: 95% interval over trainings (seeds) and items" in shown
+    assert "the crowd is taken as fixed, so that results hold for these people" in " ".join(shown.split())
     Path("one").mkdir()
     for target in ("hard", "soft"):
         trained.trained(target, 0).predictions.write(f"one/{target}.parquet")
     shown = evaluate("--runs", "one", "--people", "people.parquet", "--metrics", "brier")
-    assert "One prediction per target does not show the variation between trainings" in shown
-    assert "±seeds" not in shown
-    assert "paired by seed" not in shown
-    assert "difference: from hard, paired by item" in shown
-    assert shown.splitlines()[1].split() == ["target", "value", "±items", "floor", "difference", "±items", "p"]
+    assert "One prediction per model does not show the variation between trainings" in shown
+    assert "(seeds)" not in shown
+    assert "target" not in shown
+    assert "difference: from hard, on the same items; interval and p for other items, holm over 1" in shown
+    assert shown.splitlines()[1].split() == ["model", "value", "±", "floor", "difference", "±", "p", "result"]
     assert shown.splitlines()[3].split()[-1] == "better"
     assert "brier: lower is better; 40 items" in shown
 
@@ -176,10 +221,10 @@ def test_several_predictions_are_compared(folder: Path) -> None:
         trained.trained(target, 0).predictions.write(f"{target}.parquet")
     several = ("--predicted", "old=hard.parquet", "--predicted", "soft.parquet", "--people", "people.parquet")
     shown = evaluate(*several, "--metrics", "brier,ece", "--differences", "d.csv")
-    assert "difference: from old, paired by item" in shown
+    assert "difference: from old, on the same items" in shown
     found = pl.read_csv("d.csv")
     assert found["target"].to_list() == ["soft", "soft"]
-    assert found["items_low"].null_count() == 0
+    assert found["low"].null_count() == 0
     assert refused(*several, "--predicted", "soft.parquet", output="x.csv").code == "doubled-name"
 
 

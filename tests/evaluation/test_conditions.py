@@ -92,8 +92,8 @@ def test_conditions_are_scored_apart() -> None:
     apart = [run for run in curve() if run.condition == "jpeg/2"]
     alone = measure_runs(apart, people=trained.people(), metrics=[Brier()])
     one, other = (each.of("soft", "ffn", "brier", "jpeg/2") for each in (alone, measured))
-    # A condition meets the same draws by itself and among others.
-    assert np.array_equal(one.drawn, other.drawn)
+    # A condition has the same contributions of items by itself and among others.
+    assert np.array_equal(one.contributions.items, other.contributions.items)
 
 
 def test_comparisons_pair_within_a_condition() -> None:

@@ -134,8 +134,9 @@ def test_a_metric_of_ones_own_needs_no_listing() -> None:
     scores = score(predicted=predicted, people=PEOPLE, metrics=[mine, Brier()])
     assert scores.value_of("cats") == pytest.approx(predicted.probs[:, 0].mean())
     measured = measure_runs([RunPredictions("soft", "", 0, predicted)], people=PEOPLE, metrics=[mine])
-    # What `mean_over_items` drew is handed on, so that runs can be compared item by item.
-    assert measured.figures[0].drawn.mean() == pytest.approx(scores.value_of("cats"), abs=0.02)
+    # The values of items are handed on, so that runs can be compared item by item.
+    expected = predicted.probs[:, 0] - predicted.probs[:, 0].mean()
+    np.testing.assert_allclose(measured.figures[0].contributions.items[0], expected, atol=1e-12)
 
 
 def test_scores_are_a_public_name() -> None:

@@ -105,11 +105,11 @@ def test_figures_are_those_of_the_command_below_them(
         c = figure.columns
         for i, target in enumerate(c["target"]):
             row = said[(target, c["metric"][i])]
-            for column in ("value", "low", "high", "items_low", "items_high"):
+            for column in ("value", "low", "high"):
                 expected = pytest.approx(float(row[column]), abs=1e-12) if row[column] else None
                 assert c[column][i] == expected, (target, c["metric"][i], column)
                 shown += expected is not None
-    assert shown > 3 * 6 * 4
+    assert shown > 3 * 6 * 2
     tests = table(section, "tests").data
     for i, row in enumerate(r for r in differences if r["metric"] != "entropy_pearson"):
         assert (tests["metric"][i], tests["target"][i]) in {
@@ -121,17 +121,15 @@ def test_figures_are_those_of_the_command_below_them(
             if (metric_title(r["metric"]), r["target"]) == (tests["metric"][i], tests["target"][i])
         )
         assert float(tests["difference"][i].replace("−", "-")) == pytest.approx(float(own["difference"]), abs=5.1e-4)
-        holds_0 = float(own["both_low"] or own["low"]) <= 0 <= float(own["both_high"] or own["high"])
-        shown = f"{own['verdict']}, on these items" if own["verdict"] and holds_0 else own["verdict"]
-        assert tests["result"][i] == (shown or "no difference shown")
+        none = f"no evidence of a difference (detectable: {float(own['detectable']):.2g})" if own["p"] else "not tested"
+        assert tests["result"][i] == (own["verdict"] or none)
         assert row["baseline"] == "hard"
     apart = chart(section, "differences").columns
     for i, target in enumerate(apart["target"]):
         own = next(r for r in differences if (metric_title(r["metric"]), r["target"]) == (apart["metric"][i], target))
         for ours, theirs in (("difference", "difference"), ("p_corrected", "p_corrected")):
             assert apart[ours][i] == pytest.approx(float(own[theirs]), abs=1e-12)
-        ends = ("both_low", "both_high") if own["both_low"] else ("low", "high")
-        assert apart["low"][i] == pytest.approx(float(own[ends[0]]), abs=1e-12)
+        assert apart["low"][i] == pytest.approx(float(own["low"]), abs=1e-12)
 
 
 def test_the_table_says_the_same_with_the_interval(models: ModelScores) -> None:
@@ -210,7 +208,7 @@ def test_doubt_is_entropy_against_entropy(models: ModelScores) -> None:
     mean = np.mean(by_seed, axis=0)
     assert len(soft) == 40
     for i in soft:
-        assert columns["model"][i] == pytest.approx(mean[place[columns["item"][i]]], abs=1e-4)
+        assert columns["predicted"][i] == pytest.approx(mean[place[columns["item"][i]]], abs=1e-4)
         assert columns["people"][i] == pytest.approx(entropy(people)[place[columns["item"][i]]], abs=1e-4)
 
 
@@ -366,8 +364,7 @@ def test_one_seed_has_intervals_over_items_alone(tmp_path: Path) -> None:
     found = score_models(ReportInputs.read(tmp_path))
     assert found is not None
     columns = chart(targets_section(found), "near").columns
-    assert set(columns["low"]) == {None}
-    assert None not in columns["items_low"]
+    assert None not in columns["low"]
     assert "With one seed, intervals cover only the choice of items" in words(targets_section(found))
     assert "; 40 items, one prediction each)" in words(targets_section(found))
 
@@ -388,7 +385,10 @@ def test_predictions_of_others_say_nothing_of_training_and_are_paired_by_item(tm
     for false in ("not used for training", "same weights", "by seed", "over seeds"):
         assert false not in said
     assert "Predictions of 2 models (`one`, `other`) are scored on 40 items" in said
-    assert "paired by item" in said
+    assert "Each model minus one, on the same items." in said
+    everything = repr([section, calibration_section(found), model_uncertainty_section(found)])
+    for false in ("'target'", "each target", "Means over seeds", "over seeds"):
+        assert false not in everything
     assert not any("trained on" in each for each in findings(found.evidence, found))
 
 

@@ -25,7 +25,7 @@ from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import BadFile, MissingExtra
 
 Visitor = Callable[..., Tab]
-NO_DIFFERENCE = "No significant difference in cross-entropy"
+NO_DIFFERENCE = "No evidence of a difference in cross-entropy"
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_findings_are_of_this_data(folder: Path) -> None:
     found = models.difference("cross_entropy")
     assert found is not None
     assert f"{found.value:.3f} and {found.baseline_value:.3f}" in of_cross_entropy(sentences)
-    assert f"{found.both_low:+.3f} to {found.both_high:+.3f}".replace("-", "−") in of_cross_entropy(sentences)
+    assert f"{found.low:+.3f} to {found.high:+.3f}".replace("-", "−") in of_cross_entropy(sentences)
     assert "; 4 seeds and 40 items)" in of_cross_entropy(sentences)
 
 

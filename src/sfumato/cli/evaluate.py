@@ -18,7 +18,14 @@ from sfumato.cli.evaluate_options import (
     read_original_labels,
     strata_from_text,
 )
-from sfumato.cli.evaluate_output import show_curves, show_runs, show_scores, show_sets
+from sfumato.cli.evaluate_output import (
+    say_about_people,
+    show_curves,
+    show_runs,
+    show_scores,
+    show_sets,
+    show_uncertainty,
+)
 from sfumato.cli.options import PATH, NameList, any_estimand_option, ordered_option, output_option, put_in_order, seeded
 from sfumato.cli.output import counted, counting, printable, say, say_written, write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
@@ -54,7 +61,12 @@ def _strata() -> dict[str, list[Member]]:
 @click.option(
     "--runs", type=PATH, help="A folder of runs of sfumato train, shift or attack, or with one table per target."
 )
-@click.option("--people", type=PATH, required=True, help="How people judge: SoftLabels, Counts, or hard labels.")
+@click.option(
+    "--people",
+    type=PATH,
+    required=True,
+    help="How people judge: labels, counts, or single answers (Beliefs, Annotations).",
+)
 @click.option(
     "--original", "--truth", "original", type=PATH,
     help="The original or true class of every item: a table with item and label.",
@@ -72,7 +84,6 @@ def _strata() -> dict[str, list[Member]]:
 @click.option("--level", default=0.95, show_default=True, help="Confidence level; p < 1 - level is significant.")
 @click.option("--resamples", default=1000, show_default=True, help="Number of bootstrap resamples.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the bootstrap.")
-@click.option("--thorough", is_flag=True, help="Intervals over items for every comparison, even if slow.")
 @click.option(
     "--baseline", metavar="TARGET", help="Compare every target with this one.  [default: hard, else the first]"
 )
@@ -105,8 +116,8 @@ def command(
     logits: bool,
     **settings: Any,
 ) -> None:
-    from sfumato.importers.label_file import read_labels
     from sfumato.importers.prediction_file import FileOptions, read_predictions
+    from sfumato.labeling.people_labels import people_labels
     from sfumato.tables.item_list import read_item_list
 
     options = EvaluateOptions(**settings)
@@ -121,7 +132,8 @@ def command(
     chosen, parts = metrics_from_text(metrics), strata_from_text(strata)
     sources += [path for path in (getattr(part, "path", None) for part in parts) if path]
     check_places(sources, runs, output, options)
-    labels = put_in_order(read_labels(people)) if ordered else read_labels(people)
+    labels = people_labels(people)
+    labels = put_in_order(labels) if ordered else labels
     inputs = EvaluateInputs(labels, read_original_labels(original, labels) if original else None, chosen, parts)
     from sfumato.evaluation.run_predictions import RunPredictions, read_runs
 
@@ -152,6 +164,9 @@ def _evaluate_one(predicted: SoftLabels, inputs: EvaluateInputs, output: Path, o
     )  # fmt: skip
     scores.write(output)
     show_scores(scores, options.level)
+    say_about_people(inputs.n_people)
+    if inputs.n_people > 1:
+        _show_one_uncertainty(predicted, inputs, options)
     say_written(output, f"Scores, {counted(len(scores), 'row')}")
 
 
@@ -165,7 +180,7 @@ def _calibrate_sets(
     figures: list[SetFigure] = []
     for name, predicted in tables.items():
         matched = match_labels(
-            predicted=predicted, people=inputs.people, original=inputs.original, common=options.common,
+            predicted=predicted, people=inputs.labels, original=inputs.original, common=options.common,
             any_estimand=options.any_estimand,
         )  # fmt: skip
         found = calibrate_sets(matched, wanted, level=options.level, model=name, rng=seeded(options.seed))
@@ -176,6 +191,25 @@ def _calibrate_sets(
     write_table(SetCoverage(tuple(figures)), options.sets_table, "the coverage of prediction sets")
 
 
+def _show_one_uncertainty(predicted: SoftLabels, inputs: EvaluateInputs, options: EvaluateOptions) -> None:
+    """Where the uncertainty of the leading score comes from."""
+    from sfumato.evaluation.comparison import leading_uncertainty
+    from sfumato.evaluation.metrics import CrossEntropy
+    from sfumato.evaluation.run_predictions import RunPredictions
+    from sfumato.evaluation.run_scores import measure_runs
+    from sfumato.tables.errors import warnings_off
+
+    with warnings_off():  # the scores have warned already
+        measured = measure_runs(
+            [RunPredictions("the predictions", "", 0, predicted)], people=inputs.people, original=inputs.original,
+            metrics=list(inputs.metrics)[:1] or [CrossEntropy()], common=options.common, level=options.level,
+            any_estimand=options.any_estimand,
+        )  # fmt: skip
+    leading = leading_uncertainty(measured, [each.metric.name for each in measured.figures], None)
+    if leading is not None:
+        show_uncertainty(leading.parts, leading.what, options.level)
+
+
 def _evaluate_runs(
     found: Sequence[RunPredictions],
     inputs: EvaluateInputs,
@@ -183,7 +217,7 @@ def _evaluate_runs(
     kinds: Sequence[tuple[str, Path]],
     options: EvaluateOptions,
 ) -> None:
-    from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
+    from sfumato.evaluation.comparison import compare_runs, leading_uncertainty, scores_over_seeds
     from sfumato.evaluation.gain_decomposition import check_targets
     from sfumato.evaluation.publication_tables import table_of_scores
     from sfumato.evaluation.run_predictions import default_baseline, paired_runs
@@ -202,15 +236,14 @@ def _evaluate_runs(
         measured = measure_runs(
             found, people=inputs.people, original=inputs.original, metrics=inputs.metrics, strata=inputs.strata,
             common=options.common, level=options.level, resamples=options.resamples, rng=seeded(options.seed),
-            thorough=options.thorough or None, on_progress=on_progress,
-            any_estimand=options.any_estimand,
+            on_progress=on_progress, any_estimand=options.any_estimand,
         )  # fmt: skip
     scores = scores_over_seeds(measured)
     differences = None
     if baseline is not None:
         differences = compare_runs(
             measured, baseline=options.baseline, correction=options.correction or "holm",
-            family=options.family or "metric", rng=seeded(options.seed),
+            family=options.family or "metric",
         )  # fmt: skip
     scores.write(output)
     names = {figures.metric.name: figures.metric for figures in measured.figures}
@@ -219,10 +252,13 @@ def _evaluate_runs(
         show_curves(measured, differences, shown)
     else:
         show_runs(measured, scores, differences, shown)
+        leading = leading_uncertainty(measured, shown, baseline)
+        if leading is not None:
+            show_uncertainty(leading.parts, leading.what, options.level)
     n_trained = len({(run.target, run.network, run.seed) for run in found})
     what = f"{n_trained} predictions" if are_single(found) else f"{len(targets)} targets, {n_trained} trainings"
     under = f" under {len(measured.shifts)} conditions" if len(measured.shifts) > 1 else ""
-    say_written(output, f"scores of {what}{under}, {len(names)} metrics")
+    say_written(output, f"scores of {what}{under}, {counted(len(names), 'metric')}")
     if len(shown) < len(names):
         click.echo(f"  - {len(names) - len(shown)} more metrics in the file; choose those to print with --metrics")
     if differences is not None:
@@ -246,18 +282,18 @@ def _write_across(
     from sfumato.evaluation.publication_tables import table_of_cross_label, table_of_mode_shift
 
     chosen = list(inputs.metrics) or [member() for member in METRICS if member.name in ACROSS]
-    kinds = kinds_of_labels(inputs.people, inputs.original)
+    kinds = kinds_of_labels(inputs.labels, inputs.original)
     if not options.cross_label:
         kinds = {name: kinds[name] for name in (ORIGINAL, PEOPLE)}
     with counting("figures") as on_progress:
         measured = measure_against(
             runs, kinds | labels, original=inputs.original, metrics=chosen, strata=inputs.strata, common=options.common,
-            level=options.level, resamples=options.resamples, seed=options.seed, thorough=options.thorough,
+            level=options.level, resamples=options.resamples, seed=options.seed,
             on_progress=on_progress,
         )  # fmt: skip
     if options.mode_shift:
         both = {name: measured[name] for name in (ORIGINAL, PEOPLE)}
-        shift = mode_shift(both, rng=seeded(options.seed))
+        shift = mode_shift(both)
         table = table_of_mode_shift(shift)
         write_table(table, options.mode_shift, "the gain from other classes and from uncertainty")
     if options.cross_label:

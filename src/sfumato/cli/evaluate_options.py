@@ -15,6 +15,7 @@ from sfumato.tables.strategies import split_choices
 if TYPE_CHECKING:
     from sfumato.evaluation.metric import Metric
     from sfumato.evaluation.strata import Stratification
+    from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.soft_labels import SoftLabels
 
 
@@ -27,7 +28,6 @@ class EvaluateOptions:
     level: float
     resamples: int
     seed: int
-    thorough: bool
     baseline: str | None
     correction: str | None
     family: str | None
@@ -83,10 +83,23 @@ class EvaluateOptions:
 class EvaluateInputs:
     """The labels that predictions are scored against, and by which metrics and strata."""
 
-    people: SoftLabels
+    people: SoftLabels | Beliefs
     original: SoftLabels | None
     metrics: Sequence[Metric]
     strata: Sequence[Stratification]
+
+    @property
+    def labels(self) -> SoftLabels:
+        """People's labels; of single answers, their mean."""
+        from sfumato.evaluation.people_jackknife import PeopleLabels
+
+        return PeopleLabels.of(self.people).labels
+
+    @property
+    def n_people(self) -> int:
+        """The people whose single answers are known; 0 if only labels are."""
+        annotators = getattr(self.people, "annotator", None)
+        return 0 if annotators is None else len(annotators.names)
 
 
 def metrics_from_text(names: str | None) -> list[Metric]:
@@ -107,7 +120,7 @@ def strata_from_text(names: str | None) -> list[Stratification]:
     return chosen
 
 
-def read_original_labels(path: Path, people: SoftLabels) -> SoftLabels:
+def read_original_labels(path: Path, people: SoftLabels | Beliefs) -> SoftLabels:
     """The class every item came with, over people's classes."""
     from sfumato.importers.hard_labels import read_truth
 

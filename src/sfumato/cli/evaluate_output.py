@@ -12,6 +12,7 @@ from sfumato.cli.output import WIDTH, counted, printable, say
 if TYPE_CHECKING:
     from sfumato.evaluation.prediction_sets import SetCoverage
     from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
+    from sfumato.evaluation.variance_components import VarianceComponents
     from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Score, Scores
 
 NAME_WIDTH = 19
@@ -38,7 +39,7 @@ def show_scores(scores: Scores, level: float) -> None:
         whose = "of the others" if len(of) > len(rows) / 2 else f"of {', '.join(of)}"
         say(f"interval {whose}: {kind}" if len(kinds) > 1 else f"interval: {kind}", hanging=2)
     _explain_floors(rows)
-    say("Intervals cover other items, not another training; for that give the runs of several seeds (--runs)")
+    say("Intervals do not cover another training; for that give the runs of several seeds (--runs)")
 
 
 def show_sets(coverage: SetCoverage, wanted: float, level: float) -> None:
@@ -70,18 +71,17 @@ def show_runs(
     width = _width_of([row.target for row in rows])
     apart = _by_cell(differences)
     baseline = _baseline(differences)
-    single = all(row.n_seeds == 1 for row in rows)
+    column = "target" if any(row.network or row.n_seeds > 1 for row in rows) else "model"
     for metric in shown:
         for condition, network in dict.fromkeys((row.condition, row.network) for row in rows):
             own = [row for row in rows if (row.metric, row.condition, row.network) == (metric, condition, network)]
             own.sort(key=lambda row: row.target != baseline)
             click.echo(_headed(metric, network, condition, better[metric], [row.n_items for row in own]))
-            seeds, halves = ("", " ±items") if single else ("  ±seeds", " ±seeds   ±both")
-            head = f"{'target':{width}}  {'value':>7}{seeds}  ±items  {'floor':>7}"
-            click.echo(f"{head}  {'difference':>10} {halves}  {'p':>6}" if baseline else head)
+            head = f"{column:{width}}  {'value':>7}  {'±':>6}  {'floor':>7}"
+            click.echo(f"{head}  {'difference':>10}  {'±':>6}  {'p':>6}  result" if baseline else head)
             for row in own:
                 less = apart.get((row.target, network, metric, condition))
-                click.echo(_line(row, less, width, single=single).rstrip())
+                click.echo(_line(row, less, width).rstrip())
             click.echo()
     _explain(measured, rows, differences)
 
@@ -113,7 +113,9 @@ def show_curves(measured: RunMeasurements, differences: Differences | None, show
                 click.echo()
     click.echo("mean over seeds; intervals, floors and numbers of items are in the file")
     if differences is not None and len(differences):
-        say(f"*: differs from {printable(baseline)} under that condition; {_tested(differences)}", hanging=2)
+        say(
+            f"*: differs from {printable(baseline)} under that condition; {_tested(differences.differences)}", hanging=2
+        )
 
 
 def _on_curve(figures: SeedValues | None, apart: dict[tuple[str, str, str, str], Difference]) -> str:
@@ -145,45 +147,88 @@ def _width_of(targets: Sequence[str]) -> int:
     return min(NAME_WIDTH, max(len("target"), *(len(printable(target)) for target in targets)))
 
 
-def _line(row: RunScore, less: Difference | None, width: int, *, single: bool) -> str:
-    """One row; `single` if every target has one prediction, so that nothing is known about other trainings."""
-    # The longer side of the interval over seeds: one end may be cut at a bound.
-    over_seeds = max(row.high - row.value, row.value - row.low)
-    halves = _half((row.items_high - row.items_low) / 2)
-    halves = halves if single else f"{_half(over_seeds)}  {halves}"
-    line = f"{printable(row.target, width):{width}}  {_number(row.value)}  {halves}  {_number(row.floor)}"
+def _line(row: RunScore, less: Difference | None, width: int) -> str:
+    half = max(row.high - row.value, row.value - row.low)
+    line = f"{printable(row.target, width):{width}}  {_number(row.value)}  {_half(half)}  {_number(row.floor)}"
     if less is None:
         return line
-    over_seeds = max(less.high - less.difference, less.difference - less.low)
-    halves = f"{_half(over_seeds)}  {_half((less.both_high - less.both_low) / 2)}"
-    halves = _half((less.items_high - less.items_low) / 2) if single else halves
-    return f"{line}  {_number(less.difference, '+'):>10}  {halves}  {_p(less.p_corrected):>6}  {less.verdict}"
+    half = max(less.high - less.difference, less.difference - less.low)
+    return f"{line}  {_number(less.difference, '+'):>10}  {_half(half)}  {_p(less.p_corrected):>6}  {_result(less)}"
+
+
+def _result(less: Difference) -> str:
+    """The verdict; without one, the smallest difference that would have been found."""
+    if less.verdict:
+        return less.verdict
+    return f"no evidence ({less.detectable:.2g})" if less.is_tested else "not tested"
 
 
 def _explain(measured: RunMeasurements, rows: Sequence[RunScore], differences: Differences | None) -> None:
     level = f"{100 * measured.level:g}%"
-    n_seeds = sorted({row.n_seeds for row in rows})
-    if n_seeds != [1]:
-        counts = " to ".join(str(n) for n in dict.fromkeys((n_seeds[0], n_seeds[-1])))
-        click.echo(f"±seeds: another training ({level} t interval over {counts} seeds)")
-    click.echo(f"±items: other items, these predictions ({level} bootstrap over {measured.over})")
-    if n_seeds == [1]:
-        click.echo("One prediction per target does not show the variation between trainings; several seeds would.")
+    own = [row for row in rows if row.low == row.low]
+    if own:
+        say(f"±: {level} interval over {_covered(own)}", hanging=2)
+    if all(row.n_seeds == 1 for row in rows):
+        click.echo("One prediction per model does not show the variation between trainings; several seeds would.")
+    say_about_people(measured.n_people)
     _explain_floors(rows)
-    if differences is None or not len(differences):
+    compared = [
+        each for each in (differences.differences if differences else ()) if each.metric in {row.metric for row in rows}
+    ]
+    if not compared:
         return
-    first = differences.differences[0]
-    if n_seeds == [1]:
-        click.echo(f"difference: from {printable(first.baseline)}, paired by item")
+    say(f"difference: from {printable(compared[0].baseline)}, on the same items; {_tested(compared)}", hanging=2)
+    if any(each.is_tested and not each.verdict for each in compared):
+        say(
+            "no evidence: there is no evidence of a difference; in brackets the smallest difference that would have "
+            "been found with a probability of 80%",
+            hanging=2,
+        )
+    reasons = dict.fromkeys(each.covers.removeprefix("none: ") for each in compared if not each.is_tested)
+    for reason in reasons:
+        of = dict.fromkeys(each.metric for each in compared if each.covers.removeprefix("none: ") == reason)
+        say(f"not tested ({', '.join(of)}): {reason}", hanging=2)
+
+
+def say_about_people(n_people: int) -> None:
+    """Whether results hold for people at large, or for these people only."""
+    if n_people > 1:
+        say(f"people: {n_people:,} people are taken as a sample, so that results hold for people at large")
     else:
-        both = "±both: another training on other items"
-        click.echo(f"difference: from {printable(first.baseline)}, paired by seed; {both}")
-    click.echo(f"p:      {_tested(differences)}")
-    if n_seeds == [1]:
+        say(
+            "people: the crowd is taken as fixed, so that results hold for these people; give their single answers "
+            "(--people beliefs.parquet) for people at large",
+            hanging=2,
+        )
+
+
+def show_uncertainty(parts: VarianceComponents, what: str, level: float) -> None:
+    """Where the uncertainty of one value comes from, and what more items, people or seeds would change."""
+    has_seeds, has_people = parts.seeds == parts.seeds, parts.people == parts.people
+    if not has_seeds and not has_people:
         return
-    notes = [each.wilcoxon for each in differences.differences]
-    if all(notes):
-        say(f"Wilcoxon's test is not possible: {notes[0]}", hanging=2)
+    click.echo(f"\nUncertainty of {printable(what, WIDTH)}: {100 * level:g}% interval")
+    lines = [("as it is", parts), ("with twice the items", parts.with_more(items=2))]
+    lines += [("with twice the people per item", parts.with_more(people=2))] * has_people
+    lines += [("with twice the seeds", parts.with_more(seeds=2))] * has_seeds
+    for name, each in lines:
+        click.echo(f"  {name:40}  ±{_half(each.half_width(level))}")
+    alone = [("other items of this number, same people", parts.items)]
+    alone += [("another crowd of this size, same items", parts.people)] * has_people
+    alone += [("another training, same items and people", parts.seeds)] * has_seeds
+    for name, variance in alone:
+        click.echo(f"  {name:40}  standard error {_half(variance**0.5)}")
+    click.echo()
+
+
+def _covered(rows: Sequence[RunScore]) -> str:
+    """What the intervals of scores cover, in words."""
+    names = ["items"]
+    if any(row.n_seeds > 1 for row in rows):
+        names.insert(0, "trainings (seeds)")
+    if any(row.se_people == row.se_people for row in rows):
+        names.append("people")
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _explain_floors(rows: Sequence[Score] | Sequence[RunScore]) -> None:
@@ -199,12 +244,18 @@ def _explain_floors(rows: Sequence[Score] | Sequence[RunScore]) -> None:
         say(f"floor of {', '.join(metrics)}{named}: {note}", hanging=2)
 
 
-def _tested(differences: Differences) -> str:
-    first = differences.differences[0]
-    n_compared = "comparison" if first.correction.endswith(" over 1") else "comparisons"
-    what = "not corrected" if first.correction == "none" else f"{first.correction} {n_compared}"
-    tests = dict.fromkeys("over items" if each.n_seeds == 1 else "t over seeds" for each in differences.differences)
-    return f"paired {' or '.join(tests)}, {what}"
+def _tested(differences: Sequence[Difference]) -> str:
+    """How differences were tested and corrected; the number of comparisons may differ between metrics."""
+    tested = [each for each in differences if each.is_tested]
+    if not tested:
+        return "not tested"
+    covered = " or ".join(dict.fromkeys(each.covers.partition(":")[0] for each in tested))
+    if tested[0].correction == "none":
+        return f"interval and p for {covered}, not corrected"
+    how, _, _ = tested[0].correction.partition(" over ")
+    numbers = sorted({int(each.correction.rpartition(" ")[2]) for each in tested})
+    n = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    return f"interval and p for {covered}, {how} over {n} comparison{'s' * (numbers[-1] > 1)}"
 
 
 def _number(value: float, sign: str = "") -> str:

@@ -1,28 +1,17 @@
-"""Comparison of training targets or models, paired by seed and by item; with one prediction each, by item."""
+"""Comparison of training targets or models: differences over seeds, items and people, and their verdicts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from sfumato.evaluation.metric import Better
-from sfumato.evaluation.paired_tests import (
-    OVER_ITEMS,
-    OVER_SEEDS,
-    both_interval,
-    corrected,
-    d_z,
-    items_interval,
-    paired_by_item,
-    paired_t,
-    probability_of_improvement,
-    t_interval,
-    wilcoxon,
-)
+from sfumato.evaluation.paired_tests import correction_factors
 from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
 from sfumato.evaluation.run_predictions import PRETRAINED, default_baseline
+from sfumato.evaluation.variance_components import VarianceComponents, over
 from sfumato.tables.bootstrap import Interval
 from sfumato.tables.errors import BadTable, listing, unknown, warn
 from sfumato.tables.scores import Difference, Differences, RunScore, RunScores
@@ -30,18 +19,18 @@ from sfumato.tables.setting_checks import one_of
 
 FAMILIES = ("metric", "table")
 """The comparisons that are corrected together: those of one metric, or all."""
+NOT_PAIRED = "the runs of the two have different seeds and are not paired"
 
 
 def scores_over_seeds(measured: RunMeasurements) -> RunScores:
-    """The mean over seeds of every metric, with an interval for another training and one for other items."""
+    """The mean over seeds of every metric, with an interval over seeds, items and people, as far as they are known.
+
+    With one seed it is the metric's own interval.
+    """
     scores = []
     for figures in measured.figures:
-        if figures.missing:
-            over_seeds = over_items = Interval(np.nan, np.nan, f"none: {figures.missing}")
-        else:
-            bounds = figures.metric.bounds
-            over_seeds = t_interval(figures.values, measured.level).within(bounds)
-            over_items = _over_items(figures, measured).within(bounds)
+        parts = None if figures.contributions is None else VarianceComponents.of(figures.contributions)
+        between = _interval_of_score(figures, parts, measured.level)
         scores.append(
             RunScore(
                 target=figures.target,
@@ -50,51 +39,102 @@ def scores_over_seeds(measured: RunMeasurements) -> RunScores:
                 metric=figures.metric.name,
                 condition=figures.condition,
                 value=float(figures.values.mean()),
-                low=over_seeds.low,
-                high=over_seeds.high,
+                low=between.low,
+                high=between.high,
                 n_items=figures.n_items,
                 floor=figures.floor,
-                covers=over_seeds.kind,
-                items_low=over_items.low,
-                items_high=over_items.high,
-                items_covers=over_items.kind,
+                covers=between.kind,
                 floor_note=figures.floor_note,
+                **_standard_errors(parts),
             )
         )
     return RunScores(tuple(scores))
 
 
-def _over_items(figures: SeedValues, measured: RunMeasurements) -> Interval:
-    """The interval for other items: from the draws of the mean; with one seed or only linear draws, the mean of the
-    seeds' intervals."""
-    if figures.is_exact and len(figures.seeds) > 1:
-        return items_interval(figures.drawn, measured.level, measured.over)
-    why = next((each.kind for each in figures.intervals if np.isnan(each.low)), None)
-    if why is not None:
+def _interval_of_score(figures: SeedValues, parts: VarianceComponents | None, level: float) -> Interval:
+    if figures.missing:
+        return Interval(np.nan, np.nan, f"none: {figures.missing}")
+    if len(figures.seeds) == 1:
+        return figures.intervals[0]
+    if parts is None:
+        why = next((each.kind for each in figures.intervals if np.isnan(each.low)), "none: not defined for every seed")
         return Interval(np.nan, np.nan, why)
-    low, high = (float(np.mean([getattr(each, end) for each in figures.intervals])) for end in ("low", "high"))
-    mean = "mean of the seeds' intervals: " if len(figures.seeds) > 1 else ""
-    return Interval(low, high, f"other items, these trainings: {mean}{figures.intervals[0].kind}")
+    return parts.interval(level).within(figures.metric.bounds)
+
+
+def _standard_errors(parts: VarianceComponents | None) -> dict[str, float]:
+    if parts is None:
+        return {}
+    return {f"se_{name}": float(np.sqrt(getattr(parts, name))) for name in ("seeds", "items", "people")}
+
+
+@dataclass(frozen=True)
+class DifferenceTest:
+    """`one` minus `other`, and its variance; `parts` is None, with the reason in `untested`, if there is no test."""
+
+    one: SeedValues
+    other: SeedValues
+    n_seeds: int
+    value: float
+    baseline_value: float
+    parts: VarianceComponents | None
+    is_paired: bool
+    untested: str = ""
+
+    @property
+    def p(self) -> float:
+        return np.nan if self.parts is None else self.parts.p
+
+    def row(self, level: float, factor: float, correction: str) -> Difference:
+        """The row of the table, with the p value multiplied by `factor`, and the interval corrected in the same way."""
+        metric, parts, detectable = self.one.metric, self.parts, np.nan
+        least, most = metric.bounds
+        if parts is None:
+            between = Interval(np.nan, np.nan, f"none: {self.untested}")
+        else:
+            strict = 1 - (1 - level) / factor
+            between, detectable = parts.interval(strict), parts.detectable(strict)
+            note = "" if self.is_paired else f"; {NOT_PAIRED}"
+            how = "" if correction == "none" else f", {correction}"
+            kind = f"{over(parts)}: {100 * level:g}% t interval{how}{note}"
+            between = Interval(between.low, between.high, kind).within((least - most, most - least))
+        difference = self.value - self.baseline_value
+        return Difference(
+            target=self.one.target,
+            baseline=self.other.target,
+            network=self.one.network,
+            n_seeds=self.n_seeds,
+            metric=metric.name,
+            condition=self.one.condition,
+            value=self.value,
+            baseline_value=self.baseline_value,
+            difference=difference,
+            low=between.low,
+            high=between.high,
+            n_items=self.one.n_items,
+            covers=between.kind,
+            p=self.p,
+            p_corrected=min(self.p * factor, 1.0) if self.p == self.p else np.nan,
+            correction=correction,
+            verdict=_verdict(difference, metric.better) if between.low > 0 or between.high < 0 else "",
+            detectable=detectable,
+            **_standard_errors(parts),
+        )
 
 
 def compare_runs(
-    measured: RunMeasurements,
-    *,
-    baseline: str | None = None,
-    correction: str = "holm",
-    family: str = "metric",
-    rng: np.random.Generator | None = None,
+    measured: RunMeasurements, *, baseline: str | None = None, correction: str = "holm", family: str = "metric"
 ) -> Differences:
     """Compare every target with `baseline` (default: see `default_baseline`), per network and condition.
 
-    With one prediction per target the pairs are items. It is an error if `baseline` has no seed in common with any
-    other target; without a name it is a warning, and there are no comparisons.
+    Runs are paired by seed over the seeds that both targets have; if they have none in common, they are not paired.
+    Items, and people if they are known, are the same on both sides.
 
     `family` sets which comparisons are corrected together: those of one `metric` (targets, networks, conditions and
     strata), or the whole `table` if you search all metrics for a difference.
     """
     one_of("family", family, FAMILIES)
-    is_named, baseline = baseline is not None, baseline or default_baseline(measured.targets)
+    baseline = baseline or default_baseline(measured.targets)
     if baseline is None:
         return Differences(())
     if baseline not in measured.targets:
@@ -115,16 +155,9 @@ def compare_runs(
             pairs.append((figures, other))
     for sentence in alone:
         warn(sentence)
-    if not is_named or any(paired_seeds(*pair) for pair in pairs):
-        apart = dict.fromkeys((one.network, one.target) for one, other in pairs if not paired_seeds(one, other))
-        for network, target in apart:
-            named = f" ({network})" if network else ""
-            warn(f"{target} and {baseline}{named} have no seed in common and are not compared")
-        pairs = [pair for pair in pairs if paired_seeds(*pair)]
     _warn_of_unpaired(pairs)
-    rng = np.random.default_rng(0) if rng is None else rng
-    found = [difference_of(one, other, level=measured.level, over=measured.over, rng=rng) for one, other in pairs]
-    return Differences(tuple(with_correction(found, measured, correction=correction, family=family)))
+    found = [tested_difference(one, other) for one, other in pairs]
+    return Differences(tuple(with_correction(found, measured.level, correction=correction, family=family)))
 
 
 def paired_seeds(one: SeedValues, other: SeedValues) -> list[int]:
@@ -138,90 +171,74 @@ def _is_only_pretrained(figures: SeedValues) -> bool:
     return figures.target == PRETRAINED and len(figures.seeds) == 1
 
 
-def difference_of(
-    one: SeedValues, other: SeedValues, *, level: float, over: str, rng: np.random.Generator, correction: str = "none"
-) -> Difference:
-    """`one` minus `other` over their common seeds; an error if there are none."""
+def tested_difference(one: SeedValues, other: SeedValues) -> DifferenceTest:
+    """`one` minus `other` over their common seeds; without a common seed, the difference of their means."""
     seeds = paired_seeds(one, other)
-    if not seeds:
-        sides = " and ".join(f"{listing([str(s) for s in side.seeds])} of {side.target}" for side in (one, other))
-        expected = "the same seeds on both sides: only these start from the same weights"
-        fix = "train both targets with the same seeds, in one grid"
-        raise BadTable(f"seeds {sides}", expected, fix, "unpaired-seeds")
-    mine, theirs = (
-        [0 if _is_only_pretrained(figures) else figures.seeds.index(seed) for seed in seeds] for figures in (one, other)
-    )
-    values, base = one.values[mine], other.values[theirs]
-    with np.errstate(invalid="ignore"):
-        apart, drawn = values - base, one.drawn[mine] - other.drawn[theirs]
-    if one.missing:
-        none = Interval(np.nan, np.nan, f"none: {one.missing}")
-        over_seeds, over_items, over_both = none, none, none
-    else:
-        least, most = one.metric.bounds
-        bounds = (least - most, most - least)
-        over_seeds = t_interval(apart, level).within(bounds)
-        over_items = items_interval(drawn, level, over).within(bounds)
-        over_both = both_interval(drawn, level, over, rng).within(bounds)
-    is_single = len(seeds) == 1
-    tested = paired_by_item(float(apart[0]), drawn[0]) if is_single and not one.missing else paired_t(apart)
-    signed = wilcoxon(apart, round(1 - level, 12))
-    better = one.metric.better
-    improved = (
-        float("nan")
-        if better is Better.NEITHER
-        else probability_of_improvement(values, base, high_is_better=better is Better.HIGH)
-    )
-    return Difference(
-        target=one.target,
-        baseline=other.target,
-        network=one.network,
-        n_seeds=len(seeds),
-        metric=one.metric.name,
-        condition=one.condition,
-        value=float(values.mean()),
-        baseline_value=float(base.mean()),
-        difference=float(apart.mean()),
-        low=over_seeds.low,
-        high=over_seeds.high,
-        n_items=one.n_items,
-        covers=over_seeds.kind,
-        items_low=over_items.low,
-        items_high=over_items.high,
-        items_covers=over_items.kind,
-        both_low=over_both.low,
-        both_high=over_both.high,
-        both_covers=over_both.kind,
-        p=tested.p,
-        p_corrected=tested.p,
-        correction=correction,
-        p_wilcoxon=signed.p,
-        wilcoxon=signed.note,
-        d_z=d_z(apart),
-        probability_of_improvement=improved,
-        verdict="",
-        test=OVER_ITEMS if is_single else OVER_SEEDS,
-    )
+    rows = [
+        [0 if _is_only_pretrained(figures) else figures.seeds.index(seed) for seed in seeds]
+        or list(range(len(figures.seeds)))
+        for figures in (one, other)
+    ]
+    values = [float(figures.values[own].mean()) for figures, own in zip((one, other), rows, strict=True)]
+    n_seeds = len(seeds) or min(len(one.seeds), len(other.seeds))
+    untested, parts = one.missing or one.untested or other.untested, None
+    if not untested:
+        a, b = one.contributions, other.contributions
+        if a is None or b is None or a.items.shape[1] != b.items.shape[1]:
+            untested = "not defined for every run"
+        else:
+            a, b = a.take(rows[0]), b.take(rows[1])
+            parts = VarianceComponents.of_difference(a, b, is_paired=bool(seeds))
+            if np.isnan(parts.error):
+                parts, untested = None, "the difference is the same for every item"
+    return DifferenceTest(one, other, n_seeds, values[0], values[1], parts, bool(seeds), untested)
+
+
+@dataclass(frozen=True)
+class LeadingUncertainty:
+    """The variance of one value, and what the value is, in words."""
+
+    what: str
+    parts: VarianceComponents
+
+
+LEADING = "cross_entropy"
+
+
+def leading_uncertainty(
+    measured: RunMeasurements, metrics: Sequence[str], baseline: str | None
+) -> LeadingUncertainty | None:
+    """Where the uncertainty of the leading metric comes from (cross-entropy, else the first that is tested): of the
+    difference between the first other target and the baseline; of the score, if there is one target."""
+    for name in sorted(metrics, key=lambda metric: metric != LEADING):
+        own = [each for each in measured.figures if each.metric.name == name and each.contributions is not None]
+        first = next((each for each in own if each.target != baseline), None)
+        if first is None or first.contributions is None:
+            continue
+        other = None if baseline is None else measured.of(baseline, first.network, name, first.condition)
+        if other is None:
+            return LeadingUncertainty(f"{name} of {first.target}", VarianceComponents.of(first.contributions))
+        found = tested_difference(first, other)
+        if found.parts is not None:
+            return LeadingUncertainty(f"{name} of {first.target} minus {baseline}", found.parts)
+    return None
 
 
 def with_correction(
-    differences: Sequence[Difference], measured: RunMeasurements, *, correction: str, family: str
+    differences: Sequence[DifferenceTest], level: float, *, correction: str, family: str
 ) -> list[Difference]:
-    """The same with p values corrected within each family, and the resulting verdicts."""
-    better = {figures.metric.name: figures.metric.better for figures in measured.figures}
+    """The rows of the table: p values and intervals corrected within each family, and the resulting verdicts."""
     families: dict[str, list[int]] = {}
     for i, each in enumerate(differences):
-        families.setdefault(each.metric if family == "metric" else "", []).append(i)
-    found = list(differences)
+        families.setdefault(each.one.metric.name if family == "metric" else "", []).append(i)
+    found: dict[int, Difference] = {}
     for members in families.values():
-        raised = corrected([differences[i].p for i in members], correction)
-        n_looked_at = sum(not np.isnan(differences[i].p) for i in members)
-        how = "none" if correction == "none" else f"{correction} over {n_looked_at}"
-        for i, p in zip(members, raised, strict=True):
-            shown = p < 1 - measured.level + 1e-12
-            verdict = _verdict(differences[i].difference, better[differences[i].metric]) if shown else ""
-            found[i] = replace(differences[i], p_corrected=p, correction=how, verdict=verdict)
-    return found
+        factors = correction_factors([differences[i].p for i in members], correction)
+        n_tested = sum(not np.isnan(differences[i].p) for i in members)
+        how = "none" if correction == "none" else f"{correction} over {n_tested}"
+        for i, factor in zip(members, factors, strict=True):
+            found[i] = differences[i].row(level, factor, how)
+    return [found[i] for i in range(len(differences))]
 
 
 def _verdict(difference: float, better: Better) -> str:
@@ -231,16 +248,18 @@ def _verdict(difference: float, better: Better) -> str:
 
 
 def _warn_of_unpaired(pairs: Sequence[tuple[SeedValues, SeedValues]]) -> None:
-    """Warn of seeds that only one side has."""
+    """Warn of seeds that only one side has, and of targets that are not paired."""
     warned = set()
     for one, other in pairs:
         if _is_only_pretrained(one) or _is_only_pretrained(other):
             continue
         odd = sorted(set(one.seeds) ^ set(other.seeds))
         key = (one.target, one.network, *odd)
-        if odd and key not in warned and set(one.seeds) & set(other.seeds):
-            warned.add(key)
-            warn(
-                f"{one.target} and {other.target} ({one.network or 'no network named'}): "
-                f"seeds {listing([str(seed) for seed in odd])} are only on one side and not compared"
-            )
+        if not odd or key in warned:
+            continue
+        warned.add(key)
+        named = f"{one.target} and {other.target} ({one.network or 'no network named'})"
+        if set(one.seeds) & set(other.seeds):
+            warn(f"{named}: seeds {listing([str(seed) for seed in odd])} are only on one side and not compared")
+        else:
+            warn(f"{named} have no seed in common: their runs are compared without pairing them by seed")

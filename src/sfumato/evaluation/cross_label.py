@@ -71,7 +71,6 @@ def measure_against(
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
-    thorough: bool = False,
     on_progress: Progress | None = None,
 ) -> dict[str, RunMeasurements]:
     """The values of `runs` against each of `labels`, with the same draws of items.
@@ -93,7 +92,7 @@ def measure_against(
         measured[against] = measure_runs(
             runs, people=table, original=original, metrics=metrics, strata=own, common=common, level=level,
             resamples=resamples,
-            rng=np.random.default_rng(seed), thorough=thorough, on_progress=progress, any_estimand=True,
+            rng=np.random.default_rng(seed), on_progress=progress, any_estimand=True,
         )  # fmt: skip
     return measured
 

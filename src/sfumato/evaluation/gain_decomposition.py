@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.evaluation.comparison import difference_of
+from sfumato.evaluation.comparison import tested_difference
 from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
 from sfumato.tables.base_table import RecordTable
 from sfumato.tables.errors import BadTable, unknown
@@ -28,7 +28,7 @@ PARTS = ("other classes", "doubt", "both")
 class Shift:
     """One part of the gain: the paired difference between two targets, for a metric against one kind of label.
 
-    `share` is its share of the whole gain, NaN if the interval of the whole over seeds contains 0.
+    `share` is its share of the whole gain, NaN if the interval of the whole contains 0.
     """
 
     network: str
@@ -44,8 +44,6 @@ class Shift:
     high: float
     n_items: int
     covers: str
-    both_low: float
-    both_high: float
     p: float
     share: float
 
@@ -65,19 +63,17 @@ def mode_shift(
     hard: str = "hard",
     majority: str = "majority",
     soft: str = "soft",
-    rng: np.random.Generator | None = None,
 ) -> ModeShift:
     """The parts of the gain from `hard` to `soft`, per kind of label (the keys of `measured`).
 
     Paired over the seeds that the three targets share, so that the parts add up.
     """
-    rng = np.random.default_rng(0) if rng is None else rng
     shifts: list[Shift] = []
     for against, each in measured.items():
         check_targets(each.targets, (hard, majority, soft))
         for figures in each.figures:
             if figures.target == soft and not figures.missing:
-                shifts += _parts(figures, each, (hard, majority, soft), against, rng)
+                shifts += _parts(figures, each, (hard, majority, soft), against)
     return ModeShift(tuple(shifts))
 
 
@@ -88,9 +84,7 @@ def check_targets(found: Sequence[str], needed: Sequence[str] = ("hard", "majori
             raise unknown("target", target, found, fix=f"a mode shift needs runs of {', '.join(needed)}")
 
 
-def _parts(
-    figures: SeedValues, measured: RunMeasurements, targets: Sequence[str], against: str, rng: np.random.Generator
-) -> list[Shift]:
+def _parts(figures: SeedValues, measured: RunMeasurements, targets: Sequence[str], against: str) -> list[Shift]:
     own = [measured.of(target, figures.network, figures.metric.name, figures.condition) for target in targets]
     present = [each for each in own if each is not None]
     if len(present) < 3:
@@ -101,7 +95,7 @@ def _parts(
         raise BadTable(found, "the same seeds for all three", "train them in one grid", "unpaired-seeds")
     first, second, third = (_only(each, seeds) for each in present)
     steps = [(second, first), (third, second), (third, first)]
-    differences = [difference_of(one, other, level=measured.level, over=measured.over, rng=rng) for one, other in steps]
+    differences = [tested_difference(one, other).row(measured.level, 1.0, "none") for one, other in steps]
     whole = differences[-1]
     is_clear = whole.low * whole.high > 0
     return [
@@ -112,7 +106,8 @@ def _parts(
 
 def _only(figures: SeedValues, seeds: Sequence[int]) -> SeedValues:
     rows = [figures.seeds.index(seed) for seed in seeds]
-    return replace(figures, seeds=tuple(seeds), values=figures.values[rows], drawn=figures.drawn[rows])
+    own = None if figures.contributions is None else figures.contributions.take(rows)
+    return replace(figures, seeds=tuple(seeds), values=figures.values[rows], contributions=own)
 
 
 def _shift(difference: Difference, against: str, part: str, share: float) -> Shift:

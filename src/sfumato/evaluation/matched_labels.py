@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,9 @@ from sfumato.tables.errors import BadTable, listing, select_command, show
 from sfumato.tables.estimand import check_roles
 from sfumato.tables.row_numbers import check_row_numbers
 from sfumato.tables.soft_labels import SoftLabels
+
+if TYPE_CHECKING:
+    from sfumato.evaluation.people_jackknife import JackknifeAnswers
 
 ROWS_AT_ONCE = 2**16
 NEARLY_WHOLE = 1e-4
@@ -42,6 +46,8 @@ class MatchedLabels:
     """The columns from the lowest class to the highest, if the classes are ordered."""
     chosen_by_votes: bool = False
     """Whether these items were chosen by the votes behind their labels, which are then no random samples."""
+    answers: JackknifeAnswers | None = None
+    """The single answers that people's labels are the mean of, if known."""
 
     def __len__(self) -> int:
         return len(self.predicted)
@@ -53,7 +59,8 @@ class MatchedLabels:
             for field in fields(self)
             if isinstance(value := getattr(self, field.name), np.ndarray)
         }
-        return replace(self, items=self.items.take(pa.array(rows)), **arrays)
+        answers = None if self.answers is None else self.answers.take(rows)
+        return replace(self, items=self.items.take(pa.array(rows)), answers=answers, **arrays)
 
     @cached_property
     def confidence(self) -> Float[np.ndarray, "items"]:

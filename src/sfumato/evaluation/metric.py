@@ -29,13 +29,23 @@ class Better(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class BootstrapDraws:
-    """A value, and its value in every bootstrap draw of items; all values use the same draws, so they can be paired."""
+class ItemValues:
+    """The value and the weight of every item, for a mean over items."""
+
+    values: Float[np.ndarray, "items"]
+    weights: Float[np.ndarray, "items"]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPart:
+    """How much a value depends on each item, to first order: what intervals and tests of differences use.
+
+    `blocks` has the contribution of each block of the bootstrap (of each item, if there are few), 0 on average.
+    """
 
     figure: float
-    draws: Float[np.ndarray, "draws"]
-    is_linear: bool = False
-    """Whether only the linear part was drawn; the interval may then use more than the draws."""
+    blocks: Float[np.ndarray, "blocks"]
+    per_item: ItemValues | None = None
 
 
 @dataclass(frozen=True)
@@ -43,8 +53,9 @@ class Estimate:
     """The value of a metric over `n_items`, its interval, and the floor: the value to compare it with (NaN if there is
     none); `floor_note` says what the floor is, or why there is none.
 
-    `drawn` allows to bootstrap differences between runs over items. A metric that transforms an estimate also
-    transforms its draws and their `figure`; draws whose `figure` is not `value` are ignored.
+    `linear` is used to compare runs. A metric that transforms an estimate also transforms its linear part; a linear
+    part whose `figure` is not `value` is ignored. Without one, items are left out in turn, which takes longer.
+    `untested` says why values are not compared, such as a calibration error with one bin; empty if they are.
     """
 
     value: float
@@ -52,12 +63,13 @@ class Estimate:
     n_items: int
     floor: float = np.nan
     floor_note: str = ""
-    drawn: BootstrapDraws | None = field(default=None, compare=False, repr=False)
+    linear: LinearPart | None = field(default=None, compare=False, repr=False)
+    untested: str = ""
 
     @property
-    def own_drawn(self) -> BootstrapDraws | None:
-        """The draws of `value`; None if there are none, or only draws of another value."""
-        return self.drawn if self.drawn is not None and self.drawn.figure == self.value else None
+    def own_linear(self) -> LinearPart | None:
+        """The linear part of `value`; None if there is none, or only one of another value."""
+        return self.linear if self.linear is not None and self.linear.figure == self.value else None
 
 
 @runtime_checkable
@@ -118,7 +130,9 @@ def mean_over_items(
     if np.isnan(figure):
         return undefined("undefined", n_items, floor)
     found = bootstrap.resampled_ratio(sums)
-    return Estimate(figure, found.interval, n_items, *_parts(floor), BootstrapDraws(figure, found.draws))
+    of_block = (sums[:, 0] - figure * sums[:, 1]) * (len(sums) / sums[:, 1].sum())
+    linear = LinearPart(figure, of_block, ItemValues(values, counted))
+    return Estimate(figure, found.interval, n_items, *_parts(floor), linear)
 
 
 def from_sums(
@@ -134,7 +148,10 @@ def from_sums(
     if np.isnan(figure):
         return undefined("undefined", n_items, floor)
     found = bootstrap.resampled(sums, value)
-    return Estimate(figure, found.interval, n_items, *_parts(floor), BootstrapDraws(figure, found.draws))
+    left_out = value(sums.sum(axis=0) - sums)
+    of_block = (len(sums) - 1) * (np.nanmean(left_out) - left_out) if np.isfinite(left_out).any() else left_out
+    linear = LinearPart(figure, of_block) if np.isfinite(of_block).all() else None
+    return Estimate(figure, found.interval, n_items, *_parts(floor), linear)
 
 
 def from_influence(
@@ -152,14 +169,19 @@ def from_influence(
     bootstrapped instead of the value. `bias` is the known bias of the value: the interval is around `figure - bias`,
     clipped to `bounds`.
     """
-    found = bootstrap.resampled_ratio(bootstrap.sums(influence, np.ones(len(influence))))
-    between = found.interval
+    sums = bootstrap.sums(influence, np.ones(len(influence)))
+    between = bootstrap.resampled_ratio(sums).interval
     if not np.isnan(between.low):
         low, high = np.clip((figure - bias + between.low, figure - bias + between.high), *bounds)
         kind = between.kind.replace("bootstrap of t", "bootstrap of t, of influence values,")
         between = Interval(float(low), float(high), kind + (", bias removed" if bias else ""))
-    drawn = BootstrapDraws(figure, figure + found.draws, is_linear=True)
-    return Estimate(figure, between, len(influence), *_parts(floor), drawn)
+    return Estimate(figure, between, len(influence), *_parts(floor), linear_part(figure, influence, bootstrap))
+
+
+def linear_part(figure: float, influence: Float[np.ndarray, "items"], bootstrap: Bootstrap) -> LinearPart:
+    """The linear part of a value with these contributions of items, which are 0 on average."""
+    of_block = np.bincount(bootstrap.block, weights=influence, minlength=bootstrap.n_blocks)
+    return LinearPart(figure, of_block * (bootstrap.n_blocks / len(influence)))
 
 
 def undefined(why: str, n_items: int, floor: Floor | float = NO_FLOOR) -> Estimate:

@@ -9,7 +9,10 @@ import numpy as np
 from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
 from sfumato.evaluation.metric import Metric, clipped_estimate, missing_inputs, undefined
 from sfumato.evaluation.metrics import METRICS, chosen_metrics
+from sfumato.evaluation.people_jackknife import PeopleLabels
+from sfumato.evaluation.scored_metric import ScoredRun
 from sfumato.evaluation.strata import Stratification, Stratum, strata_of
+from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.bootstrap import Bootstrap, check_resampling
 from sfumato.tables.scores import ALL, Score, Scores
 from sfumato.tables.soft_labels import SoftLabels
@@ -19,7 +22,7 @@ from sfumato.tables.strategies import strategy_from_name
 def score(
     *,
     predicted: SoftLabels,
-    people: SoftLabels,
+    people: SoftLabels | Beliefs,
     original: SoftLabels | None = None,
     metrics: Sequence[Metric] = (),
     strata: Sequence[Stratification | Stratum] = (),
@@ -32,12 +35,15 @@ def score(
     """Scores of `predicted` against `people`: one row per metric and condition, each with its interval.
 
     Without `metrics`, all metrics whose inputs are there. Without `rng`, the same draws every time. Intervals cover the
-    choice of items, not the variation between trainings (see `measure_runs`). `any_estimand` allows labels that are not
+    choice of items, not the variation between trainings (see `measure_runs`). If `people` are single answers, labels
+    are their mean, and the intervals also cover the choice of people. `any_estimand` allows labels that are not
     people's.
     """
-    matched = match_labels(
-        predicted=predicted, people=people, original=original, common=common, any_estimand=any_estimand
+    judged = PeopleLabels.of(people)
+    found = match_labels(
+        predicted=predicted, people=judged.labels, original=original, common=common, any_estimand=any_estimand
     )
+    (matched,) = judged.attach([found])
     return score_matched(
         matched, metrics=metrics, strata=strata, level=level, resamples=resamples,
         rng=np.random.default_rng(0) if rng is None else rng,
@@ -62,12 +68,21 @@ def score_matched(
         missing = missing_inputs(chosen, part, stratum.name)
         # All scores of a condition are from the same draws of its items.
         bootstrap = Bootstrap.of(len(part), level=level, draws=resamples, rng=rng) if len(part) else None
+        run = ScoredRun(part, bootstrap)
         for metric in chosen:
             why = missing[metric.name]
-            found = undefined(why, 0) if why or bootstrap is None else clipped_estimate(metric, part, bootstrap)
-            low, high, kind = found.interval.low, found.interval.high, found.interval.kind
-            floor = (found.floor, kind, found.floor_note)
-            scores.append(Score(metric.name, stratum.name, found.value, low, high, found.n_items, *floor))
+            if why or bootstrap is None:
+                found, between = undefined(why, 0), None
+            elif part.answers is None:
+                found, between = clipped_estimate(metric, part, bootstrap), None
+            else:
+                scored = run.score(metric)
+                found, between = scored.estimate, scored.interval(level, metric.bounds)
+            between = between or found.interval
+            floor = (found.floor, between.kind, found.floor_note)
+            scores.append(
+                Score(metric.name, stratum.name, found.value, between.low, between.high, found.n_items, *floor)
+            )
     return Scores.of(scores)
 
 

@@ -146,7 +146,7 @@ def table_of_scores(
         for network, condition, target in keys
     ]
     star = f"; * differs from {differences.differences[0].baseline}" if differences and len(differences) else ""
-    note = f"mean over seeds ± {_covered(scores.scores)}{star}; best in bold"
+    note = f"{_averaged(scores.scores)} ± {_covered(scores.scores)}{star}; best in bold"
     return PaperTable((*head, *(cells.headed(name) for name in names)), tuple(rows), note, places)
 
 
@@ -196,7 +196,8 @@ def table_of_cross_label(cross: CrossLabel, metrics: Sequence[Metric], *, places
                     *(_cell_of(of_target.get(kind), best[kind]) for kind in kinds),
                 )
             )
-    note = f"trained on (down), scored against (across); mean over seeds ± {_covered(cross.scores)}; best in bold"
+    values = f"{_averaged(cross.scores)} ± {_covered(cross.scores)}"
+    note = f"trained on (down), scored against (across); {values}; best in bold"
     head = ("metric", "network", *["condition"] * has_condition, "trained on")
     return PaperTable((*head, *kinds), tuple(rows), note, places)
 
@@ -260,10 +261,14 @@ def _arrowed(name: str, better: Better) -> str:
     return name + {Better.LOW: " ↓", Better.HIGH: " ↑"}.get(better, "")
 
 
+def _averaged(scores: Sequence[RunScore]) -> str:
+    return "mean over seeds" if any(score.n_seeds > 1 for score in scores) else "value"
+
+
 def _covered(rows: Sequence[object]) -> str:
     """The method of the first interval."""
     kinds = [str(row.covers) for row in rows]  # type: ignore[attr-defined]
-    return next((kind for kind in kinds if not kind.startswith("none")), "no interval (one seed)")
+    return next((kind for kind in kinds if not kind.startswith("none")), "no interval")
 
 
 def _in_markdown(text: str) -> str:

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.run_predictions import joined
+from sfumato.evaluation.variance_components import Contributions
 from sfumato.tables.bootstrap import Interval
 
 
@@ -25,18 +26,17 @@ class SeedValues:
     stratum: str
     seeds: tuple[int, ...]
     values: Float[np.ndarray, "seeds"]
-    drawn: Float[np.ndarray, "seeds draws"]
-    """The value in every draw of items, NaN if the metric has no draws; the same draws for all seeds, targets and
-    networks."""
+    contributions: Contributions | None
+    """How much the values depend on single items and people; None if that is not known."""
     intervals: tuple[Interval, ...]
     """The metric's own interval of each seed."""
-    is_exact: bool
-    """Whether the draws are of the value itself, not only of its linear part."""
     n_items: int
     floor: float
     floor_note: str = ""
     missing: str = ""
     """Why there are no values, if there are none."""
+    untested: str = ""
+    """Why the values are not compared, if they are not."""
 
     @property
     def condition(self) -> str:
@@ -50,8 +50,8 @@ class RunMeasurements:
 
     figures: tuple[SeedValues, ...]
     level: float
-    over: str
-    """What was resampled, in words."""
+    n_people: int = 0
+    """The people whose answers the labels are the mean of; 0 if they are not known."""
 
     def of(self, target: str, network: str, metric: str, condition: str) -> SeedValues | None:
         """The values of one cell, if it was measured."""

@@ -90,6 +90,7 @@ def read_runs(folder: str | Path) -> list[RunPredictions]:
     if not found:
         return _tables(folder)
     _warn_of_unfinished(folder)
+    _warn_of_files(folder)
     _check_once(found)
     runs = [run for run in found if not run.is_pretrained]
     trained: list[RunPredictions] = []
@@ -204,6 +205,21 @@ def _warn_of_unfinished(folder: Path) -> None:
     if begun or cut_off:
         names = sorted({*begun, *cut_off})
         warn(f"skipped {len(names)} unfinished trainings: {listing(names, 4)}; run the grid again to finish them")
+
+
+def _warn_of_files(folder: Path) -> None:
+    """Warn of files of predictions next to run folders, which are not scored."""
+    names = sorted(
+        path.name
+        for path in folder.iterdir()
+        if path.is_file()
+        and path.name.lower().endswith(ENDINGS)
+        and not path.name.lower().endswith(OTHER_CONTENT)
+        and path.name.partition(".")[0] not in ("", "runs", "scores", "differences", "comparison")
+    )
+    if names:
+        fix = "give them with --predicted, or in a folder of their own"
+        warn(f"{folder.name}: only the run folders are scored, not the files {listing(names, 4)}: {fix}")
 
 
 def _check_once(runs: Sequence[_Run]) -> None:

@@ -12,7 +12,6 @@ from sfumato.reporting.phrases import (
     mean_of,
     metric_title,
     number_text,
-    result_text,
     share_of,
     values_text,
 )
@@ -85,13 +84,12 @@ def _models_of(models: ModelScores) -> str:
 
 def finding(difference: Difference, level: float, models: str = "models trained on") -> str:
     """A difference between two targets as a sentence; `models` stands before their names."""
-    result, _, limit = result_text(difference).partition(", ")
-    if result not in ("better", "worse"):
+    if difference.verdict not in ("better", "worse"):
         return comparison_sentence(difference, level)
+    outcome = OUTCOMES[difference.metric][difference.verdict == "worse"]
     return (
-        f"{capitalized(models)} `{difference.target}` {OUTCOMES[difference.metric][result == 'worse']} than {models} "
-        f"`{difference.baseline}`{f' {limit}' * bool(limit)}: {metric_title(difference.metric)} "
-        f"{values_text(difference, level)}."
+        f"{capitalized(models)} `{difference.target}` {outcome} than {models} `{difference.baseline}`: "
+        f"{metric_title(difference.metric)} {values_text(difference, level)}."
     )
 
 

@@ -19,6 +19,7 @@ from sfumato.evaluation.metrics.dissent import FEWEST_VOTES, DissentPearson
 from sfumato.evaluation.metrics.divergence import CrossEntropy, KLDivergence
 from sfumato.evaluation.metrics.entropy import EntropyPearson
 from sfumato.evaluation.metrics.selective import AURC
+from sfumato.evaluation.people_jackknife import PeopleLabels
 from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.evaluation.run_predictions import CLEAN, RunPredictions, default_baseline, paired_runs, read_runs
 from sfumato.evaluation.run_scores import measure_runs
@@ -26,6 +27,7 @@ from sfumato.evaluation.strata import Stratum
 from sfumato.reporting.item_votes import ItemVotes
 from sfumato.reporting.model_scores import AGREE, DISAGREE, ModelScores
 from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
+from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.bootstrap import FEWEST_DRAWS
 from sfumato.tables.errors import BadTable, SfumatoWarning, warn
 from sfumato.tables.scores import ALL, Difference, RunScore, RunScores
@@ -73,7 +75,7 @@ def score_models(
             differences += _of_these_scores(evidence.comparison.differences, scores, notes)
         if people is not None and (plain or changed):
             strata = () if evidence.votes is None else (VoteStrata(evidence.votes),)
-            scoring = _Scoring(people, strata, level, resamples, on_progress, [], [], notes)
+            scoring = _Scoring(evidence.people_answers or people, strata, level, resamples, on_progress, [], [], notes)
             if plain and (table is None or not differences):
                 scoring.score_all_items(plain, original)
             if table is None:
@@ -147,7 +149,7 @@ def _read_all_runs(evidence: ReportInputs) -> tuple[list[RunPredictions], list[R
 class _Scoring:
     """Scores runs as `sfumato evaluate --runs` does, and adds to the scores, differences and notes."""
 
-    people: SoftLabels
+    people: SoftLabels | Beliefs
     strata: tuple[VoteStrata, ...]
     """The items on which people agree and disagree; empty if the votes are unknown."""
     level: float
@@ -160,7 +162,7 @@ class _Scoring:
     def score_all_items(self, runs: Sequence[RunPredictions], original: SoftLabels | None) -> None:
         """All metrics over all items, and two of them by stratum: items on which people agree, and disagree."""
         metrics = (*METRICS, *((AccuracyOriginal(),) if original is not None else ()))
-        metrics += (DissentPearson(),) if _has_votes(self.people) else ()
+        metrics += (DissentPearson(),) if _has_votes(PeopleLabels.of(self.people).labels) else ()
         others = [each for each in metrics if each.name not in {metric.name for metric in STRATUM_METRICS}]
         by_stratum = self._measure(
             runs, STRATUM_METRICS, original, self.resamples, (0.0, 0.4, "scoring strata"), by_stratum=True
@@ -174,12 +176,11 @@ class _Scoring:
         self._collect(by_stratum, without=ALL)
 
     def score_conditions(self, runs: Sequence[RunPredictions]) -> None:
-        """Two metrics under each condition. Only intervals over seeds are shown, so that few resamples are enough."""
+        """Two metrics under each condition, with few resamples: they are only used for runs with one seed."""
         names = list(dict.fromkeys(run.condition for run in runs))
         for k, name in enumerate(names):
             own = [run for run in runs if run.condition == name]
             start, end = 0.8 + 0.2 * k / len(names), 0.8 + 0.2 * (k + 1) / len(names)
-            n_before = len(self.differences)
             try:
                 measured = self._measure(own, STRATUM_METRICS, None, FEWEST_DRAWS, (start, end, f"scoring {name}"))
             except BadTable as error:
@@ -188,9 +189,6 @@ class _Scoring:
                 self.notes.append(f"{name}: left out, because people judged none of its items")
                 continue
             self._collect(measured)
-            self.differences[n_before:] = [
-                replace(each, both_low=float("nan"), both_high=float("nan")) for each in self.differences[n_before:]
-            ]
 
     def _measure(
         self,
@@ -213,7 +211,7 @@ class _Scoring:
     def _collect(self, measured: RunMeasurements, *, without: str = "") -> None:
         """Add scores and differences from the control, without those of one condition."""
         self.scores.extend(each for each in scores_over_seeds(measured).scores if each.condition != without)
-        found = compare_runs(measured, rng=np.random.default_rng(0)).differences
+        found = compare_runs(measured).differences
         self.differences.extend(each for each in found if each.condition != without)
 
 

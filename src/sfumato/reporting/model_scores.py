@@ -143,6 +143,26 @@ class ModelScores:
         of predictions per model."""
         return bool(self.folders) or any(row.network or row.n_seeds > 1 for row in self.scores)
 
+    @property
+    def noun(self) -> str:
+        """What is compared, in tables and charts: `target`, or `model` if only predictions are known."""
+        return "target" if self.is_of_targets else "model"
+
+    @property
+    def covered(self) -> str:
+        """What the intervals of scores cover, in words."""
+        names = ["items"]
+        if any(row.n_seeds > 1 for row in self.scores):
+            names.insert(0, "seeds")
+        if any(row.se_people == row.se_people for row in self.scores):
+            names.append("people")
+        return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+    @property
+    def mean(self) -> str:
+        """How the values of several seeds are combined, as the start of a sentence; empty without seeds."""
+        return "Means over seeds. " if any(row.n_seeds > 1 for row in self.scores) else ""
+
     def folders_with(self, file: str, target: str) -> list[Path]:
         """The folders of one target's runs, of the network shown in charts, that have this file."""
         own = (run.path for run in self.folders if (run.target, run.network) == (target, self.network))
@@ -152,9 +172,8 @@ class ModelScores:
         """A sentence that names the targets shown, if not all are; and the network, if there are several."""
         n_shown = len(self.shown_targets(most))
         always = "the control, soft" if SOFT in self.targets else "the control"
-        subset = (
-            f"{n_shown} of {len(self.targets)} targets are shown: {always} and those with the lowest cross-entropy."
-        )
+        which = f"{always} and those with the lowest cross-entropy"
+        subset = f"{n_shown} of {len(self.targets)} {self.noun}s are shown: {which}."
         network = f" The network is `{self.network}`." if len(self.networks) > 1 else ""
         return (f" {subset}" if n_shown < len(self.targets) else "") + network
 
@@ -188,7 +207,7 @@ class ModelScores:
             *(["--strata STRATA.csv"] if strata else []),
             f"--resamples {resamples or self.resamples} --common -o scores.csv --differences differences.csv",
         ]
-        note = "Means over seeds; items are resampled with seed 0."
+        note = f"{self.mean}Items are resampled with seed 0."
         if not is_file:
             note += f" LABELS is the mean of {evidence.people_part}: `sfumato aggregate --by mean`."
         if strata:

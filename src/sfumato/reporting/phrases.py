@@ -63,53 +63,53 @@ def interval_text(low: float, high: float, *, signed: bool = False) -> str:
     return f"{number_text(low, signed=signed)}{JOIN}to{JOIN}{number_text(high, signed=signed)}"
 
 
-def widest_interval(difference: Difference) -> tuple[float, float, str]:
-    """The widest interval there is, and what it covers: seeds and items, else seeds, else only items."""
-    n = f"{difference.n_seeds} seed{'s' * (difference.n_seeds != 1)}"
-    if difference.both_low == difference.both_low:
-        return difference.both_low, difference.both_high, f"{n} and {difference.n_items:,} items"
-    if difference.low == difference.low:
-        return difference.low, difference.high, n
-    return difference.items_low, difference.items_high, f"{difference.n_items:,} items, one prediction each"
-
-
-def excludes_zero(difference: Difference) -> bool:
-    """Whether the widest interval excludes 0."""
-    low, high, _ = widest_interval(difference)
-    return low == low and low * high > 0
-
-
-def is_tested(difference: Difference) -> bool:
-    """Whether there is a p value: there is none with one seed and no draws of items, or without any variation."""
-    return difference.p_corrected == difference.p_corrected
+def covered_text(difference: Difference) -> str:
+    """What the interval of a difference covers: `4 seeds and 40 items`."""
+    names = [counted(difference.n_items, "item")]
+    if difference.n_seeds > 1:
+        names.insert(0, counted(difference.n_seeds, "seed"))
+    if difference.se_people == difference.se_people:
+        names.append("people")
+    elif difference.n_seeds == 1:
+        names[-1] += ", one prediction each"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def result_text(difference: Difference) -> str:
-    """The result of the test, the same in every section: `better`, `worse` or `differs`, limited to these items if the
-    interval over seeds and items contains 0; or that no difference is shown."""
-    if not difference.verdict:
-        return "no difference shown" if is_tested(difference) else "not tested"
-    is_limited = difference.n_seeds > 1 and not excludes_zero(difference)
-    return f"{difference.verdict}, on these items" if is_limited else difference.verdict
+    """The result of the test, the same in every section: `better`, `worse` or `differs`; or no evidence of a
+    difference, with the smallest difference that would have been found."""
+    if difference.verdict:
+        return difference.verdict
+    if not difference.is_tested:
+        return "not tested"
+    return f"no evidence of a difference (detectable: {detectable_text(difference)})"
+
+
+def detectable_text(difference: Difference) -> str:
+    """The smallest difference that would have been found, with two digits."""
+    return f"{difference.detectable:.2g}"
 
 
 def values_text(difference: Difference, level: float) -> str:
     """`0.300 and 0.410, difference −0.110 (95% CI −0.150 to −0.070; 4 seeds and 40 items)`."""
     both = f"{number_text(difference.value)} and {number_text(difference.baseline_value)}"
-    low, high, over = widest_interval(difference)
-    interval = f"{level:.0%} CI {interval_text(low, high, signed=True)}; {over}"
-    known = interval if low == low else f"not tested: {difference.items_covers.removeprefix('none: ')}"
-    if is_tested(difference) and bool(difference.verdict) != excludes_zero(difference):
-        known += f"; corrected p {p_text(difference.p_corrected)}"
+    interval = f"{level:.0%} CI {interval_text(difference.low, difference.high, signed=True)}"
+    known = f"not tested: {difference.covers.removeprefix('none: ')}"
+    known = f"{interval}; {covered_text(difference)}" if difference.is_tested else known
     return f"{both}, difference{JOIN}{number_text(difference.difference, signed=True)} ({known})"
 
 
 def comparison_sentence(difference: Difference, level: float, where: str = "") -> str:
     """Two targets compared by one metric; `where` states a subset of items or a condition."""
     metric, both = metric_title(difference.metric), f"`{difference.target}` and `{difference.baseline}`{where}"
-    no_difference = is_tested(difference) and not difference.verdict
-    start = f"No significant difference in {metric} between" if no_difference else f"{capitalized(metric)} of"
-    return f"{start} {both}: {values_text(difference, level)}."
+    no_evidence = difference.is_tested and not difference.verdict
+    start = f"No evidence of a difference in {metric} between" if no_evidence else f"{capitalized(metric)} of"
+    end = (
+        f" A difference of {detectable_text(difference)} would have been found with a probability of 80%."
+        if no_evidence
+        else ""
+    )
+    return f"{start} {both}: {values_text(difference, level)}.{end}"
 
 
 LONGEST_NAME = 28

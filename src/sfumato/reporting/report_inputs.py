@@ -143,6 +143,13 @@ class ReportInputs:
         return self.mean_labels if name is None else self.labels[name]
 
     @property
+    def people_answers(self) -> Beliefs | None:
+        """The single answers that `people_labels` are the mean of; None if the labels are a table of their own, or it
+        is not known who answered."""
+        known = self.people_name is None and (self.beliefs is not None or self.annotations is not None)
+        return self.judged if known and self.people_labels is not None else None
+
+    @property
     def people_part(self) -> str:
         """The key of `people_labels` in `origins`."""
         return self._part_of(self.people_name)

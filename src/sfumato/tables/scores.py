@@ -103,8 +103,8 @@ class Scores(ColumnTable):
 class RunScore:
     """One metric under one condition for one target: the mean over `n_seeds` runs.
 
-    The interval `low` to `high` covers other seeds, `items_low` to `items_high` other items; `covers` and
-    `items_covers` say so in words, or why there is none.
+    `covers` says what the interval from `low` to `high` covers (another training, other items, other people), or why
+    there is none. `se_seeds`, `se_items` and `se_people` are the standard errors over each alone, NaN if not known.
     """
 
     target: str
@@ -118,9 +118,9 @@ class RunScore:
     n_items: int
     floor: float
     covers: str
-    items_low: float
-    items_high: float
-    items_covers: str
+    se_seeds: float = float("nan")
+    se_items: float = float("nan")
+    se_people: float = float("nan")
     floor_note: str = ""
 
 
@@ -146,12 +146,13 @@ def _numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> Floa
 
 @dataclass(frozen=True)
 class Difference:
-    """One metric under one condition: `target` minus `baseline`, the mean over common seeds.
+    """One metric under one condition: `target` minus `baseline`, the mean over seeds.
 
-    `low` and `high` cover another training (t interval over seeds), `items_*` other items, `both_*` both. `p` is from
-    the paired t-test over seeds; with one prediction per target it is from the pairs of items, and `test` says so.
-    `p_corrected` is corrected for multiple comparisons. `p_wilcoxon` is NaN if the level cannot be
-    reached with so few seeds (reason in `wilcoxon`). `verdict` is better, worse, differs, or empty if not significant.
+    The interval from `low` to `high`, `p` and `verdict` are of one test, over seeds, items and people, as far as they
+    are known; `covers` says which, or why there is no test. `p_corrected` and the interval are corrected for multiple
+    comparisons, so that the interval excludes 0 exactly if `verdict` is better, worse or differs. It is empty if there
+    is no evidence of a difference; `detectable` is the smallest difference that the test would have found with a
+    probability of 0.8. `se_seeds`, `se_items` and `se_people` are the standard errors over each alone.
     """
 
     target: str
@@ -167,21 +168,19 @@ class Difference:
     high: float
     n_items: int
     covers: str
-    items_low: float
-    items_high: float
-    items_covers: str
-    both_low: float
-    both_high: float
-    both_covers: str
     p: float
     p_corrected: float
     correction: str
-    p_wilcoxon: float
-    wilcoxon: str
-    d_z: float
-    probability_of_improvement: float
     verdict: str
-    test: str = ""
+    detectable: float = float("nan")
+    se_seeds: float = float("nan")
+    se_items: float = float("nan")
+    se_people: float = float("nan")
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there is an interval and a p value."""
+        return self.p == self.p
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -148,8 +148,10 @@ class _Variances:
             lost = [np.isfinite(each) & ~np.isfinite(there) for each, there in zip(raw, scaled, strict=True)]
             raw, scale = (raw, None) if any(each.any() for each in lost) else (scaled, scale)
         value, items, people, answers = raw
-        variances = (_jackknife(items), _jackknife(people), _jackknife(answers, left_out.times))
-        return cls(float(value[0]), *variances, _df(left_out.item_sizes), _df(left_out.person_sizes), scale)
+        variances = (jackknife_variance(items), jackknife_variance(people), jackknife_variance(answers, left_out.times))
+        return cls(
+            float(value[0]), *variances, effective_df(left_out.item_sizes), effective_df(left_out.person_sizes), scale
+        )
 
     @property
     def both(self) -> float:
@@ -243,7 +245,7 @@ def _parts(
     )  # fmt: skip
 
 
-def _jackknife(values: Values, times: Values | None = None) -> float:
+def jackknife_variance(values: Values, times: Values | None = None) -> float:
     """The jackknife variance; NaN if a value is undefined."""
     times = np.ones(len(values)) if times is None else times
     n = times.sum()
@@ -252,7 +254,7 @@ def _jackknife(values: Values, times: Values | None = None) -> float:
     return float((n - 1) / n * (times * (values - (times * values).sum() / n) ** 2).sum())
 
 
-def _df(sizes: Float[np.ndarray, "units"]) -> float:
+def effective_df(sizes: Float[np.ndarray, "units"]) -> float:
     """The degrees of freedom of a variance over units: their effective number, `(sum s)² / sum s²` (Kish 1965), minus
     1."""
     return float(sizes.sum() ** 2 / (sizes**2).sum() - 1) if len(sizes) > 1 else 0.0

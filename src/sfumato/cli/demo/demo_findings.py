@@ -172,24 +172,22 @@ def _about_plan(folder: Path) -> list[str]:
 
 
 def comparison(table: pl.DataFrame, target: str, metric: str, condition: str) -> str:
-    """`target` compared with its baseline, with an interval over seeds and items, or only seeds if a metric has no
-    other."""
+    """`target` compared with its baseline, with its interval over seeds and items."""
     row = table.row(
         by_predicate=(pl.col("target") == target) & (pl.col("metric") == metric) & (pl.col("condition") == condition),
         named=True,
     )
     title, scale, unit, more_is_better = UNITS[metric]
     gain = scale if more_is_better else -scale
-    ends, over = ("both_low", "both_high"), ""
-    if row["both_low"] is None or np.isnan(row["both_low"]):
-        ends, over = ("low", "high"), ", interval over seeds only"
     value = gain * float(row["difference"])
-    low, high = sorted(gain * float(row[name]) for name in ends)
+    if row["low"] is None or np.isnan(row["low"]):
+        return f"no test of the difference in {title} between {target} and {row['baseline']}"
+    low, high = sorted(gain * float(row[name]) for name in ("low", "high"))
     if low > 0 or high < 0:
         how, size = ("better", (value, low, high)) if low > 0 else ("worse", (-value, -high, -low))
-        return f"{target} is {how} than {row['baseline']} in {title} by {DemoFigure(*size).text(unit)}{over}"
+        return f"{target} is {how} than {row['baseline']} in {title} by {DemoFigure(*size).text(unit)}"
     interval = f"95% CI {number_text(low, True)} to {number_text(high, True)}{unit}"
-    return f"no significant difference in {title} between {target} and {row['baseline']} ({interval}{over})"
+    return f"no evidence of a difference in {title} between {target} and {row['baseline']} ({interval})"
 
 
 def mean_of(values: Float[np.ndarray, "items"]) -> DemoFigure:

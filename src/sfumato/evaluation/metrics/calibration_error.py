@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.metric import SHARE, Better, Estimate, undefined
+from sfumato.evaluation.metric import SHARE, Better, Estimate, LinearPart, linear_part, undefined
 from sfumato.evaluation.metrics.confidence_bins import (
     EqualCount,
     Gaps,
@@ -22,6 +22,7 @@ from sfumato.evaluation.score_floor import bound, chance_floor
 from sfumato.tables.bootstrap import Bootstrap, Interval
 from sfumato.tables.setting_checks import at_least, one_of
 
+ONE_BIN = "all items are in one bin, so that this is only the mean confidence minus accuracy"
 POINTS = 2**10 + 1
 """Number of grid points on which gaps are smoothed for the interval."""
 
@@ -55,7 +56,10 @@ class ECE:
         gaps = Gaps(sums / n, likely, noise_of(sums, squares, n, bootstrap), np.ones(self.bins))
         value = float(np.abs(sums).sum() / n)
         floor = chance_floor(matched, _ece_floor(matched.confidence, place, self.bins))
-        return Estimate(value, inverted_test(lambda _: gaps, value, bootstrap), n, floor.value, floor.note)
+        between = inverted_test(lambda _: gaps, value, bootstrap)
+        linear = linear_part(value, np.sign(sums)[place] * matched.gaps - value, bootstrap)
+        untested = ONE_BIN if np.ptp(place) == 0 else ""
+        return Estimate(value, between, n, floor.value, floor.note, linear, untested)
 
 
 def _ece_floor(confidence: Float[np.ndarray, "items"], place: Int[np.ndarray, "items"], n_bins: int) -> float:
@@ -128,7 +132,20 @@ class RMSCalibration:
         debiased_form = self.form == "debiased"
         floor = bound(0.0) if debiased_form else chance_floor(matched, _rms_floor(matched, bins, counted))
         n_counted = int(bins.n_items[counted].sum())
-        return Estimate(sqrt(max(square, 0.0)), between, n_counted, floor.value, floor.note)
+        value = sqrt(max(square, 0.0))
+        linear = None if published else _rms_linear(matched, bins, value, bootstrap)
+        untested = ONE_BIN if counted.sum() == 1 else "" if value > 0 else "an error of 0 has no standard error"
+        return Estimate(value, between, n_counted, floor.value, floor.note, linear, untested)
+
+
+def _rms_linear(matched: MatchedLabels, bins: EqualCount, value: float, bootstrap: Bootstrap) -> LinearPart | None:
+    """An item adds `2 d_b (conf - acc) - d_b^2` to the sum of squares, d_b being the gap of its bin."""
+    if value == 0:
+        return None
+    gap = np.repeat(bins.confidence - bins.accuracy, bins.n_items)
+    squares = np.empty(len(matched))
+    squares[matched.by_confidence] = 2 * gap * matched.gaps[matched.by_confidence] - gap**2
+    return linear_part(value, (squares - squares.mean()) / (2 * value), bootstrap)
 
 
 def _interval(bins: EqualCount, share: np.ndarray, bootstrap: Bootstrap) -> Interval:

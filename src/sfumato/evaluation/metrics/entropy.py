@@ -10,8 +10,8 @@ from jaxtyping import Float
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import (
     Better,
-    BootstrapDraws,
     Estimate,
+    LinearPart,
     from_influence,
     from_sums,
     mean_over_items,
@@ -129,5 +129,6 @@ class EntropySpearman:
         found = from_influence(float(np.arctanh(rho)), np.asarray(influence / (1 - rho**2)), bootstrap)
         between = found.interval
         low, high = (float(np.tanh(each)) for each in (between.low, between.high))
-        drawn = None if found.drawn is None else BootstrapDraws(rho, np.tanh(found.drawn.draws), is_linear=True)
-        return replace(found, value=rho, interval=Interval(low, high, between.kind), drawn=drawn)
+        assert found.linear is not None
+        linear = LinearPart(rho, found.linear.blocks * (1 - rho**2))
+        return replace(found, value=rho, interval=Interval(low, high, between.kind), linear=linear)

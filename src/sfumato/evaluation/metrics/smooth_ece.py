@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.metric import SHARE, Better, Estimate
+from sfumato.evaluation.metric import SHARE, Better, Estimate, linear_part
 from sfumato.evaluation.metrics.confidence_bins import (
     Gaps,
     cosines,
@@ -59,7 +59,21 @@ class SmoothECE:
             return Gaps(at_width[0], at_width[1], at_width[2], trapezoid(COARSE))
 
         floor = chance_floor(matched, _floor(matched))
-        return Estimate(value, inverted_test(gaps_at, value, bootstrap), n, floor.value, floor.note)
+        linear = linear_part(value, _influence(matched, found, value), bootstrap)
+        return Estimate(value, inverted_test(gaps_at, value, bootstrap), n, floor.value, floor.note, linear)
+
+
+def _influence(matched: MatchedLabels, found: Float[np.ndarray, "points"], value: float) -> Float[np.ndarray, "items"]:
+    """The contribution of each item: its gap, smoothed, with the sign of the smoothed gap; a larger error also widens
+    the smoothing, which reduces it."""
+    width = max(value, NARROWEST)
+    weights, step = trapezoid(COARSE), width / 16
+    at = from_cosines(found, width)
+    direction = from_cosines(cosines(np.sign(at) * weights), width)
+    around = [float(np.abs(from_cosines(found, each)) @ weights) for each in (width - step, width + step)]
+    slope = (around[1] - around[0]) / (2 * step) if value > NARROWEST else 0.0
+    parts = np.interp(np.clip(matched.confidence, 0, 1), np.linspace(0, 1, COARSE), direction) * matched.gaps
+    return np.asarray((parts - parts.mean()) / (1 - min(slope, 0.0)))
 
 
 def _fixed_point(gaps: Float[np.ndarray, "points"]) -> float:

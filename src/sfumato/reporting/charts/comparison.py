@@ -130,19 +130,16 @@ def intervals(
     panel: str,
     low: str | None = None,
     high: str | None = None,
-    inner_low: str | None = None,
-    inner_high: str | None = None,
     zero_line: bool = False,
     tooltip: tuple[Field, ...] = (),
     source: DataSource | None = None,
 ) -> Chart:
-    """One panel per metric, one row per name: a dot, a thin line from `low` to `high`, a thick line from `inner_low` to
-    `inner_high`.
+    """One panel per metric, one row per name: a dot, and a line from `low` to `high`.
 
     Every panel has its own horizontal axis, because metrics have different units. `zero_line` adds a line at 0, for
     differences. Prefer `dots` for one metric and long names.
     """
-    columns = drawn_columns(data, of, value, panel, low, high, inner_low, inner_high, *tooltip)
+    columns = drawn_columns(data, of, value, panel, low, high, *tooltip)
     color = series_color(columns, of, legend=False)
     y = alt.Y(field=escaped(of), type=TEXT, sort=distinct(columns, of), axis=None)
     axis = alt.Axis(format=value.format, grid=True, domain=False, ticks=False, title=None, tickCount=3)
@@ -155,10 +152,9 @@ def intervals(
     if zero_line:
         zero = alt.Chart(one_row(zero=0)).mark_rule(color="var(--strong-line)", strokeDash=[4, 4])
         layers.append(zero.encode(x=x("zero")))
-    for start, end, width, opacity in ((low, high, 1.5, 0.9), (inner_low, inner_high, 5.0, 0.45)):
-        if start and end and has_interval(columns, start, end):
-            rules = alt.Chart().mark_rule(strokeWidth=width, opacity=opacity, strokeCap="round")
-            layers.append(rules.encode(x=x(start), x2=alt.X2(field=escaped(end)), y=y, color=color))
+    if low and high and has_interval(columns, low, high):
+        rules = alt.Chart().mark_rule(strokeWidth=2.5, opacity=0.7, strokeCap="round")
+        layers.append(rules.encode(x=x(low), x2=alt.X2(field=escaped(high)), y=y, color=color))
     points = alt.Chart().mark_point(filled=True, size=80, opacity=1)
     layers.append(points.encode(x=x(value.column), y=y, color=color, tooltip=shown))
     layers += _row_names(of, y, dy=-7, fontSize=12, limit=NAME_LIMIT)

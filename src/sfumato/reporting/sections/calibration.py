@@ -18,7 +18,7 @@ from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import number_text
-from sfumato.reporting.sections.targets import TWO_LINES, score_panels
+from sfumato.reporting.sections.targets import lines_text, score_panels
 
 TITLE = "Calibration"
 CALIBRATION = ("ece", "rms_calibration", "aurc")
@@ -39,7 +39,9 @@ def calibration_section(models: ModelScores) -> Section | None:
         "first choice. The expected calibration error is the mean distance between confidence and accuracy."
     )
     blocks: list[Block] = [Prose((text, *models.compared("ece")))]
-    blocks += score_panels(models, "calibration", "Calibration errors", f"Lower is better. {TWO_LINES}", CALIBRATION)
+    blocks += score_panels(
+        models, "calibration", "Calibration errors", f"Lower is better. {lines_text(models)}", CALIBRATION
+    )
     if models.matched:
         blocks += [_reliability(models), _risk(models)]
     return Section(TITLE, tuple(blocks))
@@ -54,10 +56,10 @@ def _reliability(models: ModelScores) -> Chart:
         "reliability",
         title="Reliability diagram",
         caption=f"Below the dashed line models are overconfident. Mean confidence minus accuracy: {gaps}. Lines are "
-        f"{models.level:.0%} Wilson intervals over items. Points are means over seeds; bins with fewer than "
+        f"{models.level:.0%} Wilson intervals over items. {models.mean}Bins with fewer than "
         f"{LEAST_ITEMS} items are left out.{models.subset_note(MAX_COLORS)}",
         data={
-            "target": [name for name, rows in shown.items() for _ in rows],
+            models.noun: [name for name, rows in shown.items() for _ in rows],
             **{
                 column: [value for name, rows in shown.items() for value in getattr(tables[name], column)[rows]]
                 for column in ("confidence", "accuracy", "low", "high", "n_items")
@@ -66,7 +68,7 @@ def _reliability(models: ModelScores) -> Chart:
         low="low",
         high="high",
         n="n_items",
-        series="target",
+        series=models.noun,
         source=models.evidence.source("runs", note=f"{BINS} bins of equal width."),
     )
 
@@ -100,15 +102,16 @@ def _risk(models: ModelScores) -> Chart:
         "risk-coverage",
         title="Risk-coverage curve",
         caption=f"The error rate if only the most confident predictions are kept. With {KEPT:.0%} kept: {risks_at}. "
-        f"Means over seeds.{models.subset_note(MAX_COLORS)}",
+        f"{models.mean}".rstrip()
+        + models.subset_note(MAX_COLORS),
         data={
-            "target": np.repeat(np.asarray(targets, object), len(COVERAGES)),
+            models.noun: np.repeat(np.asarray(targets, object), len(COVERAGES)),
             "coverage": np.tile(COVERAGES, len(targets)),
             "risk": np.concatenate([risks[name] for name in targets]),
         },
         x=Field("coverage", "coverage: share of items kept", ".0%", domain=(0, 1)),
         y=Field("risk", "risk: error rate of kept items", ".0%", zero=True),
-        series="target",
+        series=models.noun,
         source=models.evidence.source("runs"),
     )
 

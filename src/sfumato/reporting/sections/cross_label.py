@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, CrossScore, cross_label, kinds_of_labels, measure_against
 from sfumato.evaluation.gain_decomposition import Shift, mode_shift
 from sfumato.evaluation.metrics.accuracy import Accuracy
@@ -78,7 +76,7 @@ def _matrix(models: ModelScores, table: Sequence[CrossScore], metric: str, sourc
     spread = ""
     if all(row.low == row.low for row in rows):
         widest = max(row.high - row.low for row in rows)
-        spread = f" The {models.level:.0%} intervals over seeds are at most {number_text(widest)} wide."
+        spread = f" The {models.level:.0%} intervals are at most {number_text(widest)} wide."
     return heat_map(
         f"across-{metric.replace('_', '-')}",
         title=f"{capitalized(metric_title(metric))} against each type of label",
@@ -95,14 +93,14 @@ def _matrix(models: ModelScores, table: Sequence[CrossScore], metric: str, sourc
 
 def _mode_shift(measured: dict[str, RunMeasurements], source: DataSource) -> list[Block]:
     both = {name: measured[name] for name in (ORIGINAL, PEOPLE)}
-    rows = [each for each in mode_shift(both, rng=np.random.default_rng(0)).shifts if each.condition == "all"]
+    rows = [each for each in mode_shift(both).shifts if each.condition == "all"]
     return [
         Prose((_gain(rows),)),
         ReportTable(
             "mode-shift",
             "Gain from changed classes and from uncertainty",
             "From hard to majority only the class changes, from majority to soft only the uncertainty. Intervals are "
-            "over seeds.",
+            "over seeds and items.",
             (
                 Column("metric", tuple(metric_title(each.metric) for each in rows)),
                 Column("scored against", tuple(KINDS.get(each.against, each.against) for each in rows)),

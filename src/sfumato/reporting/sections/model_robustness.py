@@ -72,7 +72,7 @@ def _attacked(scores: Sequence[RunScore]) -> list[ConditionScore]:
 def _words(models: ModelScores, changed: Sequence[ConditionScore]) -> list[str]:
     sentences = [
         "The networks were trained on unchanged images and tested on changed ones. At 0 are the unchanged images. "
-        "Bands and intervals are over seeds."
+        f"Bands and intervals are over {models.covered}."
     ]
     for is_attack, what in ((False, "corruption"), (True, "attack")):
         own = [each for each in changed if each.score.metric == "accuracy" and each.is_attack == is_attack]
@@ -111,7 +111,7 @@ def _curves(
             curve(
                 f"{part}-{metric.replace('_', '-')}",
                 title=f"{capitalized(metric_title(metric))} by {x.title.partition(',')[0]}",
-                caption=f"{better}. The band is the {models.level:.0%} interval over seeds."
+                caption=f"{better}. The band is the {models.level:.0%} interval over {models.covered}."
                 f"{models.subset_note(MAX_COLORS)}",
                 data={
                     **attributes(rows, "kind"),
@@ -137,7 +137,7 @@ def _other_sets(models: ModelScores, others: Sequence[RunScore], plain: Sequence
     return ReportTable(
         "elsewhere",
         "Other data sets",
-        "Scores under each condition, compared with the original test items, with t intervals over seeds.",
+        f"Scores under each condition, compared with the original test items, with intervals over {models.covered}.",
         (
             Column("condition", tuple(each.condition for each in rows)),
             Column("target", tuple(each.target for each in rows)),

@@ -11,7 +11,7 @@ from sfumato.reporting.charts.scatter import sample_of, scatter
 from sfumato.reporting.model_scores import CORRELATIONS, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import interval_text, number_text
-from sfumato.reporting.sections.targets import TWO_LINES, score_panels
+from sfumato.reporting.sections.targets import lines_text, score_panels
 
 TITLE = "Model and human uncertainty"
 MAX_PANELS = 4
@@ -33,16 +33,16 @@ def model_uncertainty_section(models: ModelScores) -> Section | None:
     if not rows:
         return None
     correlations = "; ".join(
-        f"`{row.target}` r = {number_text(row.value)} ({interval_text(row.items_low, row.items_high)})" for row in rows
+        f"`{row.target}` r = {number_text(row.value)} ({interval_text(row.low, row.high)})" for row in rows
     )
     text = (
         f"A good model is uncertain about the same items as people. {MEASURED[metric]} Pearson correlation over test "
-        f"items, with {models.level:.0%} intervals over items: {correlations}."
+        f"items, with {models.level:.0%} intervals over {models.covered}: {correlations}."
     )
     blocks: list[Block] = [Prose((text, *models.compared(metric)))]
     if models.matched:
         blocks.append(_chart(models))
-    title, caption = "Correlation of model and human uncertainty", f"Higher is better. {TWO_LINES}"
+    title, caption = "Correlation of model and human uncertainty", f"Higher is better. {lines_text(models)}"
     blocks += score_panels(models, "doubt-correlations", title, caption, (metric,))
     return Section(TITLE, tuple(blocks))
 
@@ -58,19 +58,20 @@ def _chart(models: ModelScores) -> Chart:
     return scatter(
         "doubts",
         title="Entropy of models and of people",
-        caption="One point per item; model entropy is the mean over seeds. The line is a least-squares fit."
+        caption=f"One point per item{'; model entropy is the mean over seeds' * bool(models.mean)}. The line is a "
+        "least-squares fit."
         f"{sample * (n_shown < n_items)}{models.subset_note(MAX_PANELS)}",
         data={
-            "target": np.repeat(np.asarray(targets, object), n_shown),
+            models.noun: np.repeat(np.asarray(targets, object), n_shown),
             "item": first.items.take(rows).to_pylist() * len(targets),
             "people": np.tile(first.people_entropy[rows].round(4), len(targets)),
-            "model": np.concatenate([own[name][rows].round(4) for name in targets]),
+            "predicted": np.concatenate([own[name][rows].round(4) for name in targets]),
         },
         x=Field("people", "people's entropy, nats", ".1f", zero=True),
-        y=Field("model", "models' entropy, nats", ".1f", zero=True),
+        y=Field("predicted", "models' entropy, nats", ".1f", zero=True),
         of="item",
-        series="target",
-        panel="target" if len(targets) > 1 else None,
+        series=models.noun,
+        panel=models.noun if len(targets) > 1 else None,
         regression=True,
         source=models.evidence.source("runs"),
     )

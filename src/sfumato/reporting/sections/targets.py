@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from sfumato.evaluation.score_floor import BOUND
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable, attributes
@@ -13,15 +12,12 @@ from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.model_scores import AGREE, CORRELATIONS, DISAGREE, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import (
-    JOIN,
     counted,
-    excludes_zero,
     interval_text,
     metric_title,
     number_text,
     p_text,
     result_text,
-    widest_interval,
 )
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.scores import ALL, Difference, RunScore, Score, Scores
@@ -35,21 +31,20 @@ MAX_TESTS = 24
 MAX_ACROSS = 5
 """The most targets that are columns of a table; more are rows."""
 NEAR = ("cross_entropy", "kl_divergence", "brier")
-SCORE: dict[str, Any] = {
-    "of": "target", "value": Field("value", "value", ".3~g"), "low": "low", "high": "high", "inner_low": "items_low",
-    "inner_high": "items_high",
-}  # fmt: skip
-"""How a score is drawn: its value, the interval over seeds, and the interval over items."""
-SCORE_COLUMNS = ("target", "value", "low", "high", "items_low", "items_high", "n_seeds", "n_items")
-TWO_LINES = "The thin line is the interval over seeds (t), the thick line the interval over items (bootstrap)."
+VALUE = Field("value", "value", ".3~g")
+SCORE_COLUMNS = ("value", "low", "high", "n_seeds", "n_items")
+
+
+def lines_text(models: ModelScores) -> str:
+    """What the lines in charts of scores are."""
+    return f"Lines are {models.level:.0%} intervals over {models.covered}."
 
 
 def targets_section(models: ModelScores) -> Section | None:
-    """Scores of every target with intervals over seeds and items, paired tests against the control, and scores by
-    agreement stratum."""
+    """Scores of every target with intervals, tests against the control, and scores by agreement stratum."""
     if not models.scores:
         return None
-    right, near = f"Higher is better. {TWO_LINES}", f"Lower is better. {TWO_LINES}"
+    right, near = f"Higher is better. {lines_text(models)}", f"Lower is better. {lines_text(models)}"
     blocks: list[Block] = [Prose(tuple(_words(models)))]
     blocks += score_panels(models, "right", "Accuracy against people's labels", right, RIGHT)
     blocks += score_panels(models, "near", "Distance from people's labels", near, NEAR)
@@ -97,11 +92,17 @@ def score_panels(models: ModelScores, name: str, title: str, caption: str, metri
         name,
         title=title,
         caption=caption + models.subset_note(),
-        data={"metric": [metric_title(row.metric) for row in rows], **attributes(rows, *SCORE_COLUMNS)},
+        data={
+            "metric": [metric_title(row.metric) for row in rows],
+            models.noun: [row.target for row in rows],
+            **attributes(rows, *SCORE_COLUMNS),
+        },
         panel="metric",
-        tooltip=(Field("items_low", "interval over items, from", ".3~g"), Field("items_high", "to", ".3~g")),
+        of=models.noun,
+        value=VALUE,
+        low="low",
+        high="high",
         source=models.source(),
-        **SCORE,
     )
     return [chart]
 
@@ -121,15 +122,15 @@ def _scores_listed(models: ModelScores) -> ReportTable:
         ]
     else:
         columns = [
-            Column("target", tuple(named)),
+            Column(models.noun, tuple(named)),
             *(Column(*each) for each in zip(titles, zip(*texts, strict=True), strict=True)),
         ]
     n_seeds = max(each.n_seeds for each in models.scores)
-    caption = f"Means over {_seeds(models)}, with {models.level:.0%} t intervals over seeds."
+    means = f"Means over {_seeds(models)}" if n_seeds > 1 else "Scores over all items"
     return ReportTable(
         "scores",
         "All targets and metrics" if models.is_of_targets else "All models and metrics",
-        caption if n_seeds > 1 else "Scores over all items; the figures show intervals over items.",
+        f"{means}, with {models.level:.0%} intervals over {models.covered}.",
         tuple(columns),
         models.source(),
     )
@@ -151,25 +152,18 @@ def _differences_chart(models: ModelScores) -> Chart:
     rows = [each for each in models.differences if each.network == models.network and each.target in shown]
     rows = [each for each in rows if each.metric in DIFFERING]
     rows.sort(key=lambda each: (DIFFERING.index(each.metric), shown.index(each.target)))
-    ends = [widest_interval(each) for each in rows]
-    n_apart = sum(excludes_zero(each) for each in rows)
-    seeds_only = dict.fromkeys(metric_title(each.metric) for each in rows if each.both_low != each.both_low)
-    alone = f"; for {' and '.join(seeds_only)} only seeds" if seeds_only else ""
-    by_item = all(each.n_seeds == 1 for each in rows)
-    paired, cover = ("item", "items, not another training") if by_item else ("seed", f"seeds and items{alone}")
+    n_apart = sum(bool(each.verdict) for each in rows)
     return intervals(
         "differences",
         title=f"Differences from {models.control}",
-        caption=f"Each target minus {models.control}, paired by {paired}. {n_apart} of {len(rows)} intervals exclude 0 "
-        f"(the dashed line). Intervals cover {cover}.{models.subset_note()}",
+        caption=f"Each {models.noun} minus {models.control}, on the same items. {n_apart} of {len(rows)} intervals "
+        f"exclude 0 (the dashed line). {_tests_text(models, rows)}{models.subset_note()}",
         data={
             "metric": [metric_title(each.metric) for each in rows],
-            **attributes(rows, "target", "difference"),
-            "low": [low for low, _, _ in ends],
-            "high": [high for _, high, _ in ends],
-            **attributes(rows, "p_corrected"),
+            models.noun: [each.target for each in rows],
+            **attributes(rows, "difference", "low", "high", "p_corrected"),
         },
-        of="target",
+        of=models.noun,
         value=Field("difference", "difference", ".3~g"),
         panel="metric",
         low="low",
@@ -180,6 +174,19 @@ def _differences_chart(models: ModelScores) -> Chart:
     )
 
 
+def _tests_text(models: ModelScores, rows: Sequence[Difference]) -> str:
+    """What intervals and p values of differences cover, and how they are corrected."""
+    tested = [each for each in rows if each.is_tested]
+    if not tested:
+        return "No difference was tested."
+    names = list(dict.fromkeys(each.covers.partition(":")[0] for each in tested))
+    numbers = sorted({each.correction for each in tested})
+    how = "not corrected" if numbers == ["none"] else f"corrected by {' and '.join(numbers)} comparisons per metric"
+    how = how.replace("over 1 comparisons", "over 1 comparison")
+    people = "" if "other people" in names[0] else " They hold for these people: the crowd is taken as fixed."
+    return f"Intervals ({models.level:.0%}) and p cover {' or '.join(names)}, {how}.{people}"
+
+
 def _differences_listed(models: ModelScores) -> ReportTable:
     rows = [each for metric in models.metrics for each in models.differences if each.metric == metric]
     rows = [each for each in rows if each.metric not in CORRELATIONS and each.difference == each.difference]
@@ -187,38 +194,22 @@ def _differences_listed(models: ModelScores) -> ReportTable:
     if len(rows) > MAX_TESTS:
         rows = [each for each in rows if each.metric in DIFFERING]
         left_out = " The command below writes all metrics."
-    correction = next((each.correction for each in rows), "none")
-    why = next((each.wilcoxon for each in rows if each.p_wilcoxon != each.p_wilcoxon and each.wilcoxon), "")
-    tested = any(each.p_wilcoxon == each.p_wilcoxon for each in rows)
-    by_item = all(each.n_seeds == 1 for each in rows)
-    few = f" Wilcoxon's test is omitted: {why}." if why and not tested and not by_item else ""
-    cover = "items, not another training" if by_item else "seeds and items; those marked * cover only seeds"
-    compared = "comparison" if correction.endswith(" over 1") else "comparisons"
-    limited = "" if by_item else ', and only "on these items" if the interval contains 0'
     return ReportTable(
         "tests",
-        f"Paired tests against {models.control}",
-        f"Paired test over {'items' if by_item else 'seeds (t)'}, corrected by {correction} {compared} per metric. A "
-        f"result is better or worse if the corrected p is below {1 - models.level:.2g}{limited}. Intervals cover "
-        f"{cover}.{few}{left_out}",
+        f"Tests against {models.control}",
+        f"{_tests_text(models, rows)} A result is better or worse if the interval excludes 0. Otherwise there is no "
+        "evidence of a difference; detectable is the smallest difference that would have been found with a probability "
+        f"of 80%.{left_out}",
         (
             Column("metric", tuple(metric_title(each.metric) for each in rows)),
-            Column("target", tuple(_model_name(models, each.target, each.network) for each in rows)),
+            Column(models.noun, tuple(_model_name(models, each.target, each.network) for each in rows)),
             Column("difference", tuple(number_text(each.difference, signed=True) for each in rows)),
-            Column(f"{models.level:.0%} CI", tuple(_interval(each) for each in rows)),
+            Column(f"{models.level:.0%} CI", tuple(interval_text(each.low, each.high, signed=True) for each in rows)),
             Column("corrected p", tuple(_p(each.p_corrected) for each in rows)),
-            *([Column("Wilcoxon p", tuple(_p(each.p_wilcoxon) for each in rows))] if tested else []),
             Column("result", tuple(result_text(each) for each in rows)),
         ),
         models.source(),
     )
-
-
-def _interval(difference: Difference) -> str:
-    """The widest interval, marked if it covers only seeds."""
-    low, high, _ = widest_interval(difference)
-    only_seeds = difference.both_low != difference.both_low and difference.low == difference.low
-    return interval_text(low, high, signed=True) + (f"{JOIN}*" if only_seeds else "")
 
 
 def _p(value: float) -> str | None:
@@ -243,15 +234,19 @@ def _in_strata(models: ModelScores) -> list[Block]:
     chart = intervals(
         "strata",
         title="Scores by agreement between people",
-        caption=f"Strata: {strata}. People disagree if not all chose the same class. {TWO_LINES}",
+        caption=f"Strata: {strata}. People disagree if not all chose the same class. {lines_text(models)}",
         data={
             "panel": [f"{metric_title(row.metric)}: {row.condition}" for row in rows],
+            models.noun: [row.target for row in rows],
             **attributes(rows, *SCORE_COLUMNS),
         },
         panel="panel",
+        of=models.noun,
+        value=VALUE,
+        low="low",
+        high="high",
         tooltip=(Field("n_items", "items", ",d"),),
         source=models.source(("accuracy", "cross_entropy"), strata=True),
-        **SCORE,
     )
     return [Prose(tuple(sentences)), chart]
 
@@ -265,7 +260,7 @@ def single_scores_section(evidence: ReportInputs) -> Section | None:
     if not tables:
         return None
     text = (
-        "Scores of predictions against labels. Intervals cover the choice of items, not another training. The floor is "
+        "Scores of predictions against labels. Intervals do not cover another training. The floor is "
         "a score to compare the value with; scores can be better than it unless it is said to be a bound."
     )
     notes = _floor_notes([row for table in tables.values() for row in table.rows()])
