@@ -44,7 +44,7 @@ def update() -> Iterator[Figure]:
         f"{'index':14}{'update ms':>10}{'max':>8}{'refit s':>9}"
     )
     for member in INDICES:
-        state = Allocation.of(some, member(), audit=0.05)
+        state = Allocation.of(some, member())
         taken = []
         for _ in range(UPDATES):
             started = time.perf_counter()

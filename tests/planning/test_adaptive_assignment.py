@@ -156,16 +156,52 @@ def test_people_at_once_are_sent_to_different_items(served: Callable[..., StudyI
     assert sorted(person.first().stimulus.item for person in people) == [f"i{k}" for k in range(8)]
 
 
-def test_probabilities_and_audits_are_stored(served: Callable[..., StudyInstance]) -> None:
-    at = served(adaptive_study(Adaptive(target=0.03, audit=0.4), batch=6), n_items=10)
-    run(at, 15)
+def test_audited_items_get_two_more_votes_that_decide_nothing(served: Callable[..., StudyInstance]) -> None:
+    rule = Adaptive(lead=2, index="lead", audit=0.4)
+    at = served(adaptive_study(rule, most=6, batch=20), n_items=20)
+    run(at, 12)
     with at.engine.connect() as connection:
-        rows = connection.exec_driver_sql("SELECT probability, audit FROM trials").all()
-    assert all(0 < probability <= 1 for probability, _ in rows)
-    share = sum(audit for _, audit in rows) / len(rows)
-    assert 0.2 < share < 0.6
-    # One that is drawn at random alone had the share of audits over the open items as its probability.
-    assert min(probability for probability, _ in rows) == pytest.approx(0.4 / 10, abs=0.03)
+        rows = connection.exec_driver_sql(
+            "SELECT i.item, t.audit, t.probability FROM answers a JOIN trials t ON t.id = a.trial "
+            "JOIN items i ON i.id = a.item"
+        ).all()
+    audits = Counter(item for item, audit, _ in rows if audit)
+    assert 3 <= len(audits) <= 13
+    assert set(audits.values()) == {2}
+    assert all(0 < probability <= 1 for _, _, probability in rows)
+    # From i5 on everybody agrees: an item is finished after two votes, and audited ones have two more.
+    deciding = Counter(item for item, audit, _ in rows if not audit)
+    assert all(deciding[f"i{k}"] == 2 for k in range(5, 20))
+    selector = at.selector
+    assert isinstance(selector, AdaptiveSelector)
+    state = selector._updated_state()
+    assert state is not None
+    assert selector.room == 0
+    assert state.counts.sum() == sum(deciding.values())
+    assert max(answers_of(at).values()) <= 6
+
+
+def test_audits_are_the_same_after_a_restart(served: Callable[..., StudyInstance]) -> None:
+    study = adaptive_study(Adaptive(lead=2, index="lead", audit=0.4), most=6, batch=20)
+    names = {k: f"i{k}" for k in range(50)}
+    selectors = [AdaptiveSelector(study, background=False) for _ in range(2)]
+    wanted = []
+    for selector in selectors:
+        selector.begin([(k, 6, 0) for k in names], names, [])
+        wanted.append(selector._audits.tolist())
+    assert wanted[0] == wanted[1]
+    audited = wanted[0].index(2)
+    event = AnswerEvent(audited, 0, {"class": "cat"}, 1, is_audit=True)
+    selectors[1].begin([(k, 6, int(k == audited)) for k in names], names, [event])
+    assert selectors[1]._audits[audited] == 1
+    assert selectors[1]._state is not None
+    assert selectors[1]._state.counts.sum() == 0
+
+
+def test_items_without_room_for_two_more_votes_are_not_audited() -> None:
+    selector = AdaptiveSelector(adaptive_study(Adaptive(audit=1.0), most=3), background=False)
+    selector.begin([(k, 3, 0) for k in range(5)], {k: f"i{k}" for k in range(5)}, [])
+    assert not selector._audits.any()
 
 
 def test_lapsed_items_go_back(served: Callable[..., StudyInstance]) -> None:

@@ -85,7 +85,7 @@ def test_the_state_is_the_answers(member: type) -> None:
 @pytest.mark.parametrize("member", INDICES, ids=lambda member: member.name)
 def test_a_finished_item_is_never_chosen(member: type) -> None:
     rng = np.random.default_rng(0)
-    state = Allocation.of(COUNTS, member(), prior=PRIOR, stopping=Stopping(most=5, lead=3), audit=0.5)
+    state = Allocation.of(COUNTS, member(), prior=PRIOR, stopping=Stopping(most=5, lead=3))
     # Six answers and more; four with a lead of two is open, thirty of one kind is not.
     assert state.finished.tolist() == [False, False, False, True, True, True, False]
     assert {state.choose(rng).item for _ in range(200)} <= {0, 1, 2, 6}
@@ -99,8 +99,8 @@ def test_a_finished_item_is_never_chosen(member: type) -> None:
 
 
 def test_probabilities_are_how_often_items_are_chosen() -> None:
-    state = Allocation.of(COUNTS[[1, 1, 2, 4]], L2Index(), prior=PRIOR, audit=0.4)
-    assert state.worths.argmax() in (0, 1, 2)
+    state = Allocation.of(COUNTS[[1, 1, 2, 4]], L2Index(), prior=PRIOR)
+    assert state.worths.argmax() in (0, 1)
     rng = np.random.default_rng(3)
     choices = [state.choose(rng) for _ in range(8_000)]
     said = {choice.item: choice.probability for choice in choices}
@@ -108,7 +108,7 @@ def test_probabilities_are_how_often_items_are_chosen() -> None:
     for item, probability in said.items():
         often = np.mean([choice.item == item for choice in choices])
         assert often == pytest.approx(probability, abs=4 * np.sqrt(0.25 / len(choices)))
-    assert np.mean([choice.is_audit for choice in choices]) == pytest.approx(0.4, abs=0.025)
+    assert set(said) == {0, 1}
 
 
 def test_ties_go_to_the_fewest_answers_and_seen_items_are_left_out() -> None:
@@ -157,7 +157,7 @@ def test_beliefs_count_as_fractions_and_priors_go_stale() -> None:
 def test_an_update_is_quick() -> None:
     rng = np.random.default_rng(0)
     counts = rng.multinomial(5, rng.dirichlet(np.full(10, 0.1), 10_000)).astype(float)
-    state = Allocation.of(counts, KLIndex(), audit=0.1)
+    state = Allocation.of(counts, KLIndex())
     from time import thread_time
 
     taken = []
@@ -171,8 +171,6 @@ def test_an_update_is_quick() -> None:
 @pytest.mark.parametrize(
     ("settings", "code"),
     [
-        ({"audit": 1.2}, "bad-setting"),
-        ({"audit": -0.1}, "bad-setting"),
         ({"seconds": -1.0}, "bad-cost"),
         ({"seconds": float("nan")}, "bad-cost"),
         ({"seconds": np.array([1.0, 0.0, 1.0])}, "bad-cost"),
@@ -268,7 +266,7 @@ def test_the_deeper_form_is_taken_where_it_is_worth_more_a_second() -> None:
     by_hand = worth_of_votes(KLIndex(), ItemPosteriors(COUNTS, PRIOR), 6) / 4
     np.testing.assert_allclose(state.deeper_worths, by_hand, rtol=1e-12)
     assert not state.choose(rng, [1, 2, 3, 4, 5, 6]).is_deeper
-    assert state.choose(rng, [0, 1, 2, 4, 5, 6]) == AllocationChoice(3, 1.0, is_audit=False, is_deeper=True)
+    assert state.choose(rng, [0, 1, 2, 4, 5, 6]) == AllocationChoice(3, 1.0, is_deeper=True)
     dear = Allocation.of(COUNTS, KLIndex(), prior=PRIOR, seconds=2.0, deeper=Form(votes=1.07, seconds=57))
     assert not dear.choose(rng).is_deeper
     grown = state.with_answer(2, 0)

@@ -121,7 +121,8 @@ class AnswerIntake:
         """Pass the answer to the rules that choose the next item and the next form."""
         selector, deeper_form = self._running.selector, self._running.state.deeper_form
         if selector is not None:
-            selector.add_answer(AnswerEvent(trial.item, trial.question, msgspec.to_builtins(payload)))
+            given = msgspec.to_builtins(payload)
+            selector.add_answer(AnswerEvent(trial.item, trial.question, given, is_audit=bool(trial.audit)))
         if deeper_form.follows and (record.opened or trial.question == 0):
             first = record.first if record.opened else msgspec.to_builtins(payload)
             deeper_form.add_choice(trial.item, first["class"] if first else None)

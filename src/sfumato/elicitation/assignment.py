@@ -27,8 +27,9 @@ class ItemQuota:
 
 @dataclass(frozen=True, slots=True)
 class NextTrial:
-    """The next item, which of the study's questions, and the probability of the choice, where that is known
-    (`is_audit`: drawn at random, whatever it is worth)."""
+    """The next item, which of the study's questions, and the probability of the choice, where that is known.
+
+    An audit is a vote about a random item, finished or not, that does not decide what is asked later."""
 
     item: int
     question: int = 0
@@ -44,6 +45,7 @@ class AnswerEvent:
     question: int
     payload: Any
     n: int = 1
+    is_audit: bool = False
 
 
 class ItemSelector(Protocol):

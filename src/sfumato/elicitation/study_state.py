@@ -225,4 +225,5 @@ def _answer_events(connection: sa.Connection, study: Study, number: int) -> Iter
     questions = {label_of(kind): place for place, kind in enumerate(kinds_of(study))}
     for row in queries.answer_rows(connection, number):
         if row["kind"] in questions:
-            yield AnswerEvent(row["item"], questions[row["kind"]], msgspec.json.decode(row["payload"]), row["n"])
+            payload = msgspec.json.decode(row["payload"])
+            yield AnswerEvent(row["item"], questions[row["kind"]], payload, row["n"], bool(row["audit"]))

@@ -7,7 +7,7 @@ distinct one once, and builds the table.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -84,7 +84,7 @@ def beliefs_from(
             where = annotations.where(row + int(np.argmax(inverse == fault.index)))
             raise InvalidAnswer(found, fault.expected, fault.fix, fault.code, where) from fault
         votes.append(probs[inverse])
-    return votes.beliefs(annotations.item, annotations.annotator, all_classes)
+    return replace(votes.beliefs(annotations.item, annotations.annotator, all_classes), audit=annotations.audit)
 
 
 def _check_rows(probs: Probs) -> None:

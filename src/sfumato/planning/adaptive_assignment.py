@@ -7,6 +7,7 @@ time in a background thread, while participants continue under the previous prio
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfumato.aggregation.posterior_figures import AUDITED_VOTES
 from sfumato.elicitation.assignment import AnswerEvent, NextTrial
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.labeling.default_labeler import beliefs_of_payloads
@@ -102,14 +104,13 @@ class AdaptiveSelector:
         self._quota = np.array([quota for _, quota, _ in rows], np.int64)
         self._taken = np.array([taken for _, _, taken in rows], np.int64)
         self._answered = np.zeros(len(rows), np.int64)
+        self._audits = self._audits_wanted([names[item] for item, _, _ in rows])
         self._new_events: list[AnswerEvent] = []
         self._since_fit: list[tuple[np.ndarray, np.ndarray]] = []
         self._fit = None
         counts = np.zeros((len(rows), len(self._classes)))
-        events = [each for each in answers if each.item in self._place]
-        if events:
+        if events := self._counted([each for each in answers if each.item in self._place]):
             np.add.at(counts, self._places(events), self._rows(events))
-            np.add.at(self._answered, self._places(events), [each.n for each in events])
         # Answers may have been added to the store, but the prior over items hardly changes.
         prior = None if self._state is None else self._state.prior
         rule = self._study.adaptive
@@ -120,7 +121,6 @@ class AdaptiveSelector:
                 self._index,
                 seconds=rule.seconds,
                 stopping=self._stopping,
-                audit=rule.audit,
                 prior=prior,
                 deeper=self._deeper,
             )
@@ -142,16 +142,23 @@ class AdaptiveSelector:
             return None
         if self._rng is None:
             self._rng = np.random.default_rng(rng.getrandbits(64))
-        full = np.flatnonzero(self._taken >= self._quota)
-        apart = [place for item in seen if (place := self._place.get(item)) is not None]
+        apart = np.array([place for item in seen if (place := self._place.get(item)) is not None], np.int64)
+        pending = np.maximum(self._taken - self._answered, 0)
+        # Both numbers are always drawn, so that one choice does not shift later draws.
+        is_audit, draw = self._rng.random() < self._study.adaptive.audit, self._rng.random()
+        to_audit = np.setdiff1d(np.flatnonzero((self._audits > pending) & (self._taken < self._quota)), apart)
         try:
-            pending = np.maximum(self._taken - self._answered, 0)
-            choice = state.choose(self._rng, np.concatenate([full, np.array(apart, np.int64)]), pending)
+            full = np.flatnonzero(self._taken >= self._quota - self._audits)
+            choice = None if is_audit and len(to_audit) else state.choose(self._rng, np.append(full, apart), pending)
         except NotNow:
+            choice = None
+        if choice is not None:
+            question = int(choice.is_deeper or bool(self._always[choice.item]))
+            return NextTrial(int(self._numbers[choice.item]), question, choice.probability)
+        if not len(to_audit):
             return None
-        item = int(self._numbers[choice.item])
-        question = int(choice.is_deeper or bool(self._always[choice.item]))
-        return NextTrial(item, question, choice.probability, choice.is_audit)
+        audited = int(to_audit[int(draw * len(to_audit))])
+        return NextTrial(int(self._numbers[audited]), int(self._always[audited]), 1 / len(to_audit), is_audit=True)
 
     @property
     def room(self) -> int:
@@ -159,7 +166,8 @@ class AdaptiveSelector:
         if state is None:
             return 0
         free = np.maximum(self._quota - self._taken, 0)
-        return int(min(free[~state.finished].sum(), max(self._left(), 0)))
+        wanted = np.where(state.finished, np.minimum(self._audits, free), free)
+        return int(min(wanted.sum(), max(self._left(), 0)))
 
     def savings(self) -> Savings:
         """Progress, and the answers saved."""
@@ -190,12 +198,12 @@ class AdaptiveSelector:
         if self._state is None:
             return None
         if self._new_events:
-            events, self._new_events = [each for each in self._new_events if each.item in self._place], []
-            places, rows = self._places(events), self._rows(events)
-            np.add.at(self._answered, places, [each.n for each in events])
-            self._state = self._state.with_answers(places, rows)
-            if self._fit is not None:
-                self._since_fit.append((places, rows))
+            events, self._new_events = self._new_events, []
+            if events := self._counted([each for each in events if each.item in self._place]):
+                places, rows = self._places(events), self._rows(events)
+                self._state = self._state.with_answers(places, rows)
+                if self._fit is not None:
+                    self._since_fit.append((places, rows))
         if self._fit is not None and self._fit.done():
             # If the fit failed, the previous prior stays: no answer waits for it.
             if self._fit.exception() is None:
@@ -209,6 +217,25 @@ class AdaptiveSelector:
             else:
                 self._fit = self._executor.submit(self._state.refit)
         return self._state
+
+    def _audits_wanted(self, names: Sequence[str]) -> np.ndarray:
+        """The audit votes that each item still needs: two for a random share of all items, always the same ones.
+
+        They are part of the item's quota; items whose quota has no room for them are not audited.
+        """
+        rule, name = self._study.adaptive, self._study.name
+        digests = [hashlib.blake2b(f"{name}\0{item}".encode(), digest_size=8).digest() for item in names]
+        draw = np.array([int.from_bytes(digest, "big") / 2**64 for digest in digests])
+        has_room = self._quota >= max(rule.fewest, 1) + AUDITED_VOTES
+        return np.where((draw < rule.audit) & has_room, AUDITED_VOTES, 0)
+
+    def _counted(self, events: Sequence[AnswerEvent]) -> list[AnswerEvent]:
+        """Count `events` as answered; those that are no audits, which decide what is asked."""
+        np.add.at(self._answered, self._places(events), np.array([each.n for each in events], np.int64))
+        audits = [each.n if each.is_audit else 0 for each in events]
+        np.subtract.at(self._audits, self._places(events), np.array(audits, np.int64))
+        self._audits = np.maximum(self._audits, 0)
+        return [each for each in events if not each.is_audit]
 
     def _left(self) -> float:
         """Answers that may still be collected in total; infinite without a limit."""

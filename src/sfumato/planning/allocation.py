@@ -14,7 +14,7 @@ from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.answer_value import ENOUGH, AcquisitionIndex, ItemPosteriors, KLIndex, L2Index
 from sfumato.planning.item_prior import check_counts, fit_prior
 from sfumato.tables.errors import BadSetting, NotNow
-from sfumato.tables.setting_checks import above_0, at_least, not_negative, share
+from sfumato.tables.setting_checks import above_0, at_least, not_negative
 
 RISKS = {L2Index.name: "l2_risk", KLIndex.name: "kl_risk"}
 """The error that an index reduces, as an attribute of `ItemPosteriors`; other indices have none."""
@@ -108,12 +108,10 @@ NEVER = Stopping()
 
 @dataclass(frozen=True)
 class AllocationChoice:
-    """The next item, and the probability with which it was chosen (later estimates weight its answer by 1 / p)."""
+    """The next item, and the probability with which it was chosen: below 1 if several were worth the same."""
 
     item: int
     probability: float
-    is_audit: bool
-    """Drawn at random from all open items, regardless of the index."""
     is_deeper: bool = False
     """Whether the deeper form is worth more per second."""
 
@@ -123,9 +121,8 @@ class Allocation:
     """The answers so far, and the value of one more answer about each item by `index`.
 
     `with_answer` adds an answer and recomputes only its item. `choose` takes the item with the highest value per
-    second, except for a share `audit` of choices that are drawn uniformly from all open items, so that errors of the
-    model stay visible. The prior is fitted again with `refit` once `is_stale`; until then values are exact under the
-    current prior.
+    second. The prior is fitted again with `refit` once `is_stale`; until then values are exact under the current
+    prior.
 
     Use `kl` or `l2` when answers per item are few, and aggregate with `bayes`. All annotators count equally:
     differences in skill are not modeled.
@@ -140,7 +137,6 @@ class Allocation:
     worths: Float[np.ndarray, "items"]
     """The value of one more answer per second; `ENOUGH` if the item is finished."""
     stopping: Stopping = NEVER
-    audit: float = 0.0
     deeper: Form | None = None
     """A richer form that may be used instead of the usual one."""
     deeper_worths: Float[np.ndarray, "items"] | None = None
@@ -153,16 +149,14 @@ class Allocation:
         *,
         seconds: float | Float[np.ndarray, "items"] = 1.0,
         stopping: Stopping = NEVER,
-        audit: float = 0.0,
         prior: DirichletMixture | None = None,
         deeper: Form | None = None,
     ) -> Allocation:
         """The state for these answers, in any order; without `prior` one is fitted to them."""
         counts = check_counts(counts)
-        share("audit", audit)
         fitted = prior or fit_prior(counts)
         costs = _costs(seconds, len(counts))
-        bare = cls(index, counts, costs, fitted, float(counts.sum()), np.empty(0), stopping, audit, deeper)
+        bare = cls(index, counts, costs, fitted, float(counts.sum()), np.empty(0), stopping, deeper)
         return bare._with_values(np.arange(len(counts)), np.empty(len(counts)), np.empty(len(counts)))
 
     def with_answer(self, item: int, answer: int | Float[np.ndarray, "classes"]) -> Allocation:
@@ -211,9 +205,7 @@ class Allocation:
 
     def refit(self) -> Allocation:
         """With a prior fitted to the current answers: the same state as `of` returns for them."""
-        return Allocation.of(
-            self.counts, self.index, seconds=self.seconds, stopping=self.stopping, audit=self.audit, deeper=self.deeper
-        )
+        return Allocation.of(self.counts, self.index, seconds=self.seconds, stopping=self.stopping, deeper=self.deeper)
 
     @property
     def finished(self) -> Bool[np.ndarray, "items"]:
@@ -245,24 +237,19 @@ class Allocation:
                 "stop collecting, or set a stricter threshold",
                 "all-finished",
             )
-        is_open = worths > ENOUGH
-        n_open = int(is_open.sum())
         tied = np.flatnonzero(worths == best)
         n_answers = self.counts[tied].sum(axis=1)
         tied = tied[n_answers <= n_answers.min() + 1e-9]
-        # Both numbers are always drawn, so that one choice does not shift later draws.
-        is_audit, place = rng.random() < self.audit, rng.random()
-        item = int(np.flatnonzero(is_open)[int(place * n_open)] if is_audit else tied[int(place * len(tied))])
-        by_worth = (1 - self.audit) / len(tied) if item in tied else 0.0
+        item = int(tied[int(rng.random() * len(tied))])
         is_deeper = self.deeper_worths is not None and bool(self.deeper_worths[item] > self.worths[item])
-        return AllocationChoice(item, by_worth + self.audit / n_open, is_audit, is_deeper)
+        return AllocationChoice(item, 1 / len(tied), is_deeper)
 
     def top_items(
         self, n: int, rng: np.random.Generator, exclude: Bool[np.ndarray, "items"] | None = None
     ) -> Int[np.ndarray, "chosen"]:
         """The `n` items with the highest values (fewer if fewer are open), each once: a batch that is answered at once.
 
-        For batches and replays; without audit and probabilities.
+        For batches and replays.
         """
         worths = self.worths if exclude is None else np.where(exclude, ENOUGH, self.worths)
         n = min(n, int((worths > ENOUGH).sum()))

@@ -17,7 +17,7 @@ from sfumato.tables.errors import BadSetting
 
 ANSWERS = "answers"
 """The unit of a budget in answers instead of money."""
-FEWEST, AUDIT = 2, 0.05
+FEWEST, AUDIT = 2, 0.1
 """Of adaptive assignment: the fewest answers per item, and the share of answers that go to open items at random."""
 SURE = 1.64
 """Standard errors by which adaptive assignment must be better to be chosen, because it is less simple."""

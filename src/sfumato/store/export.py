@@ -23,7 +23,7 @@ from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.location import StoreLocation
 from sfumato.store.schema import Row
 from sfumato.study.study import Study
-from sfumato.tables.annotations import PURPOSES, SCHEMA, Annotations
+from sfumato.tables.annotations import AUDIT, PURPOSES, SCHEMA, Annotations
 from sfumato.tables.class_order import OrderedClasses
 from sfumato.tables.errors import BadSetting, BadTable, listing
 from sfumato.tables.files.table_file import classes_metadata, write_rows
@@ -93,7 +93,8 @@ def export(
         row = stored_study(connection, place, study)
         number = row["id"]
         classes = msgspec.json.decode(row["classes"], type=list[str])
-        schema = SCHEMA.with_metadata(classes_metadata(OrderedClasses(classes) if ordered else classes))
+        columns = SCHEMA.append(AUDIT) if export_queries.is_adaptive(connection, number) else SCHEMA
+        schema = columns.with_metadata(classes_metadata(OrderedClasses(classes) if ordered else classes))
         first = None if exact_times else export_queries.first_starts(connection, number, PURPOSES)
         counted = _Counted()
         parts = export_queries.exported(connection, number, PURPOSES, by_item=not exact_times)
@@ -125,6 +126,8 @@ def _annotations(rows: Sequence[sa.Row[Any]], schema: pa.Schema, first: Mapping[
         for name in TIMES:
             values[name] = [shifted(getattr(row, name), first[row.annotator]) for row in rows]
         values["seconds"] = [rounded(row.seconds) for row in rows]
+    if AUDIT.name in values:
+        values[AUDIT.name] = [bool(row.audit) for row in rows]
     columns = [pa.array(values[field.name]).cast(field.type) for field in schema]
     return pa.table(columns, schema=schema)
 

@@ -34,6 +34,15 @@ def exported(
     yield from (list(part) for part in result.partitions())
 
 
+def is_adaptive(connection: sa.Connection, study: int) -> bool:
+    """Whether answers decided which items were asked: then each choice was stored with its probability."""
+    chosen = sa.select(trials.c.id).join(items, items.c.id == trials.c.item)
+    return (
+        connection.execute(chosen.where(items.c.study == study, trials.c.probability.is_not(None)).limit(1)).first()
+        is not None
+    )
+
+
 def first_starts(connection: sa.Connection, study: int, purposes: Sequence[str]) -> dict[str, int]:
     """When each annotator started the first of their answers for these purposes, by pseudonym."""
     found = (

@@ -114,10 +114,11 @@ def taken(
 
 
 def answer_rows(connection: sa.Connection, study: int) -> Iterator[Row]:
-    """The distinct answers for a label with their counts: `item, kind, payload, n`."""
-    same = (answers.c.item, answers.c.kind, answers.c.payload)
+    """The distinct answers for a label with their counts: `item, kind, payload, audit, n`."""
+    same = (answers.c.item, answers.c.kind, answers.c.payload, trials.c.audit)
     rows = (
         sa.select(*same, sa.func.count().label("n"))
+        .join(trials, trials.c.id == answers.c.trial)
         .where(answers.c.study == study, answers.c.purpose == "label", answers.c.annotator.not_in(_left_out(study)))
         .group_by(*same)
     )

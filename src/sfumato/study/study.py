@@ -210,8 +210,9 @@ class Adaptive:
     """Adaptive assignment: the next item is the one with the highest `index` (sfumato.planning.answer_value).
 
     An item is finished when the expected error measured by `index` is below `target`, or when a class is `lead` answers
-    ahead, and never before `fewest` answers; the study is finished after `answers` in total. A share `audit` of the
-    items is drawn uniformly from all open items. `seconds` is the time per answer, to compare it with the deeper form.
+    ahead, and never before `fewest` answers; the study is finished after `answers` in total. A share `audit` of all
+    items, drawn at random, gets two more answers that decide nothing and test the model. `seconds` is the time per
+    answer, to compare it with the deeper form.
     """
 
     index: Annotated[str, Length(40)] = "kl"
@@ -219,7 +220,7 @@ class Adaptive:
     lead: Annotated[int | None, Range(1, 10_000, whole=True)] = None
     fewest: int = 2
     answers: Annotated[int | None, Range(1, 1_000_000_000, whole=True)] = None
-    audit: Share = 0.05
+    audit: Share = 0.1
     seconds: Seconds = 1.0
 
 

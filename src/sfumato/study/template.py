@@ -115,7 +115,7 @@ ADAPTIVE = Template("""\
 # lead = 8                    # ... or when one class is this many answers ahead
 # fewest = 2                  # but never before this many answers
 # answers = 2000              # answers in total
-# audit = 0.05                # the share of items drawn at random
+# audit = 0.1                 # the share of items that two more people judge, to test the model
 # seconds = 2                 # time per answer, to compare with the deeper form
 
 # [deeper]                    # a more detailed form; an adaptive study uses it where it is worth more per second

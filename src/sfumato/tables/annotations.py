@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from sfumato.tables.base_table import Table
-from sfumato.tables.columns import check_classes, numbers, times, whole_numbers
+from sfumato.tables.columns import check_classes, numbers, times, truth_values, whole_numbers
 from sfumato.tables.errors import BadTable, ErrorLocation, InvalidAnswer, listing, show, unknown, warn
 from sfumato.tables.files.table_file import Rows, check_columns, class_names, read_rows
 from sfumato.tables.growable_array import freeze
@@ -35,6 +35,8 @@ SCHEMA = pa.schema(
         ("seconds", pa.float64()),
     ]
 )
+AUDIT = pa.field("audit", pa.bool_())
+"""A column that only answers of an adaptive study have."""
 PAYLOADS_AT_ONCE = 2**14
 """Answers read together: enough to vectorize, few enough to stay in the processor's cache."""
 REQUIRED = ("item", "annotator", "kind", "payload")
@@ -45,7 +47,8 @@ class Annotations(Table):
     """One row per answer: annotator, item, question type, answer and times.
 
     `classes` are the possible classes in order (empty if the file does not name them). `payload` holds the answers as
-    JSON, dictionary-coded per chunk; `trial`, the times and `seconds` may be missing in single rows.
+    JSON, dictionary-coded per chunk; `trial`, the times and `seconds` may be missing in single rows. `audit` exists for
+    adaptive studies, whose number of answers per item depends on the answers: whether an answer decided nothing.
     """
 
     item: CodedText
@@ -59,9 +62,10 @@ class Annotations(Table):
     seconds: Float[np.ndarray, "rows"]
     classes: tuple[str, ...] = ()
     path: Path | None = None
+    audit: Bool[np.ndarray, "rows"] | None = None
 
     def __post_init__(self) -> None:
-        freeze(self, "seconds")
+        freeze(self, "seconds", "audit")
 
     @classmethod
     def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> Annotations:
@@ -76,13 +80,14 @@ class Annotations(Table):
     @classmethod
     def from_rows(cls, rows: Rows, classes: Sequence[str] = ()) -> Annotations:
         check_columns(rows, REQUIRED)
-        if extra := [name for name in rows.schema.names if name not in SCHEMA.names]:
+        if extra := [name for name in rows.schema.names if name not in (*SCHEMA.names, AUDIT.name)]:
             warn(f"columns that are not part of Annotations are ignored: {listing(extra)}")
         text = {name: TextEncoder.of(rows, name) for name in ("item", "annotator", "kind", "purpose")}
         parts: dict[str, list[pa.ChunkedArray]] = {
             name: [] for name in ("payload", "trial", "started_at", "submitted_at")
         }
         seconds: list[np.ndarray] = []
+        audits: list[np.ndarray] = []
         n_rows = 0
         for chunk in rows.chunks:
             for name, column in text.items():
@@ -92,6 +97,8 @@ class Annotations(Table):
             parts["started_at"].append(times(rows, "started_at", _column(chunk, "started_at"), n_rows))
             parts["submitted_at"].append(times(rows, "submitted_at", _column(chunk, "submitted_at"), n_rows))
             seconds.append(_seconds(rows, _column(chunk, "seconds"), n_rows))
+            if AUDIT.name in chunk.column_names:
+                audits.append(truth_values(rows, AUDIT.name, chunk.column(AUDIT.name), n_rows))
             n_rows += len(chunk)
         coded = {name: column.finish() for name, column in text.items()}
         _check_names(rows, coded["kind"], "kind", [kind.label for kind in PAYLOAD_KINDS])
@@ -103,6 +110,7 @@ class Annotations(Table):
             seconds=np.concatenate(seconds) if seconds else np.empty(0),
             classes=check_classes(named, rows.where()) if named else (),
             path=rows.path,
+            audit=np.concatenate(audits) if audits else None,
         )
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
@@ -115,7 +123,10 @@ class Annotations(Table):
         for name in ("payload", "trial", "started_at", "submitted_at"):
             columns[name] = getattr(self, name).slice(start, stop - start).cast(SCHEMA.field(name).type)
         columns["seconds"] = pa.array(seconds, mask=np.isnan(seconds))
-        return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
+        if self.audit is None:
+            return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
+        listed = [*(columns[name] for name in SCHEMA.names), pa.array(self.audit[rows])]
+        return pa.table(listed, schema=SCHEMA.append(AUDIT))
 
     def take(self, kept: Shaped[np.ndarray, "kept"]) -> Annotations:
         """The rows `kept` (a mask or indices)."""
@@ -130,6 +141,7 @@ class Annotations(Table):
             **{name: getattr(self, name).take(kept) for name in ("item", "annotator", "kind", "purpose")},
             **others,
             seconds=self.seconds[kept],
+            audit=None if self.audit is None else self.audit[kept],
         )
 
     def for_purposes(self, *purposes: str) -> Annotations:

@@ -12,12 +12,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from sfumato.tables.base_table import Table
 from sfumato.tables.call_arguments import explained
 from sfumato.tables.class_order import OrderedClasses, names_like
-from sfumato.tables.columns import WIDE_PREFIX, check_classes, check_probs, classes_of, probs_array, probs_of
+from sfumato.tables.columns import (
+    WIDE_PREFIX,
+    check_classes,
+    check_probs,
+    classes_of,
+    probs_array,
+    probs_of,
+    truth_values,
+)
 from sfumato.tables.doubt import Doubt, doubt_of
 from sfumato.tables.errors import unknown, wrong_shape
 from sfumato.tables.files.table_file import Rows, check_columns, class_names, read_rows
@@ -69,7 +77,8 @@ class Beliefs(Table):
     """One distribution (a row of `probs`) per answer of an annotator about an item.
 
     An annotator who answered about an item twice has two rows. If every row is one-hot, only the chosen classes are
-    stored (`hard`), one integer per vote; `probs` computes the distributions.
+    stored (`hard`), one integer per vote; `probs` computes the distributions. `audit` exists for adaptive studies:
+    whether an answer decided nothing (see `Annotations`).
     """
 
     item: CodedText
@@ -77,6 +86,7 @@ class Beliefs(Table):
     classes: tuple[str, ...]
     hard: Int[np.ndarray, "rows"] | None = None
     soft: Float[np.ndarray, "rows classes"] | None = None
+    audit: Bool[np.ndarray, "rows"] | None = None
 
     def __post_init__(self) -> None:
         check_classes(self.classes)
@@ -92,7 +102,7 @@ class Beliefs(Table):
             raise wrong_shape(found, expected, "give one row per answer")
         if self.soft is not None:
             check_probs(self.soft)
-        freeze(self, "hard", "soft")
+        freeze(self, "hard", "soft", "audit")
 
     @classmethod
     @explained
@@ -206,13 +216,19 @@ class Beliefs(Table):
         classes = classes_of(rows)
         item, annotator = TextEncoder.of(rows, "item"), TextEncoder.of(rows, "annotator")
         votes = HardVotes(len(classes))
+        audits: list[np.ndarray] = []
         n_rows = 0
+        # A class may be called audit: it is then a column of probabilities.
+        is_audited = "audit" in rows.schema.names and "audit" not in classes
         for chunk in rows.chunks:
             item.append(chunk.column("item"))
             annotator.append(chunk.column("annotator"))
             votes.append(probs_of(rows, chunk, classes, n_rows))
+            if is_audited:
+                audits.append(truth_values(rows, "audit", chunk.column("audit"), n_rows))
             n_rows += len(chunk)
-        return votes.beliefs(item.finish(), annotator.finish(), classes)
+        found = votes.beliefs(item.finish(), annotator.finish(), classes)
+        return replace(found, audit=np.concatenate(audits)) if audits else found
 
     @property
     def probs(self) -> Float[np.ndarray, "rows classes"]:
@@ -239,6 +255,7 @@ class Beliefs(Table):
             self.classes,
             None if self.hard is None else self.hard[kept],
             None if self.soft is None else self.soft[kept],
+            None if self.audit is None else self.audit[kept],
         )
 
     def doubt(self) -> Doubt:
@@ -257,6 +274,8 @@ class Beliefs(Table):
             columns |= {WIDE_PREFIX + name: pa.array(part[:, k]) for k, name in enumerate(self.classes)}
         else:
             columns["probs"] = probs_array(part)
+        if self.audit is not None:
+            columns["audit"] = pa.array(self.audit[rows])
         return pa.table(columns)
 
     def __len__(self) -> int:

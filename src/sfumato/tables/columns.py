@@ -109,6 +109,22 @@ def _is_int64(value: int | str) -> bool:
     return True
 
 
+TRUTH_VALUES = {"true": True, "false": False, "1": True, "0": False}
+
+
+def truth_values(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> np.ndarray:
+    """True and false of a column: booleans, or in a CSV `true` and `false`."""
+    column = _decoded(column)
+    if pa.types.is_boolean(column.type) and not column.null_count:
+        return np.asarray(column.to_numpy())
+    texts = [str(value).lower() for value in column.to_pylist()]
+    for row, text in enumerate(texts):
+        if text not in TRUTH_VALUES:
+            where = rows.where(start + row, name)
+            raise BadTable(f"{show(text)} in column {name}", "true or false", "correct the value", "bad-value", where)
+    return np.array([TRUTH_VALUES[text] for text in texts], bool)
+
+
 def _not_whole(rows: Rows, name: str, value: object, row: int) -> BadTable:
     expected = "a whole number of at most 64 bits, or an empty field"
     return bad_number(value, expected, "write it with ASCII digits only", rows.where(row, name))
