@@ -14,14 +14,14 @@ from jaxtyping import Float
 from sfumato.evaluation.data_map import DataMap
 from sfumato.evaluation.rank_correlation import rank_correlation
 from sfumato.tables.column_reader import read_columns
-from sfumato.tables.doubt import entropy
+from sfumato.tables.doubt import DISSENT_COLUMNS, ENTROPY_COLUMNS, entropy
 from sfumato.tables.errors import BadTable, listing, missing_column, warn
 from sfumato.tables.files.table_file import Rows, check_columns, read_rows
 from sfumato.tables.scores import ALL, Score, Scores
 from sfumato.tables.setting_checks import between_0_and_1
 from sfumato.tables.soft_labels import SoftLabels
 
-SIGNALS = ("total", "within", "between", "mean_doubt", "unsure_proportion")
+SIGNALS = (*DISSENT_COLUMNS, *ENTROPY_COLUMNS, "mean_doubt", "unsure_proportion")
 """The columns of a Doubt table that measure uncertainty."""
 AXES = ("confidence", "variability")
 
@@ -41,7 +41,10 @@ class HumanDoubt:
 
     @classmethod
     def read(cls, path: str | Path) -> HumanDoubt:
-        """A Doubt table as written by `sfumato doubt` and `sfumato label --doubt`: item, and any of its measures."""
+        """A Doubt table as written by `sfumato doubt` and `sfumato label --doubt`: item, and any of its measures.
+
+        Measures that no item has, such as the parts of votes' dissent, are left out.
+        """
         return cls.from_rows(read_rows(path))
 
     @classmethod
@@ -57,7 +60,8 @@ class HumanDoubt:
         if len(coded.names) < n_rows:
             found = f"{n_rows:,} rows about {len(coded.names):,} items"
             raise BadTable(found, "each item once", "keep one row per item", "doubled-item", rows.where(None, "item"))
-        return cls(coded.text(), columns.numbers, rows.path)
+        known = {name: values for name, values in columns.numbers.items() if not np.isnan(values).all()}
+        return cls(coded.text(), known or columns.numbers, rows.path)
 
 
 def doubt_correlations(drawn: DataMap, doubts: Sequence[HumanDoubt], *, level: float = 0.95) -> Scores:

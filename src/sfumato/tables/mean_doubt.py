@@ -235,7 +235,7 @@ class _Figures:
         without: Float[np.ndarray, "rows"] | None = None,
         bounds: tuple[float, float] = (-np.inf, np.inf),
     ) -> MeanFigure:
-        return self._figure(self.left_out(values, without), bounds)
+        return self._figure(_scaled(self.left_out(values, without)), bounds)
 
     def extended(
         self,
@@ -255,6 +255,24 @@ class _Figures:
     ) -> MeanFigure:
         found = two_way(left_out, level=self.level, bounds=bounds, scale=scale)
         return MeanFigure(found.value, found.these_people if self.is_crowd_fixed else found.interval)
+
+
+def _scaled(found: LeaveOneOut) -> LeaveOneOut:
+    """Without one of few beliefs an estimate of an entropy changes by more than the belief contributes. These changes
+    are made smaller, so that answers vary no more than items do, which contain them."""
+    n = found.times.sum()
+    if n < 2 or not np.isfinite(found.without_answer).all() or not np.isfinite(found.without_item).all():
+        return found
+    center = float(np.average(found.without_answer, weights=found.times))
+    of_answers = (n - 1) * float(np.average((found.without_answer - center) ** 2, weights=found.times))
+    of_items = (len(found.without_item) - 1) * float(found.without_item.var())
+    if of_answers <= of_items:
+        return found
+    people, answers = (
+        found.value + (each - found.value) * np.sqrt(of_items / of_answers)
+        for each in (found.without_person, found.without_answer)
+    )
+    return replace(found, without_person=people, without_answer=answers)
 
 
 def _nothing(n_items: int, level: float) -> MeanDoubt:

@@ -4,7 +4,7 @@ The people who answered are a sample, as the items are. An interval over items a
 two-way jackknife computes a figure again without each item, without each person and without each answer, and gets three
 variances `V_items`, `V_people` and `V_answers` (Miller 1974; Cameron, Gelbach and Miller 2011 for two clusterings):
 
-    V  = max(V_items, V_items + V_people - V_answers)
+    V  = max(V_items, V_people, V_items + V_people - V_answers)
     df = V² / (V_items² / df_items + V_people² / df_people)        (Satterthwaite 1946)
     interval = value ± t(df) sqrt(V)
 
@@ -155,13 +155,16 @@ class _Variances:
 
     @property
     def both(self) -> float:
-        # Not `people` alone: where an item is lost with one of its two answers, `people` and `answers` both count the
-        # items twice.
-        return max(self.items, self.items + self.people - self.answers)
+        return max(self.items, self._people_once, self.items + self.people - self.answers)
 
     @property
     def df(self) -> float:
-        return satterthwaite(self.both, (self.items, self.df_items), (self.people, self.df_people))
+        return satterthwaite(self.both, (self.items, self.df_items), (self._people_once, self.df_people))
+
+    @property
+    def _people_once(self) -> float:
+        """`people`; where an item is lost with one of its two answers, and `people` counts the items twice, once."""
+        return self.people - min(max(self.answers - self.items, 0.0), self.items)
 
     def ends(self, half: float) -> Float[np.ndarray, "2"]:
         ends = np.array([self.value - half, self.value + half])

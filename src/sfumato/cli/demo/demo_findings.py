@@ -76,9 +76,9 @@ def _about_annotators(folder: Path) -> list[str]:
     return [
         f"{int(screened['set_aside'].sum())} of {len(screened)} annotators were excluded; screening.csv has the "
         "reasons.",
-        f"Two people give different answers about an image in {dissent} of cases: {within} within annotators (unsure) "
-        f"and {between} between annotators (disagreement). Single-choice answers differ in {voted} of cases, all as "
-        "disagreement.",
+        f"Draws from two people's beliefs about an image differ in {dissent} of cases: {within} within annotators "
+        f"(unsure) and {between} between annotators (disagreement). Single-choice answers differ in {voted} of "
+        "cases, all as disagreement.",
         f"Of {n_uncertain} images with at least {UNCERTAIN:.0%}, annotators mostly disagree about "
         f"{n_disputed} and are mostly unsure about {n_uncertain - n_disputed}. Examples: {_parts(doubt, disputed)}; "
         f"{_parts(doubt, unclear)}.",
