@@ -240,7 +240,7 @@ def test_a_setting_that_is_a_table_is_given_as_an_option() -> None:
         ("aggregate --by", "dawid-skene:prior", r"expected a name, with its settings as name:setting=value"),
         ("screen --by", "checks_passed:at_most=0.5", r"settings of checks_passed: at-least"),
         ("evaluate --metrics", "kappa", r"sfumato agreement"),
-        ("agreement --measure", "fleiss_kappa", r"use alpha-nominal"),
+        ("agreement --measure", "fleiss_kappa", r"did you mean .fleiss-kappa"),
         ("label --by", "top_two", r"use one-hot or top-two-clamp or top-two-uniform"),
     ],
 )
@@ -275,7 +275,7 @@ def test_fix_texts_name_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "write --predicted or --runs before l."
     )
     assert fix("evaluate", "l.csv").startswith("add --people FILE")
-    assert fix("agreement", "l.csv", "--measure", "kappa").startswith("use alpha-nominal")
+    assert fix("agreement", "l.csv", "--measure", "kappa").startswith("use cohen-kappa for two annotators")
 
 
 def test_commas_and_colons_in_brackets_and_quotes_do_not_separate() -> None:

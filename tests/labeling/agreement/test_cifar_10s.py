@@ -30,7 +30,9 @@ def test_agreement_of_the_beliefs(with_repeats: Annotations) -> None:
     """34 of 496 again, but not the same 34: five pairs name another class first and share a most probable one (a tie),
     in five others the class named first is not the most probable one of both beliefs."""
     beliefs = TopTwoClamp().label(with_repeats)
-    result = agreement(beliefs, measures=[member() for member in MEASURES])
+    names = ("alpha-nominal", "alpha-ordinal", "alpha-distributions", "total-variation", "retest-same-class",
+             "retest-total-variation")  # fmt: skip
+    result = agreement(beliefs, measures=[member() for member in MEASURES if member.name in names])
     figures = dict(zip(result.measure, result.value.tolist(), strict=True))
     assert figures.pop("alpha-ordinal") < figures["alpha-distributions"]  # no order here: only that it can be had
     assert figures == {

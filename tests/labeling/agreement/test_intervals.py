@@ -77,6 +77,9 @@ def test_values_without_one_are_those_of_the_answers_that_are_left(member: Any, 
     found, used = measure.leave_one_out(answers), getattr(answers, member.compares)
     # Ranks change to first order only.
     near = {"abs": 0.02 if member.name == "alpha-ordinal" else 1e-9}
+    if np.isnan(found.value):
+        assert member.name.startswith(("icc-a", "icc-c")), "only these need every answer; see test_kappa.py"
+        return
     assert found.value == pytest.approx(answered(beliefs, np.ones(n, bool), measure))
     seen = [k for k in np.unique(item) if _is_used(item, person, k, member.compares)]
     without_item = sorted(answered(beliefs, item != k, measure) for k in seen)

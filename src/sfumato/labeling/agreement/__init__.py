@@ -9,7 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from sfumato.labeling.agreement.agreement_table import AgreementTable
+from sfumato.labeling.agreement.intraclass_correlation import (
+    IccAgreement,
+    IccAgreementMean,
+    IccConsistency,
+    IccConsistencyMean,
+    IccOneWay,
+    IccOneWayMean,
+)
 from sfumato.labeling.agreement.item_answers import ItemAnswers
+from sfumato.labeling.agreement.kappa import CohenKappa, FleissKappa, GwetAC1, GwetAC2, PercentAgreement, WeightedKappa
 from sfumato.labeling.agreement.krippendorff_alpha import AlphaDistributions, AlphaNominal, AlphaOrdinal
 from sfumato.labeling.agreement.measure_protocol import AgreementMeasure, figure_of
 from sfumato.labeling.agreement.pairwise_distance import TotalVariationAgreement
@@ -25,6 +34,18 @@ MEASURES: tuple[Any, ...] = (
     AlphaOrdinal,
     AlphaDistributions,
     TotalVariationAgreement,
+    PercentAgreement,
+    CohenKappa,
+    WeightedKappa,
+    FleissKappa,
+    GwetAC1,
+    GwetAC2,
+    IccOneWay,
+    IccAgreement,
+    IccConsistency,
+    IccOneWayMean,
+    IccAgreementMean,
+    IccConsistencyMean,
     RetestSameClass,
     RetestTotalVariation,
 )
@@ -36,9 +57,21 @@ __all__ = [
     "AlphaDistributions",
     "AlphaNominal",
     "AlphaOrdinal",
+    "CohenKappa",
+    "FleissKappa",
+    "GwetAC1",
+    "GwetAC2",
+    "IccAgreement",
+    "IccAgreementMean",
+    "IccConsistency",
+    "IccConsistencyMean",
+    "IccOneWay",
+    "IccOneWayMean",
+    "PercentAgreement",
     "RetestSameClass",
     "RetestTotalVariation",
     "TotalVariationAgreement",
+    "WeightedKappa",
     "agreement",
     "measure_from_name",
 ]
@@ -50,8 +83,9 @@ def agreement(
     """Inter-annotator agreement: one row per measure, each with its interval over annotators and items.
 
     Without `measures`, those that apply: `alpha-nominal` and `total-variation` if two annotators answered about the
-    same item, `alpha-distributions` if beliefs are soft, both `retest` measures if an annotator answered twice;
-    `alpha-ordinal` only on request. A requested measure that cannot be computed is NaN, with a warning.
+    same item, `alpha-distributions` if beliefs are soft, both `retest` measures if an annotator answered twice; for
+    ordered classes `alpha-ordinal` and `weighted-kappa` lead. The others are computed on request. A requested measure
+    that cannot be computed is NaN, with a warning.
 
     Between annotators, each annotator's first answer about an item counts (the first row); items with one annotator do
     not count. Later answers of the same annotator are used for test-retest only. Counts have no test-retest measures:
@@ -62,13 +96,14 @@ def agreement(
     annotators_known = not isinstance(beliefs, Counts)
     if isinstance(beliefs, Counts):
         for each in measures:
-            if each.compares == "repeats":
-                raise without_annotators(each.name, "alpha-nominal or total-variation")
+            if _needs_annotators(each):
+                raise without_annotators(each.name, "alpha-nominal, fleiss-kappa or total-variation")
         beliefs = beliefs.votes()
     answers = ItemAnswers.of(beliefs, annotators_known=annotators_known)
-    kind = "soft" if answers.is_soft else "hard"
-    members = [member() for member in MEASURES if kind in member.default_for]
-    chosen = measures or [each for each in members if getattr(answers, each.compares).n_items]
+    kinds = ["ordered"] * answers.is_ordered + ["soft" if answers.is_soft else "hard"]
+    members = [member() for kind in kinds for member in MEASURES if kind in member.default_for]
+    usual = [each for each in members if annotators_known or not _needs_annotators(each)]
+    chosen = measures or [each for each in usual if getattr(answers, each.compares).n_items]
     if not chosen:
         warn("found nothing to compare: no item has two answers; give several people the same items")
     return AgreementTable.of(
@@ -76,12 +111,18 @@ def agreement(
     )
 
 
-KAPPA = "alpha-nominal: like kappa it corrects for chance, and takes any number of annotators"
+def _needs_annotators(measure: AgreementMeasure) -> bool:
+    return measure.compares == "repeats" or getattr(measure, "needs_annotators", False)
+
+
 ALSO_CALLED = {
-    "kappa": KAPPA, "cohen-kappa": KAPPA, "cohens-kappa": KAPPA, "fleiss-kappa": KAPPA, "fleiss": KAPPA,
+    "kappa": "cohen-kappa for two annotators, fleiss-kappa for more", "cohens-kappa": "cohen-kappa",
+    "light-kappa": "cohen-kappa: the mean over pairs of annotators", "fleiss": "fleiss-kappa",
+    "linear-kappa": "weighted-kappa:power=1", "quadratic-kappa": "weighted-kappa", "qwk": "weighted-kappa",
+    "ac1": "gwet-ac1", "ac2": "gwet-ac2", "gwet": "gwet-ac1", "percent": "percent-agreement",
     "alpha": "alpha-nominal", "krippendorff": "alpha-nominal", "krippendorff-alpha": "alpha-nominal",
-    "weighted-kappa": "alpha-ordinal", "percent": "total-variation: 1 minus it is the share of pairs that agree",
-    "percent-agreement": "total-variation: 1 minus it is the share of pairs that agree",
+    "icc": "icc-1, or icc-a1 if the same people answered about every item", "icc1": "icc-1", "icc2": "icc-a1",
+    "icc3": "icc-c1", "icc1k": "icc-1k", "icc2k": "icc-ak", "icc3k": "icc-ck", "cronbach": "icc-ck",
 }  # fmt: skip
 """Other tools' names of measures."""
 

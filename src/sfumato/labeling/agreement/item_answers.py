@@ -104,6 +104,8 @@ class ItemAnswers:
 
     first: FirstAnswers
     repeats: Repeats
+    is_ordered: bool = False
+    """Whether the classes are on a scale."""
 
     @classmethod
     def of(cls, beliefs: Beliefs, *, annotators_known: bool = True) -> ItemAnswers:
@@ -117,7 +119,8 @@ class ItemAnswers:
         pair = pair[order]
         is_first = np.ones(len(pair), dtype=bool)
         is_first[1:] = pair[1:] != pair[:-1]
-        return cls(_first_answers(view, order[is_first], annotators_known), _repeats(view, order, is_first))
+        first, repeats = _first_answers(view, order[is_first], annotators_known), _repeats(view, order, is_first)
+        return cls(first, repeats, beliefs.is_ordered)
 
     @property
     def is_soft(self) -> bool:

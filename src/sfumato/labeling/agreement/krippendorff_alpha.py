@@ -116,7 +116,7 @@ class AlphaNominal:
 
 @dataclass(frozen=True)
 class AlphaOrdinal:
-    """The same for ordered classes, in the order of the table; only on request.
+    """The same for ordered classes, in the order of the table: near misses count less.
 
     The squared difference of mean ranks, `delta(c, k) = (R_c - R_k)²` with `R_c` = answers below `c` + half of those at
     `c` (Krippendorff 2011, 2019). Without an answer, `R` changes; for intervals this change is computed to first order.
@@ -129,7 +129,7 @@ class AlphaOrdinal:
     name: ClassVar[str] = "alpha-ordinal"
     undefined: ClassVar[str] = ALL_ALIKE
     compares: ClassVar[str] = "first"
-    default_for: ClassVar[tuple[str, ...]] = ()
+    default_for: ClassVar[tuple[str, ...]] = ("ordered",)
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:

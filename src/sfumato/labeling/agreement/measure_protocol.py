@@ -35,7 +35,7 @@ class AgreementMeasure(Protocol):
 
     @property
     def default_for(self) -> tuple[str, ...]:
-        """The beliefs, `hard` or `soft`, for which it is computed by default."""
+        """For what it is computed by default: `hard` or `soft` beliefs, or `ordered` classes, for which it leads."""
 
     @property
     def bounds(self) -> tuple[float, float]:

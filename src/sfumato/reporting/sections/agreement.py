@@ -27,6 +27,7 @@ MEANINGS = {
     "alpha-nominal": "Krippendorff's alpha, most probable class: 0 (chance) to 1",
     "alpha-ordinal": "Krippendorff's alpha, ordered classes: near misses count less",
     "alpha-distributions": "Krippendorff's alpha, whole distributions: 0 (chance) to 1",
+    "weighted-kappa": "Cohen's kappa with quadratic weights, ordered classes: mean over pairs of annotators",
     "total-variation": "mean distance between two annotators: 0 (same) to 1",
     "retest-same-class": "share of repeated answers with the same class",
     "retest-total-variation": "mean distance between repeated answers: 0 (same) to 1",

@@ -8,6 +8,7 @@ const MEASURES = /** @type {Record<string, [string, string]>} */ ({
   'alpha-nominal': ['Krippendorff’s alpha, nominal', 'same class; 1 is perfect agreement, 0 is chance'],
   'alpha-ordinal': ['Krippendorff’s alpha, ordinal', 'same position in the order of the classes'],
   'alpha-distributions': ['Krippendorff’s alpha, distributions', 'same belief over all classes'],
+  'weighted-kappa': ['Weighted kappa', 'quadratic weights; mean over pairs of annotators'],
   'total-variation': ['Distance between two annotators', 'total variation; 0 is the same belief'],
   'retest-same-class': ['Repeats with the same class', 'share of repeated answers'],
   'retest-total-variation': ['Change of repeated answers', 'total variation; 0 is no change'],
