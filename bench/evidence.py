@@ -2,10 +2,11 @@
 
     SFUMATO_DATA=/path/to/data python bench/evidence.py [--only NAME] [--write docs/aggregate.md]
 
-Prints four Markdown tables, and computes every number in them: `people` (CIFAR-10S beliefs against CIFAR-10H votes),
-`halves` (CIFAR-10H votes against other votes), `truth` (crowdsourced votes against known classes, compared with
-crowd-kit), and `calibration`. `--write` writes them into a page, between `<!-- evidence: NAME -->` and `<!-- end -->`.
-Takes three to four minutes on two cores, mostly for crowd-kit; needs the extra `bench`.
+Prints five Markdown tables, and computes every number in them: `people` (CIFAR-10S beliefs against CIFAR-10H votes),
+`minority` (simulated beliefs with a minority view), `halves` (CIFAR-10H votes against other votes), `truth`
+(crowdsourced votes against known classes, compared with crowd-kit), and `calibration`. `--write` writes them into a
+page, between `<!-- evidence: NAME -->` and `<!-- end -->`. Takes three to four minutes on two cores, mostly for
+crowd-kit; needs the extra `bench`.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from sfumato.aggregation import (
 )
 from sfumato.importers import Cifar10HImporter, Cifar10SImporter
 from sfumato.labeling import TopTwoClamp
+from sfumato.tables.errors import warnings_off
 
 DATA = Path(os.environ.get("SFUMATO_DATA", "data"))
 SPAM, SPAM_SEEDS = 0.3, range(5)
@@ -214,6 +216,62 @@ def halves() -> str:
     )
 
 
+# minority: simulated beliefs with a minority that sees some items differently
+
+
+MINORITY_STUDIES = 20
+
+
+@dataclass(frozen=True)
+class SimulatedBeliefs:
+    """60 annotators with 30 beliefs each about 180 items of four classes, and what people believe on average.
+
+    `world` is `alike`, `minority` (35% see 35% of the items as another class) or `random` (30% answer at random, and
+    are not among the people of the average).
+    """
+
+    beliefs: Beliefs
+    average: np.ndarray
+
+    @classmethod
+    def drawn(cls, world: str, seed: int) -> SimulatedBeliefs:
+        rng = np.random.default_rng([seed, 35])
+        n, n_items, n_classes = 60, 180, 4
+        item, who = np.concatenate([rng.choice(n_items, 30, False) for _ in range(n)]), np.repeat(np.arange(n), 30)
+        usual, clear = rng.integers(0, n_classes, n_items), rng.normal(2, 1, n_items)
+        utility = np.eye(n_classes)[usual] * clear[:, None] + rng.normal(0, 0.4, (n_items, n_classes))
+        other = utility.copy()
+        few, share = np.arange(n) < {"minority": 21, "random": 18}.get(world, 0), 0.35 if world == "minority" else 0.0
+        if world == "minority":
+            differently = np.roll(np.eye(n_classes)[usual], 1, axis=1) * np.abs(clear)[:, None]
+            other = np.where((rng.random(n_items) < 0.35)[:, None], differently, utility)
+        first, second = (np.exp(each) / np.exp(each).sum(axis=1, keepdims=True) for each in (utility, other))
+        center = 8 * np.where(few[who][:, None], second[item], first[item])
+        if world == "random":
+            center[few[who]] = 1
+        belief = rng.standard_gamma(np.maximum(center, 0.05))
+        belief = np.maximum(belief, 1e-12) / np.maximum(belief, 1e-12).sum(axis=1, keepdims=True)
+        names = [f"{each:03}" for each in item], [f"{each:02}" for each in who]
+        beliefs = Beliefs.from_numpy(*names, belief, [str(k) for k in range(n_classes)])
+        order = [int(name) for name in beliefs.item.names.to_pylist()]
+        return cls(beliefs, ((1 - share) * first + share * second)[order])
+
+
+def minority() -> str:
+    """The mean KL divergence of the pools from what people believe on average."""
+    rows = []
+    worlds = ("alike", "minority", "random")
+    studies = {world: [SimulatedBeliefs.drawn(world, seed) for seed in range(MINORITY_STUDIES)] for world in worlds}
+    for by in (Mean(), LogPool(), ReliabilityPool(), MixturePool()):
+        row = [f"`{by.name}`"]
+        for world in worlds:
+            with warnings_off():
+                found = [divergence(each.average, by.aggregate(each.beliefs).labels.probs) for each in studies[world]]
+            row.append(f"{np.mean(found):.3f} ± {2 * np.std(found) / np.sqrt(len(found)):.3f}")
+        rows.append(row)
+    return markdown(["aggregator", "everybody alike", "a minority of 35%", "30% answer at random"], rows)
+
+
 # truth: crowdsourced votes against known classes, compared with crowd-kit
 
 
@@ -381,7 +439,7 @@ def calibration() -> str:
     return markdown(["set", "temperature 1", "by default", "on held-out annotators", "on half of the gold"], rows)
 
 
-TABLES = {"people": people, "halves": halves, "truth": truth, "calibration": calibration}
+TABLES = {"people": people, "minority": minority, "halves": halves, "truth": truth, "calibration": calibration}
 
 
 def main() -> None:

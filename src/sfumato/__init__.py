@@ -1,7 +1,7 @@
 """sfumato collects and uses soft labels: labels that keep how sure people were and how much they disagreed.
 
 `import sfumato as sf` gives the tables (`Annotations`, `Beliefs`, `Counts`, `SoftLabels`, `Doubt`, `Scores`, `Plan`)
-and one function per step (`read`, `select`, `doubt`, `agreement`, `aggregate`, `train`, `evaluate`, `compare`,
+and one function per step (`read`, `select`, `doubt`, `agreement`, `camps`, `aggregate`, `train`, `evaluate`, `compare`,
 `prediction_sets`, `plan`, `report`). Names load when first used, so that `import sfumato` costs nothing.
 """
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sfumato.api import (
         aggregate,
         agreement,
+        camps,
         compare,
         doubt,
         evaluate,
@@ -59,6 +60,7 @@ _HOME = {
     "SoftLabels": "sfumato.tables.soft_labels",
     "aggregate": "sfumato.api",
     "agreement": "sfumato.api",
+    "camps": "sfumato.api",
     "compare": "sfumato.api",
     "doubt": "sfumato.api",
     "evaluate": "sfumato.api",
@@ -90,6 +92,7 @@ __all__ = [
     "__version__",
     "aggregate",
     "agreement",
+    "camps",
     "compare",
     "doubt",
     "evaluate",

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sfumato.evaluation.prediction_sets import CalibratedSets
     from sfumato.labeling.agreement.agreement_table import AgreementTable
     from sfumato.labeling.agreement.measure_protocol import AgreementMeasure
+    from sfumato.labeling.camps import Camps
     from sfumato.planning.costs import CostModel
     from sfumato.planning.plan_file import Plan
     from sfumato.reporting.report import Report
@@ -170,6 +171,19 @@ def agreement(
 
     chosen = _strategies("measure", MEASURES, measures)
     return agreement(votes_of(votes, classes, repeats=True), measures=chosen, level=level)
+
+
+@explained
+def camps(votes: Votes, *, classes: Sequence[str] = (), rng: np.random.Generator | None = None) -> Camps:
+    """Two camps of annotators, if some answer the same items differently from the others in the same way.
+
+    `.sentence()` says what was found, `.members` who belongs to which camp, and `.items` where they differ.
+    """
+    import numpy as np
+
+    from sfumato.labeling.camps import camps
+
+    return camps(votes_of(votes, classes), rng=rng or np.random.default_rng(0))
 
 
 @explained

@@ -71,15 +71,60 @@ def test_wawa() -> None:
     np.testing.assert_allclose(result.labels.probs[:, 0], [5 / 7, 2 / 7, 1], rtol=1e-14)
 
 
-def test_reliability_pool() -> None:
-    """a and b agree, c contradicts both, on three items alike: by hand for one round without shrinking.
+def test_reliability_by_hand() -> None:
+    """Everybody says cat of x and z, and all but c say dog of y and w: c always says cat.
 
-    a: others are half cat, half dog; distance 1 - 1/sqrt(2). c: others are cat, distance 1. Weights are one over it.
+    The others of a say cat of x and z, direction (1, 0); of y and w two say dog and c cat, direction (1, 2) / sqrt(5).
+    The others of c say cat or dog. Over all 16 answers the mean direction is cat (8 + 6 / sqrt(5)) / 16 and dog
+    (2 + 12 / sqrt(5)) / 16: what is expected by chance.
     """
-    pool = ReliabilityPool(shrink=0.0, rounds=1)
-    near = 1 / (1 - np.sqrt(0.5))
-    probs = pool.aggregate(votes(x="ccd", y="ccd", z="ccd")).labels.probs
-    np.testing.assert_allclose(probs[:, 0], 2 * near / (2 * near + 1), rtol=1e-12)
+    found = ReliabilityPool(rounds=1).aggregate(votes(x="cccc", y="ddcd", z="cccc", w="ddcd"))
+    cat, dog = (8 + 6 / np.sqrt(5)) / 16, (2 + 12 / np.sqrt(5)) / 16
+    # a: agreement 1, 1, 2/sqrt(5), 2/sqrt(5), by chance cat, cat, dog, dog
+    by_chance = 4 - 2 * cat - 2 * dog
+    expected = (2 + 4 / np.sqrt(5) - 2 * cat - 2 * dog) / by_chance
+    # c: agreement 1, 0, 1, 0, by chance cat each time
+    of_c = (2 - 4 * cat) / (4 - 4 * cat)
+    np.testing.assert_allclose(
+        found.annotators.measures["reliability"], [expected, expected, of_c, expected], rtol=1e-12
+    )
+    assert found.annotators.measures["weight"].argmin() == 2
+
+
+def reliability_crowd(kind: str, seed: int) -> tuple[Beliefs, np.ndarray]:
+    """40 annotators with 30 beliefs each about 120 items of three classes: the last 12 are `random`, answer `always`
+    the same, or are a `camp` that sees every third item differently; and whether an annotator is one of them."""
+    rng = np.random.default_rng(seed)
+    n, n_items = 40, 120
+    who, item = np.repeat(np.arange(n), 30), np.concatenate([rng.choice(n_items, 30, False) for _ in range(n)])
+    seen = rng.integers(0, 3, n_items)[item]
+    few = np.arange(n) >= 28
+    if kind == "camp":
+        seen = np.where(few[who] & (item % 3 == 0), (seen + 1) % 3, seen)
+    center = np.eye(3)[seen] * 4 + 0.5
+    if kind != "camp":
+        center[few[who]] = 0.7 if kind == "random" else np.array([0.2, 0.2, 5.0])
+    belief = np.array([rng.dirichlet(each) for each in center])
+    people = np.array([f"{each:02}" for each in who])
+    return Beliefs.from_numpy([f"{each:03}" for each in item], people, belief, ("x", "y", "z")), few
+
+
+@pytest.mark.parametrize("kind", ["random", "always"])
+def test_careless_annotators_lose_their_weight(kind: str) -> None:
+    beliefs, few = reliability_crowd(kind, 1)
+    found = ReliabilityPool().aggregate(beliefs).annotators
+    order = np.argsort(found.annotators.to_pylist())
+    weight = found.measures["weight"][order]
+    assert weight[few].max() < 0.15 * weight[~few].min()
+    assert abs(found.measures["reliability"][order][few].mean()) < 0.15
+
+
+def test_a_camp_keeps_its_weight() -> None:
+    beliefs, few = reliability_crowd("camp", 2)
+    found = ReliabilityPool().aggregate(beliefs)
+    reliability = found.annotators.measures["reliability"][np.argsort(found.annotators.annotators.to_pylist())]
+    assert reliability[few].max() < reliability[~few].min()
+    np.testing.assert_allclose(found.labels.probs, Mean().aggregate(beliefs).labels.probs, atol=0.01)
 
 
 DS_VOTES = {"x": "cc", "y": "cd", "z": "dc"}

@@ -12,7 +12,7 @@ from sfumato.aggregation.aggregation import Aggregation, Aggregator, AnnotatorQu
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.aggregator_mixture import MixturePool
 from sfumato.aggregation.answer_matrix import AnswerMatrix
-from sfumato.aggregation.belief_pools import LogPool, Mean, ReliabilityPool
+from sfumato.aggregation.belief_pools import LogPool, Mean
 from sfumato.aggregation.dawid_skene import DawidSkene
 from sfumato.aggregation.empirical_bayes import Bayes
 from sfumato.aggregation.glad import Glad
@@ -23,6 +23,7 @@ from sfumato.aggregation.one_coin import OneCoin
 from sfumato.aggregation.ordinal_dawid_skene import OrdinalDawidSkene
 from sfumato.aggregation.pass_engine import Engine, LocalEngine
 from sfumato.aggregation.posterior_calibration import calibrate
+from sfumato.aggregation.reliability_pool import ReliabilityPool
 from sfumato.aggregation.spectral import Spectral
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.strategies import strategy_from_name

@@ -12,10 +12,10 @@ from scipy.special import expit
 from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, refuse_anonymous, refuse_gold
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
-from sfumato.aggregation.belief_pools import ReliabilityPool, others_of
 from sfumato.aggregation.dawid_skene import Confusions, DawidSkene
 from sfumato.aggregation.em import check_iterations
 from sfumato.aggregation.passes import mean_of, tempered
+from sfumato.aggregation.reliability_pool import ReliabilityPool, others_of, warn_of_camps
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
 from sfumato.tables.estimand import Estimand
@@ -24,6 +24,10 @@ from sfumato.tables.setting_checks import not_negative, share
 SMOOTHED = 1e-3
 """Predictions are scored with this share of the uniform distribution, so that no single vote decides."""
 SCORE_POWER = 3
+LARGE_WEIGHT = 0.5
+"""From this weight of the posterior on, labels move clearly to the view of most people."""
+MOST_LOG_ODDS = 10.0
+"""The largest log-odds of the weight."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +44,10 @@ class MixturePool:
     """Mixture of soft Dawid-Skene and a reliability pool.
 
     The pool keeps uncertainty but also errors; the posterior corrects errors but loses uncertainty. Both are computed
-    for every answer without its annotator, and the `weight` of the posterior (and its temperature, because it is
-    overconfident) maximizes the log score of the held-out annotators, weighted by the third power of their reliability
-    so that careless annotators have little influence. A given `weight` is used at temperature 1. Dawid-Skene runs on
-    fractional votes with `prior`.
+    for every answer without its annotator, and the `weight` of the posterior maximizes the log score of the held-out
+    annotators, weighted by the third power of their weight so that careless annotators have little influence. So does
+    its temperature, because it is overconfident: from 1 to the number of answers per item, at which it has the evidence
+    of one answer. A given `weight` is used at temperature 1. Dawid-Skene runs on fractional votes with `prior`.
 
     The best of the pools on CIFAR-10S, with and without spam (docs/aggregate.md); not useful with one or two answers
     per item.
@@ -51,7 +55,6 @@ class MixturePool:
 
     weight: float | None = None
     prior: float = 20.0
-    shrink: float = 10.0
     iterations: int = 100
     tolerance: float = 1e-6
 
@@ -62,7 +65,6 @@ class MixturePool:
         if self.weight is not None:
             share("weight", self.weight)
         not_negative("prior", self.prior)
-        not_negative("shrink", self.shrink)
         check_iterations(self.iterations, self.tolerance)
 
     def aggregate(self, beliefs: Beliefs | Counts, inputs: AggregationInputs | None = None) -> Aggregation:
@@ -71,14 +73,15 @@ class MixturePool:
     def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         refuse_anonymous(answers, self.name)
         refuse_gold(answers, self.name)
-        pool = ReliabilityPool(shrink=self.shrink)
         model = DawidSkene(self.prior, self.iterations, self.tolerance, "fractional", temperature=1.0)
         truth = model.fit(answers, None if previous is None else replace(previous, model=previous.model.confusions))
-        reliability = pool.weights(answers)
+        reliability = ReliabilityPool().reliability(answers).weight
         weighed = answers.weighted(reliability)
         weight, temperature = self.weight, 1.0
         if weight is None:
             weight, temperature = _best_mixture(answers, weighed, truth.model, truth.labels.probs)
+        if weight >= LARGE_WEIGHT:
+            warn_of_camps(answers, self.name)
         posterior = tempered(np.log(np.maximum(truth.labels.probs, 1e-300)), temperature)
         probs = weight * posterior + (1 - weight) * mean_of(weighed)
         fitted = Fitted(probs, PoolMixture(truth.model, weight, temperature), truth.objective, truth.converged)
@@ -116,5 +119,8 @@ def _best_mixture(
         p = weight * tempered(log_model, np.exp(setting[1])) + (1 - weight) * pool
         return -float(count @ (belief * np.log((1 - SMOOTHED) * p + SMOOTHED / answers.n_classes)).sum(axis=1))
 
-    best = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-6 * count.sum()}).x
+    # At the number of answers per item, the posterior has the evidence of one answer: no temperature is higher.
+    highest = np.log(max(len(answers.key) / answers.n_items, 1.0))
+    limits, options = [(-MOST_LOG_ODDS, MOST_LOG_ODDS), (0.0, highest)], {"xatol": 1e-3, "fatol": 1e-6 * count.sum()}
+    best = minimize(loss, np.zeros(2), method="Nelder-Mead", bounds=limits, options=options).x
     return float(expit(best[0])), float(np.exp(best[1]))

@@ -88,8 +88,10 @@ def _aggregators() -> dict[str, list[Member]]:
 @click.option("--components", type=int, help="Maximum number of Dirichlets per sample of the items (bayes).")
 @click.option("--extremise", type=float, help="Exponent of the pool (log-pool).")
 @click.option("--floor", type=float, help="Share of the uniform distribution mixed into every belief (log-pool).")
-@click.option("--shrink", type=float, help="Answers of average distance added to each annotator.")
-@click.option("--power", type=float, help="Exponent of the inverse distance in weights (reliability-pool).")
+@click.option("--careless", type=float, help="Prior share of annotators who answer carelessly (reliability-pool).")
+@click.option(
+    "--least", type=float, help="Smallest weight of an annotator, relative to the largest (reliability-pool)."
+)
 @click.option("--rounds", type=int, help="Number of rounds of weighting (reliability-pool).")
 @click.option("--weight", type=float, help="Share of Dawid-Skene in the mixture; estimated if not given.")
 @click.option("--known-prior", type=float, help="Prior of knowing and of guessing (mace).")

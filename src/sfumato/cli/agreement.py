@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from sfumato.cli.options import PATH, check_outputs, classes_option, ordered_option, read_votes
-from sfumato.cli.output import write_table
+from sfumato.cli.output import counted, say, write_table
 from sfumato.cli.strategy_help import FamilyCommand, family_members
+
+if TYPE_CHECKING:
+    from sfumato.labeling.camps import Camps
+
+SHOWN = 3
+"""At most this many pairs of classes and items that divide camps are printed."""
 
 
 @click.command(
@@ -23,16 +30,39 @@ from sfumato.cli.strategy_help import FamilyCommand, family_members
 @click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
 @classes_option
 @ordered_option
+@click.option("--camps", "with_camps", is_flag=True, help="Also test for camps: people who deviate together.")
+@click.option("--members", type=PATH, help="Write who belongs to which camp (with --camps): .csv or .parquet.")
+@click.option("--divided", type=PATH, help="Write the items that divide the camps (with --camps): .csv or .parquet.")
 @click.option("-o", "--output", type=PATH, help="Write the table: .csv or .parquet.")
 def command(
-    votes: Path, names: tuple[str, ...], level: float, classes: tuple[str, ...], ordered: bool, output: Path | None
-) -> None:
+    votes: Path, names: tuple[str, ...], level: float, classes: tuple[str, ...], ordered: bool, with_camps: bool,
+    members: Path | None, divided: Path | None, output: Path | None,
+) -> None:  # fmt: skip
     from sfumato.labeling.agreement import agreement, measure_from_name
 
-    check_outputs(votes, output=output)
+    check_outputs(votes, output=output, members=members, divided=divided)
     measures = [measure_from_name(name) for name in dict.fromkeys(names)]
     people = read_votes(votes, classes, repeats=True, ordered=ordered)
     result = agreement(people, measures=measures, level=level)
     write_table(result, output, f"Agreement, {len(result):,} measures")
     for line in result.lines():
         click.echo(line)
+    if with_camps or members is not None or divided is not None:
+        import numpy as np
+
+        from sfumato.labeling.camps import camps
+
+        found = camps(people, rng=np.random.default_rng(0))
+        write_table(found.members, members, f"Members of camps, {counted(len(found.members), 'annotator')}")
+        write_table(found.items, divided, f"Items of camps, {counted(len(found.items), 'item')}")
+        _show_camps(found)
+
+
+def _show_camps(found: Camps) -> None:
+    """Print the finding, and the classes and items that divide the camps."""
+    say(found.sentence())
+    for each in found.class_pairs()[:SHOWN]:
+        say(f"camp 1 mostly answers {each.camp_1}, camp 2 {each.camp_2}: {counted(each.n_items, 'item')}", "  ")
+    if found.n_divided:
+        named = ", ".join(found.items.item[: min(SHOWN, found.n_divided)])
+        say(f"most divided: {named}; all with --divided FILE, who is in which camp with --members FILE", "  ")

@@ -65,6 +65,8 @@ def _about_people(evidence: ReportInputs) -> list[str]:
         text = f"For {n:,} of {counted(share.n, 'item')}, {share.percent()}, {first} differs from the original label."
         # Second, so that a report with many findings still has it.
         sentences = [*sentences[:1], text, *sentences[1:]] if share.n else sentences
+    if evidence.camps is not None and evidence.camps.found:
+        sentences.insert(1, f"{capitalized(evidence.camps.sentence())}.")
     return sentences
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Int
 
+from sfumato.labeling.camps import Camps, camps
 from sfumato.labeling.screening import Screened
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Columns, DataSource
@@ -222,6 +223,14 @@ class ReportInputs:
             return None
         counts = self.counts if self.judged_part == "counts" else None
         return mean_doubt(judged if counts is None else counts)
+
+    @cached_property
+    def camps(self) -> Camps | None:
+        """Camps of annotators, as in `sfumato agreement --camps`; None if annotators are not known."""
+        judged = self.judged
+        if judged is None or not len(judged) or self.judged_part == "counts":
+            return None
+        return camps(judged, rng=np.random.default_rng(0))
 
     def title_of(self, name: str) -> str:
         """The name shown for a file."""

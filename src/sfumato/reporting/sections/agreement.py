@@ -15,7 +15,7 @@ from sfumato.reporting.blocks import Block, Column, DataSource, Prose, ReportTab
 from sfumato.reporting.charts.comparison import dots
 from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import SHARE, DisplayedEstimate, counted, mean_of, short_names, shorten
+from sfumato.reporting.phrases import SHARE, DisplayedEstimate, capitalized, counted, mean_of, short_names, shorten
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
@@ -112,6 +112,8 @@ def _words(evidence: ReportInputs, answers: ItemAnswers, found: AgreementTable) 
         sentences.append("The beliefs have no repeated answers, so that test-retest agreement is unknown.")
     else:
         sentences.append("No annotator saw an item twice, so that test-retest agreement is unknown.")
+    if evidence.camps is not None and not np.isnan(evidence.camps.p_value):
+        sentences.append(f"{capitalized(evidence.camps.sentence())}.")
     return sentences
 
 

@@ -1,0 +1,247 @@
+"""The test for camps of annotators: do annotators deviate from the others together?
+
+An answer deviates from the other answers to its item. Careless people, and people who prefer a class, deviate too, so
+a skill and a preference per class are first fitted to each annotator. If the remaining deviations of annotators from
+the same items are correlated, there are camps: the largest eigenvalue of their products is compared with its values
+after the sign of every deviation was drawn at random (the wild bootstrap of Wu 1986), which keeps how much each
+annotator deviates on each item.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse
+from jaxtyping import Bool, Float, Int
+from scipy.special import softmax
+
+from sfumato.tables.beliefs import CodedBeliefs
+
+FEWEST_VOTES = 10
+"""With fewer answers per item on average, camps are rarely found, so that not finding them would say nothing."""
+SIGNIFICANT = 0.05
+MOST_ANNOTATORS, MOST_NUMBERS = 300, 100_000
+"""The test uses the annotators with the most answers, and as many of their items as have this many probabilities."""
+PRIOR_SHARE = 1.0
+"""Answers, distributed as all answers, that are added to the others of an item."""
+ROUNDS, STEPS = 2, 6
+LEAST_WEIGHT, LOWEST_SKILL = 0.05, -3.0
+CARELESS = 0.2
+"""Annotators with a slope closer to 0 are not tested: their answers do not depend on the item."""
+
+
+@dataclass(frozen=True, eq=False)
+class SharedAnswers:
+    """First answers to the items with at least two annotators, sorted by item; items are numbered as in the beliefs."""
+
+    item: Int[np.ndarray, "rows"]
+    annotator: Int[np.ndarray, "rows"]
+    belief: Float[np.ndarray, "rows classes"]
+    n_items: int
+    n_annotators: int
+
+    @classmethod
+    def of(cls, coded: CodedBeliefs) -> SharedAnswers:
+        pair = coded.item.astype(np.int64) * coded.n_annotators + coded.annotator
+        first = np.unique(pair, return_index=True)[1]
+        several = np.bincount(coded.item[first], minlength=coded.n_items) > 1
+        first = first[several[coded.item[first]]]
+        chosen = coded.take(first)
+        return cls(chosen.item, chosen.annotator, chosen.probs(), coded.n_items, coded.n_annotators)
+
+    @property
+    def votes_per_item(self) -> float:
+        """The mean number of annotators of the items with at least two."""
+        return len(self.item) / max(len(np.unique(self.item)), 1)
+
+    def limited(self, rng: np.random.Generator) -> SharedAnswers:
+        """At most `MOST_ANNOTATORS`, those with the most answers, and a sample of their items."""
+        n_of = np.bincount(self.annotator, minlength=self.n_annotators)
+        kept = np.ones(len(self.item), bool)
+        if np.count_nonzero(n_of) > MOST_ANNOTATORS:
+            chosen = np.zeros(self.n_annotators, bool)
+            chosen[np.argsort(-n_of, kind="stable")[:MOST_ANNOTATORS]] = True
+            kept = chosen[self.annotator]
+        n_rows = MOST_NUMBERS // self.belief.shape[1]
+        if kept.sum() > n_rows:
+            order = rng.permutation(self.n_items)
+            n_kept = np.bincount(self.item[kept], minlength=self.n_items)
+            enough = np.zeros(self.n_items, bool)
+            enough[order[np.cumsum(n_kept[order]) <= n_rows]] = True
+            kept &= enough[self.item]
+        return self.only(kept)
+
+    def only(self, kept: Bool[np.ndarray, "rows"]) -> SharedAnswers:
+        """The rows `kept`, without items that have a single annotator then."""
+        several = np.bincount(self.item[kept], minlength=self.n_items) > 1
+        kept = kept & several[self.item]
+        return SharedAnswers(self.item[kept], self.annotator[kept], self.belief[kept], self.n_items, self.n_annotators)
+
+    @cached_property
+    def totals(self) -> Float[np.ndarray, "items classes"]:
+        return self.sums(self.belief)
+
+    @cached_property
+    def shares(self) -> Float[np.ndarray, "classes"]:
+        """The shares of the classes in all answers."""
+        return np.asarray((self.totals.sum(axis=0) + 1) / (len(self.item) + self.belief.shape[1]))
+
+    @cached_property
+    def log_others(self) -> Float[np.ndarray, "rows classes"]:
+        """The logarithm of the mean of the other answers to the item, with `PRIOR_SHARE` average answers."""
+        return _log_mean(self.totals[self.item] - self.belief + PRIOR_SHARE * self.shares)
+
+    def deviations(self) -> Deviations:
+        """The answers minus their prediction from the item's mean, with a skill and a preference per class of each
+        annotator: `softmax((1 + skill) log mean + preference)`, with normal priors of variance 1 and 2.
+
+        Both are fitted to the mean of the others, in which people with a skill below 0 count less. The deviations have
+        the weighted mean 0 for every item: an error of the predictions that all annotators of the item have in common
+        is not shared by a camp.
+        """
+        people, who = np.unique(self.annotator, return_inverse=True)
+        n, rows = len(people), np.arange(len(who))
+        sums = scipy.sparse.csr_array((np.ones(len(who)), (who, rows)), (n, len(who)))
+        skill, preference, weight = np.zeros(n), np.zeros((n, self.belief.shape[1])), np.ones(len(who))
+        prior = PRIOR_SHARE * self.shares
+
+        def predicted(log_p: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
+            return np.asarray(softmax((1 + skill[who])[:, None] * log_p + preference[who], axis=1))
+
+        for _ in range(ROUNDS):
+            weighed = weight[:, None] * self.belief
+            log_p = _log_mean(self.sums(weighed)[self.item] - weighed + prior)
+            for _ in range(STEPS):
+                p = predicted(log_p)
+                # diag(p) bounds the curvature, so that the step for all classes never overshoots.
+                preference = preference + (sums @ (self.belief - p) - preference / 2) / (sums @ p + 1 / 2)
+                p = predicted(log_p)
+                mean = (p * log_p).sum(axis=1)
+                slope = sums @ ((self.belief * log_p).sum(axis=1) - mean) - skill
+                curvature = sums @ ((p * log_p**2).sum(axis=1) - mean**2) + 1
+                skill = np.maximum(skill + np.clip(slope / curvature, -0.5, 0.5), LOWEST_SKILL)
+            weight = np.clip(1 + skill, LEAST_WEIGHT, 1.0)[who]
+        p = predicted(_log_mean(self.sums(weight[:, None] * self.belief) + prior)[self.item])
+        in_mean = weight / np.bincount(self.item, weight, self.n_items)[self.item]
+        apart = self.belief - p
+        apart -= self.sums(in_mean[:, None] * apart)[self.item]
+        # How much a prediction changes with the item's mean, relative to the other annotators of the item.
+        slope = (1 + skill[who]) / (1 + PRIOR_SHARE * in_mean / weight)
+        usual = np.bincount(self.item, in_mean * slope, self.n_items)[self.item]
+        return Deviations(people, who, self.item, apart, 1 - (p**2).sum(axis=1), 1 + slope - usual, in_mean, 1 + skill)
+
+    def sums(self, values: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "items classes"]:
+        """The sum of `values` over the answers to each item."""
+        return np.stack([np.bincount(self.item, each, self.n_items) for each in values.T], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class LeadingDeviation:
+    """The largest eigenvalue of the annotators' shared deviations, and its eigenvector."""
+
+    value: float
+    direction: Float[np.ndarray, "people"]
+
+
+@dataclass(frozen=True, eq=False)
+class Deviations:
+    """The deviation of every answer from its prediction, a vector over classes; `who` is the place of its annotator
+    in `people`. `variance` is the expected square of its length, 0 for a certain prediction; `on_mean` is the factor of
+    the item's mean in the deviation: an answer minus `on_mean` times the mean, plus what does not depend on answers;
+    `in_mean` is the weight of the answer in the mean. `slope` is 1 + skill: 0 if answers do not depend on the item."""
+
+    people: Int[np.ndarray, "people"]
+    who: Int[np.ndarray, "rows"]
+    item: Int[np.ndarray, "rows"]
+    apart: Float[np.ndarray, "rows classes"]
+    variance: Float[np.ndarray, "rows"]
+    on_mean: Float[np.ndarray, "rows"]
+    in_mean: Float[np.ndarray, "rows"]
+    slope: Float[np.ndarray, "people"]
+
+    def leading(self) -> LeadingDeviation:
+        """The eigenvalue as observed."""
+        values, vectors = np.linalg.eigh(self._scaled(self._products(self.apart) + self._shared_mean()))
+        return LeadingDeviation(float(values[-1]), vectors[:, -1])
+
+    def largest_with_signs(self, rng: np.random.Generator) -> float:
+        """The eigenvalue with a random sign for every deviation."""
+        signs = rng.integers(0, 2, len(self.item)) * 2.0 - 1
+        return float(np.linalg.eigvalsh(self._scaled(self._products(self.apart * signs[:, None])))[-1])
+
+    def _products(self, apart: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "people people"]:
+        n_classes = apart.shape[1]
+        column = (self.item[:, None] * n_classes + np.arange(n_classes)).ravel()
+        each = self._by_person(apart.ravel(), np.repeat(self.who, n_classes), column)
+        return np.asarray((each @ each.T).toarray())
+
+    def _shared_mean(self) -> Float[np.ndarray, "people people"]:
+        """What to add to the products, because deviations from the same mean are dependent: with weights w in the mean
+        of an item, variances v and factors c of the mean, they have the covariance
+        `c_r c_s sum(w^2 v) - c_r w_s v_s - c_s w_r v_r`."""
+        observed = np.bincount(self.item, (self.apart**2).sum(axis=1))
+        predicted = np.bincount(self.item, self.variance)
+        variance = self.variance * (observed / np.maximum(predicted, 1e-9))[self.item]
+        of_mean = np.bincount(self.item, self.in_mean**2 * variance)[self.item]
+        factor = self._by_person(self.on_mean, self.who, self.item)
+        own = (self._by_person(self.in_mean * variance, self.who, self.item) @ factor.T).toarray()
+        both = self._by_person(self.on_mean * of_mean, self.who, self.item) @ factor.T
+        return np.asarray(own + own.T - both.toarray())
+
+    def _by_person(self, values: np.ndarray, who: np.ndarray, column: np.ndarray) -> scipy.sparse.csr_array:
+        return scipy.sparse.csr_array((values, (who, column)), (len(self.people), int(column.max()) + 1))
+
+    def _scaled(self, products: Float[np.ndarray, "people people"]) -> Float[np.ndarray, "people people"]:
+        """Without the diagonal, divided by the square roots of how much each person deviates, plus the mean: people
+        with many answers do not decide alone, and people with few have little weight."""
+        np.fill_diagonal(products, 0)
+        return np.asarray(products * np.outer(self._scale, self._scale))
+
+    @cached_property
+    def _scale(self) -> Float[np.ndarray, "people"]:
+        total = np.bincount(self.who, (self.apart**2).sum(axis=1))
+        return np.asarray(1 / np.sqrt(total + total.mean() + 1e-12))
+
+
+@dataclass(frozen=True, eq=False)
+class CampTest:
+    """The result of the test; `direction` has a number per annotator, of opposite signs for the two camps."""
+
+    p_value: float
+    direction: Float[np.ndarray, "annotators"]
+    votes_per_item: float
+    n_tested: int
+
+
+def camp_test(coded: CodedBeliefs, *, draws: int, rng: np.random.Generator) -> CampTest:
+    """The test alone; `direction` is 0 for annotators whose answers it did not use."""
+    answers = SharedAnswers.of(coded)
+    direction = np.zeros(coded.n_annotators)
+    if answers.votes_per_item < FEWEST_VOTES:
+        return CampTest(np.nan, direction, answers.votes_per_item, 0)
+    used = answers.limited(rng)
+    deviations = used.deviations()
+    careless = np.zeros(coded.n_annotators, bool)
+    careless[deviations.people] = np.abs(deviations.slope) < CARELESS
+    if careless.any():
+        used = used.only(~careless[used.annotator])
+        if len(used.item) < FEWEST_VOTES:
+            return CampTest(1.0, direction, answers.votes_per_item, 0)
+        deviations = used.deviations()
+    observed = deviations.leading()
+    direction[deviations.people] = observed.direction
+    most = int(SIGNIFICANT * (draws + 1))
+    larger = 0
+    for draw in range(1, draws + 1):
+        larger += deviations.largest_with_signs(rng) >= observed.value
+        if larger >= most:
+            # The sequential p-value of Besag and Clifford (1991).
+            return CampTest(larger / draw, direction, answers.votes_per_item, len(deviations.people))
+    return CampTest((1 + larger) / (1 + draws), direction, answers.votes_per_item, len(deviations.people))
+
+
+def _log_mean(sums: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
+    """The logarithm of distributions in proportion to `sums`."""
+    return np.asarray(np.log(np.maximum(sums, 1e-12) / np.maximum(sums.sum(axis=1, keepdims=True), 1e-12)))
