@@ -10,7 +10,18 @@ from scipy.special import softmax
 from scipy.stats import beta
 
 from sfumato import Beliefs, SoftLabels
-from sfumato.aggregation import Bayes, DawidSkene, LogPool, Majority, Mean, ReliabilityPool, Wawa, calibrate, intervals
+from sfumato.aggregation import (
+    Bayes,
+    DawidSkene,
+    LogPool,
+    Majority,
+    Mean,
+    MixturePool,
+    ReliabilityPool,
+    Wawa,
+    calibrate,
+    intervals,
+)
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.tables.errors import SfumatoWarning
 
@@ -251,3 +262,14 @@ def test_smallest_sets_by_hand() -> None:
     table = intervals(replace(result, labels=labels), 0.9)
     assert table.high.tolist() == [[1, 1, 0], [0, 1, 0]]
     assert table.low.tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_the_temperature_of_the_mixture_is_bounded() -> None:
+    """Random answers: the posterior predicts nobody, and without a limit its best temperature is infinite."""
+    rng = np.random.default_rng(0)
+    answers = rng.integers(0, 3, 200)
+    people = [f"a{k % 5}" for k in range(200)]
+    beliefs = Beliefs.from_numpy([f"i{k // 5}" for k in range(200)], people, answers, ("x", "y", "z"))
+    found = MixturePool().aggregate(beliefs).model
+    assert 1 <= found.temperature <= 5
+    assert 0 < found.weight < 1
