@@ -25,7 +25,6 @@ from sfumato.tables.files.table_file import class_names
 from sfumato.tables.frame_votes import has_votes_per_class, is_frame
 from sfumato.tables.label_argument import label_argument, model_arguments
 from sfumato.tables.mean_doubt import MeanDoubt
-from sfumato.tables.mean_doubt import mean_doubt as mean_uncertainty
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.option_words import worded
 from sfumato.tables.scores import Scores
@@ -151,7 +150,9 @@ def mean_doubt(votes: Votes, *, classes: Sequence[str] = (), repeats: bool = Fal
 
     `classes` and `repeats` are as in `doubt`.
     """
-    return mean_uncertainty(votes_of(votes, classes, repeats=repeats), level=level)
+    from sfumato.aggregation.adaptive_study import study_doubt
+
+    return study_doubt(votes_of(votes, classes, repeats=repeats), level=level)
 
 
 @explained
@@ -167,10 +168,11 @@ def agreement(
 
     Second answers of an annotator are used for test-retest only. `classes` names the classes if the votes do not.
     """
-    from sfumato.labeling.agreement import MEASURES, agreement
+    from sfumato.aggregation.adaptive_agreement import study_agreement
+    from sfumato.labeling.agreement import MEASURES
 
     chosen = _strategies("measure", MEASURES, measures)
-    return agreement(votes_of(votes, classes, repeats=True), measures=chosen, level=level)
+    return study_agreement(votes_of(votes, classes, repeats=True), measures=chosen, level=level)
 
 
 @explained

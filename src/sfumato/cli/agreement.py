@@ -38,12 +38,13 @@ def command(
     votes: Path, names: tuple[str, ...], level: float, classes: tuple[str, ...], ordered: bool, with_camps: bool,
     members: Path | None, divided: Path | None, output: Path | None,
 ) -> None:  # fmt: skip
-    from sfumato.labeling.agreement import agreement, measure_from_name
+    from sfumato.aggregation.adaptive_agreement import study_agreement
+    from sfumato.labeling.agreement import measure_from_name
 
     check_outputs(votes, output=output, members=members, divided=divided)
     measures = [measure_from_name(name) for name in dict.fromkeys(names)]
     people = read_votes(votes, classes, repeats=True, ordered=ordered)
-    result = agreement(people, measures=measures, level=level)
+    result = study_agreement(people, measures=measures, level=level)
     write_table(result, output, f"Agreement, {len(result):,} measures")
     for line in result.lines():
         click.echo(line)

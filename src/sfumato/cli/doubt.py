@@ -29,16 +29,21 @@ def command(votes: Path, output: Path | None, top: int, plug_in: bool, classes: 
     The table has the dissent of every item, for beliefs within (█) and between (░) annotators, and entropies in nats.
     VOTES are Beliefs, Annotations, Counts, or a CSV with item, annotator and label.
     """
+    from sfumato.aggregation.adaptive_study import audit_of, audit_sentence, study_doubt
     from sfumato.tables.doubt import most_doubtful
-    from sfumato.tables.mean_doubt import mean_doubt
+    from sfumato.tables.errors import warn
 
     check_not_negative("top", top)
     check_outputs(votes, output=output)
     people = read_votes(votes, classes, repeats=repeats)
     doubt = people.doubt()
     write_table(doubt, output, f"Doubt, {len(doubt):,} items")
-    for line in _about(mean_doubt(people)):
+    for line in _about(study_doubt(people)):
         click.echo(line)
+    if (audit := audit_of(people)) is not None:
+        click.echo(audit_sentence(audit))
+        if audit.fails:
+            warn("the audit does not fit the model: use the audited answers alone for means over items")
     if plug_in:
         click.echo(_plug_in(doubt))
     shown = most_doubtful(doubt, top)

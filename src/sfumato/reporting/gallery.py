@@ -14,9 +14,8 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from sfumato.reporting.blocks import Columns, DataSource, as_columns
-from sfumato.reporting.item_votes import ItemVotes
+from sfumato.reporting.item_votes import ItemVotes, rows_by_name
 from sfumato.reporting.phrases import shorten
-from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
 from sfumato.study.study import Study, Upscale
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.files.png import png_bytes
@@ -24,6 +23,7 @@ from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 
 if TYPE_CHECKING:
+    from sfumato.reporting.report_inputs import ReportInputs
     from sfumato.study.stimulus import Item
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
 from sfumato.labeling.agreement.item_answers import leading
@@ -139,3 +140,8 @@ def _cells(
     """The number of rows per item and chosen class."""
     counts = np.bincount(item * n_classes + chosen, minlength=n_items * n_classes)
     return np.asarray(counts.reshape(n_items, n_classes), np.int64)
+
+
+def rows_by_name(items: pa.Array, known: pa.Array) -> Int[np.ndarray, "items"]:
+    """The row of each of `items` among the `known` ones; -1 if it is missing."""
+    return np.asarray(pc.index_in(items, value_set=known).fill_null(-1), np.int64)

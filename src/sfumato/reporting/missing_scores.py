@@ -24,9 +24,9 @@ from sfumato.evaluation.run_metric_values import RunMeasurements
 from sfumato.evaluation.run_predictions import CLEAN, RunPredictions, default_baseline, paired_runs, read_runs
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.evaluation.strata import Stratum
-from sfumato.reporting.item_votes import ItemVotes
+from sfumato.reporting.item_votes import ItemVotes, rows_by_name
 from sfumato.reporting.model_scores import AGREE, DISAGREE, ModelScores
-from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.bootstrap import FEWEST_DRAWS
 from sfumato.tables.errors import BadTable, SfumatoWarning, warn

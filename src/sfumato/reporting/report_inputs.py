@@ -8,9 +8,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from jaxtyping import Int
 
 from sfumato.labeling.camps import Camps, camps
 from sfumato.labeling.screening import Screened
@@ -23,7 +20,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.estimand import Estimand
-from sfumato.tables.mean_doubt import MeanDoubt, mean_doubt
+from sfumato.tables.mean_doubt import MeanDoubt
 from sfumato.tables.model_inputs import InputOptions, Inputs
 from sfumato.tables.scores import Differences, RunScores, Scores
 from sfumato.tables.soft_labels import SoftLabels
@@ -218,11 +215,14 @@ class ReportInputs:
     @cached_property
     def mean_doubt(self) -> MeanDoubt | None:
         """How often two people give different answers, on average; None if the votes are unknown."""
+        # Loads SciPy's optimizers and distributions, which no other input needs.
+        from sfumato.aggregation.adaptive_study import study_doubt
+
         judged = self.judged
         if judged is None or not len(judged):
             return None
         counts = self.counts if self.judged_part == "counts" else None
-        return mean_doubt(judged if counts is None else counts)
+        return study_doubt(judged if counts is None else counts)
 
     @cached_property
     def camps(self) -> Camps | None:
@@ -245,8 +245,3 @@ class ReportInputs:
         sha256 = f"SHA-256 of the file: `{origin.sha256}`." if origin.sha256 else ""
         shown = command.replace("{file}", origin.file or f"{part}.parquet") if command else origin.command
         return DataSource(shown, origin.file, " ".join(each for each in (note, sha256) if each))
-
-
-def rows_by_name(items: pa.Array, known: pa.Array) -> Int[np.ndarray, "items"]:
-    """The row of each of `items` among the `known` ones; -1 if it is missing."""
-    return np.asarray(pc.index_in(items, value_set=known).fill_null(-1), np.int64)

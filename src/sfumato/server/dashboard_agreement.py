@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
-from sfumato.labeling.agreement import agreement
+from sfumato.aggregation.adaptive_agreement import study_agreement
+from sfumato.aggregation.adaptive_study import study_doubt
 from sfumato.labeling.agreement.test_retest import retest_by_annotator
 from sfumato.labeling.answer_records import RecordRow, matched_records
 from sfumato.labeling.attention_checks import check_results, screen_study
@@ -24,10 +25,10 @@ from sfumato.labeling.screening import AnswerRecords
 from sfumato.labeling.screening_rules import IdenticalRuns, rules_of
 from sfumato.store.erasure import ErasedRecords, is_erased
 from sfumato.store.export import READ_RECORD
-from sfumato.study.study import Study
+from sfumato.study.study import Assignment, Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.mean_doubt import MeanFigure, mean_doubt
+from sfumato.tables.mean_doubt import MeanFigure
 
 MOST_DISPUTED = 12
 MOST_STRIPES = 24
@@ -92,6 +93,8 @@ def _annotations(rows: Rows, items: list[str], study: Study) -> Annotations:
         "trial": pa.array([row.number for row in rows], pa.int64()),
         "seconds": pa.array([row.seconds for row in rows], pa.float64()),
     }
+    if study.people.assignment is Assignment.ADAPTIVE:
+        columns["audit"] = pa.array([bool(row.audit) for row in rows], pa.bool_())
     return Annotations.from_arrow(pa.table(columns), study.class_names)
 
 
@@ -105,7 +108,7 @@ def _agreement(beliefs: Beliefs) -> list[dict[str, Any]]:
     with warnings.catch_warnings():
         # Measures that cannot be computed yet are left out.
         warnings.simplefilter("ignore")
-        found = agreement(beliefs)
+        found = study_agreement(beliefs)
     return [
         {
             "measure": name,
@@ -131,7 +134,7 @@ def _agreement(beliefs: Beliefs) -> list[dict[str, Any]]:
 
 def _uncertainty(beliefs: Beliefs) -> dict[str, Any]:
     """How often two people give different answers, and the items with the most disagreement."""
-    mean = mean_doubt(beliefs)
+    mean = study_doubt(beliefs)
     if mean.dissent is None:
         return {"doubt": None, "disputed": []}
     doubt = beliefs.doubt()

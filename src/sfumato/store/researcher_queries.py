@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from sfumato.store.credentials import Credentials
 from sfumato.store.queries import STREAMED, next_id, one_row, open_trials, stimulus_in, taken
-from sfumato.store.schema import ANSWERED, Row, annotators, answers, events, items, studies
+from sfumato.store.schema import ANSWERED, Row, annotators, answers, events, items, studies, trials
 from sfumato.store.schema import platform_ids as ids
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Study
@@ -138,9 +138,10 @@ def sampled_answers(
     columns = [answers.c[name] for name in ("item", "kind", "payload", "purpose", "number", "seconds")]
     columns += [answers.c.id, answers.c.record, annotators.c.network] if records else []
     found = (
-        sa.select(*columns, annotators.c.pseudonym, items.c.item.label("name"))
+        sa.select(*columns, trials.c.audit, annotators.c.pseudonym, items.c.item.label("name"))
         .join(annotators, annotators.c.id == answers.c.annotator)
         .join(items, items.c.id == answers.c.item)
+        .join(trials, trials.c.id == answers.c.trial)
         .where(answers.c.study == study, answers.c.purpose.in_(("label", "repeat", "check")))
         .where(sa.or_(answers.c.item % every == 0, answers.c.purpose == "check"), annotators.c.left_out_at.is_(None))
         .order_by(answers.c.id)

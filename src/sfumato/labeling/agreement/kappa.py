@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
-from sfumato.labeling.agreement.krippendorff_alpha import ALL_ALIKE
-from sfumato.labeling.agreement.measure_protocol import NOBODY_TO_COMPARE
+from sfumato.labeling.agreement.measure_protocol import ALL_ALIKE, NOBODY_TO_COMPARE
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.two_way import LeaveOneOut, Sums, Values
 

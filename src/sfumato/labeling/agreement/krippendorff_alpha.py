@@ -20,9 +20,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
+from sfumato.labeling.agreement.measure_protocol import ALL_ALIKE
 from sfumato.tables.two_way import LeaveOneOut, Sums, Values
 
-ALL_ALIKE = "every answer is the same, so no disagreement is expected by chance"
 NO_SPREAD = 1e-20
 """A smaller mean squared distance of two answers is rounding."""
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from sfumato.labeling.agreement.agreement_table import AgreementFigure
-from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.tables.errors import warn
 from sfumato.tables.two_way import NO_PARTS, LeaveOneOut, VarianceParts, two_way
 
+if TYPE_CHECKING:
+    from sfumato.labeling.agreement.item_answers import ItemAnswers
+
+ALL_ALIKE = "every answer is the same, so no disagreement is expected by chance"
 NOBODY_TO_COMPARE = "no item was answered by two different people"
 NOBODY_TWICE = "nobody answered about the same item twice"
 NO_ANNOTATORS = "counts have no annotators"

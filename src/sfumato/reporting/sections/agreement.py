@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.labeling.agreement import agreement as measure_agreement
+from sfumato.aggregation.adaptive_agreement import study_agreement
 from sfumato.labeling.agreement.agreement_table import AgreementFigure, AgreementTable
 from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.labeling.agreement.pairwise_distance import dissent_of_choices
@@ -64,7 +64,7 @@ def agreement_section(evidence: ReportInputs) -> Section | None:
 def figures_of(people: Beliefs | Counts) -> AgreementTable:
     """The numbers of `sfumato agreement`. Warnings are off: the report states undefined values."""
     with warnings_off():
-        return measure_agreement(people)
+        return study_agreement(people)
 
 
 def with_retest(found: AgreementTable, repeated: AgreementTable) -> AgreementTable:

@@ -14,10 +14,10 @@ from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import point_map
 from sfumato.reporting.charts.heat_map import confusion
-from sfumato.reporting.item_votes import ItemVotes
+from sfumato.reporting.item_votes import ItemVotes, rows_by_name
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import SHARE, DisplayedEstimate, counted, mean_of, short_names, shorten
-from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.soft_labels import SoftLabels
 
 

@@ -13,9 +13,10 @@ from jaxtyping import Float, Int
 from sfumato.labeling.agreement.item_answers import TIE
 from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.gallery import Gallery, card_columns, item_cards
+from sfumato.reporting.item_votes import rows_by_name
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import SHARE, DisplayedEstimate, counted, mean_of, share_of, shorten
-from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.soft_labels import SoftLabels
 
 TITLE = "Changes from the original labels"

@@ -13,10 +13,10 @@ from sfumato.reporting.charts.comparison import bars
 from sfumato.reporting.charts.distribution import histogram
 from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.gallery import Gallery, card_columns, item_cards, vote_counts
-from sfumato.reporting.item_votes import ROUNDING, measured_labels
+from sfumato.reporting.item_votes import ROUNDING, measured_labels, rows_by_name
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import counted, mean_of, median_of, share_of
-from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.doubt import entropy
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.soft_labels import SoftLabels

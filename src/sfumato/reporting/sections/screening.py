@@ -8,10 +8,10 @@ from sfumato.labeling.agreement.agreement_table import AgreementTable
 from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.labeling.screening import Screened
 from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
-from sfumato.reporting.item_votes import ItemVotes
+from sfumato.reporting.item_votes import ItemVotes, rows_by_name
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import share_of
-from sfumato.reporting.report_inputs import ReportInputs, rows_by_name
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.agreement import MEANINGS, figures_of
 from sfumato.tables.beliefs import Beliefs
 

@@ -16,10 +16,10 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import curve
 from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.charts.scatter import sample_of, shaded_scatter
+from sfumato.reporting.item_votes import rows_by_name
 from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import interval_text, number_text
-from sfumato.reporting.report_inputs import rows_by_name
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import warnings_off
 from sfumato.tables.scores import Scores
