@@ -26,10 +26,6 @@ if __name__ == "coverage":
 
 from pages import markdown, write
 
-if __name__ == "coverage":
-    # Numba looks for the package of this name, and finds this file if a benchmark runs from this folder.
-    raise ImportError("bench/coverage.py is a command, not the package coverage")
-
 ROWS = Path(__file__).parent / "coverage_rows"
 
 

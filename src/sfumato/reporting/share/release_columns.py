@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
+from sfumato.aggregation.adaptive_study import study_doubt
 from sfumato.reporting.item_votes import ItemVotes, measured_labels, only_some
 from sfumato.reporting.phrases import NOT_IDENTIFIABLE, dissent_sentence
 from sfumato.reporting.share.release import Release
@@ -16,7 +17,6 @@ from sfumato.tables.class_order import scale_text
 from sfumato.tables.columns import WIDE_PREFIX
 from sfumato.tables.doubt import entropy
 from sfumato.tables.estimand import ESTIMAND_COLUMN, Estimand
-from sfumato.tables.mean_doubt import mean_doubt
 from sfumato.tables.shifted_times import RULE, TIMES, are_shifted
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -117,7 +117,7 @@ def summary(release: Release) -> list[str]:
     else:
         sentences.append(NOT_IDENTIFIABLE)
     if people is not None and len(people):
-        sentences += [dissent_sentence(found)] if (found := mean_doubt(people)).dissent is not None else []
+        sentences += [dissent_sentence(found)] if (found := study_doubt(people)).dissent is not None else []
         sentences.append(ItemVotes.of(people).disagreement())
     return sentences
 

@@ -7,6 +7,7 @@ import shlex
 import numpy as np
 import pyarrow.compute as pc
 
+from sfumato.aggregation.adaptive_study import study_doubt
 from sfumato.evaluation.duplicates import find_duplicates
 from sfumato.reporting.item_votes import mean_belief, measured_labels, only_some
 from sfumato.reporting.phrases import NOT_IDENTIFIABLE, dissent_sentence, intervals_sentence, mean_figure
@@ -23,7 +24,6 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import entropy
 from sfumato.tables.estimand import Estimand
-from sfumato.tables.mean_doubt import mean_doubt
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -113,7 +113,7 @@ def doubt(sources: DatasheetSources) -> KnownFacts:
     people, votes = sources.people, sources.votes
     if people is None or votes is None:
         return KnownFacts(tuple(points), grid, files=("labels",), settled=False)
-    found = mean_doubt(people)
+    found = study_doubt(people)
     points.append(votes.disagreement())
     if found.dissent is not None:
         only = f" This is over {votes.only_several()}." if votes.only_several() else ""
