@@ -12,6 +12,7 @@ import pytest
 
 from sfumato import Beliefs, SoftLabels
 from sfumato.aggregation import Aggregation, Bayes, DawidSkene, Mean, calibrate, intervals
+from sfumato.tables.errors import SfumatoWarning
 
 CLASSES = ("cat", "dog", "fox", "owl")
 N_CLASSES = len(CLASSES)
@@ -105,3 +106,11 @@ def test_sets_break_their_promise_where_people_err_together_until_calibrated(see
     honest = calibrate(aggregation, gold)
     assert hits(honest, truth, 150) >= 0.88
     assert hits(honest, truth, 150) == pytest.approx(promised(honest, 150), abs=0.04)
+
+
+def test_intervals_of_few_items_warn() -> None:
+    """The prior of so few items is too certain."""
+    with pytest.warns(SfumatoWarning, match="prior is fitted on 19 items"):
+        intervals(Bayes().aggregate(judged(19, 3, 0)[1]))
+    intervals(Bayes().aggregate(judged(20, 3, 0)[1]))
+    intervals(Mean().aggregate(judged(19, 3, 0)[1]))

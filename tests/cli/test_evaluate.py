@@ -211,7 +211,13 @@ def test_five_seeds_and_one(folder: Path) -> None:
     assert "(seeds)" not in shown
     assert "target" not in shown
     assert "difference: from hard, on the same items; interval and p for other items, holm over 1" in shown
-    assert shown.splitlines()[1].split() == ["model", "value", "±", "floor", "difference", "±", "p", "result"]
+    assert shown.splitlines()[1].split() == [
+        "model", "value", "low", "to", "high", "floor", "difference", "±", "p", "result"
+    ]  # fmt: skip
+    # The interval of one prediction is a bootstrap, which is not symmetric: both ends are those of the file.
+    row = pl.read_csv("scores.csv").row(1, named=True)
+    assert f"{row['value']:.4f}   {row['low']:.4f} to  {row['high']:.4f}" in shown.splitlines()[3]
+    assert "low to high: 95% interval over items" in shown
     assert shown.splitlines()[3].split()[-1] == "better"
     assert "brier: lower is better; 40 items" in shown
 
@@ -239,9 +245,49 @@ def test_prediction_sets(folder: Path) -> None:
     people = trained.people()
     mass = [sum(row[people.classes.index(name)] for name in own) for row, own in zip(people.probs, inside, strict=True)]
     row = figures.row(0, named=True)
-    assert (row["calibrated_on"], row["others"]) == ("votes", "any")
+    assert (row["calibrated_on"], row["others"]) == ("labels", "any")
     assert row["coverage"] == pytest.approx(np.mean(mass))
     assert f"{row['coverage']:.1%}" in shown
+    assert "calibrated on votes" not in shown
+
+
+def test_sets_of_few_items(folder: Path) -> None:
+    """Five items with ten votes each: all classes for 90%, and a dash for groups without items."""
+    items, probs = [f"i{i}" for i in range(5)], np.tile([0.7, 0.2, 0.1], (5, 1))
+    sf.Counts.from_numpy(items, [[5, 5, 0]] * 5, trained.CLASSES).write("c.csv")
+    SoftLabels.from_numpy(items, probs, trained.CLASSES, estimand="prediction").write("few.parquet")
+    with warnings_off():
+        shown = evaluate("--predicted", "few.parquet", "--people", "c.csv", "--sets", 0.9, "--sets-items", "s.csv")
+    assert pl.read_csv("s.csv")["size"].to_list() == [3] * 5
+    assert "nan" not in shown
+    assert "0% of the sets calibrated on votes have one class" in shown
+    assert [line.split()[-4:] for line in shown.splitlines() if "all agree" in line] == [["-", "-", "-", "0"]] * 2
+
+
+def test_one_annotator_is_not_asked_for_single_answers(folder: Path) -> None:
+    names = trained.people().items.to_pylist()
+    Beliefs.from_numpy(names, ["a"] * len(names), np.arange(len(names)) % 3, trained.CLASSES).write("b.parquet")
+    with warnings_off():
+        shown = " ".join(evaluate("--predicted", "p.parquet", "--people", "b.parquet", "--metrics", "brier").split())
+    assert "one annotator, which cannot show how people differ" in shown
+    assert "give their single answers" not in shown
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_table_and_its_explanation_have_the_same_interval(folder: Path, several: bool) -> None:
+    labels, rng = trained.people(), np.random.default_rng(2)
+    names = labels.items.to_pylist()
+    said = np.concatenate([rng.choice(3, 8, p=row / row.sum()) for row in labels.probs])
+    who = [f"a{p}" for _ in names for p in range(8)]
+    Beliefs.from_numpy([name for name in names for _ in range(8)], who, said, trained.CLASSES).write("b.parquet")
+    given = ("--runs", "runs") if several else ("--predicted", "p.parquet")
+    shown = evaluate(*given, "--people", "b.parquet", "--metrics", "cross_entropy").splitlines()
+    explained = next(line for line in shown if "as it is" in line).split("as it is")[1].split()
+    if several:
+        first = next(line for line in shown if line.startswith("majority")).split()
+        assert explained == [f"±{first[5]}"]
+    else:
+        assert explained == next(line for line in shown if line.startswith("cross_entropy")).split()[2:5]
 
 
 def test_an_option_given_twice_is_refused(folder: Path) -> None:

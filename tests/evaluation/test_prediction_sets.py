@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from sfumato.evaluation.prediction_sets import (
     ALL_AGREE,
     EVERYONE,
     FEWER_AGREE,
+    LABELS,
     MOST_AGREE,
     MOST_FREQUENT,
     VOTES,
@@ -91,8 +93,23 @@ def test_groups_look_at_the_other_votes(rows: list[list[int]]) -> None:
 
 
 def test_too_few_items() -> None:
-    with pytest.raises(SfumatoError, match="3 items; expected at least 10"):
-        calibrate_sets(matched_of(np.full((3, 2), 0.5), np.ones((3, 2), int)))
+    with pytest.raises(SfumatoError, match="1 item; expected at least 2"):
+        calibrate_sets(matched_of(np.full((1, 2), 0.5), np.ones((1, 2), int)))
+
+
+def test_few_items_have_one_fold_each() -> None:
+    """With nine items the other eight cannot promise 90%, so sets have all classes; they can promise 80%."""
+    predicted = np.tile([0.6, 0.3, 0.1], (9, 1))
+    matched = matched_of(predicted, np.tile([1, 1, 0], (9, 1)))
+    assert calibrate_sets(matched).sets.size.tolist() == [3] * 9
+    assert calibrate_sets(matched, 0.8).sets.size.tolist() == [2] * 9
+
+
+def test_labels_that_are_not_votes_are_called_labels() -> None:
+    matched = matched_of(np.full((12, 2), 0.5), np.ones((12, 2), int))
+    smoothed = replace(matched, people=np.tile([0.63, 0.37], (12, 1)))
+    assert {each.calibrated_on for each in calibrate_sets(smoothed).coverage.figures} == {LABELS, MOST_FREQUENT}
+    assert {each.calibrated_on for each in calibrate_sets(matched).coverage.figures} == {VOTES, MOST_FREQUENT}
 
 
 def test_published_predictions(published: Path, cifar_10h: SoftLabels) -> None:

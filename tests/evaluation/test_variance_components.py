@@ -73,6 +73,15 @@ def test_what_more_items_people_and_seeds_would_change() -> None:
     assert np.median(expected) == pytest.approx(np.median(many), rel=0.35)
 
 
+def test_more_of_anything_never_adds_variance() -> None:
+    """Also if what varies with seeds and items together is estimated to be larger than what varies with items."""
+    now = VarianceComponents(0.5, 1.0, 40, 1.5, 1.4, 2.0, 0.3, 0.6, 7.0)
+    assert now.with_more().variance == pytest.approx(now.variance)
+    for more in ({"items": 2}, {"people": 2}, {"seeds": 2}, {"seeds": 1.1}):
+        assert now.with_more(**more).variance <= now.variance
+        assert now.with_more(**more).half_width(0.95) <= now.half_width(0.95)
+
+
 @pytest.mark.parametrize("n_seeds", [3, 6])
 def test_verdicts_are_rarely_false_and_find_differences(n_seeds: int) -> None:
     """The quick form of the simulation in bench/coverage_rows/verdicts.py."""

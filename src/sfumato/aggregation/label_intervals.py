@@ -14,6 +14,7 @@ from sfumato.aggregation.aggregation import Aggregation
 from sfumato.aggregation.dirichlet_mixture import DistinctRows
 from sfumato.aggregation.empirical_bayes import BLOCK, Bayes
 from sfumato.tables.base_table import Table
+from sfumato.tables.errors import warn
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.setting_checks import between_0_and_1
@@ -21,6 +22,8 @@ from sfumato.tables.soft_labels import SoftLabels
 
 CREDIBLE = "credible interval, with the uncertainty of the prior"
 SAMPLED = "confidence interval over other annotators"
+FEWEST_ITEMS = 20
+"""With fewer items the intervals of `bayes` contain the truth less often than they should."""
 SMALLEST_SET = "smallest set of classes that contains the truth with this probability, if the model is right"
 
 
@@ -83,6 +86,12 @@ def intervals(aggregation: Aggregation, level: float = 0.9) -> Intervals:
 
 def _credible(aggregation: Aggregation, level: float) -> Intervals:
     answers, prior = aggregation.answers, aggregation.model.pooled
+    if answers.n_items < FEWEST_ITEMS:
+        warn(
+            f"intervals of bayes may be too narrow: its prior is fitted on {answers.n_items} "
+            f"item{'s' * (answers.n_items != 1)} only; give at least {FEWEST_ITEMS} items, or compare with the "
+            "intervals of mean"
+        )
     shape = aggregation.labels.probs.shape
     low, high, error = np.empty(shape), np.empty(shape), np.empty(shape[0])
     for first in range(0, answers.n_items, BLOCK):

@@ -9,7 +9,7 @@ import click
 
 from sfumato.cli.options import PATH, check_outputs, classes_option, ordered_option, read_votes
 from sfumato.cli.output import counted, say, write_table
-from sfumato.cli.strategy_help import FamilyCommand, family_members
+from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
 
 if TYPE_CHECKING:
     from sfumato.labeling.camps import Camps
@@ -18,12 +18,21 @@ SHOWN = 3
 """At most this many pairs of classes and items that divide camps are printed."""
 
 
+def _measures() -> dict[str, list[Member]]:
+    """The measures by whether they are computed without being named."""
+    found: dict[str, list[Member]] = {"Measures by default, as far as they apply": [], "Measures on request": []}
+    usual, on_request = found.values()
+    for member in family_members("labeling/agreement/__init__.py", "MEASURES"):
+        (on_request if member.constants["default_for"] == "()" else usual).append(member)
+    return found
+
+
 @click.command(
     "agreement",
     cls=FamilyCommand,
     help="Measure inter-annotator agreement in VOTES, with confidence intervals over annotators and items.\n\n"
     "VOTES are Beliefs, Annotations, Counts, or a CSV with item, annotator and label.",
-    groups=lambda: {"Measures (default: all that apply)": family_members("labeling/agreement/__init__.py", "MEASURES")},
+    groups=_measures,
 )
 @click.argument("votes", type=PATH)
 @click.option("--measure", "names", multiple=True, metavar="NAME", help="A measure; may be given several times.")

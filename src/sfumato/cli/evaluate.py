@@ -19,12 +19,14 @@ from sfumato.cli.evaluate_options import (
     strata_from_text,
 )
 from sfumato.cli.evaluate_output import (
+    ShownInterval,
     say_about_people,
     show_curves,
     show_runs,
     show_scores,
     show_sets,
     show_uncertainty,
+    shown_interval,
 )
 from sfumato.cli.options import PATH, NameList, any_estimand_option, ordered_option, output_option, put_in_order, seeded
 from sfumato.cli.output import counted, counting, printable, say, say_written, write_table
@@ -33,6 +35,7 @@ from sfumato.tables.errors import BadSetting, unknown
 
 if TYPE_CHECKING:
     from sfumato.evaluation.run_predictions import RunPredictions
+    from sfumato.tables.scores import Scores
     from sfumato.tables.soft_labels import SoftLabels
 
 SHOWN = ("accuracy", "cross_entropy", "kl_divergence", "brier", "ece", "entropy_spearman")
@@ -42,7 +45,7 @@ ACROSS = ("accuracy", "cross_entropy", "brier")
 
 
 def _strata() -> dict[str, list[Member]]:
-    own_file = Member("FILE", "your own strata: a table with item and stratum", (), {})
+    own_file = Member("FILE", "Your own strata: a table with item and stratum", (), {})
     return {"Strata (scored in addition to all items)": [*family_members("evaluation/strata.py", "STRATA"), own_file]}
 
 
@@ -166,7 +169,7 @@ def _evaluate_one(predicted: SoftLabels, inputs: EvaluateInputs, output: Path, o
     show_scores(scores, options.level)
     say_about_people(inputs.n_people)
     if inputs.n_people > 1:
-        _show_one_uncertainty(predicted, inputs, options)
+        _show_one_uncertainty(predicted, inputs, scores, options)
     say_written(output, f"Scores, {counted(len(scores), 'row')}")
 
 
@@ -191,7 +194,9 @@ def _calibrate_sets(
     write_table(SetCoverage(tuple(figures)), options.sets_table, "the coverage of prediction sets")
 
 
-def _show_one_uncertainty(predicted: SoftLabels, inputs: EvaluateInputs, options: EvaluateOptions) -> None:
+def _show_one_uncertainty(
+    predicted: SoftLabels, inputs: EvaluateInputs, scores: Scores, options: EvaluateOptions
+) -> None:
     """Where the uncertainty of the leading score comes from."""
     from sfumato.evaluation.comparison import leading_uncertainty
     from sfumato.evaluation.metrics import CrossEntropy
@@ -207,7 +212,9 @@ def _show_one_uncertainty(predicted: SoftLabels, inputs: EvaluateInputs, options
         )  # fmt: skip
     leading = leading_uncertainty(measured, [each.metric.name for each in measured.figures], None)
     if leading is not None:
-        show_uncertainty(leading.parts, leading.what, options.level)
+        metric = leading.one.metric.name
+        row = next(each for each in scores.rows() if each.metric == metric)
+        show_uncertainty(leading, ShownInterval(row.value, row.low, row.high), options.level)
 
 
 def _evaluate_runs(
@@ -254,7 +261,7 @@ def _evaluate_runs(
         show_runs(measured, scores, differences, shown)
         leading = leading_uncertainty(measured, shown, baseline)
         if leading is not None:
-            show_uncertainty(leading.parts, leading.what, options.level)
+            show_uncertainty(leading, shown_interval(leading, scores, differences), options.level)
     n_trained = len({(run.target, run.network, run.seed) for run in found})
     what = f"{n_trained} predictions" if are_single(found) else f"{len(targets)} targets, {n_trained} trainings"
     under = f" under {len(measured.shifts)} conditions" if len(measured.shifts) > 1 else ""

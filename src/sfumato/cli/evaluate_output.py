@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -10,13 +11,47 @@ import click
 from sfumato.cli.output import WIDTH, counted, printable, say
 
 if TYPE_CHECKING:
+    from sfumato.evaluation.comparison import LeadingUncertainty
     from sfumato.evaluation.prediction_sets import SetCoverage
     from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
-    from sfumato.evaluation.variance_components import VarianceComponents
     from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Score, Scores
 
-NAME_WIDTH = 19
+NAME_WIDTH, NAME_WIDTH_WITH_RANGE = 19, 13
 CONDITION_WIDTH = 40
+RANGE, RANGE_WIDTH = "low to high", 18
+SYMMETRIC = 0.01
+"""An interval whose halves differ by at most this share is printed with ±."""
+
+
+@dataclass(frozen=True)
+class ShownInterval:
+    """A value and its interval, as printed: with ± only if it is symmetric."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Also if there is no interval."""
+        below, above = self.value - self.low, self.high - self.value
+        return below != below or abs(below - above) <= max(SYMMETRIC * above, 5e-5)
+
+    def text(self, *, as_range: bool) -> str:
+        """Half the width, or both ends, as a cell of a table."""
+        if as_range:
+            ends = "-" if self.low != self.low else f"{_number(self.low)} to {_number(self.high)}"
+            return f"{ends:>{RANGE_WIDTH}}"
+        return _half(max(self.high - self.value, self.value - self.low))
+
+    def scaled(self, ratio: float) -> ShownInterval:
+        """With both halves so many times as long."""
+        low, high = (self.value + ratio * (end - self.value) for end in (self.low, self.high))
+        return ShownInterval(self.value, low, high)
+
+    def __str__(self) -> str:
+        text = self.text(as_range=not self.is_symmetric).strip()
+        return f"±{text}" if self.is_symmetric else text
 
 
 def show_scores(scores: Scores, level: float) -> None:
@@ -46,17 +81,19 @@ def show_sets(coverage: SetCoverage, wanted: float, level: float) -> None:
     """How often prediction sets contain a person's answer, by what they are calibrated on and what others say."""
     from sfumato.evaluation.prediction_sets import EVERYONE, VOTES
 
-    model = coverage.figures[0].model
+    first = coverage.figures[0]
+    model, are_votes = first.model, first.calibrated_on == VOTES
     click.echo(f"prediction sets of {printable(model)} for {100 * wanted:g}% of people's answers")
-    head = f"{'calibrated on':20}  {'the other people':21}  {'inside':>7}"
+    head = f"{'calibrated on':20}  {'the other people' if are_votes else 'people':21}  {'inside':>7}"
     click.echo(f"{head}  {f'{100 * level:g}% interval':>16}  {'classes':>7}  {'items':>7}")
     for row in coverage.figures:
         between = "-" if row.low != row.low else f"{row.low:6.1%} to {row.high:6.1%}"
+        inside, size = (f"{row.coverage:.1%}", f"{row.mean_size:.2f}") if row.n_items else ("-", "-")
         start = f"{row.calibrated_on if row.others == EVERYONE else '':20}  {row.others:21}"
-        click.echo(f"{start}  {row.coverage:>7.1%}  {between:>16}  {row.mean_size:>7.2f}  {row.n_items:>7,}")
-    on_votes = coverage.of(VOTES, model=model)
+        click.echo(f"{start}  {inside:>7}  {between:>16}  {size:>7}  {row.n_items:>7,}")
     say(
-        f"{on_votes.single:.0%} of the sets calibrated on votes have one class, {on_votes.empty:.0%} have none. "
+        f"{first.single:.0%} of the sets calibrated on {first.calibrated_on} have one class, {first.empty:.0%} have "
+        f"none. "
         "Intervals are over items. docs/evaluate.md#prediction-sets explains the columns"
     )
     click.echo()
@@ -77,11 +114,19 @@ def show_runs(
             own = [row for row in rows if (row.metric, row.condition, row.network) == (metric, condition, network)]
             own.sort(key=lambda row: row.target != baseline)
             click.echo(_headed(metric, network, condition, better[metric], [row.n_items for row in own]))
-            head = f"{column:{width}}  {'value':>7}  {'±':>6}  {'floor':>7}"
+            others = [apart.get((row.target, network, metric, condition)) for row in own]
+            as_range = not all(_of_score(row).is_symmetric for row in own)
+            wide = min(width, NAME_WIDTH_WITH_RANGE) if as_range else width
+            between = f"{RANGE:>{RANGE_WIDTH}}" if as_range else f"{'±':>6}"
+            head = f"{column:{wide}}  {'value':>7}  {between}  {'floor':>7}"
             click.echo(f"{head}  {'difference':>10}  {'±':>6}  {'p':>6}  result" if baseline else head)
-            for row in own:
-                less = apart.get((row.target, network, metric, condition))
-                click.echo(_line(row, less, width).rstrip())
+            for row, less in zip(own, others, strict=True):
+                line = f"{printable(row.target, wide):{wide}}  {_number(row.value)}"
+                line += f"  {_of_score(row).text(as_range=as_range)}  {_number(row.floor)}"
+                if less is not None:
+                    line += f"  {_number(less.difference, '+'):>10}  {_of_difference(less).text(as_range=False)}"
+                    line += f"  {_p(less.p_corrected):>6}  {_result(less)}"
+                click.echo(line.rstrip())
             click.echo()
     _explain(measured, rows, differences)
 
@@ -147,13 +192,12 @@ def _width_of(targets: Sequence[str]) -> int:
     return min(NAME_WIDTH, max(len("target"), *(len(printable(target)) for target in targets)))
 
 
-def _line(row: RunScore, less: Difference | None, width: int) -> str:
-    half = max(row.high - row.value, row.value - row.low)
-    line = f"{printable(row.target, width):{width}}  {_number(row.value)}  {_half(half)}  {_number(row.floor)}"
-    if less is None:
-        return line
-    half = max(less.high - less.difference, less.difference - less.low)
-    return f"{line}  {_number(less.difference, '+'):>10}  {_half(half)}  {_p(less.p_corrected):>6}  {_result(less)}"
+def _of_score(row: RunScore) -> ShownInterval:
+    return ShownInterval(row.value, row.low, row.high)
+
+
+def _of_difference(less: Difference) -> ShownInterval:
+    return ShownInterval(less.difference, less.low, less.high)
 
 
 def _result(less: Difference) -> str:
@@ -167,7 +211,9 @@ def _explain(measured: RunMeasurements, rows: Sequence[RunScore], differences: D
     level = f"{100 * measured.level:g}%"
     own = [row for row in rows if row.low == row.low]
     if own:
-        say(f"±: {level} interval over {_covered(own)}", hanging=2)
+        symmetric = {_of_score(row).is_symmetric for row in own}
+        marks = "±" if all(symmetric) else f"± or {RANGE}" if any(symmetric) else RANGE
+        say(f"{marks}: {level} interval over {_covered(own)}", hanging=2)
     if all(row.n_seeds == 1 for row in rows):
         click.echo("One prediction per model does not show the variation between trainings; several seeds would.")
     say_about_people(measured.n_people)
@@ -194,6 +240,12 @@ def say_about_people(n_people: int) -> None:
     """Whether results hold for people at large, or for these people only."""
     if n_people > 1:
         say(f"people: {n_people:,} people are taken as a sample, so that results hold for people at large")
+    elif n_people == 1:
+        say(
+            "people: all answers are by one annotator, which cannot show how people differ, so that results hold for "
+            "this person",
+            hanging=2,
+        )
     else:
         say(
             "people: the crowd is taken as fixed, so that results hold for these people; give their single answers "
@@ -202,17 +254,28 @@ def say_about_people(n_people: int) -> None:
         )
 
 
-def show_uncertainty(parts: VarianceComponents, what: str, level: float) -> None:
-    """Where the uncertainty of one value comes from, and what more items, people or seeds would change."""
+def shown_interval(leading: LeadingUncertainty, scores: RunScores, differences: Differences | None) -> ShownInterval:
+    """The interval of the value in the tables."""
+    if leading.baseline:
+        return _of_difference(_by_cell(differences)[leading.cell])
+    cells = {(row.target, row.network, row.metric, row.condition): row for row in scores.scores}
+    return _of_score(cells[leading.cell])
+
+
+def show_uncertainty(leading: LeadingUncertainty, shown: ShownInterval, level: float) -> None:
+    """Where the uncertainty of one value comes from, and what more items, people or seeds would change from the
+    interval `shown` in the table."""
+    parts = leading.parts
     has_seeds, has_people = parts.seeds == parts.seeds, parts.people == parts.people
     if not has_seeds and not has_people:
         return
-    click.echo(f"\nUncertainty of {printable(what, WIDTH)}: {100 * level:g}% interval")
+    click.echo(f"\nUncertainty of {printable(leading.what, WIDTH)}: {100 * level:g}% interval")
     lines = [("as it is", parts), ("with twice the items", parts.with_more(items=2))]
     lines += [("with twice the people per item", parts.with_more(people=2))] * has_people
     lines += [("with twice the seeds", parts.with_more(seeds=2))] * has_seeds
     for name, each in lines:
-        click.echo(f"  {name:40}  ±{_half(each.half_width(level))}")
+        ratio = each.half_width(level) / parts.half_width(level)
+        click.echo(f"  {name:40}  {shown.scaled(ratio) if ratio < 1 + 1e-9 else 'no narrower'}")
     alone = [("other items of this number, same people", parts.items)]
     alone += [("another crowd of this size, same items", parts.people)] * has_people
     alone += [("another training, same items and people", parts.seeds)] * has_seeds

@@ -82,5 +82,4 @@ def _member(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Member:
             elif statement.value is not None:
                 constants[statement.target.id] = ast.unparse(statement.value)
     summary = (ast.get_docstring(node) or "").splitlines()[0].removesuffix(".")
-    summary = summary[0].lower() + summary[1:]
     return Member(ast.literal_eval(constants["name"]), summary, tuple(settings), constants)

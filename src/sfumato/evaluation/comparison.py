@@ -196,10 +196,22 @@ def tested_difference(one: SeedValues, other: SeedValues) -> DifferenceTest:
 
 @dataclass(frozen=True)
 class LeadingUncertainty:
-    """The variance of one value, and what the value is, in words."""
+    """The variance of a score, or of its difference from the baseline."""
 
-    what: str
+    one: SeedValues
+    baseline: str
+    """Empty for a score."""
     parts: VarianceComponents
+
+    @property
+    def what(self) -> str:
+        """What the value is, in words."""
+        return f"{self.one.metric.name} of {self.one.target}" + (f" minus {self.baseline}" if self.baseline else "")
+
+    @property
+    def cell(self) -> tuple[str, str, str, str]:
+        """Target, network, metric and condition, as in the tables."""
+        return self.one.target, self.one.network, self.one.metric.name, self.one.condition
 
 
 LEADING = "cross_entropy"
@@ -217,10 +229,10 @@ def leading_uncertainty(
             continue
         other = None if baseline is None else measured.of(baseline, first.network, name, first.condition)
         if other is None:
-            return LeadingUncertainty(f"{name} of {first.target}", VarianceComponents.of(first.contributions))
+            return LeadingUncertainty(first, "", VarianceComponents.of(first.contributions))
         found = tested_difference(first, other)
         if found.parts is not None:
-            return LeadingUncertainty(f"{name} of {first.target} minus {baseline}", found.parts)
+            return LeadingUncertainty(first, other.target, found.parts)
     return None
 
 

@@ -28,7 +28,8 @@ from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.errors import BadTable
 from sfumato.tables.setting_checks import at_least, between_0_and_1
 
-VOTES, MOST_FREQUENT, ORIGINAL = "votes", "most frequent class", "original class"
+VOTES, LABELS, MOST_FREQUENT, ORIGINAL = "votes", "labels", "most frequent class", "original class"
+"""What thresholds are set on; `labels` if people's labels are not shares of whole votes."""
 MOSTLY = 0.8
 """Items on which at least this share of the other people agree are listed separately."""
 EVERYONE, ALL_AGREE, MOST_AGREE, FEWER_AGREE = (
@@ -120,14 +121,15 @@ def calibrate_sets(
 
     The groups by agreement look at the *other* people: each vote is counted in the group of the remaining votes about
     its item, so a vote does not choose the group in which it is scored. Labels that are not whole votes are grouped by
-    their largest probability.
+    their largest probability. With fewer items than `folds`, each item is a fold.
     """
     between_0_and_1("coverage", coverage)
     at_least("folds", folds, 2)
     n = len(matched)
-    if n < folds:
-        fix = "give more items, or fewer folds"
-        raise BadTable(f"{n:,} items", f"at least {folds}, one per fold", fix, "few-items")
+    if n < 2:
+        fix = "give more items: the set of an item is set on the answers about other items"
+        raise BadTable(f"{n} item{'s' * (n != 1)}", "at least 2 for prediction sets", fix, "few-items")
+    folds = min(folds, n)
     rng = np.random.default_rng(0) if rng is None else rng
     fold = rng.permutation(n) % folds
     bootstrap = Bootstrap.of(n, level=level, draws=1000, rng=rng)
@@ -140,7 +142,7 @@ def calibrate_sets(
         for k in range(folds):
             own = fold == k
             inside[own] = predicted[own] >= threshold_of(predicted[~own], labels[~own], coverage)
-        if calibrated_on == VOTES:
+        if calibrated_on in (VOTES, LABELS):
             kept = inside
         figures += [
             _figure(model, calibrated_on, others, inside, weights, bootstrap) for others, weights in groups.items()
@@ -151,7 +153,8 @@ def calibrate_sets(
 def _calibration_labels(matched: MatchedLabels) -> dict[str, Float[np.ndarray, "items classes"]]:
     """The labels on which thresholds are set; of tied most frequent classes each has an equal part."""
     first = matched.people_first
-    found = {VOTES: matched.people, MOST_FREQUENT: first / first.sum(axis=1, keepdims=True)}
+    on = LABELS if matched.vote_problem else VOTES
+    found = {on: matched.people, MOST_FREQUENT: first / first.sum(axis=1, keepdims=True)}
     if matched.original is not None:
         found[ORIGINAL] = np.eye(len(matched.classes))[matched.original]
     return found

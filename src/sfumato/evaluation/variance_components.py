@@ -188,17 +188,18 @@ class VarianceComponents:
             self,
             items=(own + shared / people + together / seeds) / items,
             n_items=round(self.n_items * items),
-            seeds=self._rest(self.seeds, together) / seeds + together / seeds / items,
-            seeds_items=together / seeds / items,
+            seeds=_divided(self.seeds, self.seeds_items, seeds, items),
+            seeds_items=self.seeds_items / seeds / items,
             seeds_df=(self.seeds_df + 1) * seeds - 1,
-            people=self._rest(self.people, shared) / people + shared / people / items,
-            people_items=shared / people / items,
+            people=_divided(self.people, self.people_items, people, items),
+            people_items=self.people_items / people / items,
             people_df=(self.people_df + 1) * people - 1,
         )
 
-    @staticmethod
-    def _rest(whole: float, part: float) -> float:
-        return max(whole - part, 0.0) if whole == whole else np.nan
+
+def _divided(whole: float, part: float, own: float, items: float) -> float:
+    """A variance over seeds or people with `own` times as many, of which `part` also depends on items."""
+    return (max(whole - part, 0.0) + min(whole, part) / items) / own if whole == whole else np.nan
 
 
 def over(parts: VarianceComponents) -> str:
