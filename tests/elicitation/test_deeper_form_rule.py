@@ -220,7 +220,8 @@ def test_a_repeat_asks_as_the_first_time_and_checks_are_judged_in_either_form(st
     shown = answer_all(at.new())
     assert len(shown) == 4 + 2 + 1
     assert [(each.question, each.deeper) for each in shown[-2:]] == [(1, False)] * 2
-    assert seen == [1]
+    # All answers are compared, so that checks take no longer; of those to the check the region is its own.
+    assert seen.count(1) == len(seen) > 1
     at.stop()
 
 

@@ -6,6 +6,7 @@ server of the same PostgreSQL database has written.
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Iterator
 from typing import Any, Protocol
@@ -25,6 +26,7 @@ from sfumato.store.schema import Row
 from sfumato.store.verification import chain_hash
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Region, Study
+from sfumato.tables.errors import SfumatoError
 
 
 class CheckJudge(Protocol):
@@ -157,9 +159,12 @@ class StudyState:
         the study too, without effect: otherwise the reply to a check would take longer than others."""
         if not self._check_regions or self._check_judge is None:
             return False
-        is_check = trial.purpose == "check" and trial.item in self.regions
-        region = self.regions[trial.item] if is_check else self._check_regions[trial.number % len(self._check_regions)]
-        return not self._check_judge.passes(region, trial.question, payload) and is_check
+        if trial.purpose == "check" and trial.item in self.regions:
+            return not self._check_judge.passes(self.regions[trial.item], trial.question, payload)
+        # An answer that cannot be compared is still an answer.
+        with contextlib.suppress(SfumatoError):
+            self._check_judge.passes(self._check_regions[0], trial.question, payload)
+        return False
 
     def new_arm(self, rng: random.Random) -> int:
         """The arm of a new participant: random among those with the fewest participants that are not full."""

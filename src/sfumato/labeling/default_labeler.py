@@ -22,7 +22,7 @@ from sfumato.labeling.labeler import AnswerFault, Labeler, Probs
 from sfumato.labeling.top_two_labelers import TopTwoClamp, bad_percents, has_bad_percents
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadTable, ErrorLocation, InvalidAnswer, listing
+from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, InvalidAnswer, listing
 from sfumato.tables.payloads import payload_kind
 
 
@@ -100,7 +100,11 @@ def beliefs_of_payloads(
 
     An answer without valid percents is a row of zeros; the share of "none of these" is in none of the classes.
     """
-    labeler = dict(DEFAULT_LABELERS)[kind.name]
+    labelers = dict(DEFAULT_LABELERS)
+    if kind.name not in labelers:
+        expected = f"answers that are about classes: {listing(list(labelers))}"
+        raise BadSetting(f"answers of kind {kind.name}", expected, "use one of these kinds", "wrong-kind")
+    labeler = labelers[kind.name]
     read = payload_kind(label_of(kind)).payload
     answers = [msgspec.convert(each, read) for each in payloads]
     kept = [i for i, each in enumerate(answers) if kind.name != "top_two" or not bad_percents(each)]
