@@ -52,7 +52,6 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "evaluate without names": (lambda: sf.evaluate(predicted, labels), "sf.evaluate(predicted=..., people=...)"),
     "evaluate without people": (lambda: sf.evaluate(predicted=predicted), "no people"),
     "evaluate an array": (lambda: sf.evaluate(predicted=np.eye(3), people=labels), "SoftLabels.from_numpy"),
-    "evaluate against votes": (lambda: sf.evaluate(predicted=predicted, people=votes), "sf.aggregate(people)"),
     "evaluate swapped": (lambda: sf.evaluate(predicted=labels, people=predicted), "swap predicted and people"),
     "evaluate other classes": (lambda: sf.evaluate(predicted=others, people=labels), "the same class names"),
     "metric misspelled": (lambda: sf.evaluate(predicted=predicted, people=labels, metrics=["briar"]), "'brier'"),

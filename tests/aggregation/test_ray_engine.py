@@ -296,4 +296,4 @@ def test_the_command_refuses_what_would_not_run_on_the_cluster(tmp_path: Path, r
     assert done.returncode == 2
     error = json.loads(done.stderr)
     assert error["code"] == "bad-setting"
-    assert "mean, majority, dawid-skene, one-coin, mace" in error["expected"]
+    assert "mean, majority, dawid-skene, ordinal-dawid-skene, one-coin, mace" in error["expected"]

@@ -30,6 +30,6 @@ def test_numbers_are_even() -> None:
 
 def test_handles_are_unlike_and_fit_an_address() -> None:
     chance = SecureRandom()
-    handles = {chance.handle() for _ in range(3 * BLOCK_BYTES // 12)}
-    assert len(handles) == 3 * BLOCK_BYTES // 12
-    assert all(len(handle) == 16 and handle.replace("-", "").replace("_", "").isalnum() for handle in handles)
+    handles = {chance.handle() for _ in range(3 * BLOCK_BYTES // 18)}
+    assert len(handles) == 3 * BLOCK_BYTES // 18
+    assert all(len(handle) == 24 and handle.replace("-", "").replace("_", "").isalnum() for handle in handles)

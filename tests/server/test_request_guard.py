@@ -341,7 +341,7 @@ def test_joining_leads_to_ones_own_page_and_nowhere_else(client: SiteClient, que
     assert reply.status == 303
     assert location.startswith("/s/")
     assert "evil" not in str(reply.headers).lower()
-    assert len(location) == len("/s/") + 32
+    assert len(location) == len("/s/") + 44
 
 
 @pytest.mark.parametrize(

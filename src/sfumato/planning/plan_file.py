@@ -67,7 +67,8 @@ class PlanAdaptive(PlanPart, frozen=True, kw_only=True, tag_field="assignment", 
     """The next answer goes to the item with the highest value by `index`, between `fewest` and `most` answers per item.
 
     An item is finished once its remaining risk is at most `threshold` (`target` in the file), or one class is `lead`
-    answers ahead, whichever is given. A share `audit` of the answers goes to open items at random. `on_average` is the
+    answers ahead, whichever is given. A share `audit` of the items gets two more answers, which test the model.
+    `on_average` is the
     expected number of answers per item, and the limit of a study with a budget.
     """
 
