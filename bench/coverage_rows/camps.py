@@ -119,7 +119,8 @@ def study(design: Design, world: str, seed: int) -> tuple[float, ...]:
     found = camps(drawn.beliefs, rng=np.random.default_rng([seed, 2]))
     if not found.found or world != "camps":
         return float(found.found), np.nan, np.nan, np.nan
-    own = [drawn.camp[name] == camp for name, camp in zip(found.members.annotator, found.members.camp, strict=True)]
+    likelier = (found.members.probability_2 > 0.5) + 1
+    own = [drawn.camp[name] == camp for name, camp in zip(found.members.annotator, likelier, strict=True)]
     return 1.0, float(np.mean(own)), found.n_divided, drawn.n_divided
 
 

@@ -44,15 +44,49 @@ def test_camps_are_found_with_members_items_and_classes(soft: bool) -> None:
     assert found.found
     assert found.p_value == 0.01
     of = dict(zip(found.members.annotator, found.members.camp, strict=True))
-    right = [of[f"a{each:02}"] == (2 if each >= 24 else 1) for each in range(36)]
+    right = [of[f"a{each:02}"] == ("2" if each >= 24 else "1") for each in range(36) if of[f"a{each:02}"] != "unclear"]
     assert np.mean(right) >= 0.9
+    assert len(right) == 36 - found.n_unclear >= 30
     most = found.items.item[:10]
     assert sum(int(name[1:]) < 20 for name in most) >= 9
     assert 12 <= found.n_divided <= 28
     assert {each.camp_2 for each in found.class_pairs()[:2]} == {"fox"}
-    assert found.sentence() == (
+    assert found.sentence().startswith(
         f"two camps: {found.share:.0%} of annotators answer differently on about {found.n_divided} items, p = 0.01"
     )
+
+
+def test_annotators_whose_camp_is_unclear_are_in_none() -> None:
+    """One more person answers an item that nobody else answers, which does not show the camp."""
+    votes = crowd("camps", 3)
+    items, people = votes.item.text().to_pylist(), votes.annotator.text().to_pylist()
+    assert votes.hard is not None
+    more = sf.Beliefs.from_numpy([*items, "alone"], [*people, "new"], np.append(votes.hard, 0), CLASSES)
+    found = sf.camps(more)
+    of = dict(zip(found.members.annotator, found.members.camp, strict=True))
+    assert of["new"] == "unclear"
+    assert found.n_unclear == sum(each == "unclear" for each in found.members.camp) >= 1
+    assert found.share == sum(each == "2" for each in found.members.camp) / 37
+    assert f"{found.n_unclear} of 37 annotators are unclear" in found.sentence()
+    unclear = np.array([each == "unclear" for each in found.members.camp]) & (found.members.n_answers > 0)
+    between = (found.members.probability_2 > 1 / 3) & (found.members.probability_2 < 2 / 3)
+    assert unclear.tolist() == (between & (found.members.n_answers > 0)).tolist()
+
+
+def test_not_finding_camps_does_not_claim_that_there_are_none() -> None:
+    votes = crowd("alike", 1)
+    sentence = sf.camps(votes).sentence()
+    assert sentence.startswith("no evidence of camps, p = ")
+    assert sentence.endswith("which does not exclude small ones")
+    few = np.array([int(name[1:]) < 5 for name in votes.item.text().to_pylist()])
+    assert (
+        sf.camps(votes.take(np.flatnonzero(few))).sentence().endswith(": 5 items, and fewer than 20 rarely show them")
+    )
+
+
+def test_one_answer_per_item_cannot_be_tested() -> None:
+    votes = sf.Beliefs.from_numpy(["x", "y"], ["a", "b"], np.array([0, 1]), CLASSES)
+    assert sf.camps(votes).sentence() == "camps cannot be tested: no item has answers of two people"
 
 
 @pytest.mark.parametrize("world", ["alike", "preference", "random"])
@@ -109,5 +143,5 @@ def test_the_command_prints_and_writes_camps(tmp_path: Path) -> None:
     found = sf.camps(sf.Beliefs.read(tmp_path / "b.parquet"))
     assert found.sentence() in " ".join(shown.split())
     assert "camp 1 mostly answers cat, camp 2 fox" in shown
-    assert pl.read_csv(tmp_path / "m.csv").columns == ["annotator", "camp", "strength", "n_answers"]
+    assert pl.read_csv(tmp_path / "m.csv").columns == ["annotator", "camp", "probability_2", "n_answers"]
     assert pl.read_csv(tmp_path / "d.csv")["item"].to_list() == list(found.items.item)

@@ -108,7 +108,7 @@ def warn_of_camps(answers: AnswerMatrix, name: str, weight: Float[np.ndarray, "a
     found = camps_of(coded, used.annotators, used.items, used.classes, rng=np.random.default_rng(0))
     if not found.found:
         return
-    second = found.members.camp == 2
+    second = found.members.probability_2 > 0.5
     if weight is not None and weight[second].mean() >= LOWERED * weight[~second].mean():
         return
     remedy = (

@@ -50,7 +50,7 @@ class ShownInterval:
         return ShownInterval(self.value, low, high)
 
     def __str__(self) -> str:
-        text = self.text(as_range=not self.is_symmetric).strip()
+        text = " ".join(self.text(as_range=not self.is_symmetric).split())
         return f"±{text}" if self.is_symmetric else text
 
 

@@ -17,17 +17,23 @@ from sfumato.tables.setting_checks import at_least
 
 CAMP_PRIOR, CAMP_STEPS = 5.0, 3
 """Answers of everybody that are added to those of a camp about an item, and the iterations that assign annotators."""
+FIRST, SECOND, UNCLEAR = "1", "2", "unclear"
+CLEAR = 2 / 3
+"""Annotators are counted in a camp if its probability is at least this: twice that of the other camp."""
+FEWEST_ITEMS = 20
+"""With fewer items, camps are rarely found."""
 ITEM_PRIOR = 0.5
 """The parameter of the Dirichlet prior of a camp's answers about an item."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CampMembers(ColumnTable):
-    """One row per annotator: the camp (1 is the larger one), the probability of it, and the number of answers."""
+    """One row per annotator: the camp (`1` is the larger one, or `unclear`), the probability of camp 2, and the number
+    of answers to items that others answered too."""
 
     annotator: tuple[str, ...]
-    camp: Int[np.ndarray, "annotators"]
-    strength: Float[np.ndarray, "annotators"]
+    camp: tuple[str, ...]
+    probability_2: Float[np.ndarray, "annotators"]
     n_answers: Int[np.ndarray, "annotators"]
 
 
@@ -55,6 +61,8 @@ class Camps:
     votes_per_item: float
     n_tested: int
     """The number of annotators that the test used; the camps of the others are estimated from the same items."""
+    n_items: int
+    """The number of items with answers of at least two annotators."""
 
     @property
     def found(self) -> bool:
@@ -62,8 +70,13 @@ class Camps:
 
     @property
     def share(self) -> float:
-        """The share of annotators in the smaller camp; 0 without camps."""
-        return float((self.members.camp == 2).mean()) if self.found else 0.0
+        """The share of all annotators who are clearly in the smaller camp; 0 without camps."""
+        return self.members.camp.count(SECOND) / len(self.members) if self.found else 0.0
+
+    @property
+    def n_unclear(self) -> int:
+        """The number of annotators who are in neither camp, because their answers do not show in which."""
+        return self.members.camp.count(UNCLEAR)
 
     @property
     def n_divided(self) -> int:
@@ -72,17 +85,20 @@ class Camps:
 
     def sentence(self) -> str:
         """The finding in one sentence."""
+        if not self.n_items:
+            return "camps cannot be tested: no item has answers of two people"
         if np.isnan(self.p_value):
             return (
                 f"camps were not tested: {self.votes_per_item:.1f} answers per item by different people, "
                 f"and fewer than {FEWEST_VOTES} rarely show them"
             )
         if not self.found:
-            return (
-                f"no camps found: annotators who differ from the others do not do it together, p = {self.p_value:.2f}"
-            )
+            few = f"item{'s' * (self.n_items != 1)}, and fewer than {FEWEST_ITEMS} rarely show them"
+            limit = f": {self.n_items} {few}" if self.n_items < FEWEST_ITEMS else ", which does not exclude small ones"
+            return f"no evidence of camps, p = {self.p_value:.2f}{limit}"
         where = f"about {self.n_divided:,} item" + ("" if self.n_divided == 1 else "s")
-        return f"two camps: {self.share:.0%} of annotators answer differently on {where}, p = {self.p_value:.2f}"
+        rest = f"; {self.n_unclear:,} of {len(self.members):,} annotators are unclear" if self.n_unclear else ""
+        return f"two camps: {self.share:.0%} of annotators answer differently on {where}, p = {self.p_value:.2f}{rest}"
 
     def class_pairs(self) -> tuple[CampClasses, ...]:
         """The classes that divide the camps: pairs of their most frequent classes per item, frequent ones first."""
@@ -103,7 +119,7 @@ class CampClasses:
     n_items: int
 
 
-NO_MEMBERS = CampMembers((), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
+NO_MEMBERS = CampMembers((), (), np.zeros(0), np.zeros(0, np.int64))
 NO_ITEMS = CampItems((), np.zeros(0), (), ())
 
 
@@ -134,16 +150,16 @@ def camps_of(
     at_least("draws", draws, 19)
     found = camp_test(coded, draws=draws, rng=rng)
     if found.p_value > SIGNIFICANT or np.isnan(found.p_value):
-        return Camps(found.p_value, NO_MEMBERS, NO_ITEMS, found.votes_per_item, found.n_tested)
+        return Camps(found.p_value, NO_MEMBERS, NO_ITEMS, found.votes_per_item, found.n_tested, found.n_items)
     answers = SharedAnswers.of(coded)
     membership = _membership(answers, found.direction)
     minority = membership.of_annotator
-    camp = (minority > 0.5).astype(np.int64) + 1
     n_answers = np.bincount(answers.annotator, minlength=coded.n_annotators)
-    strength = np.where(camp == 2, minority, 1 - minority)
-    members = CampMembers(tuple(annotators.to_pylist()), camp, strength, n_answers)
+    camp = np.where(minority >= CLEAR, SECOND, np.where(minority <= 1 - CLEAR, FIRST, UNCLEAR))
+    camp = np.where(n_answers > 0, camp, UNCLEAR)
+    members = CampMembers(tuple(annotators.to_pylist()), tuple(camp.tolist()), minority, n_answers)
     divided = _items(answers, membership.of_row, items, classes)
-    return Camps(found.p_value, members, divided, found.votes_per_item, found.n_tested)
+    return Camps(found.p_value, members, divided, found.votes_per_item, found.n_tested, found.n_items)
 
 
 @dataclass(frozen=True, eq=False)

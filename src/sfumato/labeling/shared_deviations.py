@@ -54,7 +54,12 @@ class SharedAnswers:
     @property
     def votes_per_item(self) -> float:
         """The mean number of annotators of the items with at least two."""
-        return len(self.item) / max(len(np.unique(self.item)), 1)
+        return len(self.item) / max(self.n_shared, 1)
+
+    @property
+    def n_shared(self) -> int:
+        """The number of items with at least two annotators."""
+        return len(np.unique(self.item))
 
     def limited(self, rng: np.random.Generator) -> SharedAnswers:
         """At most `MOST_ANNOTATORS`, those with the most answers, and a sample of their items."""
@@ -213,14 +218,16 @@ class CampTest:
     direction: Float[np.ndarray, "annotators"]
     votes_per_item: float
     n_tested: int
+    n_items: int
 
 
 def camp_test(coded: CodedBeliefs, *, draws: int, rng: np.random.Generator) -> CampTest:
     """The test alone; `direction` is 0 for annotators whose answers it did not use."""
     answers = SharedAnswers.of(coded)
     direction = np.zeros(coded.n_annotators)
+    n_items = answers.n_shared
     if answers.votes_per_item < FEWEST_VOTES:
-        return CampTest(np.nan, direction, answers.votes_per_item, 0)
+        return CampTest(np.nan, direction, answers.votes_per_item, 0, n_items)
     used = answers.limited(rng)
     deviations = used.deviations()
     careless = np.zeros(coded.n_annotators, bool)
@@ -228,7 +235,7 @@ def camp_test(coded: CodedBeliefs, *, draws: int, rng: np.random.Generator) -> C
     if careless.any():
         used = used.only(~careless[used.annotator])
         if len(used.item) < FEWEST_VOTES:
-            return CampTest(1.0, direction, answers.votes_per_item, 0)
+            return CampTest(1.0, direction, answers.votes_per_item, 0, n_items)
         deviations = used.deviations()
     observed = deviations.leading()
     direction[deviations.people] = observed.direction
@@ -238,8 +245,9 @@ def camp_test(coded: CodedBeliefs, *, draws: int, rng: np.random.Generator) -> C
         larger += deviations.largest_with_signs(rng) >= observed.value
         if larger >= most:
             # The sequential p-value of Besag and Clifford (1991).
-            return CampTest(larger / draw, direction, answers.votes_per_item, len(deviations.people))
-    return CampTest((1 + larger) / (1 + draws), direction, answers.votes_per_item, len(deviations.people))
+            return CampTest(larger / draw, direction, answers.votes_per_item, len(deviations.people), n_items)
+    p_value = (1 + larger) / (1 + draws)
+    return CampTest(p_value, direction, answers.votes_per_item, len(deviations.people), n_items)
 
 
 def _log_mean(sums: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
