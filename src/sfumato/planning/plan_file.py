@@ -68,8 +68,7 @@ class PlanAdaptive(PlanPart, frozen=True, kw_only=True, tag_field="assignment", 
 
     An item is finished once its remaining risk is at most `threshold` (`target` in the file), or one class is `lead`
     answers ahead, whichever is given. A share `audit` of the items gets two more answers, which test the model.
-    `on_average` is the
-    expected number of answers per item, and the limit of a study with a budget.
+    `on_average` is the expected number of answers per item, and the limit of a study with a budget.
     """
 
     index: Text

@@ -26,6 +26,7 @@ SECOND = np.geomspace(0.02, 20.0, 12)
 """The parameters of the Beta distributions. The first is at least 1: nu weighs every class by its probability."""
 ITERATIONS = 100
 NODES = 120
+MOST_VOTES = 1000
 MOST_PAIRS = 2000
 """Of more different pairs of (votes, votes for a class) every second, third ... is used."""
 
@@ -40,11 +41,15 @@ class VoteAgreement:
 
     @classmethod
     def of(cls, counts: Int[np.ndarray, "items classes"]) -> VoteAgreement:
+        counts = _limited(counts)
         n = counts.sum(axis=1, dtype=np.int64)
-        largest = int(n.max(initial=0)) + 1
-        cells = [(n * largest + votes)[votes > 0] for votes in counts.T]
-        found, times = np.unique(np.concatenate(cells), return_counts=True)
-        return cls(found // largest, found % largest, times)
+        return cls.of_histogram(_histogram(counts, n, _limit(n)), _limit(n))
+
+    @classmethod
+    def of_histogram(cls, times: Int[np.ndarray, "cells"], limit: int) -> VoteAgreement:
+        """From how often each `n * limit + n_votes` occurs."""
+        found = np.flatnonzero(times)
+        return cls(found // limit, found % limit, times[found])
 
     @property
     def is_identifying(self) -> bool:
@@ -86,9 +91,13 @@ class ChosenProbability:
 
     def of_items(self, counts: Int[np.ndarray, "items classes"]) -> Float[np.ndarray, "items"]:
         """The expected `-ln x` of a vote about each item. Their mean is `mean_entropy`, to which they are shrunk."""
-        n = np.broadcast_to(counts.sum(axis=1, keepdims=True), counts.shape)
-        expected = self.entropies(n.ravel(), counts.ravel()).reshape(counts.shape)
-        return np.asarray((expected * counts / n).sum(axis=1))
+        counts = _limited(counts)
+        n = counts.sum(axis=1, dtype=np.int64)
+        limit = _limit(n)
+        pairs = VoteAgreement.of(counts)
+        expected = np.zeros(limit * limit)
+        expected[pairs.n * limit + pairs.n_votes] = self.entropies(pairs.n, pairs.n_votes)
+        return sum(expected[n * limit + votes] * votes for votes in counts.T) / n  # type: ignore[no-any-return]
 
     def nodes(self) -> tuple[Float[np.ndarray, "nodes"], Float[np.ndarray, "nodes"]]:
         """Probabilities below 1, and the mass of nu near each: points of quadrature."""
@@ -103,9 +112,37 @@ GROUPS = 20
 
 def entropy_error(counts: Int[np.ndarray, "items classes"]) -> float:
     """The standard error of `mean_entropy`, by the jackknife without each of twenty groups of items."""
-    groups = [counts[np.arange(len(counts)) % GROUPS != k] for k in range(min(GROUPS, len(counts)))]
-    found = [ChosenProbability.fit(VoteAgreement.of(each)).mean_entropy for each in groups if len(each)]
+    counts = _limited(counts)
+    n = counts.sum(axis=1, dtype=np.int64)
+    limit = _limit(n)
+    of_groups = [_histogram(counts[k::GROUPS], n[k::GROUPS], limit) for k in range(min(GROUPS, len(counts)))]
+    whole = sum(of_groups, np.zeros(limit * limit, np.int64))
+    rest = [VoteAgreement.of_histogram(whole - each, limit) for each in of_groups]
+    found = [ChosenProbability.fit(each).mean_entropy for each in rest if len(each.n)]
     return float(np.sqrt(max(len(found) - 1, 0) * np.var(found))) if found else np.nan
+
+
+def _limited(counts: Int[np.ndarray, "items classes"]) -> Int[np.ndarray, "items classes"]:
+    """The counts, in proportion for items with more than `MOST_VOTES`, whose shares are precise in any case."""
+    n = counts.sum(axis=1, keepdims=True, dtype=np.int64)
+    if not len(n) or n.max() <= MOST_VOTES:
+        return counts
+    return np.where(n > MOST_VOTES, np.rint(counts * (MOST_VOTES / np.maximum(n, 1))).astype(np.int64), counts)
+
+
+def _limit(n: Int[np.ndarray, "items"]) -> int:
+    """One more than the most votes about an item."""
+    return int(n.max(initial=0)) + 1
+
+
+def _histogram(
+    counts: Int[np.ndarray, "items classes"], n: Int[np.ndarray, "items"], limit: int
+) -> Int[np.ndarray, "cells"]:
+    """How often, over items and classes with votes, each `n * limit + votes` occurs."""
+    found = np.zeros(limit * limit, np.int64)
+    for votes in counts.T:
+        found += np.bincount((n * limit + votes)[votes > 0], minlength=limit * limit)
+    return found
 
 
 def _components() -> tuple[Float[np.ndarray, "components"], Float[np.ndarray, "components"]]:
