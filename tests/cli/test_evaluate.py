@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,9 @@ import sfumato as sf
 from sfumato import Beliefs, SoftLabels
 from sfumato.cli import group
 from sfumato.cli.evaluate import _strata, command
+from sfumato.cli.evaluate_output import ShownInterval, show_uncertainty
 from sfumato.evaluation import STRATA
+from sfumato.evaluation.variance_components import VarianceComponents
 from sfumato.tables.errors import SfumatoError, SfumatoWarning, warnings_off
 from sfumato.tables.scores import Scores
 
@@ -288,6 +291,16 @@ def test_the_table_and_its_explanation_have_the_same_interval(folder: Path, seve
         assert explained == [f"±{first[5]}"]
     else:
         assert explained == next(line for line in shown if line.startswith("cross_entropy")).split()[2:5]
+
+
+def test_a_wider_projection_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """With three items, fewer degrees of freedom can outweigh a smaller variance over seeds."""
+    parts = VarianceComponents(0.5, 1.0, 3, seeds=0.1, seeds_df=1000)
+    assert parts.with_more(seeds=2).half_width(0.95) > parts.half_width(0.95)
+    show_uncertainty(SimpleNamespace(parts=parts, what="brier"), ShownInterval(0.5, -1, 2), 0.95)  # type: ignore[arg-type]
+    lines = {line[:40].strip(): line[40:].strip() for line in capsys.readouterr().out.splitlines()}
+    assert lines["as it is"] == "±1.5000"
+    assert lines["with twice the seeds"] == "no narrower"
 
 
 def test_an_option_given_twice_is_refused(folder: Path) -> None:
