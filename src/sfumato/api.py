@@ -207,6 +207,8 @@ def evaluate(
     people: SoftLabels | Votes | Path | str,
     original: SoftLabels | Path | str | None = None,
     metrics: str | Sequence[str | Metric] = (),
+    classes: Sequence[str] = (),
+    ordered: bool = False,
     rng: np.random.Generator | None = None,
     common: bool = False,
     any_estimand: bool = False,
@@ -215,14 +217,16 @@ def evaluate(
 
     With people's single answers (Beliefs, Annotations, votes in a data frame) intervals hold for people at large, with
     labels or counts for these people. Labels that record another estimand than how people judge are an error, unless
-    `any_estimand`. `common` skips predicted items that people did not judge.
+    `any_estimand`. `common` skips predicted items that people did not judge. `classes` are the classes in order, of
+    people's votes in a file and of predictions without names; with `ordered` they are a scale.
     """
     from sfumato.evaluation.metric_scores import score
     from sfumato.labeling.people_labels import people_labels
 
-    judged = people_labels(people, "sf.evaluate")
+    judged = people_labels(people, "sf.evaluate", classes)
+    judged = in_order(judged, classes) if ordered else judged
     return score(
-        predicted=_predictions(predicted, "predicted", judged.classes, "sf.evaluate"),
+        predicted=_predictions(predicted, "predicted", judged.classes, "sf.evaluate", classes),
         people=judged,
         original=_truth(original, judged.classes, "sf.evaluate"),
         metrics=_metrics(metrics),
@@ -239,6 +243,8 @@ def compare(
     people: SoftLabels | Votes | Path | str,
     original: SoftLabels | Path | str | None = None,
     metrics: str | Sequence[str | Metric] = (),
+    classes: Sequence[str] = (),
+    ordered: bool = False,
     baseline: str | None = None,
     rng: np.random.Generator | None = None,
     common: bool = False,
@@ -248,6 +254,7 @@ def compare(
 
     A model is one table of predictions, or a list of tables, one per seed, in the same order for every model. Intervals
     and verdicts are over items, over seeds if there are several, and over people if `people` are single answers.
+    `classes` and `ordered` are as in `evaluate`.
     """
     from sfumato.evaluation.comparison import compare_runs
     from sfumato.evaluation.run_predictions import RunPredictions, paired_runs
@@ -255,9 +262,12 @@ def compare(
     from sfumato.labeling.people_labels import people_labels
 
     models = model_arguments(predicted, "sf.compare")
-    judged = people_labels(people, "sf.compare")
+    judged = people_labels(people, "sf.compare", classes)
+    judged = in_order(judged, classes) if ordered else judged
     runs = [
-        RunPredictions(name, "", seed, _predictions(each, f"predicted[{name!r}]", judged.classes, "sf.compare"))
+        RunPredictions(
+            name, "", seed, _predictions(each, f"predicted[{name!r}]", judged.classes, "sf.compare", classes)
+        )
         for name, own in models.items()
         for seed, each in enumerate(own)
     ]
@@ -407,13 +417,13 @@ def _selectable(table: Any) -> Any:
     return read_file(table) if own is None else own
 
 
-def _predictions(labels: Any, name: str, classes: tuple[str, ...], call: str) -> SoftLabels:
+def _predictions(labels: Any, name: str, known: tuple[str, ...], call: str, classes: Sequence[str] = ()) -> SoftLabels:
     from sfumato.importers.prediction_file import FileOptions, read_predictions
 
     if not isinstance(labels, (str, Path)):
         return label_argument(labels, name, call)
     try:
-        return read_predictions(labels, FileOptions(known=classes))
+        return read_predictions(labels, FileOptions(class_names(classes), known=known))
     except SfumatoError as error:
         if error.code in READ_FIRST:
             error.fix = f'{error.fix}; read the file first: {name}=sf.read("{labels}", format="predictions", ...)'

@@ -237,6 +237,31 @@ def test_several_predictions_are_compared(folder: Path) -> None:
     assert refused(*several, "--predicted", "soft.parquet", output="x.csv").code == "doubled-name"
 
 
+def test_printed_results_are_those_of_the_command(folder: Path) -> None:
+    trained.trained("hard", 0).predictions.write(folder / "q.parquet")
+    given = ("--predicted", "p.parquet", "--predicted", "q.parquet", "--people", "people.parquet", "--baseline", "p")
+    shown = evaluate(*given, "--metrics", "brier").splitlines()
+    found = sf.compare({"p": "p.parquet", "q": "q.parquet"}, people="people.parquet", metrics="brier")
+    printed = str(found).splitlines()
+    assert printed[0] == "brier: 40 items"
+    assert printed[1].split() == ["model", "value", "difference", "±", "p", "result"]
+    # The command has two more columns in the middle, the interval and the floor of each model.
+    by_command = next(line.split() for line in shown if line.startswith("q "))
+    q = printed[3].split()
+    assert len(q) == 6
+    assert q == [*by_command[:2], *by_command[-4:]]
+    notes = printed[printed.index("") + 1 :]
+    start = shown.index(notes[0])
+    assert shown[start : start + len(notes)] == notes
+    assert repr(found) == "<Differences: 1 rows>"
+    sets = sf.prediction_sets(predicted="p.parquet", people="people.parquet", coverage=0.8)
+    shown = evaluate(*ONE, "--metrics", "brier", "--sets", 0.8).splitlines()
+    assert shown[0] == "prediction sets of p for 80% of people's answers"
+    assert str(sets).splitlines() == ["prediction sets for 80% of people's answers", *shown[1 : shown.index("")]]
+    assert repr(sets) == "<CalibratedSets: 40 items, for 80% of people's answers>"
+    assert "nan" not in str(sets)
+
+
 def test_prediction_sets(folder: Path) -> None:
     shown = evaluate(*ONE, "--metrics", "brier", "--sets", 0.8, "--sets-items", "sets.csv", "--sets-table", "cover.csv")
     assert "prediction sets of p for 80% of people's answers" in shown

@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -121,6 +122,84 @@ def test_a_csv_is_ordered_by_the_option(tmp_path: Path) -> None:
     sfumato("label", tmp_path / "v.parquet", "--by", "one-hot", "-o", tmp_path / "b.parquet")
     sfumato("aggregate", tmp_path / "b.parquet", "-o", tmp_path / "l.parquet")
     assert SoftLabels.read(tmp_path / "l.parquet").is_ordered
+
+
+@pytest.fixture
+def scored(tmp_path: Path) -> Path:
+    """Votes and beliefs on the scale, whose alphabetical order is another one, and two models; `none` is 0, ..."""
+    rows = [(f"i{k}", who, SCALE[(k + (who == "y" and k % 5 == 0)) % 3]) for k in range(30) for who in "xyz"]
+    (tmp_path / "votes.csv").write_text("item,annotator,label\n" + "".join(f"{','.join(row)}\n" for row in rows))
+    item, annotator, label = zip(*rows, strict=True)
+    Beliefs.from_votes(item=item, annotator=annotator, label=label).write(tmp_path / "beliefs.parquet")
+    (tmp_path / "runs").mkdir()
+    for name, shares in (("a", "1,0,0"), ("b", "0,1,0")):
+        text = "item,none,mild,severe\n" + "".join(f"i{k},{shares}\n" for k in range(30))
+        (tmp_path / f"{name}.csv").write_text(text)
+        SoftLabels.from_numpy(
+            [f"i{k}" for k in range(30)], [[int(each) for each in shares.split(",")]] * 30, SCALE, 0
+        ).write(tmp_path / "runs" / f"{name}.parquet")
+    return tmp_path
+
+
+def distance(place: int) -> float:
+    """The mean distance on the scale of the answers from one class."""
+    rows = [(k + (who == "y" and k % 5 == 0)) % 3 for k in range(30) for who in "xyz"]
+    return sum(abs(each - place) for each in rows) / len(rows)
+
+
+@pytest.mark.parametrize("people", ["votes.csv", "beliefs.parquet"])
+@pytest.mark.parametrize("models", [("--predicted", "a.csv", "--predicted", "b.csv"), ("--runs", "runs")])
+def test_classes_are_the_scale_of_people_in_evaluate(people: str, models: tuple[str, ...], scored: Path) -> None:
+    given = ("--people", people, "--classes", "none,mild,severe", "--ordered", "--metrics", "wasserstein")
+    done = sfumato("evaluate", *models, *given, "-o", "s.csv", cwd=scored)
+    assert "ordered classes: none < mild < severe" in done.stdout
+    assert "alphabetical" not in done.stderr
+    rows = pl.read_csv(scored / "s.csv")
+    values = dict(zip(rows["target"], rows["value"], strict=True))
+    assert values == pytest.approx({"a": distance(0), "b": distance(1)})
+
+
+def test_classes_of_people_may_have_one_that_nobody_chose(scored: Path) -> None:
+    text = (scored / "votes.csv").read_text().replace("severe", "mild")
+    (scored / "votes.csv").write_text(text)
+    given = ("--people", "votes.csv", "--classes", "none,mild,severe", "--metrics", "accuracy", "--resamples", "100")
+    sfumato("evaluate", "--predicted", "a.csv", *given, "-o", "s.csv", cwd=scored)
+    done = sfumato("evaluate", "--predicted", "a.csv", *given[:2], "-o", "s.csv", cwd=scored, code=2)
+    assert "other-classes" in done.stderr
+
+
+def test_a_scale_of_people_is_not_replaced(scored: Path) -> None:
+    sf.read(scored / "beliefs.parquet").as_ordered().write(scored / "beliefs.parquet")
+    given = ("--people", "beliefs.parquet", "--classes", "none,mild,severe", "--ordered")
+    done = sfumato("evaluate", "--predicted", "a.csv", *given, "-o", "s.csv", cwd=scored, code=2)
+    assert "found the classes mild, none, severe in the table" in done.stderr
+
+
+def test_python_names_arguments_that_exist(scored: Path) -> None:
+    files = {"predicted": scored / "a.csv", "people": scored / "votes.csv", "metrics": "wasserstein"}
+    with pytest.warns(SfumatoWarning, match="give ordered=True"):
+        sf.evaluate(**files)
+    with pytest.warns(SfumatoWarning, match="give the scale with classes="):
+        sf.evaluate(**files, ordered=True)
+    found = sf.evaluate(**files, classes=SCALE, ordered=True)
+    assert found.value_of("wasserstein") == pytest.approx(distance(0))
+    both = {name: scored / f"{name}.csv" for name in "ab"}
+    found = sf.compare(both, people=scored / "votes.csv", metrics="wasserstein", classes=SCALE, ordered=True)
+    assert found.differences[0].difference == pytest.approx(distance(1) - distance(0))
+
+
+def test_agreement_says_which_order_it_used(scored: Path) -> None:
+    done = sfumato("agreement", "votes.csv", "--measure", "weighted-kappa", "--measure", "icc-1", cwd=scored)
+    assert "weighted-kappa used the order of the classes in the table, mild < none < severe" in done.stderr
+    assert "icc-1 added the sums of squares over the classes" in done.stderr
+    assert "--ordered and --classes" in done.stderr
+    given = ("--ordered", "--classes", "none,mild,severe")
+    done = sfumato("agreement", "votes.csv", "--measure", "gwet-ac2", "--measure", "icc-1", *given, cwd=scored)
+    assert "warning" not in done.stderr
+    with pytest.warns(SfumatoWarning, match=r"alpha-ordinal used .* or with votes.as_ordered\(\)"):
+        sf.agreement(sf.read(scored / "votes.csv"), ["alpha-ordinal"])
+    two = Beliefs.from_votes(item=list("aabb"), annotator=list("xyxy"), label=[0, 1, 0, 0])
+    sf.agreement(two, ["alpha-ordinal"])  # the order of two classes does not matter: no warning
 
 
 def test_scores_include_wasserstein_in_the_order_of_the_scale() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from sfumato_command import sfumato
 
 import sfumato as sf
 from sfumato.tables.mean_doubt import CHAO_SHEN, JACKKNIFE, OVER_BOTH, OVER_ITEMS, mean_doubt
@@ -116,3 +119,16 @@ def test_two_votes_per_item_by_many_people() -> None:
     assert fixed is not None
     width = ours.interval.high - ours.interval.low
     assert width == pytest.approx(fixed.interval.high - fixed.interval.low, rel=0.05)
+
+
+def test_the_printed_figures_are_those_of_the_command(tmp_path: Path) -> None:
+    (tmp_path / "c.csv").write_text("item,n:cat,n:dog\na,7,3\nb,9,1\nc,5,5\nd,1,0\n")
+    for level, named in ((0.95, "95% CI"), (0.999, "99.9% CI")):
+        shown = sfumato("doubt", "c.csv", "--level", level, "--top", 0, cwd=tmp_path).stdout.splitlines()
+        found = sf.mean_doubt(tmp_path / "c.csv", level=level)
+        assert str(found).splitlines() == shown
+        assert named in shown[0]
+    assert repr(found) == f"<MeanDoubt: 4 items, dissent {found.dissent.value:.3g}>"
+    assert "bad-setting" in sfumato("doubt", "c.csv", "--level", 95, cwd=tmp_path, code=2).stderr
+    one = sf.mean_doubt(sf.Beliefs.from_votes(item=list("ab"), annotator=list("xx"), label=[0, 1]))
+    assert repr(one) == "<MeanDoubt: 2 items, dissent not identifiable>"

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.aggregation.adaptive_study import adaptive_counts, is_adaptive
 from sfumato.aggregation.posterior_figures import PosteriorFigures, posterior_figures
-from sfumato.labeling.agreement import agreement
+from sfumato.labeling.agreement import agreement, warn_of_order
 from sfumato.labeling.agreement.agreement_table import AgreementTable
 from sfumato.labeling.agreement.measure_protocol import AgreementMeasure
 from sfumato.tables.beliefs import Beliefs
@@ -24,8 +24,10 @@ def study_agreement(
 ) -> AgreementTable:
     """`agreement`, with alpha and pairwise disagreement of an adaptive study from its items' posteriors.
 
-    Its other measures between annotators are means over votes, and a warning names them.
+    Its other measures between annotators are means over votes, and a warning names them. Another warning names measures
+    that need an order of the classes, if these are not marked as ordered.
     """
+    warn_of_order(measures, votes.classes)
     table = agreement(votes, measures=measures, level=level)
     if not is_adaptive(votes) or votes.hard is None or not len(table):
         return table

@@ -13,7 +13,6 @@ from sfumato.cli.output import bar, printable, write_table
 
 if TYPE_CHECKING:
     from sfumato.tables.doubt import Doubt
-    from sfumato.tables.mean_doubt import MeanDoubt, MeanFigure
 
 
 @click.command("doubt")
@@ -21,9 +20,12 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=PATH, help="Write the table: .csv or .parquet.")
 @click.option("--top", default=10, show_default=True, help="How many of the most uncertain items to show.")
 @click.option("--plug-in", is_flag=True, help="Also print mean entropies of the shares, biased low if answers are few.")
+@click.option("--level", default=0.95, show_default=True, help="Confidence level of the intervals.")
 @classes_option
 @repeats_option
-def command(votes: Path, output: Path | None, top: int, plug_in: bool, classes: tuple[str, ...], repeats: bool) -> None:
+def command(
+    votes: Path, output: Path | None, top: int, plug_in: bool, level: float, classes: tuple[str, ...], repeats: bool
+) -> None:
     """Measure how often two people give different answers about the items in VOTES.
 
     The table has the dissent of every item, for beliefs within (█) and between (░) annotators, and entropies in nats.
@@ -32,15 +34,16 @@ def command(votes: Path, output: Path | None, top: int, plug_in: bool, classes: 
     from sfumato.aggregation.adaptive_study import audit_of, audit_sentence, study_doubt
     from sfumato.tables.doubt import most_doubtful
     from sfumato.tables.errors import warn
+    from sfumato.tables.setting_checks import between_0_and_1
 
     check_not_negative("top", top)
+    between_0_and_1("level", level)
     check_outputs(votes, output=output)
     people = read_votes(votes, classes, repeats=repeats)
     doubt = people.doubt()
     write_table(doubt, output, f"Doubt, {len(doubt):,} items")
-    for line in _about(study_doubt(people)):
-        click.echo(line)
-    if (audit := audit_of(people)) is not None:
+    click.echo(str(study_doubt(people, level=level)))
+    if (audit := audit_of(people, level=level)) is not None:
         click.echo(audit_sentence(audit))
         if audit.fails:
             warn("the audit does not fit the model: use the audited answers alone for means over items")
@@ -52,29 +55,6 @@ def command(votes: Path, output: Path | None, top: int, plug_in: bool, classes: 
         within = float(np.nan_to_num(doubt.dissent_within[row]))
         line = bar([(within / largest, "█"), ((doubt.dissent[row] - within) / largest, "░")])
         click.echo(f"  {printable(doubt.items[row].as_py(), 48):48} {line} {doubt.dissent[row]:.0%}")
-
-
-def _about(found: MeanDoubt) -> list[str]:
-    """The mean figures, and what their intervals cover."""
-    from sfumato.reporting.phrases import counted, dissent_sentence, intervals_sentence, mean_figure
-
-    def shown(figure: MeanFigure, *, nats: bool = False) -> str:
-        estimate = mean_figure(figure, found.n_items)
-        return estimate.text(unit="nats") if nats else estimate.percent()
-
-    only = f", {found.n_measured:,} with at least two annotators" if 0 < found.n_measured < found.n_items else ""
-    lines = [f"{counted(found.n_items, 'item')}{only}. {dissent_sentence(found)}"]
-    if found.within is not None:
-        text = f"Within annotators (two draws from one belief differ): {shown(found.within)}"
-        rest = "" if found.between is None else f"; between annotators (the rest): {shown(found.between)}"
-        lines.append(f"{text}{rest}.")
-    if found.entropy is not None:
-        total, within, between = found.entropy.total, found.entropy.within, found.entropy.between
-        lines.append(f"Mean entropy: {shown(total, nats=True)}; {found.entropy.method}, model-based.")
-        if within is not None and between is not None:
-            both = f"within annotators {shown(within, nats=True)}, between annotators {shown(between, nats=True)}"
-            lines.append(f"Of this, {both}.")
-    return [*lines, intervals_sentence(found)] if found.dissent is not None or found.within is not None else lines
 
 
 def _plug_in(doubt: Doubt) -> str:

@@ -24,7 +24,6 @@ from sfumato.cli.evaluate_output import (
     show_curves,
     show_runs,
     show_scores,
-    show_sets,
     show_uncertainty,
     shown_interval,
 )
@@ -74,7 +73,9 @@ def _strata() -> dict[str, list[Member]]:
     "--original", "--truth", "original", type=PATH,
     help="The original or true class of every item: a table with item and label.",
 )  # fmt: skip
-@click.option("--classes", type=NameList(), help="The classes of predictions without names, in the order of columns.")
+@click.option(
+    "--classes", type=NameList(), help="The classes in order: of people's votes, and of predictions without names."
+)
 @ordered_option
 @click.option("--items", type=PATH, help="The items of predictions without ids, in the order of rows: one per line.")
 @click.option("--array", metavar="NAME", help="Which array or list column holds the predictions, if there are several.")
@@ -126,8 +127,8 @@ def command(
     options = EvaluateOptions(**settings)
     models = models_from_text(predicted)
     options.check(models, runs, original)
-    if runs is not None and (classes or items or array or logits):
-        option = "--classes" if classes else "--items" if items else "--array" if array else "--logits"
+    if runs is not None and (items or array or logits):
+        option = "--items" if items else "--array" if array else "--logits"
         fix = "give one file with --predicted"
         raise BadSetting(f"{option} together with --runs", f"{option} for one file of predictions", fix)
     kinds = [named_file(text) for text in options.against]
@@ -135,8 +136,8 @@ def command(
     chosen, parts = metrics_from_text(metrics), strata_from_text(strata)
     sources += [path for path in (getattr(part, "path", None) for part in parts) if path]
     check_places(sources, runs, output, options)
-    labels = people_labels(people)
-    labels = put_in_order(labels) if ordered else labels
+    labels = people_labels(people, classes=classes or ())
+    labels = put_in_order(labels, classes or ()) if ordered else labels
     inputs = EvaluateInputs(labels, read_original_labels(original, labels) if original else None, chosen, parts)
     from sfumato.evaluation.run_predictions import RunPredictions, read_runs
 
@@ -187,7 +188,7 @@ def _calibrate_sets(
             any_estimand=options.any_estimand,
         )  # fmt: skip
         found = calibrate_sets(matched, wanted, level=options.level, model=name, rng=seeded(options.seed))
-        show_sets(found.coverage, wanted, options.level)
+        click.echo(f"{found}\n")
         figures += found.coverage.figures
         if options.sets_items:
             write_table(found.sets, options.sets_items, f"sets of {counted(len(found.sets), 'item')}")

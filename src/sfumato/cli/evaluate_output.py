@@ -8,15 +8,26 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.output import WIDTH, counted, printable, say
+from sfumato.cli.output import say
+from sfumato.tables.printed_text import (
+    DIFFERENCE_HEAD,
+    NAME_WIDTH,
+    WIDTH,
+    block_head,
+    difference_cells,
+    difference_notes,
+    half_cell,
+    number_cell,
+    printable,
+    tested_text,
+)
 
 if TYPE_CHECKING:
     from sfumato.evaluation.comparison import LeadingUncertainty
-    from sfumato.evaluation.prediction_sets import SetCoverage
     from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
     from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Score, Scores
 
-NAME_WIDTH, NAME_WIDTH_WITH_RANGE = 19, 13
+NAME_WIDTH_WITH_RANGE = 13
 CONDITION_WIDTH = 40
 RANGE, RANGE_WIDTH = "low to high", 18
 SYMMETRIC = 0.01
@@ -40,9 +51,9 @@ class ShownInterval:
     def text(self, *, as_range: bool) -> str:
         """Half the width, or both ends, as a cell of a table."""
         if as_range:
-            ends = "-" if self.low != self.low else f"{_number(self.low)} to {_number(self.high)}"
+            ends = "-" if self.low != self.low else f"{number_cell(self.low)} to {number_cell(self.high)}"
             return f"{ends:>{RANGE_WIDTH}}"
-        return _half(max(self.high - self.value, self.value - self.low))
+        return half_cell(max(self.high - self.value, self.value - self.low))
 
     def scaled(self, ratio: float) -> ShownInterval:
         """With both halves so many times as long."""
@@ -64,9 +75,9 @@ def show_scores(scores: Scores, level: float) -> None:
         head = f"{100 * level:g}% interval"
         click.echo(f"{name:{width}}  {'value':>8}  {head:>20}  {'floor':>8}  {'items':>9}")
         for row in own:
-            between = "-" if row.low != row.low else f"{_number(row.low)} to {_number(row.high)}"
-            counts = f"{_number(row.floor)}  {row.n_items:>9,}"
-            click.echo(f"{row.metric:{width}}  {_number(row.value)}  {between:>20}  {counts}")
+            between = "-" if row.low != row.low else f"{number_cell(row.low)} to {number_cell(row.high)}"
+            counts = f"{number_cell(row.floor)}  {row.n_items:>9,}"
+            click.echo(f"{row.metric:{width}}  {number_cell(row.value)}  {between:>20}  {counts}")
         click.echo()
     kinds = dict.fromkeys(row.covers for row in rows)
     for kind in kinds:
@@ -75,28 +86,6 @@ def show_scores(scores: Scores, level: float) -> None:
         say(f"interval {whose}: {kind}" if len(kinds) > 1 else f"interval: {kind}", hanging=2)
     _explain_floors(rows)
     say("Intervals do not cover another training; for that give the runs of several seeds (--runs)")
-
-
-def show_sets(coverage: SetCoverage, wanted: float, level: float) -> None:
-    """How often prediction sets contain a person's answer, by what they are calibrated on and what others say."""
-    from sfumato.evaluation.prediction_sets import EVERYONE, VOTES
-
-    first = coverage.figures[0]
-    model, are_votes = first.model, first.calibrated_on == VOTES
-    click.echo(f"prediction sets of {printable(model)} for {100 * wanted:g}% of people's answers")
-    head = f"{'calibrated on':20}  {'the other people' if are_votes else 'people':21}  {'inside':>7}"
-    click.echo(f"{head}  {f'{100 * level:g}% interval':>16}  {'classes':>7}  {'items':>7}")
-    for row in coverage.figures:
-        between = "-" if row.low != row.low else f"{row.low:6.1%} to {row.high:6.1%}"
-        inside, size = (f"{row.coverage:.1%}", f"{row.mean_size:.2f}") if row.n_items else ("-", "-")
-        start = f"{row.calibrated_on if row.others == EVERYONE else '':20}  {row.others:21}"
-        click.echo(f"{start}  {inside:>7}  {between:>16}  {size:>7}  {row.n_items:>7,}")
-    say(
-        f"{first.single:.0%} of the sets calibrated on {first.calibrated_on} have one class, {first.empty:.0%} have "
-        f"none. "
-        "Intervals are over items. docs/evaluate.md#prediction-sets explains the columns"
-    )
-    click.echo()
 
 
 def show_runs(
@@ -113,19 +102,18 @@ def show_runs(
         for condition, network in dict.fromkeys((row.condition, row.network) for row in rows):
             own = [row for row in rows if (row.metric, row.condition, row.network) == (metric, condition, network)]
             own.sort(key=lambda row: row.target != baseline)
-            click.echo(_headed(metric, network, condition, better[metric], [row.n_items for row in own]))
+            click.echo(block_head(metric, network, condition, [row.n_items for row in own], better[metric]))
             others = [apart.get((row.target, network, metric, condition)) for row in own]
             as_range = not all(_of_score(row).is_symmetric for row in own)
             wide = min(width, NAME_WIDTH_WITH_RANGE) if as_range else width
             between = f"{RANGE:>{RANGE_WIDTH}}" if as_range else f"{'±':>6}"
             head = f"{column:{wide}}  {'value':>7}  {between}  {'floor':>7}"
-            click.echo(f"{head}  {'difference':>10}  {'±':>6}  {'p':>6}  result" if baseline else head)
+            click.echo(f"{head}  {DIFFERENCE_HEAD}" if baseline else head)
             for row, less in zip(own, others, strict=True):
-                line = f"{printable(row.target, wide):{wide}}  {_number(row.value)}"
-                line += f"  {_of_score(row).text(as_range=as_range)}  {_number(row.floor)}"
+                line = f"{printable(row.target, wide):{wide}}  {number_cell(row.value)}"
+                line += f"  {_of_score(row).text(as_range=as_range)}  {number_cell(row.floor)}"
                 if less is not None:
-                    line += f"  {_number(less.difference, '+'):>10}  {_of_difference(less).text(as_range=False)}"
-                    line += f"  {_p(less.p_corrected):>6}  {_result(less)}"
+                    line += f"  {difference_cells(less)}"
                 click.echo(line.rstrip())
             click.echo()
     _explain(measured, rows, differences)
@@ -145,7 +133,8 @@ def show_curves(measured: RunMeasurements, differences: Differences | None, show
         for (name, stratum, network), own in blocks.items():
             if name != metric:
                 continue
-            click.echo(_headed(metric, network, stratum, own[0].metric.better, [each.n_items for each in own]))
+            better = own[0].metric.better
+            click.echo(block_head(metric, network, stratum, [each.n_items for each in own], better))
             cells = {(each.shift, each.target): each for each in own}
             for start in range(0, len(targets), at_once):
                 across = targets[start : start + at_once]
@@ -159,7 +148,8 @@ def show_curves(measured: RunMeasurements, differences: Differences | None, show
     click.echo("mean over seeds; intervals, floors and numbers of items are in the file")
     if differences is not None and len(differences):
         say(
-            f"*: differs from {printable(baseline)} under that condition; {_tested(differences.differences)}", hanging=2
+            f"*: differs from {printable(baseline)} under that condition; {tested_text(differences.differences)}",
+            hanging=2,
         )
 
 
@@ -167,14 +157,7 @@ def _on_curve(figures: SeedValues | None, apart: dict[tuple[str, str, str, str],
     if figures is None:
         return "- "
     less = apart.get((figures.target, figures.network, figures.metric.name, figures.condition))
-    return f"{_number(float(figures.values.mean()))}{'*' if less is not None and less.verdict else ' '}"
-
-
-def _headed(metric: str, network: str, condition: str, better: str, n_items: Sequence[int]) -> str:
-    """The heading of a block."""
-    named = ", ".join(printable(part, 40) for part in (metric, network, condition) if part and part != "all")
-    fewest, most = min(n_items), counted(max(n_items), "item")
-    return f"{named}: {better}; {most if fewest == max(n_items) else f'{fewest:,} to {most}'}"
+    return f"{number_cell(float(figures.values.mean()))}{'*' if less is not None and less.verdict else ' '}"
 
 
 def _by_cell(differences: Differences | None) -> dict[tuple[str, str, str, str], Difference]:
@@ -200,13 +183,6 @@ def _of_difference(less: Difference) -> ShownInterval:
     return ShownInterval(less.difference, less.low, less.high)
 
 
-def _result(less: Difference) -> str:
-    """The verdict; without one, the smallest difference that would have been found."""
-    if less.verdict:
-        return less.verdict
-    return f"no evidence ({less.detectable:.2g})" if less.is_tested else "not tested"
-
-
 def _explain(measured: RunMeasurements, rows: Sequence[RunScore], differences: Differences | None) -> None:
     level = f"{100 * measured.level:g}%"
     own = [row for row in rows if row.low == row.low]
@@ -223,17 +199,7 @@ def _explain(measured: RunMeasurements, rows: Sequence[RunScore], differences: D
     ]
     if not compared:
         return
-    say(f"difference: from {printable(compared[0].baseline)}, on the same items; {_tested(compared)}", hanging=2)
-    if any(each.is_tested and not each.verdict for each in compared):
-        say(
-            "no evidence: there is no evidence of a difference; in brackets the smallest difference that would have "
-            "been found with a probability of 80%",
-            hanging=2,
-        )
-    reasons = dict.fromkeys(each.covers.removeprefix("none: ") for each in compared if not each.is_tested)
-    for reason in reasons:
-        of = dict.fromkeys(each.metric for each in compared if each.covers.removeprefix("none: ") == reason)
-        say(f"not tested ({', '.join(of)}): {reason}", hanging=2)
+    click.echo("\n".join(difference_notes(compared)))
 
 
 def say_about_people(n_people: int) -> None:
@@ -280,7 +246,7 @@ def show_uncertainty(leading: LeadingUncertainty, shown: ShownInterval, level: f
     alone += [("another crowd of this size, same items", parts.people)] * has_people
     alone += [("another training, same items and people", parts.seeds)] * has_seeds
     for name, variance in alone:
-        click.echo(f"  {name:40}  standard error {_half(variance**0.5)}")
+        click.echo(f"  {name:40}  standard error {half_cell(variance**0.5)}")
     click.echo()
 
 
@@ -305,33 +271,3 @@ def _explain_floors(rows: Sequence[Score] | Sequence[RunScore]) -> None:
         every = {row.condition for row in rows if row.metric in metrics}
         named = "" if len(where) == len(every) else f" ({', '.join(printable(each, 30) for each in where)})"
         say(f"floor of {', '.join(metrics)}{named}: {note}", hanging=2)
-
-
-def _tested(differences: Sequence[Difference]) -> str:
-    """How differences were tested and corrected; the number of comparisons may differ between metrics."""
-    tested = [each for each in differences if each.is_tested]
-    if not tested:
-        return "not tested"
-    covered = " or ".join(dict.fromkeys(each.covers.partition(":")[0] for each in tested))
-    if tested[0].correction == "none":
-        return f"interval and p for {covered}, not corrected"
-    how, _, _ = tested[0].correction.partition(" over ")
-    numbers = sorted({int(each.correction.rpartition(" ")[2]) for each in tested})
-    n = str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-    return f"interval and p for {covered}, {how} over {n} comparison{'s' * (numbers[-1] > 1)}"
-
-
-def _number(value: float, sign: str = "") -> str:
-    if value != value:
-        return f"{'-':>7}"
-    return f"{value:>{sign}7.4f}" if abs(value) < 100 else f"{value:>{sign}7.1f}"
-
-
-def _half(half: float) -> str:
-    return f"{'-':>6}" if half != half else f"{half:>6.4f}" if half < 10 else f"{half:>6.1f}"
-
-
-def _p(value: float) -> str:
-    if value != value:
-        return "-"
-    return "<0.001" if value < 0.001 else f"{value:.3f}"

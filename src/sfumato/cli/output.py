@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,17 +12,13 @@ from typing import Any
 import click
 
 from sfumato.tables.errors import one_line
+from sfumato.tables.printed_text import WIDTH as WIDTH
+from sfumato.tables.printed_text import printable as printable
+from sfumato.tables.printed_text import wrapped
 
 BAR = 24
-WIDTH = 100
 QUIET_SECONDS = 2.0
 LOG_SECONDS = 10.0
-
-
-def printable(text: str, limit: int = 60) -> str:
-    """An id for the terminal: control characters escaped, long ones shortened."""
-    safe = one_line(text)
-    return safe if len(safe) <= limit else safe[: limit - 3] + "..."
 
 
 def say_written(path: object, what: str, notes: Iterable[str] = ()) -> None:
@@ -42,9 +37,7 @@ def write_table(table: Any, path: Path | None, what: str, notes: Iterable[str] =
 
 def say(text: str, indent: str = "", hanging: int | None = None) -> None:
     """Print a sentence, wrapped: `indent` before it, later lines `hanging` characters further right than the margin."""
-    rest = " " * (len(indent) if hanging is None else hanging)
-    lines = textwrap.wrap(one_line(text), WIDTH, initial_indent=indent, subsequent_indent=rest, break_on_hyphens=False)
-    click.echo("\n".join(lines))
+    click.echo("\n".join(wrapped(text, indent, hanging)))
 
 
 def number(value: float, digits: int = 3) -> str:

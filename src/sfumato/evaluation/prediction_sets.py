@@ -26,6 +26,7 @@ from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.tables.base_table import ColumnTable, RecordTable
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.errors import BadTable
+from sfumato.tables.printed_text import printable, wrapped
 from sfumato.tables.setting_checks import at_least, between_0_and_1
 
 VOTES, LABELS, MOST_FREQUENT, ORIGINAL = "votes", "labels", "most frequent class", "original class"
@@ -84,12 +85,41 @@ class PredictionSets(ColumnTable):
     renamed: ClassVar[Mapping[str, str]] = {"classes_inside": "classes"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CalibratedSets:
-    """The sets of one model and how often they contain people's answers."""
+    """The sets of one model and how often they contain people's answers; `wanted` is the coverage asked for, `level`
+    that of the intervals."""
 
     sets: PredictionSets
     coverage: SetCoverage
+    wanted: float
+    level: float
+
+    def __repr__(self) -> str:
+        return f"<CalibratedSets: {len(self.sets):,} items, for {100 * self.wanted:g}% of people's answers>"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """How often the sets contain a person's answer, by what they are calibrated on and what others say."""
+        first = self.coverage.figures[0]
+        of = f" of {printable(first.model)}" if first.model else ""
+        lines = [f"prediction sets{of} for {100 * self.wanted:g}% of people's answers"]
+        others = "the other people" if first.calibrated_on == VOTES else "people"
+        head = f"{'calibrated on':20}  {others:21}  {'inside':>7}"
+        lines.append(f"{head}  {f'{100 * self.level:g}% interval':>16}  {'classes':>7}  {'items':>7}")
+        for row in self.coverage.figures:
+            between = "-" if row.low != row.low else f"{row.low:6.1%} to {row.high:6.1%}"
+            inside, size = (f"{row.coverage:.1%}", f"{row.mean_size:.2f}") if row.n_items else ("-", "-")
+            start = f"{row.calibrated_on if row.others == EVERYONE else '':20}  {row.others:21}"
+            lines.append(f"{start}  {inside:>7}  {between:>16}  {size:>7}  {row.n_items:>7,}")
+        shares = f"{first.single:.0%} of the sets calibrated on {first.calibrated_on} have one class"
+        explained = (
+            f"{shares}, {first.empty:.0%} have none. Intervals are over items. "
+            "docs/evaluate.md#prediction-sets explains the columns"
+        )
+        return [*lines, *wrapped(explained)]
 
 
 def threshold_of(
@@ -147,7 +177,7 @@ def calibrate_sets(
         figures += [
             _figure(model, calibrated_on, others, inside, weights, bootstrap) for others, weights in groups.items()
         ]
-    return CalibratedSets(_table_of(matched, kept), SetCoverage(tuple(figures)))
+    return CalibratedSets(_table_of(matched, kept), SetCoverage(tuple(figures)), coverage, level)
 
 
 def _calibration_labels(matched: MatchedLabels) -> dict[str, Float[np.ndarray, "items classes"]]:

@@ -186,7 +186,7 @@ def dissent_sentence(found: MeanDoubt) -> str:
         return NOT_IDENTIFIABLE
     share = mean_figure(found.dissent, found.n_measured)
     value, _, interval = share.percent().partition(" (")
-    between = f" ({found.level:.0%} CI {interval}" if interval else ""
+    between = f" ({100 * found.level:g}% CI {interval}" if interval else ""
     differ = "Two people give different answers" if found.within is None else "Draws from two people's beliefs differ"
     return f"{differ} in {value} of cases{between}."
 
@@ -194,6 +194,28 @@ def dissent_sentence(found: MeanDoubt) -> str:
 def intervals_sentence(found: MeanDoubt) -> str:
     """What the intervals are over: `Intervals are over people and items.`"""
     return f"Intervals are {found.over}."
+
+
+def doubt_lines(found: MeanDoubt) -> list[str]:
+    """The mean figures, and what their intervals cover: what `sfumato doubt` and `print(sf.mean_doubt(...))` show."""
+
+    def shown(figure: MeanFigure, *, nats: bool = False) -> str:
+        estimate = mean_figure(figure, found.n_items)
+        return estimate.text(unit="nats") if nats else estimate.percent()
+
+    only = f", {found.n_measured:,} with at least two annotators" if 0 < found.n_measured < found.n_items else ""
+    lines = [f"{counted(found.n_items, 'item')}{only}. {dissent_sentence(found)}"]
+    if found.within is not None:
+        text = f"Within annotators (two draws from one belief differ): {shown(found.within)}"
+        rest = "" if found.between is None else f"; between annotators (the rest): {shown(found.between)}"
+        lines.append(f"{text}{rest}.")
+    if found.entropy is not None:
+        total, within, between = found.entropy.total, found.entropy.within, found.entropy.between
+        lines.append(f"Mean entropy: {shown(total, nats=True)}; {found.entropy.method}, model-based.")
+        if within is not None and between is not None:
+            both = f"within annotators {shown(within, nats=True)}, between annotators {shown(between, nats=True)}"
+            lines.append(f"Of this, {both}.")
+    return [*lines, intervals_sentence(found)] if found.dissent is not None or found.within is not None else lines
 
 
 def share_of(n: int, of: int) -> DisplayedEstimate:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -57,7 +58,7 @@ class MeanEntropy:
     method: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeanDoubt:
     """Mean uncertainty over the items with answers of at least two people.
 
@@ -76,6 +77,14 @@ class MeanDoubt:
     over: str
     """What the intervals are over."""
     level: float
+
+    def __str__(self) -> str:
+        # Imported by name when used: tables do not depend on reporting.
+        return "\n".join(import_module("sfumato.reporting.phrases").doubt_lines(self))
+
+    def __repr__(self) -> str:
+        dissent = "not identifiable" if self.dissent is None else f"{self.dissent.value:.3g}"
+        return f"<MeanDoubt: {self.n_items:,} items, dissent {dissent}>"
 
 
 def mean_doubt(votes: Beliefs | Counts, *, level: float = 0.95) -> MeanDoubt:

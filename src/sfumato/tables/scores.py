@@ -14,6 +14,7 @@ from sfumato.tables.base_table import ColumnTable, RecordTable
 from sfumato.tables.columns import numbers
 from sfumato.tables.errors import BadTable
 from sfumato.tables.files.table_file import Rows, check_columns, read_rows
+from sfumato.tables.printed_text import difference_lines
 
 ALL = "all"
 """The condition of a score over all items."""
@@ -190,3 +191,6 @@ class Differences(RecordTable):
     differences: tuple[Difference, ...]
 
     record = Difference
+
+    def __str__(self) -> str:
+        return "\n".join(difference_lines(self.differences))

@@ -71,7 +71,11 @@ def test_measures_by_name(folder: Path) -> None:
     assert done.stdout.splitlines()[1].startswith("alpha-ordinal")
     assert "interval of alpha-ordinal: 80% jackknife over people and items" in done.stdout
     assert "interval of retest-same-class: none: nothing to compare" in done.stdout
-    assert done.stderr == ("warning: retest-same-class cannot be computed: nobody answered about the same item twice\n")
+    said = done.stderr.splitlines()
+    assert said[0].startswith(
+        "warning: alpha-ordinal used the order of the classes in the table, cat < dog < fox, which"
+    )
+    assert said[1:] == ["warning: retest-same-class cannot be computed: nobody answered about the same item twice"]
 
 
 @pytest.mark.parametrize(
@@ -95,3 +99,8 @@ def test_help_and_page_name_every_measure(folder: Path) -> None:
     shown, page = measured("--help", cwd=folder).stdout, PAGE.read_text()
     assert [each.name for each in MEASURES if f"  {each.name} " not in shown] == []
     assert [each.name for each in MEASURES if f"`{each.name}`" not in page] == []
+
+
+def test_one_annotator_has_nobody_to_compare_with(folder: Path) -> None:
+    (folder / "one.csv").write_text("item,annotator,label\na,x,cat\nb,x,dog\n")
+    assert measured("one.csv", cwd=folder).stdout == "nothing to compare: no item was answered by two people\n"

@@ -24,8 +24,10 @@ from sfumato.labeling.agreement.measure_protocol import AgreementMeasure, figure
 from sfumato.labeling.agreement.pairwise_distance import TotalVariationAgreement
 from sfumato.labeling.agreement.test_retest import RetestSameClass, RetestTotalVariation
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.class_order import is_ordered, scale_text
 from sfumato.tables.counts import Counts, without_annotators
-from sfumato.tables.errors import warn
+from sfumato.tables.errors import listing, warn
+from sfumato.tables.option_words import is_command
 from sfumato.tables.setting_checks import between_0_and_1
 from sfumato.tables.strategies import strategy_from_name
 
@@ -49,6 +51,10 @@ MEASURES: tuple[Any, ...] = (
     RetestSameClass,
     RetestTotalVariation,
 )
+WITH_ORDER = (AlphaOrdinal, WeightedKappa, GwetAC2)
+"""Measures that depend on the order of the classes."""
+OF_NUMBERS = (IccOneWay, IccAgreement, IccConsistency, IccOneWayMean, IccAgreementMean, IccConsistencyMean)
+"""Measures of numbers: positions on a scale, or for classes without an order all probabilities."""
 
 __all__ = [
     "MEASURES",
@@ -74,6 +80,7 @@ __all__ = [
     "WeightedKappa",
     "agreement",
     "measure_from_name",
+    "warn_of_order",
 ]
 
 
@@ -109,6 +116,21 @@ def agreement(
     return AgreementTable.of(
         [figure_of(each, answers, level=level, annotators_known=annotators_known) for each in chosen]
     )
+
+
+def warn_of_order(measures: Sequence[AgreementMeasure], classes: Sequence[str]) -> None:
+    """Say what measures for ordered classes do with classes that are not marked as ordered."""
+    if is_ordered(classes) or len(classes) < 3:
+        return
+    fix = "set the order with --ordered and --classes"
+    if not is_command():
+        fix = "mark the order with sf.read(path, classes=[...], ordered=True), or with votes.as_ordered()"
+    if names := [each.name for each in measures if isinstance(each, WITH_ORDER)]:
+        order = f"the order of the classes in the table, {scale_text(classes)}"
+        warn(f"{listing(names)} used {order}, which is not marked as a scale; {fix}")
+    if names := [each.name for each in measures if isinstance(each, OF_NUMBERS)]:
+        what = "added the sums of squares over the classes, because the classes are not marked as a scale"
+        warn(f"{listing(names)} {what}; for positions on a scale, {fix}")
 
 
 def _needs_annotators(measure: AgreementMeasure) -> bool:

@@ -17,6 +17,7 @@ EXPLAINED = (
     "many as here. Same crowd: other items, these annotators. Twice the items, twice the crowd: expected in a study of "
     "that size. Variance: the parts due to items, annotators and single answers."
 )
+NOTHING = "nothing to compare: no item was answered by two people"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,7 +53,7 @@ class AgreementTable(ColumnTable):
     def lines(self) -> list[str]:
         """The table as text: values, the methods of the intervals, and what makes them wide."""
         if not len(self):
-            return []
+            return [NOTHING]
         lines = self._values() + self._methods()
         parts = self._parts()
         return [*lines, "", *parts, *textwrap.wrap(EXPLAINED, WIDTH, break_on_hyphens=False)] if parts else lines
