@@ -16,6 +16,7 @@ from scipy.stats import entropy as scipy_entropy
 from sfumato import Beliefs, Counts, SoftLabels
 from sfumato.reporting import Chart, Facts, Points, Prose, ReportTable, Section
 from sfumato.reporting.gallery import Gallery
+from sfumato.reporting.phrases import NOT_IDENTIFIABLE
 from sfumato.reporting.report import Report
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.estimand import Estimand
@@ -209,4 +210,5 @@ def check_bounds(said: list[str], sections: list[Section]) -> None:
             columns = [v for k, v in chart.columns.items() if k in ("low", "high", "agreement", "nats")]
             numbers = [float(each) for column in columns for each in column if each is not None]
             assert all(0 <= each <= np.log(3) + 1e-9 or np.isnan(each) for each in numbers), chart.name
-    assert charts
+    # With one vote per item there is nothing to draw, and the report says so.
+    assert charts or NOT_IDENTIFIABLE in "\n".join(said)

@@ -121,7 +121,9 @@ def test_figures_are_those_of_the_command_below_them(
             if (metric_title(r["metric"]), r["target"]) == (tests["metric"][i], tests["target"][i])
         )
         assert float(tests["difference"][i].replace("−", "-")) == pytest.approx(float(own["difference"]), abs=5.1e-4)
-        none = f"no evidence of a difference (detectable: {float(own['detectable']):.2g})" if own["p"] else "not tested"
+        none = f"not tested: {own['covers'].removeprefix('none: ')}"
+        if own["p"]:
+            none = f"no evidence of a difference (detectable: {float(own['detectable']):.2g})"
         assert tests["result"][i] == (own["verdict"] or none)
         assert row["baseline"] == "hard"
     apart = chart(section, "differences").columns
@@ -365,8 +367,8 @@ def test_one_seed_has_intervals_over_items_alone(tmp_path: Path) -> None:
     assert found is not None
     columns = chart(targets_section(found), "near").columns
     assert None not in columns["low"]
-    assert "With one seed, intervals cover only the choice of items" in words(targets_section(found))
-    assert "; 40 items, one prediction each)" in words(targets_section(found))
+    assert "With one seed, intervals are over items, and not over another training" in words(targets_section(found))
+    assert "; 40 items, one prediction each; for these people)" in words(targets_section(found))
 
 
 def test_predictions_of_others_say_nothing_of_training_and_are_paired_by_item(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_findings_are_of_this_data(folder: Path) -> None:
     assert found is not None
     assert f"{found.value:.3f} and {found.baseline_value:.3f}" in of_cross_entropy(sentences)
     assert f"{found.low:+.3f} to {found.high:+.3f}".replace("-", "−") in of_cross_entropy(sentences)
-    assert "; 4 seeds and 40 items)" in of_cross_entropy(sentences)
+    assert "; 4 seeds and 40 items; for these people)" in of_cross_entropy(sentences)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import trained
 from click.testing import CliRunner
@@ -12,14 +13,18 @@ from click.testing import CliRunner
 from sfumato.cli.evaluate import command
 from sfumato.evaluation import RunPredictions, compare_runs, measure_runs, metric_from_name, scores_over_seeds
 from sfumato.evaluation.run_predictions import paired_runs, read_runs
-from sfumato.reporting.blocks import Prose, ReportTable
+from sfumato.labeling.agreement import agreement
+from sfumato.reporting.blocks import Facts, Prose, ReportTable
 from sfumato.reporting.findings import findings
 from sfumato.reporting.missing_scores import score_models
 from sfumato.reporting.model_scores import ModelScores
-from sfumato.reporting.phrases import number_text
+from sfumato.reporting.phrases import NOT_IDENTIFIABLE, number_text
 from sfumato.reporting.report_inputs import ReportInputs
+from sfumato.reporting.sections.agreement import agreement_section
+from sfumato.reporting.sections.labels import labels_section
 from sfumato.reporting.sections.targets import targets_section
-from sfumato.tables.errors import SfumatoWarning
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import SfumatoError, SfumatoWarning
 from sfumato.tables.scores import RunScores
 
 METRICS = "accuracy,second_best_accuracy,cross_entropy,kl_divergence,brier,ece,rms_calibration,aurc,entropy_pearson"
@@ -74,10 +79,97 @@ def test_single_predictions_are_compared_as_evaluate_does(tmp_path: Path) -> Non
         assert (each.p_corrected, each.low, each.high) == pytest.approx(
             (other.p_corrected, other.low, other.high), nan_ok=each.metric in ("accuracy", "rms_calibration")
         )
-    assert findings(computed.evidence, computed) == findings(read.evidence, read)
+    told, read_again = findings(computed.evidence, computed), findings(read.evidence, read)
+    assert [each.partition(" Scores are against")[0] for each in told] == [
+        each.partition(" Scores are against")[0] for each in read_again
+    ]
     (sentence,) = (each for each in findings(computed.evidence, computed) if "calibrat" in each)
     assert "not tested" not in sentence
     assert "40 items, one prediction each" in sentence
+
+
+def answered(folder: Path, n_people: int = 6) -> Path:
+    """Single answers and other labels in a folder with predictions."""
+    single_predictions(folder)
+    people, rng = trained.people(), np.random.default_rng(0)
+    chosen = [rng.choice(len(people.classes), p=row) for row in people.probs for _ in range(n_people)]
+    items = [item for item in people.items.to_pylist() for _ in range(n_people)]
+    names = [f"p{k}" for _ in range(len(people)) for k in range(n_people)]
+    Beliefs.from_numpy(items, names, np.array(chosen), list(people.classes)).write(folder / "beliefs.parquet")
+    return folder
+
+
+def test_single_answers_in_the_folder_are_what_models_are_scored_against(tmp_path: Path) -> None:
+    """As `sfumato evaluate --people beliefs.parquet` does, although there are labels too; and the report says so."""
+    folder = answered(tmp_path)
+    models = scored(folder)
+    beliefs = Beliefs.read(folder / "beliefs.parquet")
+    runs = read_runs(folder / "runs")
+    measured = measure_runs(runs, people=beliefs, metrics=[metric_from_name("cross_entropy")])
+    expected = {each.target: (each.value, each.se_people) for each in scores_over_seeds(measured).scores}
+    found = {each.target: (each.value, each.se_people) for each in models.of_metric("cross_entropy")}
+    assert found == {target: pytest.approx(each) for target, each in expected.items()}
+    section = targets_section(models)
+    assert section is not None
+    prose = " ".join(next(block for block in section.blocks if isinstance(block, Prose)).paragraphs)
+    assert "All scores are against the single answers of 6 people in `beliefs.parquet`." in prose
+    assert "Intervals are for people at large" in prose
+    assert "--people beliefs.parquet" in models.source().command
+    said = findings(models.evidence, models)
+    assert "for people at large" in said[0]
+    assert all("for people at large)" in each for each in said if "difference" in each and "not tested" not in each)
+
+
+def test_labels_that_the_user_names_are_scored_against_with_the_crowd_fixed(tmp_path: Path) -> None:
+    folder = answered(tmp_path)
+    models = score_models(ReportInputs.read(folder, people=folder / "labels.parquet"))
+    assert models is not None
+    section = targets_section(models)
+    assert section is not None
+    prose = " ".join(next(block for block in section.blocks if isinstance(block, Prose)).paragraphs)
+    assert "All scores are against people's labels in `labels.parquet`" in prose
+    assert "Intervals are for these people: the crowd is taken as fixed" in prose
+    said = findings(models.evidence, models)
+    assert any("40 items, one prediction each; for these people)" in each for each in said)
+
+
+def test_answers_about_some_items_leave_the_labels_in_place(tmp_path: Path) -> None:
+    folder = answered(tmp_path)
+    beliefs = Beliefs.read(folder / "beliefs.parquet")
+    beliefs.take(np.arange(len(beliefs)) < 60).write(folder / "beliefs.parquet")
+    evidence = ReportInputs.read(folder)
+    assert (evidence.people_name, evidence.people_answers) == ("labels", None)
+
+
+def test_people_may_be_single_answers(tmp_path: Path) -> None:
+    folder = answered(tmp_path)
+    named = ReportInputs.read(runs=folder / "runs", people=folder / "beliefs.parquet")
+    assert (named.notes, named.people_part) == ((), "beliefs")
+    assert named.people_answers is not None
+    with pytest.raises(SfumatoError, match="two files with beliefs"):
+        ReportInputs.read(people=folder / "beliefs.parquet", beliefs=folder / "beliefs.parquet")
+
+
+def test_one_answer_per_item_identifies_no_entropy(tmp_path: Path) -> None:
+    folder = answered(tmp_path, n_people=1)
+    section = labels_section(ReportInputs.read(folder, people=folder / "beliefs.parquet"))
+    assert section is not None
+    (facts,) = (block for block in section.blocks if isinstance(block, Facts))
+    assert {each.label: each.value for each in facts.facts}["mean entropy of the labels"] == "unknown"
+    said = " ".join(text for block in section.blocks if isinstance(block, Prose) for text in block.paragraphs)
+    assert NOT_IDENTIFIABLE in said
+    assert "estimate how people judge" not in said
+
+
+def test_the_text_leads_with_the_ordinal_alpha_of_ordered_classes(tmp_path: Path) -> None:
+    beliefs = Beliefs.read(answered(tmp_path) / "beliefs.parquet").as_ordered()
+    section = agreement_section(ReportInputs(beliefs=beliefs))
+    assert section is not None
+    said = " ".join(next(block for block in section.blocks if isinstance(block, Prose)).paragraphs)
+    found = agreement(beliefs)
+    ordinal, nominal = (f"{found.value[found.measure.index(f'alpha-{each}')]:.3f}" for each in ("ordinal", "nominal"))
+    assert f"Krippendorff's alpha for ordered classes is {ordinal}" in said
+    assert said.index(ordinal) < said.index(f"is ignored, it is {nominal}")
 
 
 def test_more_than_four_single_predictions_are_tested_too() -> None:

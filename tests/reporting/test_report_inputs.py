@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_folder_is_read_by_its_names(folder: Path) -> None:
     found = ReportInputs.read(folder)
     assert list(found.labels) == ["mean", "sharp"]
-    assert found.main_part == found.people_part == "labels/mean"
+    assert (found.main_part, found.people_part) == ("labels/mean", "beliefs")
     assert found.beliefs is not None
     assert len(found.beliefs) == 405
     assert found.screening is not None

@@ -34,7 +34,11 @@ Files used in FOLDER, all optional:
 )
 @click.argument("folder", type=PATH, required=False)
 @output_option("The page: .html.")
-@click.option("--people", type=PATH, help="SoftLabels: people's labels, which models are scored against.")
+@click.option(
+    "--people",
+    type=PATH,
+    help="What models are scored against: labels, counts, or single answers (Beliefs, Annotations).",
+)
 @click.option("--labels", multiple=True, metavar="[NAME=]FILE", help="SoftLabels made in another way; repeatable.")
 @click.option("--study", type=PATH, help="The study: study.toml or its folder.")
 @click.option("--annotations", type=PATH, help="Annotations: the answers.")
@@ -70,8 +74,10 @@ def command(
     check_report_installed()
     check_resampling(level, resamples)
     named: dict[str, Any] = {part: path for part, path in places.items() if path is not None}
-    if people is not None or labels:
-        named["labels"] = _labels(people, labels)
+    if people is not None:
+        named["people"] = people
+    if labels:
+        named["labels"] = _labels(labels, has_people=people is not None)
     if folder is not None and "runs" not in named and _holds_runs(folder):
         folder, named["runs"] = None, folder
     _check_output(output, named)
@@ -92,13 +98,13 @@ def command(
     say_written(output, summary, notes)
 
 
-def _labels(people: Path | None, others: Sequence[str]) -> dict[str, Path]:
-    """Labels by name, those of `people` first; a file without a name uses its file name."""
-    found = {} if people is None else {"labels": people}
-    for text in others:
+def _labels(texts: Sequence[str], *, has_people: bool) -> dict[str, Path]:
+    """Labels by name; a file without a name uses its file name, unless it is the only one."""
+    found: dict[str, Path] = {}
+    for text in texts:
         name, equals, path = text.partition("=")
         place = Path(path if equals else text)
-        key = name if equals else "labels" if len(others) == 1 and people is None else place.stem
+        key = name if equals else "labels" if len(texts) == 1 and not has_people else place.stem
         if not key or not str(place) or (equals and not path) or key in found:
             used = " with a name that is already used" if key in found else ""
             fix = "use for example --labels mace=mace.parquet"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from sfumato.reporting.model_scores import CORRELATIONS, ModelScores
 from sfumato.reporting.phrases import (
     SHARE,
+    THESE_PEOPLE,
     capitalized,
     comparison_sentence,
     counted,
     dissent_sentence,
+    for_whom,
     mean_of,
     metric_title,
     number_text,
@@ -41,6 +43,7 @@ def findings(evidence: ReportInputs, models: ModelScores | None) -> tuple[str, .
         metrics = [each for each in OUTCOMES if each == uncertainty or each not in CORRELATIONS]
         found = [models.difference(metric) for metric in metrics]
         compared = [finding(each, models.level, _models_of(models)) for each in found if each is not None]
+        compared = [f"{compared[0]} Scores are against {models.against}.", *compared[1:]] if compared else []
     elif models is not None and models.scores:
         compared = [_single_target(models)]
     plan = [] if evidence.plan is None else [f"Next: {decision(evidence.plan)}"]
@@ -53,8 +56,10 @@ def _about_people(evidence: ReportInputs) -> list[str]:
     votes, labels, original = evidence.votes, evidence.main_labels, evidence.original
     if votes is not None:
         mean = evidence.mean_doubt
-        leading = [] if mean is None or mean.dissent is None else [dissent_sentence(mean)]
-        sentences, compared, first = [*leading, votes.disagreement()], votes.shares(), "people's first choice"
+        leading = [] if mean is None or mean.dissent is None else [dissent_sentence(mean, for_whom(mean))]
+        intervals = f" These intervals are {THESE_PEOPLE}." if votes.several.any() else ""
+        sentences = [*leading, f"{votes.disagreement()}{intervals}"]
+        compared, first = votes.shares(), "people's first choice"
     elif labels is not None and len(labels):
         sentences, compared, first = [_about_labels(labels)], labels, "the most probable class"
     else:
@@ -62,7 +67,8 @@ def _about_people(evidence: ReportInputs) -> list[str]:
     if original is not None and set(original.classes) <= set(compared.classes):
         found = changed_majority(compared, original)
         n, share = len(found.rows), share_of(len(found.rows), found.n_items)
-        text = f"For {n:,} of {counted(share.n, 'item')}, {share.percent()}, {first} differs from the original label."
+        shown = f"{share.percent().removesuffix(')')}; {THESE_PEOPLE})"
+        text = f"For {n:,} of {counted(share.n, 'item')}, {shown}, {first} differs from the original label."
         # Second, so that a report with many findings still has it.
         sentences = [*sentences[:1], text, *sentences[1:]] if share.n else sentences
     if evidence.camps is not None and evidence.camps.found:
@@ -99,6 +105,5 @@ def _single_target(models: ModelScores) -> str:
     """The scores of the only target."""
     rows = {row.metric: row for row in models.of_metric("accuracy") + models.of_metric("cross_entropy")}
     scores = [f"{metric_title(name)} {number_text(row.value)}" for name, row in rows.items() if row.value == row.value]
-    return (
-        f"{capitalized(_models_of(models))} `{models.targets[0]}` reach {' and '.join(scores)} against people's labels."
-    )
+    reached = f"{capitalized(_models_of(models))} `{models.targets[0]}` reach {' and '.join(scores)}"
+    return f"{reached} against {models.against}."

@@ -11,7 +11,7 @@ from sfumato.evaluation.epoch_predictions import RunFound, find_runs
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.run_predictions import RUN, RunPredictions, default_baseline, match_runs
 from sfumato.reporting.blocks import DataSource
-from sfumato.reporting.phrases import comparison_sentence
+from sfumato.reporting.phrases import AT_LARGE, THESE_PEOPLE, comparison_sentence
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import warnings_off
 from sfumato.tables.scores import Difference, RunScore, RunScores
@@ -154,9 +154,46 @@ class ModelScores:
         names = ["items"]
         if any(row.n_seeds > 1 for row in self.scores):
             names.insert(0, "seeds")
-        if any(row.se_people == row.se_people for row in self.scores):
+        if self.has_people:
             names.append("people")
         return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+    @property
+    def has_people(self) -> bool:
+        """Whether intervals of scores are over people too."""
+        return any(row.se_people == row.se_people for row in self.scores)
+
+    @property
+    def table(self) -> str | None:
+        """The name of the score table that was read; None if the report scored the models."""
+        return next((name for name, each in self.evidence.scores.items() if isinstance(each, RunScores)), None)
+
+    @property
+    def against(self) -> str:
+        """What the models are scored against, in words."""
+        evidence = self.evidence
+        if self.table is not None:
+            return "people's labels"
+        answers, labels = evidence.people_answers, evidence.people_labels
+        origin = evidence.origins.get(evidence.people_part)
+        file = f" in `{origin.file}`" if origin is not None and origin.file else ""
+        if answers is not None:
+            n = len(answers.annotator.names)
+            return f"the single answers of {n:,} {'person' if n == 1 else 'people'}{file}"
+        made = f" made by `{labels.made_by}`" if labels is not None and labels.made_by is not None else ""
+        return f"people's labels{file}{made}"
+
+    @property
+    def crowd(self) -> str:
+        """Which people the intervals of scores are for, and why, as a sentence."""
+        if self.has_people:
+            return f"Intervals are {AT_LARGE}: they are over other people too."
+        why = ""
+        if self.table is None and self.evidence.people_answers is None:
+            why = ", because labels do not show who gave which answer"
+        elif self.evidence.people_answers is not None and len(self.evidence.people_answers.annotator.names) == 1:
+            why = ", because one person gave all answers"
+        return f"Intervals are {THESE_PEOPLE}: the crowd is taken as fixed{why}."
 
     @property
     def mean(self) -> str:
@@ -192,24 +229,22 @@ class ModelScores:
         """
         evidence = self.evidence
         runs, original = evidence.origins.get(folder), evidence.origins.get("original")
-        table = next((name for name, each in evidence.scores.items() if isinstance(each, RunScores)), None)
+        table = self.table
         if table is not None and (folder == "runs" or runs is None):
             return evidence.source("scores" if table == "scores" else f"scores/{table}")
-        # Labels that the report computed from beliefs or answers are in no file.
-        is_file = evidence.people_part not in ("beliefs", "annotations")
-        labels = evidence.origins.get(evidence.people_part) if is_file else None
+        people = evidence.origins.get(evidence.people_part)
         metrics = metrics or self.metrics
         against_original |= "accuracy_original" in metrics
         parts = [
-            f"sfumato evaluate --runs {runs.file if runs else 'RUNS'} --people {labels.file if labels else 'LABELS'}",
+            f"sfumato evaluate --runs {runs.file if runs else 'RUNS'} --people {people.file if people else 'PEOPLE'}",
             *([f"--original {original.file}"] if original is not None and against_original else []),
             f"--metrics {','.join(metrics)}",
             *(["--strata STRATA.csv"] if strata else []),
             f"--resamples {resamples or self.resamples} --common -o scores.csv --differences differences.csv",
         ]
         note = f"{self.mean}Items are resampled with seed 0."
-        if not is_file:
-            note += f" LABELS is the mean of {evidence.people_part}: `sfumato aggregate --by mean`."
+        if evidence.people_answers is not None and evidence.excluded:
+            note += " The answers are without those of the annotators that screening excluded."
         if strata:
             note += " STRATA.csv has the columns item and stratum: whether the votes of an item are all for one class."
         return DataSource(" ".join(parts), runs.file if runs else "", note)

@@ -100,6 +100,11 @@ def people_table(path: Path, part: str) -> Annotations | Beliefs | Counts | Soft
     return READERS[part](path)
 
 
+def kind_of(place: str | Path) -> str:
+    """What a file about people holds: `annotations`, `beliefs`, `counts` or `labels`."""
+    return HOLDS[type(people_table(Path(place), "labels"))]
+
+
 OUT_OF_DATE = {
     True: "it is not used, and the runs are scored again",
     False: "its numbers may be of other runs or labels",

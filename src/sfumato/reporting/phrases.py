@@ -32,6 +32,8 @@ WORDS = {
     "entropy_pearson": "correlation of entropies",
 }
 """The names of metrics in a report."""
+AT_LARGE, THESE_PEOPLE = "for people at large", "for these people"
+"""Which people an interval is for: it is over people too, or the crowd is taken as fixed."""
 JOIN = "\u00a0"
 """A no-break space."""
 
@@ -64,7 +66,7 @@ def interval_text(low: float, high: float, *, signed: bool = False) -> str:
 
 
 def covered_text(difference: Difference) -> str:
-    """What the interval of a difference covers: `4 seeds and 40 items`."""
+    """What the interval of a difference covers, and for which people: `4 seeds and 40 items; for these people`."""
     names = [counted(difference.n_items, "item")]
     if difference.n_seeds > 1:
         names.insert(0, counted(difference.n_seeds, "seed"))
@@ -72,7 +74,8 @@ def covered_text(difference: Difference) -> str:
         names.append("people")
     elif difference.n_seeds == 1:
         names[-1] += ", one prediction each"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    joined = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{joined}; {AT_LARGE if difference.se_people == difference.se_people else THESE_PEOPLE}"
 
 
 def result_text(difference: Difference) -> str:
@@ -81,7 +84,7 @@ def result_text(difference: Difference) -> str:
     if difference.verdict:
         return difference.verdict
     if not difference.is_tested:
-        return "not tested"
+        return f"not tested: {difference.covers.removeprefix('none: ')}"
     return f"no evidence of a difference (detectable: {detectable_text(difference)})"
 
 
@@ -180,13 +183,20 @@ def mean_figure(found: MeanFigure, n: int) -> DisplayedEstimate:
 NOT_IDENTIFIABLE = "No item has answers of two annotators: how much people disagree is not identifiable."
 
 
-def dissent_sentence(found: MeanDoubt) -> str:
-    """`Two people give different answers in 14% of cases (95% CI 10% to 19%).`, or of draws from their beliefs."""
+def for_whom(found: MeanDoubt) -> str:
+    """Which people the intervals are for."""
+    return THESE_PEOPLE if found.is_crowd_fixed else AT_LARGE
+
+
+def dissent_sentence(found: MeanDoubt, note: str = "") -> str:
+    """`Two people give different answers in 14% of cases (95% CI 10% to 19%).`, or of draws from their beliefs; `note`
+    stands after the interval."""
     if found.dissent is None:
         return NOT_IDENTIFIABLE
     share = mean_figure(found.dissent, found.n_measured)
     value, _, interval = share.percent().partition(" (")
-    between = f" ({100 * found.level:g}% CI {interval}" if interval else ""
+    after = f"; {note}" if note else ""
+    between = f" ({100 * found.level:g}% CI {interval.removesuffix(')')}{after})" if interval else ""
     differ = "Two people give different answers" if found.within is None else "Draws from two people's beliefs differ"
     return f"{differ} in {value} of cases{between}."
 

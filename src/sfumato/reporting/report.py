@@ -19,7 +19,7 @@ from sfumato.reporting.findings import findings
 from sfumato.reporting.missing_scores import ProgressCallback, no_progress, score_models
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Page, Section
-from sfumato.reporting.phrases import counted, mean_figure
+from sfumato.reporting.phrases import counted, for_whom, mean_figure
 from sfumato.reporting.plan_page import plan_section
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.agreement import agreement_section
@@ -210,7 +210,8 @@ def _facts(evidence: ReportInputs, models: ModelScores | None) -> list[Fact]:
         mean = evidence.mean_doubt
         if mean is not None and mean.dissent is not None:
             shown, _, interval = mean_figure(mean.dissent, mean.n_measured).percent().partition(" (")
-            facts.append(Fact(shown, "two people differ", interval.removesuffix(")")))
+            whom = f"{interval.removesuffix(')')}, {for_whom(mean)}" if interval else ""
+            facts.append(Fact(shown, "two people differ", whom))
         if evidence.plan is None:
             facts.append(Fact(f"{len(labels.classes)}", "classes"))
     if models is not None:

@@ -13,11 +13,11 @@ from sfumato.importers.prediction_file import FileOptions, convert_first
 from sfumato.labeling.screening import Screened
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Columns
-from sfumato.reporting.people_tables import OUT_OF_DATE, PeopleTables, out_of_date
+from sfumato.reporting.people_tables import OUT_OF_DATE, PeopleTables, kind_of, out_of_date
 from sfumato.reporting.report_inputs import Origin, ReportInputs
 from sfumato.study.study_file import read_study, study_path
 from sfumato.tables.base_table import rows_of
-from sfumato.tables.errors import BadFile, BadTable, SfumatoError, one_line, show
+from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoError, one_line, show
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.files.atomic_write import sha256_of
 from sfumato.tables.files.file_type import KINDS
@@ -57,12 +57,19 @@ PLAIN_TABLES = ("map", "shifts", "quality", "intervals", "duplicates")
 RUN_FOLDERS = ("runs", "shifted", "attacked")
 
 Place = str | Path
+Named = Mapping[str, Place | Mapping[str, Place]]
 Places = Mapping[str, Path]
+INSTEAD_OF = {
+    "annotations": ("beliefs", "votes", "counts"),
+    "beliefs": ("votes",),
+    "counts": ("annotations", "beliefs", "votes"),
+}
+"""The files in a folder that are not used if the user names such a table of people's answers."""
 
 
 def read_evidence(
     folder: Place | None,
-    named: Mapping[str, Place | Mapping[str, Place]],
+    named: Named,
     titles: Mapping[str, str],
     reading: InputOptions,
 ) -> ReportInputs:
@@ -70,9 +77,13 @@ def read_evidence(
     root = None if folder is None else Path(folder)
     if root is not None and not root.is_dir():
         raise BadFile("no folder there", "a folder with the files of a study", "check the path", "no-such-folder", root)
-    found = {} if root is None else _found(root)
+    kind = _kind_of_people(named)
+    named = _with_people(named, kind)
+    here = {} if root is None else _found(root)
     # Named files replace files in the folder.
-    found = {key: path for key, path in found.items() if key.partition("/")[0] not in named} | _named(named)
+    here = {key: path for key, path in here.items() if key.partition("/")[0] not in named}
+    other = {key: path for key, path in here.items() if key in INSTEAD_OF.get(kind, ())}
+    found = {key: path for key, path in here.items() if key not in other} | _named(named)
     if not found:
         usual = [*(names[0] for names in NAMES.values()), *(f"{name}/" for name in FOLDERS)]
         fix = "give the folder that the commands wrote to, or single files"
@@ -81,6 +92,8 @@ def read_evidence(
         read = _read(found, root, titles, reading, {key for key in found if key.partition("/")[0] in named})
     except SfumatoError as error:
         raise convert_first(error, "labels") from None
+    skipped = [f"{path.name} is not used: `--people` names other answers" for path in other.values()]
+    read = replace(read, people=kind, notes=(*read.notes, *skipped))
     unused = [] if root is None else _unused(root, found)
     if not unused:
         return read
@@ -89,6 +102,37 @@ def read_evidence(
         "predictions of models into the folder runs, and name others with an option"
     )
     return replace(read, notes=(*read.notes, note))
+
+
+def _kind_of_people(named: Named) -> str:
+    """What the file named `people` holds; empty without one."""
+    people = named.get("people")
+    if people is None:
+        return ""
+    assert not isinstance(people, Mapping)
+    try:
+        return kind_of(people)
+    except SfumatoError as error:
+        raise convert_first(error, "labels") from None
+
+
+def _with_people(named: Named, kind: str) -> Named:
+    """The named files, with those of `people` under the name of what they hold; labels come first."""
+    others = {part: place for part, place in named.items() if part != "people"}
+    if not kind:
+        return others
+    people, own = named["people"], others.get(kind)
+    assert not isinstance(people, Mapping)
+    if kind == "labels":
+        several = own if isinstance(own, Mapping) else {} if own is None else {Path(own).stem: own}
+        if "labels" in several:
+            fix = "use for example --labels mace=mace.parquet"
+            raise BadSetting("--labels with the name labels, which --people has", "another name", fix)
+        return {**others, "labels": {"labels": people, **several}}
+    if own is not None:
+        found = f"two files with {kind}: {show(Path(people).name)} for --people, and one for --{kind}"
+        raise BadSetting(found, "one of them", f"leave out --{kind}")
+    return {**others, kind: people}
 
 
 def _unused(root: Path, found: Places) -> list[str]:
@@ -115,7 +159,7 @@ def _found(root: Path) -> dict[str, Path]:
     return found
 
 
-def _named(named: Mapping[str, Place | Mapping[str, Place]]) -> dict[str, Path]:
+def _named(named: Named) -> dict[str, Path]:
     places: dict[str, Path] = {}
     for part, place in named.items():
         if isinstance(place, Mapping):

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 
 from sfumato.labeling.camps import Camps, camps
 from sfumato.labeling.screening import Screened
@@ -67,12 +68,14 @@ class ReportInputs:
     origins: Mapping[str, Origin] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """Warnings about the files, for the reader of the report."""
+    people: str = ""
+    """The input that models are scored against, if the user named it: `labels`, `beliefs`, `annotations`, `counts`."""
 
     @property
     def parts(self) -> list[str]:
         """The names of the inputs that are there."""
         given = {each.name: getattr(self, each.name) for each in fields(self)}
-        others = ("titles", "origins", "notes")
+        others = ("titles", "origins", "notes", "people")
         return [name for name, value in given.items() if name not in others and value is not None and value != {}]
 
     def __repr__(self) -> str:
@@ -83,6 +86,7 @@ class ReportInputs:
         cls,
         folder: str | Path | None = None,
         *,
+        people: str | Path | None = None,
         study: str | Path | None = None,
         annotations: str | Path | None = None,
         screening: str | Path | None = None,
@@ -103,11 +107,14 @@ class ReportInputs:
     ) -> ReportInputs:
         """Read the files in `folder` with the usual names, and the files given, which take precedence.
 
-        `reading` says how inputs are read. Raises if nothing is found or a file cannot be read.
+        `people` is what models are scored against: labels, counts or single answers (Beliefs, Annotations). Without it,
+        these are the single answers if they are known, else the labels. `reading` says how inputs are read. Raises if
+        nothing is found or a file cannot be read.
         """
         from sfumato.reporting.report_input_files import read_evidence
 
         named = {
+            "people": people,
             "study": study, "annotations": annotations, "screening": screening, "beliefs": beliefs, "counts": counts,
             "labels": labels, "original": original, "inputs": inputs, "splits": splits, "runs": runs,
             "shifted": shifted, "attacked": attacked, "scores": scores, "comparison": comparison, "plan": plan,
@@ -129,10 +136,21 @@ class ReportInputs:
     def people_name(self) -> str | None:
         """The name of the labels that models are scored against; None if these are the mean of the beliefs or votes.
 
-        Labels that estimate what is true, or are predictions, do not say how people judge.
+        The single answers come first if they are known, unless they are not about all labeled items or the user named
+        labels. Labels that estimate what is true, or are predictions, do not say how people judge.
         """
         others = (Estimand.TRUTH, Estimand.PREDICTION)
-        return next((name for name, each in self.labels.items() if each.estimand not in others), None)
+        found = next((name for name, each in self.labels.items() if each.estimand not in others), None)
+        if found is None or self.people:
+            return found if self.people in ("", "labels") else None
+        return None if self._are_answered(self.labels[found]) else found
+
+    def _are_answered(self, labels: SoftLabels) -> bool:
+        """Whether the single answers about all labeled items are known."""
+        judged = self.judged if self.beliefs is not None or self.annotations is not None else None
+        if judged is None or not len(judged) or set(judged.classes) != set(labels.classes):
+            return False
+        return bool(pc.all(pc.is_in(labels.items, value_set=judged.item.names)).as_py())
 
     @property
     def people_labels(self) -> SoftLabels | None:

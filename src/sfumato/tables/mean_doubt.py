@@ -12,7 +12,6 @@ from importlib import import_module
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import expit, logit, stdtrit
 
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.bootstrap import Interval
@@ -20,7 +19,7 @@ from sfumato.tables.counts import Counts
 from sfumato.tables.dissent import PersonBeliefs, dissent_of_counts, vote_counts
 from sfumato.tables.doubt import entropy
 from sfumato.tables.entropy_estimates import chao_shen, jackknifed_entropy
-from sfumato.tables.two_way import AnswerDesign, FigureScale, LeaveOneOut, ratio, two_way
+from sfumato.tables.two_way import LOGIT, AnswerDesign, LeaveOneOut, ratio, share_over_items, two_way
 
 VOTES_FOR_ENTROPY = 10
 """Entropies are estimated if the items have at least so many votes (median)."""
@@ -30,14 +29,6 @@ CHAO_SHEN = "Chao-Shen estimate"
 JACKKNIFE = "jackknife estimate"
 OVER_BOTH = "over people and items"
 OVER_ITEMS = "over items; the crowd is taken as fixed"
-
-
-def _logit(values: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "rows"]:
-    with np.errstate(divide="ignore"):
-        return np.asarray(logit(values))
-
-
-LOGIT = FigureScale("logit", _logit, lambda logits: np.asarray(expit(logits)))
 
 
 @dataclass(frozen=True)
@@ -77,6 +68,11 @@ class MeanDoubt:
     over: str
     """What the intervals are over."""
     level: float
+
+    @property
+    def is_crowd_fixed(self) -> bool:
+        """Whether intervals are over items alone."""
+        return self.over == OVER_ITEMS
 
     def __str__(self) -> str:
         # Imported by name when used: tables do not depend on reporting.
@@ -228,15 +224,8 @@ class _Figures:
 
     def share(self, values: Float[np.ndarray, "items"], without: Float[np.ndarray, "rows"] | None = None) -> MeanFigure:
         """The mean of probabilities, with an interval on the logit scale."""
-        found = self._figure(self.left_out(values, without), (0.0, 1.0), LOGIT)
-        known = int((~np.isnan(values)).sum())
-        if not np.isnan(found.interval.low) or known < 2 or min(found.value, 1 - found.value) > 1e-12:
-            return found
-        # All items are at a bound: Wilson's interval for as many answers of yes or no.
-        reach = float(stdtrit(known - 1, (1 + self.level) / 2)) ** 2
-        far = reach / (known + reach)
-        ends = (0.0, far) if found.value < 0.5 else (1 - far, 1.0)
-        return MeanFigure(found.value, Interval(*ends, f"{100 * self.level:g}% Wilson over items"))
+        found = share_over_items(self.left_out(values, without), level=self.level)
+        return MeanFigure(found.value, found.these_people if self.is_crowd_fixed else found.interval)
 
     def mean(
         self,
@@ -244,7 +233,8 @@ class _Figures:
         without: Float[np.ndarray, "rows"] | None = None,
         bounds: tuple[float, float] = (-np.inf, np.inf),
     ) -> MeanFigure:
-        return self._figure(_scaled(self.left_out(values, without)), bounds)
+        found = two_way(_scaled(self.left_out(values, without)), level=self.level, bounds=bounds)
+        return MeanFigure(found.value, found.these_people if self.is_crowd_fixed else found.interval)
 
     def extended(
         self,
@@ -258,12 +248,6 @@ class _Figures:
         found, upper = self.mean(values, without, bounds), self.mean(further, further_without, bounds)
         high = np.fmax(found.interval.high, upper.interval.high)
         return MeanFigure(found.value, Interval(found.interval.low, float(high), found.interval.kind))
-
-    def _figure(
-        self, left_out: LeaveOneOut, bounds: tuple[float, float], scale: FigureScale | None = None
-    ) -> MeanFigure:
-        found = two_way(left_out, level=self.level, bounds=bounds, scale=scale)
-        return MeanFigure(found.value, found.these_people if self.is_crowd_fixed else found.interval)
 
 
 def _scaled(found: LeaveOneOut) -> LeaveOneOut:

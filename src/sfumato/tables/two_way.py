@@ -24,17 +24,18 @@ never drawn with replacement: a person who is drawn twice would agree with himse
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import stdtrit
+from scipy.special import expit, logit, stdtrit
 
 from sfumato.tables.bootstrap import Interval
 from sfumato.tables.leave_one_out import AnswerDesign, LeaveOneOut, Sums, Values, ratio
 from sfumato.tables.setting_checks import between_0_and_1
 
 __all__ = [
+    "NO_PARTS",
     "AnswerDesign",
     "FigureScale",
     "LeaveOneOut",
@@ -43,11 +44,14 @@ __all__ = [
     "Values",
     "VarianceParts",
     "ratio",
+    "share_over_items",
     "two_way",
 ]
 
 NO_VARIATION = 1e-11
 """A standard error below this, relative to the value, is rounding."""
+AT_BOUND = 1e-12
+"""A share this close to 0 or 1 is there; the difference is rounding."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,14 @@ class FigureScale:
     name: str
     there: Callable[[Values], Values]
     back: Callable[[Values], Values]
+
+
+def _logit(values: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "rows"]:
+    with np.errstate(divide="ignore"):
+        return np.asarray(logit(values))
+
+
+LOGIT = FigureScale("logit", _logit, lambda logits: np.asarray(expit(logits)))
 
 
 @dataclass(frozen=True)
@@ -126,6 +138,27 @@ def two_way(
     parts = NO_PARTS if np.isnan(interval.low) else _parts(left_out, found, level, bounds, interval, fixed)
     error = np.nan if np.isnan(interval.low) else float(np.sqrt(found.both))
     return TwoWay(left_out.value, interval, fixed, error, found.df, parts)
+
+
+def share_over_items(left_out: LeaveOneOut, *, level: float) -> TwoWay:
+    """A mean of probabilities over items, with an interval on the logit scale. The interval of 1 minus the mean is its
+    mirror image. Every item has the same weight.
+
+    If all items are at a bound, Wilson's interval for as many answers of yes or no. If nobody answered about two items,
+    each item has a crowd of its own: the interval over items is one over people too.
+    """
+    # Every item has the same weight in a mean over items.
+    left_out = replace(left_out, item_sizes=np.ones(len(left_out.item_sizes)))
+    found = two_way(left_out, level=level, bounds=(0.0, 1.0), scale=LOGIT)
+    known = len(left_out.without_item)
+    if np.isnan(found.these_people.low) and known > 1 and min(found.value, 1 - found.value) <= AT_BOUND:
+        reach = float(stdtrit(known - 1, (1 + level) / 2)) ** 2
+        far = reach / (known + reach)
+        ends = (0.0, far) if found.value < 0.5 else (1 - far, 1.0)
+        wilson = Interval(*ends, f"{100 * level:g}% Wilson over items")
+        return replace(found, interval=wilson, these_people=wilson, parts=NO_PARTS)
+    is_own_crowd = len(left_out.person_sizes) > 1 and float(left_out.person_sizes.max()) <= 1
+    return replace(found, interval=found.these_people) if is_own_crowd else found
 
 
 @dataclass(frozen=True)

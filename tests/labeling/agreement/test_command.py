@@ -46,12 +46,13 @@ def test_the_table_is_shown_and_written(folder: Path) -> None:
         "alpha-nominal", f"{ours.value[0]:.3f}", f"{ours.low[0]:.3f}", f"{ours.high[0]:.3f}", "40", "3", "120",
     ]  # fmt: skip
     assert len({len(line) for line in shown[1:4]}) == 1
-    assert shown[4] == "interval: 95% jackknife over people and items"
+    assert shown[4] == "interval of alpha-nominal: 95% jackknife over people and items"
+    assert shown[5] == "interval of total-variation: 95% jackknife of logit over people and items"
     half = (ours.high[0] - ours.low[0]) / 2
     widths = [half, ours.half_same_annotators[0], ours.half_twice_items[0], ours.half_twice_annotators[0]]
     shares = [ours.share_items[0], ours.share_annotators[0], ours.share_answers[0]]
     expected = ["alpha-nominal", *(f"{each:.3f}" for each in widths), *(f"{each:.0%}" for each in shares)]
-    assert shown[7].split() == expected
+    assert shown[8].split() == expected
     assert sum(shares) == pytest.approx(1)
     assert str(ours).splitlines() == shown[1:]
 
@@ -60,8 +61,11 @@ def test_counts_say_that_annotators_are_taken_as_fixed(folder: Path) -> None:
     (folder / "c.csv").write_text("item,n:cat,n:dog\n1,3,2\n2,5,0\n3,1,4\n4,0,5\n")
     shown = measured("c.csv", cwd=folder).stdout.splitlines()
     assert shown[1].split()[5] == "-"
-    assert shown[3] == ("interval: 95% jackknife over items; people are taken as fixed: counts have no annotators")
-    assert len(shown) == 4
+    fixed = "over items; people are taken as fixed: counts have no annotators"
+    assert shown[3:] == [
+        f"interval of alpha-nominal: 95% jackknife {fixed}",
+        f"interval of total-variation: 95% jackknife of logit {fixed}",
+    ]
 
 
 def test_measures_by_name(folder: Path) -> None:

@@ -15,6 +15,7 @@ from sfumato.labeling.agreement import (
     AgreementMeasure,
     AlphaNominal,
     AlphaOrdinal,
+    PercentAgreement,
     RetestSameClass,
     TotalVariationAgreement,
     agreement,
@@ -22,6 +23,7 @@ from sfumato.labeling.agreement import (
 from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import warnings_off
+from sfumato.tables.mean_doubt import mean_doubt
 from sfumato.tables.text_columns import CodedText
 
 
@@ -139,6 +141,32 @@ def test_intervals_cover_the_agreement_of_all_people() -> None:
     assert (covered / n_studies > 0.83).all()
     assert (covered / n_studies < 0.97).all()
     assert (fixed / n_studies < 0.75).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("source", ["votes", "counts", "own crowds"])
+def test_agreement_and_dissent_of_votes_are_mirror_images(share: float, source: str) -> None:
+    """`percent-agreement`, `total-variation` and the mean dissent are one quantity, with one interval, also if votes
+    are unanimous or all different."""
+    rng = np.random.default_rng(1)
+    n_items, n_people = 12, 2
+    chosen = np.tile([0, 0], (n_items, 1))
+    chosen[:, 1] = rng.random(n_items) < share
+    item, person = np.divmod(np.arange(chosen.size), n_people)
+    person = np.arange(len(person)) if source == "own crowds" else person + 2 * (item % 3)
+    votes = Beliefs(_names(item), _names(person), ("a", "b"), hard=chosen.ravel().astype(np.int16))
+    people = Counts.of(votes) if source == "counts" else votes
+    found = agreement(people, measures=[PercentAgreement(), TotalVariationAgreement()])
+    assert (1 - found.value[0], 1 - found.high[0], 1 - found.low[0]) == pytest.approx(
+        (found.value[1], found.low[1], found.high[1])
+    )
+    dissent = mean_doubt(people).dissent
+    assert dissent is not None
+    ends = (dissent.value, dissent.interval.low, dissent.interval.high)
+    assert (found.value[1], found.low[1], found.high[1]) == pytest.approx(ends)
+    if share in (0.0, 1.0):
+        assert "Wilson" in found.interval[1]
+    assert found.high[1] > found.low[1]
 
 
 def test_counts_and_two_annotators_have_intervals_over_items() -> None:

@@ -18,10 +18,10 @@ from sfumato.labeling.agreement.intraclass_correlation import (
     IccOneWayMean,
 )
 from sfumato.labeling.agreement.item_answers import ItemAnswers
-from sfumato.labeling.agreement.kappa import CohenKappa, FleissKappa, GwetAC1, GwetAC2, PercentAgreement, WeightedKappa
+from sfumato.labeling.agreement.kappa import CohenKappa, FleissKappa, GwetAC1, GwetAC2, WeightedKappa
 from sfumato.labeling.agreement.krippendorff_alpha import AlphaDistributions, AlphaNominal, AlphaOrdinal
 from sfumato.labeling.agreement.measure_protocol import AgreementMeasure, figure_of
-from sfumato.labeling.agreement.pairwise_distance import TotalVariationAgreement
+from sfumato.labeling.agreement.pairwise_distance import PercentAgreement, TotalVariationAgreement
 from sfumato.labeling.agreement.test_retest import RetestSameClass, RetestTotalVariation
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.class_order import is_ordered, scale_text

@@ -1,4 +1,4 @@
-"""Agreement of choices beyond chance: percent agreement, Fleiss' and Cohen's kappa, and Gwet's AC1 and AC2.
+"""Agreement of choices beyond chance: Fleiss' and Cohen's kappa, and Gwet's AC1 and AC2.
 
 All are `(p_a - p_e) / (1 - p_e)` with the share of agreement `p_a` and the share expected by chance `p_e`, and differ
 in `p_e`. With weights, near misses agree in part: `w(c, k) = 1 - |c - k| / (K - 1)`, or with the square of that
@@ -83,25 +83,6 @@ def gwet_chance(weights: Weights) -> Callable[[Float[np.ndarray, "rows classes"]
     """Gwet: an answer is a guess with the probability `sum s(1 - s) K / (K - 1)`; guesses are uniform."""
     n = len(weights)
     return lambda shares: np.asarray(weights.sum() / (n * (n - 1)) * (shares * (1 - shares)).sum(axis=1))
-
-
-@dataclass(frozen=True)
-class PercentAgreement:
-    """The share of pairs of annotators who chose the same class, not corrected for chance.
-
-    The mean over items; for votes, 1 minus `total-variation`. Easy to explain, but high if one class is common: report
-    it together with a coefficient that corrects for chance.
-    """
-
-    name: ClassVar[str] = "percent-agreement"
-    undefined: ClassVar[str] = NOBODY_TO_COMPARE
-    compares: ClassVar[str] = "first"
-    default_for: ClassVar[tuple[str, ...]] = ()
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
-    def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
-        first = answers.first
-        return shared_kappa(first, identity_weights(first.n_classes), lambda shares: np.zeros(len(shares)))
 
 
 @dataclass(frozen=True)

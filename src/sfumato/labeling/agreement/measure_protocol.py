@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.labeling.agreement.agreement_table import AgreementFigure
 from sfumato.tables.errors import warn
-from sfumato.tables.two_way import NO_PARTS, LeaveOneOut, VarianceParts, two_way
+from sfumato.tables.two_way import NO_PARTS, LeaveOneOut, VarianceParts, share_over_items, two_way
 
 if TYPE_CHECKING:
     from sfumato.labeling.agreement.item_answers import ItemAnswers
@@ -42,7 +42,10 @@ class AgreementMeasure(Protocol):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest possible value."""
+        """The smallest and the largest possible value.
+
+        A measure may have `share_for`: for `hard` or `soft` beliefs it is a share of pairs, with the interval of one.
+        """
 
     def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
         """The value, and the values without each item, annotator and answer; NaN if undefined.
@@ -60,7 +63,11 @@ def figure_of(
     if not used.n_items:
         warn(f"{measure.name} cannot be computed: {MISSING[measure.compares]}")
         return _row(measure.name, (np.nan,) * 3, (0, 0, 0), "none: nothing to compare", NO_PARTS)
-    found = two_way(measure.leave_one_out(answers), level=level, bounds=measure.bounds)
+    left_out = measure.leave_one_out(answers)
+    if ("soft" if answers.is_soft else "hard") in getattr(measure, "share_for", ()):
+        found = share_over_items(left_out, level=level)
+    else:
+        found = two_way(left_out, level=level, bounds=measure.bounds)
     if np.isnan(found.value):
         warn(f"{measure.name} is undefined: {measure.undefined}")
     between = found.or_over_items("" if annotators_known else NO_ANNOTATORS)

@@ -1,8 +1,8 @@
-"""Pairwise distance: the mean total variation between two annotators."""
+"""Pairs of annotators: the mean total variation between two, and the share of pairs that agree."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -29,6 +29,7 @@ class TotalVariationAgreement:
     compares: ClassVar[str] = "first"
     default_for: ClassVar[tuple[str, ...]] = ("hard", "soft")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    share_for: ClassVar[tuple[str, ...]] = ("hard",)
 
     def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
         first = answers.first
@@ -37,6 +38,32 @@ class TotalVariationAgreement:
         to_others = distances_to_others(first)
         pairs = np.bincount(first.item, weights=to_others, minlength=first.n_items) / 2
         return mean_over_pairs(first, pairs, to_others, first.item)
+
+
+@dataclass(frozen=True)
+class PercentAgreement:
+    """The share of pairs of annotators who chose the same class, not corrected for chance.
+
+    The mean over items; for votes, 1 minus `total-variation`. Easy to explain, but high if one class is common: report
+    it together with a coefficient that corrects for chance.
+    """
+
+    name: ClassVar[str] = "percent-agreement"
+    undefined: ClassVar[str] = NOBODY_TO_COMPARE
+    compares: ClassVar[str] = "first"
+    default_for: ClassVar[tuple[str, ...]] = ()
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    share_for: ClassVar[tuple[str, ...]] = ("hard", "soft")
+
+    def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
+        apart = dissent_of_choices(answers.first)
+        return replace(
+            apart,
+            value=1 - apart.value,
+            without_item=1 - apart.without_item,
+            without_person=1 - apart.without_person,
+            without_answer=1 - apart.without_answer,
+        )
 
 
 def dissent_of_choices(first: FirstAnswers) -> LeaveOneOut:

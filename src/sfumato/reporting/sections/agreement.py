@@ -15,12 +15,21 @@ from sfumato.reporting.blocks import Block, Column, DataSource, Prose, ReportTab
 from sfumato.reporting.charts.comparison import dots
 from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import SHARE, DisplayedEstimate, capitalized, counted, mean_of, short_names, shorten
+from sfumato.reporting.phrases import (
+    LEVEL,
+    SHARE,
+    DisplayedEstimate,
+    capitalized,
+    counted,
+    mean_of,
+    short_names,
+    shorten,
+)
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import warnings_off
-from sfumato.tables.two_way import two_way
+from sfumato.tables.two_way import share_over_items
 
 TITLE = "Agreement"
 MEANINGS = {
@@ -32,6 +41,9 @@ MEANINGS = {
     "retest-same-class": "share of repeated answers with the same class",
     "retest-total-variation": "mean distance between repeated answers: 0 (same) to 1",
 }
+ORDINAL, NOMINAL = "alpha-ordinal", "alpha-nominal"
+ALPHAS = (ORDINAL, NOMINAL)
+"""The alpha that the text quotes: the first in the table. Only ordered classes have the first."""
 RETEST = ("retest-same-class", "retest-total-variation")
 MAX_CLASSES = 24
 
@@ -81,21 +93,13 @@ def _rows(table: AgreementTable) -> list[AgreementFigure]:
 def _words(evidence: ReportInputs, answers: ItemAnswers, found: AgreementTable) -> list[str]:
     sentences = []
     if answers.first.n_items:
-        differ = two_way(dissent_of_choices(answers.first), bounds=SHARE)
-        between = differ.or_over_items()
-        same = DisplayedEstimate(1 - differ.value, 1 - between.high, 1 - between.low, answers.first.n_items)
+        same = _same_choice(answers, found)
         sentences.append(
             f"Two annotators of the same item chose the same class in {same.percent()} of cases (mean over "
             f"{counted(same.n, 'item')})."
         )
-    if "alpha-nominal" in found.measure:
-        i = found.measure.index("alpha-nominal")
-        sentences.append(
-            "Krippendorff's alpha is undefined, because every answer names the same class."
-            if np.isnan(found.value[i])
-            else f"Corrected for chance, Krippendorff's alpha is {_estimate(found, i).text(3)}; 1 is full agreement, "
-            "0 is chance."
-        )
+    if (alpha := next((name for name in ALPHAS if name in found.measure), None)) is not None:
+        sentences.append(_alpha_sentence(found, alpha))
     if "retest-same-class" in found.measure:
         i = found.measure.index("retest-same-class")
         sentences.append(
@@ -115,6 +119,31 @@ def _words(evidence: ReportInputs, answers: ItemAnswers, found: AgreementTable) 
     if evidence.camps is not None and not np.isnan(evidence.camps.p_value):
         sentences.append(f"{capitalized(evidence.camps.sentence())}.")
     return sentences
+
+
+def _alpha_sentence(found: AgreementTable, measure: str) -> str:
+    """Krippendorff's alpha; of ordered classes the ordinal one, with the nominal one to compare."""
+    i = found.measure.index(measure)
+    if np.isnan(found.value[i]):
+        return "Krippendorff's alpha is undefined, because every answer names the same class."
+    value, scale = _estimate(found, i).text(3), "1 is full agreement, 0 is chance"
+    if measure != ORDINAL:
+        return f"Corrected for chance, Krippendorff's alpha is {value}; {scale}."
+    also = ""
+    if NOMINAL in found.measure:
+        nominal = _estimate(found, found.measure.index(NOMINAL)).text(3)
+        also = f" If the order of the classes is ignored, it is {nominal}."
+    return f"Corrected for chance, Krippendorff's alpha for ordered classes is {value}; {scale}.{also}"
+
+
+def _same_choice(answers: ItemAnswers, found: AgreementTable) -> DisplayedEstimate:
+    """How often two annotators choose the same class: for votes 1 minus the total variation in the table."""
+    if answers.first.hard is not None and "total-variation" in found.measure:
+        differ = _estimate(found, found.measure.index("total-variation"))
+        return DisplayedEstimate(1 - differ.value, 1 - differ.high, 1 - differ.low, differ.n)
+    apart = share_over_items(dissent_of_choices(answers.first), level=LEVEL)
+    between = apart.or_over_items()
+    return DisplayedEstimate(1 - apart.value, 1 - between.high, 1 - between.low, answers.first.n_items)
 
 
 def n_repeats(evidence: ReportInputs) -> int:

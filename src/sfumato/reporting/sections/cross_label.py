@@ -14,7 +14,7 @@ from sfumato.reporting.charts import heat_map
 from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import capitalized, interval_text, metric_title, number_text
+from sfumato.reporting.phrases import THESE_PEOPLE, capitalized, interval_text, metric_title, number_text
 from sfumato.tables.bootstrap import FEWEST_DRAWS
 from sfumato.tables.errors import warnings_off
 
@@ -49,17 +49,18 @@ def cross_label_section(models: ModelScores) -> Section | None:
     base = models.source(("accuracy", "cross_entropy"), resamples=FEWEST_DRAWS, against_original=True)
     source = DataSource(f"{base.command} --cross-label cross.csv", base.file, base.note)
     table = [row for row in cross_label(measured).scores if row.value == row.value]
-    blocks: list[Block] = [Prose(tuple(_words(table)))]
+    blocks: list[Block] = [Prose(tuple(_words(models, table)))]
     blocks += [_matrix(models, table, metric, source) for metric in ("accuracy", "cross_entropy")]
     if ORIGINAL in measured and set(NEEDED) <= set(models.shown_targets()):
         blocks += _mode_shift(measured, source)
     return Section(TITLE, tuple(blocks))
 
 
-def _words(table: Sequence[CrossScore]) -> list[str]:
+def _words(models: ModelScores, table: Sequence[CrossScore]) -> list[str]:
+    rows = "training targets" if models.is_of_targets else "models"
     sentences = [
-        "Which target is best depends on the labels used for scoring. Rows are training targets, columns the labels "
-        "that predictions are scored against."
+        f"Which {models.noun} is best depends on the labels used for scoring. Rows are {rows}, columns the labels that "
+        f"predictions are scored against. Intervals are {THESE_PEOPLE}: labels do not show who gave which answer."
     ]
     best = []
     for kind in dict.fromkeys(row.against for row in table):
@@ -83,7 +84,7 @@ def _matrix(models: ModelScores, table: Sequence[CrossScore], metric: str, sourc
         caption=f"{better} is better; compare within a column.{spread}{models.subset_note()}",
         data=attributes(rows, "target", "against", "value", "low", "high"),
         x=Field("against", "scored against"),
-        y=Field("target", "trained on"),
+        y=Field("target", "trained on" if models.is_of_targets else "model"),
         value=Field("value", metric_title(metric), ".3f"),
         written=True,
         tooltip=(Field("low", "from", ".3f"), Field("high", "to", ".3f")),

@@ -15,7 +15,7 @@ from sfumato.reporting.charts.encoding_field import Field
 from sfumato.reporting.gallery import Gallery, card_columns, item_cards, vote_counts
 from sfumato.reporting.item_votes import ROUNDING, measured_labels, rows_by_name
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import counted, mean_of, median_of, share_of
+from sfumato.reporting.phrases import NOT_IDENTIFIABLE, counted, mean_of, median_of, share_of
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.doubt import entropy
 from sfumato.tables.estimand import Estimand
@@ -42,12 +42,32 @@ def labels_section(evidence: ReportInputs) -> Section | None:
     if labels is None or not len(labels):
         return None
     values = entropy(labels.probs)[_described(labels)]
+    if is_one_vote_each(evidence, labels):
+        facts = _facts(evidence, labels, values)
+        unknown = Fact("unknown", "mean entropy of the labels", "one answer per item")
+        return Section(
+            TITLE,
+            (
+                Facts((*facts[:2], unknown)),
+                Prose((*_words(evidence, labels), NOT_IDENTIFIABLE)),
+                *_answers(evidence, labels),
+            ),
+        )
     blocks: list[Block] = [Facts(_facts(evidence, labels, values)), Prose(tuple(_words(evidence, labels)))]
     blocks += [entropy_chart(evidence, labels), _above(evidence, labels, values), *_answers(evidence, labels)]
     blocks += _intervals(evidence)
     if float(values.max()) >= SHOWN:
         blocks.append(disputed(evidence, labels))
     return Section(TITLE, tuple(blocks))
+
+
+def is_one_vote_each(evidence: ReportInputs, labels: SoftLabels) -> bool:
+    """Whether no item has more than one vote, so that labels do not show how much people disagree."""
+    judged, votes = evidence.judged, evidence.votes
+    if judged is not None and votes is not None:
+        return judged.hard is not None and not votes.several.any()
+    n = labels.n_annotators
+    return n is not None and bool(len(n)) and bool((n == 1).all()) and not measured_labels(labels).any()
 
 
 def _described(labels: SoftLabels) -> Bool[np.ndarray, "items"]:
@@ -95,7 +115,9 @@ def _words(evidence: ReportInputs, labels: SoftLabels) -> list[str]:
     text = f"A soft label is a distribution over the {len(labels.classes)} classes. This section describes {names[0]}."
     if labels.made_by is not None and evidence.labels:
         text += f" The labels were made by `{labels.made_by}`."
-    if labels.estimand is not None:
+    if is_one_vote_each(evidence, labels):
+        text += " Every item has one answer, so that a label shows how one person judges."
+    elif labels.estimand is not None:
         text += f" The labels estimate {labels.estimand.meaning}."
     if labels.estimand is Estimand.TRUTH:
         text += " Their uncertainty is about the true class; it is not how much people disagree."

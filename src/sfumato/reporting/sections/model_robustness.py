@@ -116,13 +116,14 @@ def _curves(
                 data={
                     **attributes(rows, "kind"),
                     amount: [each.amount for each in rows],
-                    **attributes([each.score for each in rows], "target", "value", "low", "high"),
+                    models.noun: [each.score.target for each in rows],
+                    **attributes([each.score for each in rows], "value", "low", "high"),
                 },
                 x=x,
                 y=Field("value", metric_title(metric), ".3~g"),
                 low="low",
                 high="high",
-                series="target",
+                series=models.noun,
                 panel="kind" if len(kinds) > 1 else None,
                 source=models.source((metric,), resamples=100, folder=part),
             )
@@ -140,7 +141,7 @@ def _other_sets(models: ModelScores, others: Sequence[RunScore], plain: Sequence
         f"Scores under each condition, compared with the original test items, with intervals over {models.covered}.",
         (
             Column("condition", tuple(each.condition for each in rows)),
-            Column("target", tuple(each.target for each in rows)),
+            Column(models.noun, tuple(each.target for each in rows)),
             Column("metric", tuple(metric_title(each.metric) for each in rows)),
             Column("original test items", tuple(before.get((each.target, each.metric)) for each in rows), 3),
             Column("this condition", tuple(each.value for each in rows), 3),

@@ -63,7 +63,7 @@ def _seeds(models: ModelScores) -> str:
 def _words(models: ModelScores) -> list[str]:
     n_seeds, n_items = max(each.n_seeds for each in models.scores), max(each.n_items for each in models.scores)
     names, items = ", ".join(f"`{each}`" for each in models.targets), counted(n_items, "item")
-    scored = "All scores are against people's labels."
+    scored = f"All scores are against {models.against}. {models.crowd}"
     # What is known of training is in the folders of runs; predictions alone do not say how they were made.
     sentences = [
         f"{counted(len(models.targets), 'target')} ({names}) with {_seeds(models)} per target were tested on "
@@ -74,7 +74,7 @@ def _words(models: ModelScores) -> list[str]:
     ]
     if n_seeds < 2:
         single = "seed" if models.is_of_targets else "prediction per model"
-        sentences.append(f"With one {single}, intervals cover only the choice of items, not another training.")
+        sentences.append(f"With one {single}, intervals are over {models.covered}, and not over another training.")
     if models.n_unpaired:
         sentences.append(
             "Scores and comparisons are over the seeds that all targets of a network have, so that both are of the "
