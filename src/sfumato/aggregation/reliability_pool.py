@@ -32,6 +32,7 @@ USUAL_SPREAD, SMALLEST_SPREAD = 0.35, 0.1
 """The standard deviation of the reliability of attentive annotators, relative to its mean: of the prior, and at
 least."""
 EM_STEPS = 50
+MOST_CLASSES, N_SAMPLED = 256, 64
 LOWERED = 0.8
 """An annotator with less than this share of the weight of the others has a lowered weight."""
 MOST_CHECKED = 200_000
@@ -80,7 +81,11 @@ class ReliabilityPool:
         if found.weight.min() < LOWERED * found.weight.max():
             warn_of_camps(answers, self.name, found.weight)
         labels = Fitted(mean_of(answers.weighted(found.weight)))
-        return Aggregation.of(self, answers, labels, weight=found.weight, reliability=found.value)
+        unknown = np.isnan(found.value)
+        usual = float(found.value[~unknown].mean()) if not unknown.all() else 0.0
+        # Of annotators without a common item nothing is known: they have the mean.
+        reliability = np.where(unknown, usual, found.value)
+        return Aggregation.of(self, answers, labels, weight=found.weight, reliability=reliability)
 
     def reliability(self, answers: AnswerMatrix) -> AnnotatorReliability:
         """The reliability and the weight of each annotator; weights are 1 on average over the answers."""
@@ -141,22 +146,31 @@ class AgreementBeyondChance:
     @classmethod
     def of(cls, answers: AnswerMatrix) -> AgreementBeyondChance:
         n_classes = answers.n_classes
-        total, squares, n_compared = np.zeros(n_classes), np.zeros((n_classes, n_classes)), 0
+        # With many classes their covariance is too large: the spread is that of some answers.
+        is_exact = n_classes <= MOST_CLASSES
+        total, squares, n_compared = np.zeros(n_classes), np.zeros((n_classes if is_exact else 0,) * 2), 0
+        some: list[np.ndarray] = []
         for first, last in answers.blocks():
             block = answers.part(first, last)
             others = _directions(others_of(block, block.probs()))[_compared(block)]
             total += others.sum(axis=0)
-            squares += others.T @ others
+            if is_exact:
+                squares += others.T @ others
+            else:
+                some.append(others[:: max(len(others) // N_SAMPLED, 1)])
             n_compared += len(others)
         usual = total / max(n_compared, 1)
-        spread = squares / max(n_compared, 1) - np.outer(usual, usual)
+        spread = squares / max(n_compared, 1) - np.outer(usual, usual) if is_exact else np.zeros((0, 0))
+        sampled = np.empty((0, n_classes)) if is_exact else np.concatenate(some)
+        sampled = sampled[:: max(len(sampled) // N_SAMPLED, 1)]
         sums, gain_squares = np.zeros((4, answers.n_annotators)), np.zeros(answers.n_annotators)
         for first, last in answers.blocks():
             block = answers.part(first, last)
             belief, compared = block.probs(), _compared(block)
             own = _directions(belief)[compared]
             gain = (own * (_directions(others_of(block, belief))[compared] - usual)).sum(axis=1)
-            of_answer = (np.ones(len(gain)), gain, ((own @ spread) * own).sum(axis=1), 1 - own @ usual)
+            variance = ((own @ spread) * own).sum(axis=1) if is_exact else (own @ sampled.T).var(axis=1)
+            of_answer = (np.ones(len(gain)), gain, variance, 1 - own @ usual)
             who = block.annotator[compared]
             sums += [np.bincount(who, each, answers.n_annotators) for each in of_answer]
             gain_squares += np.bincount(who, gain**2, answers.n_annotators)
