@@ -81,7 +81,7 @@ def test_doubt_is_that_of_the_single_votes(rows):
     counts = sf.Counts.from_numpy(range(len(rows)), rows, CLASSES)
     ours, theirs = counts.doubt(), counts.votes().doubt()
     for name in ("n_answers", "total", "within", "between"):
-        assert np.array_equal(getattr(ours, name), getattr(theirs, name))
+        assert np.array_equal(getattr(ours, name), getattr(theirs, name), equal_nan=True)
 
 
 def test_beliefs_that_are_not_votes_have_no_counts():
