@@ -24,7 +24,7 @@ LAYERS = (
     {"planning"},
     {"recruitment"},
     {"reporting"},
-    {"server", "cli", "api"},
+    {"server", "cli", "api", "api_arguments"},
 )  # fmt: skip
 HOME = {
     "torch": {"training"},

@@ -6,31 +6,35 @@ function first needs it, so that reading a file loads neither PyTorch nor Altair
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.api_arguments import (
+    chosen_metrics,
+    chosen_strategies,
+    chosen_strategy,
+    original_labels,
+    predictions,
+    read_file,
+    selectable,
+    votes_of,
+)
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.call_arguments import check_kind, explained
 from sfumato.tables.class_order import in_order
-from sfumato.tables.columns import check_classes
 from sfumato.tables.counts import Counts
 from sfumato.tables.doubt import Doubt
-from sfumato.tables.errors import BadSetting, BadTable, SfumatoError, no_rows, warn
-from sfumato.tables.files.table_file import class_names
-from sfumato.tables.frame_votes import has_votes_per_class, is_frame
-from sfumato.tables.label_argument import label_argument, model_arguments
+from sfumato.tables.errors import BadSetting, warn
+from sfumato.tables.label_argument import model_arguments
 from sfumato.tables.mean_doubt import MeanDoubt
 from sfumato.tables.model_inputs import Inputs
-from sfumato.tables.option_words import worded
 from sfumato.tables.scores import Scores
 from sfumato.tables.setting_checks import number
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.strategies import split_choices, strategy_from_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,8 +52,6 @@ if TYPE_CHECKING:
     from sfumato.tables.scores import Differences
 
 Votes = Annotations | Beliefs | Counts
-READ_FIRST = ("missing-classes", "logits", "missing-column", "negative", "not-classes")
-"""Errors in files of predictions that arguments of `sf.read` correct."""
 
 
 @explained
@@ -65,74 +67,6 @@ def read(
     fix = "a data frame becomes votes with sf.Beliefs.from_pandas, from_polars or from_hf"
     check_kind("path", path, (str, Path), "the path of a file or folder", fix)
     return read_file(path, classes, format, settings, ordered=ordered)
-
-
-def read_file(
-    path: str | Path,
-    classes: Sequence[str] = (),
-    format: str = "auto",
-    settings: Mapping[str, Any] | None = None,
-    *,
-    are_votes: bool = False,
-    ordered: bool = False,
-) -> Annotations | Beliefs | Counts | SoftLabels | Inputs:
-    """The same for commands: `are_votes` means that the file holds votes, counts or labels, and not other facts."""
-    from sfumato.importers import import_file
-
-    given = {**(settings or {}), **({"classes": class_names(classes)} if classes else {})}
-    result = import_file(path, format, given, are_votes=are_votes)
-    for note in result.notes:
-        logging.getLogger("sfumato").info("%s: %s", path, worded(note))
-    table = in_order(result.table, classes) if ordered else result.table
-    if isinstance(table, Annotations) and result.format_name != "annotations":
-        return beliefs_of(table) if table.are_votes else table
-    assert isinstance(table, (Annotations, Beliefs, Counts, SoftLabels, Inputs))
-    return table
-
-
-def beliefs_of(votes: Annotations | Beliefs, *, repeats: bool = False) -> Beliefs:
-    """One distribution per item and annotator; answers that count (see `Annotations.counted`) are converted by the
-    usual labeler of their question type."""
-    from sfumato.labeling.default_labeler import label_by_default
-
-    if isinstance(votes, Beliefs):
-        return votes
-    answers = votes.counted(repeats=repeats)
-    if n := len(votes) - len(answers):
-        what = "checks" if repeats else "checks or repeats"
-        logging.getLogger("sfumato").info("%s of %s answers are not counted (%s)", f"{n:,}", f"{len(votes):,}", what)
-    return label_by_default(answers)
-
-
-def votes_of(votes: Any, classes: Sequence[str] = (), *, repeats: bool = False) -> Beliefs | Counts:
-    """Votes as a step takes them: Counts as they are, answers as beliefs, files read, data frames converted.
-
-    Of answers, those with purpose `label` count; `repeats` adds second answers.
-    """
-    if isinstance(votes, (str, Path)):
-        path, votes = votes, read_file(votes, classes, are_votes=True)
-        if isinstance(votes, Table) and not len(votes):
-            raise no_rows(where=path)
-    elif classes and isinstance(votes, Annotations):
-        votes = replace(votes, classes=check_classes(class_names(classes)))
-    elif classes:
-        found, fix = f"classes= with a {type(votes).__name__}", "leave out classes="
-        raise BadSetting(found, "classes for a file or Annotations without class names", fix)
-    if isinstance(votes, Counts):
-        return votes
-    if isinstance(votes, (Annotations, Beliefs)):
-        return beliefs_of(votes, repeats=repeats)
-    if is_frame(votes) and not isinstance(votes, Table):
-        return Counts.from_pandas(votes) if has_votes_per_class(votes) else Beliefs.from_pandas(votes)
-    soft = isinstance(votes, SoftLabels)
-    found = "SoftLabels, one distribution per item" if soft else f"a {type(votes).__name__}"
-    fix = (
-        "give the votes or beliefs behind the labels"
-        if soft
-        else "read a file with sf.read, or make votes with sf.Beliefs.from_votes, from_numpy or from_pandas"
-    )
-    where = getattr(votes, "path", None) if isinstance(votes, Table) else None
-    raise BadTable(found, "Annotations, Beliefs or Counts", fix, "not-votes", where)
 
 
 @explained
@@ -171,7 +105,7 @@ def agreement(
     from sfumato.aggregation.adaptive_agreement import study_agreement
     from sfumato.labeling.agreement import MEASURES
 
-    chosen = _strategies("measure", MEASURES, measures)
+    chosen = chosen_strategies("measure", MEASURES, measures)
     return study_agreement(votes_of(votes, classes, repeats=True), measures=chosen, level=level)
 
 
@@ -196,7 +130,7 @@ def aggregate(
     answers of an annotator; `classes` names the classes if the votes do not."""
     from sfumato.aggregation import AGGREGATORS
 
-    aggregator: Aggregator = _strategy("aggregator", AGGREGATORS, by)
+    aggregator: Aggregator = chosen_strategy("aggregator", AGGREGATORS, by)
     return aggregator.aggregate(votes_of(votes, classes, repeats=repeats)).labels
 
 
@@ -226,10 +160,10 @@ def evaluate(
     judged = people_labels(people, "sf.evaluate", classes)
     judged = in_order(judged, classes) if ordered else judged
     return score(
-        predicted=_predictions(predicted, "predicted", judged.classes, "sf.evaluate", classes),
+        predicted=predictions(predicted, "predicted", judged.classes, "sf.evaluate", classes),
         people=judged,
-        original=_truth(original, judged.classes, "sf.evaluate"),
-        metrics=_metrics(metrics),
+        original=original_labels(original, judged.classes, "sf.evaluate"),
+        metrics=chosen_metrics(metrics),
         rng=rng,
         common=common,
         any_estimand=any_estimand,
@@ -265,9 +199,7 @@ def compare(
     judged = people_labels(people, "sf.compare", classes)
     judged = in_order(judged, classes) if ordered else judged
     runs = [
-        RunPredictions(
-            name, "", seed, _predictions(each, f"predicted[{name!r}]", judged.classes, "sf.compare", classes)
-        )
+        RunPredictions(name, "", seed, predictions(each, f"predicted[{name!r}]", judged.classes, "sf.compare", classes))
         for name, own in models.items()
         for seed, each in enumerate(own)
     ]
@@ -275,8 +207,8 @@ def compare(
     measured = measure_runs(
         paired_runs(runs, first),
         people=judged,
-        original=_truth(original, judged.classes, "sf.compare"),
-        metrics=_metrics(metrics),
+        original=original_labels(original, judged.classes, "sf.compare"),
+        metrics=chosen_metrics(metrics),
         rng=rng,
         common=common,
         any_estimand=any_estimand,
@@ -307,9 +239,9 @@ def prediction_sets(
 
     judged = PeopleLabels.of(people_labels(people, "sf.prediction_sets")).labels
     matched = match_labels(
-        predicted=_predictions(predicted, "predicted", judged.classes, "sf.prediction_sets"),
+        predicted=predictions(predicted, "predicted", judged.classes, "sf.prediction_sets"),
         people=judged,
-        original=_truth(original, judged.classes, "sf.prediction_sets"),
+        original=original_labels(original, judged.classes, "sf.prediction_sets"),
         common=common,
         any_estimand=any_estimand,
     )
@@ -321,7 +253,7 @@ def scorer(metric: str | Metric) -> ModelScorer:
     """A scorer for scikit-learn's `cross_val_score(model, X, distributions, scoring=sf.scorer("brier"))`."""
     from sfumato.evaluation.model_scorer import ModelScorer
 
-    return ModelScorer(_metrics([metric])[0])
+    return ModelScorer(chosen_metrics([metric])[0])
 
 
 @explained
@@ -387,8 +319,8 @@ def select(
         fix = 'write split={"train": 0.8, "test": 0.2}'
         check_kind("split", parts_of, (Mapping,), "parts by name with their shares", fix)
     chosen = Selection(items, leave_out, conditions, per_class, parts_of, stratify, seed)
-    other = None if labels is None else values_of(_selectable(labels))
-    table = _selectable(table)
+    other = None if labels is None else values_of(selectable(labels))
+    table = selectable(table)
     found = chosen.of(replace(values_of(table), labels=other))
     for note in found.notes:
         warn(note)
@@ -405,62 +337,3 @@ def report(folder: str | Path, title: str = "") -> Report:
     fix = "write the table to a folder, labels.write('study/labels.parquet'), and give the folder"
     check_kind("folder", folder, (str, Path), "the path of a folder", fix)
     return Report(ReportInputs.read(folder), title=title)
-
-
-def _selectable(table: Any) -> Any:
-    """A table of ours or Inputs; a path is read as by every other step."""
-    from sfumato.tables.selection import read_own
-
-    if not isinstance(table, (str, Path)):
-        return table
-    own = read_own(Path(table))
-    return read_file(table) if own is None else own
-
-
-def _predictions(labels: Any, name: str, known: tuple[str, ...], call: str, classes: Sequence[str] = ()) -> SoftLabels:
-    from sfumato.importers.prediction_file import FileOptions, read_predictions
-
-    if not isinstance(labels, (str, Path)):
-        return label_argument(labels, name, call)
-    try:
-        return read_predictions(labels, FileOptions(class_names(classes), known=known))
-    except SfumatoError as error:
-        if error.code in READ_FIRST:
-            error.fix = f'{error.fix}; read the file first: {name}=sf.read("{labels}", format="predictions", ...)'
-        raise
-
-
-def _truth(labels: Any, classes: tuple[str, ...], call: str) -> SoftLabels | None:
-    from sfumato.importers.hard_labels import read_truth
-
-    if isinstance(labels, (str, Path)):
-        return read_truth(labels, classes)
-    return None if labels is None else label_argument(labels, "original", call)
-
-
-def _metrics(metrics: str | Sequence[str | Metric]) -> list[Metric]:
-    """The metrics: a list of names and objects, or names in one text, as on the command line (`brier,ece:bins=10`)."""
-    from sfumato.evaluation.metric_scores import metric_from_name
-    from sfumato.evaluation.metrics import METRICS
-
-    given = split_choices(metrics) if isinstance(metrics, str) else metrics
-    many = list(given) if isinstance(given, (list, tuple, set)) else [given]
-    return [metric_from_name(each) if isinstance(each, str) else _strategy("metric", METRICS, each) for each in many]
-
-
-def _strategies(family: str, members: tuple[Any, ...], given: Any) -> list[Any]:
-    """Several strategies: a list of names and objects, or one of them."""
-    many = list(given) if isinstance(given, (list, tuple, set)) else [given]
-    return [_strategy(family, members, each) for each in many]
-
-
-def _strategy(family: str, members: tuple[Any, ...], given: Any) -> Any:
-    """The strategy that a text (`name:setting=value`) or a class describes; an object is returned as it is."""
-    if isinstance(given, str):
-        return strategy_from_name(family, members, given, {})
-    if isinstance(given, type) and hasattr(given, "name"):
-        return given()
-    if not hasattr(given, "name"):
-        found, fix = f"a {type(given).__name__} as {family}", f'write its name: "{members[0].name}"'
-        raise BadSetting(found, f"a {family}, by name or as an object", fix, "wrong-argument")
-    return given

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from sfumato import Annotations, Beliefs
 from sfumato.aggregation.adaptive_agreement import study_agreement
 from sfumato.aggregation.adaptive_study import audit_of, study_doubt
-from sfumato.api import beliefs_of
+from sfumato.api_arguments import beliefs_of
 from sfumato.cli import group
 from sfumato.labeling.agreement import measure_from_name
 from sfumato.tables.errors import SfumatoError, SfumatoWarning

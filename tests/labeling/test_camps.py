@@ -57,7 +57,7 @@ def test_camps_are_found_with_members_items_and_classes(soft: bool) -> None:
 
 
 def test_annotators_whose_camp_is_unclear_are_in_none() -> None:
-    """One more person answers an item that nobody else answers, which does not show the camp."""
+    """The only answer of one more annotator is about an item without other answers, which does not show the camp."""
     votes = crowd("camps", 3)
     items, people = votes.item.text().to_pylist(), votes.annotator.text().to_pylist()
     assert votes.hard is not None

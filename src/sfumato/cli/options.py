@@ -195,7 +195,7 @@ def read_votes(
     path: Path, classes: tuple[str, ...] = (), *, repeats: bool = False, ordered: bool = False
 ) -> Beliefs | Counts:
     """Votes, beliefs or counts in a file, as `sf.read` reads it; answers that count become beliefs."""
-    from sfumato.api import read_file, votes_of
+    from sfumato.api_arguments import read_file, votes_of
     from sfumato.cli.output import say
     from sfumato.tables.annotations import Annotations
 

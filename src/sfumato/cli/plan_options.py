@@ -74,7 +74,7 @@ def pilot_of(path: Path, classes: Sequence[str] = ()) -> PlanSource:
 
 def read_answers(path: Path, classes: Sequence[str] = ()) -> Any:
     """Annotations, Beliefs, Counts or SoftLabels, by the columns of the file, as `sf.read` reads it."""
-    from sfumato.api import read_file
+    from sfumato.api_arguments import read_file
 
     table = read_file(path, classes, are_votes=True)
     refuse_empty(table, path)
