@@ -128,8 +128,21 @@ def as_released(answers: TopTwoArrays, gamma: float, *, clamp: bool) -> Probs:
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
+class _TopTwoLabeler:
+    """Labels every answer by the rule of `probs`."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("top_two",)
+
+    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
+        return beliefs_from(annotations, classes, self.kinds, self.probs)
+
+    def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Probs:
+        """One distribution per answer."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class TopTwoClamp:
+class TopTwoClamp(_TopTwoLabeler):
     """Both named classes as given, the rest on the classes not marked impossible.
 
     Percents that reach 100 are normalized, and `gamma` of the mass goes to these classes. Uses the whole answer: the
@@ -142,13 +155,9 @@ class TopTwoClamp:
     as_released: bool = False
 
     name: ClassVar[str] = "top-two-clamp"
-    kinds: ClassVar[tuple[str, ...]] = ("top_two",)
 
     def __post_init__(self) -> None:
         share("gamma", self.gamma)
-
-    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, self.probs)
 
     def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Probs:
         return clamp(read_top_two(answers, index), self.gamma, released=self.as_released)
@@ -162,7 +171,7 @@ def clamp(answers: TopTwoArrays, gamma: float, *, released: bool = False) -> Pro
 
 
 @dataclass(frozen=True)
-class TopTwoUniform:
+class TopTwoUniform(_TopTwoLabeler):
     """Both named classes as given, the rest equally on all others.
 
     The classes marked impossible are ignored ("T2, Unif" in Collins, Bhatt and Weller 2022). In the published rule
@@ -173,13 +182,9 @@ class TopTwoUniform:
     as_released: bool = False
 
     name: ClassVar[str] = "top-two-uniform"
-    kinds: ClassVar[tuple[str, ...]] = ("top_two",)
 
     def __post_init__(self) -> None:
         check_gamma(self.gamma, self.as_released)
-
-    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, self.probs)
 
     def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Probs:
         return uniform(read_top_two(answers, index), self.gamma, released=self.as_released)
@@ -201,7 +206,7 @@ def check_gamma(gamma: float, released: bool) -> None:
 
 
 @dataclass(frozen=True)
-class TopTwoSimilar:
+class TopTwoSimilar(_TopTwoLabeler):
     """Both named classes as given, the rest by similarity to the first.
 
     As `TopTwoClamp`, but the rest is spread over the possible classes in proportion to their similarity to the first
@@ -215,13 +220,9 @@ class TopTwoSimilar:
     only_first: bool = False
 
     name: ClassVar[str] = "top-two-similar"
-    kinds: ClassVar[tuple[str, ...]] = ("top_two",)
 
     def __post_init__(self) -> None:
         share("gamma", self.gamma)
-
-    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, self.probs)
 
     def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Probs:
         arrays = read_top_two(answers, index)
@@ -234,7 +235,7 @@ class TopTwoSimilar:
 
 
 @dataclass(frozen=True)
-class TopOneClamp:
+class TopOneClamp(_TopTwoLabeler):
     """Only the first class as given, the rest on the classes not marked impossible.
 
     The clamp rule without the second class ("T1, Clamp" in Collins, Bhatt and Weller 2022), to measure the value of
@@ -245,20 +246,16 @@ class TopOneClamp:
     as_released: bool = False
 
     name: ClassVar[str] = "top-one-clamp"
-    kinds: ClassVar[tuple[str, ...]] = ("top_two",)
 
     def __post_init__(self) -> None:
         share("gamma", self.gamma)
-
-    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, self.probs)
 
     def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Probs:
         return clamp(read_top_two(answers, index).only_first(), self.gamma, released=self.as_released)
 
 
 @dataclass(frozen=True)
-class TopOneUniform:
+class TopOneUniform(_TopTwoLabeler):
     """Only the first class as given, the rest equally on all others.
 
     "T1, Unif" in Collins, Bhatt and Weller (2022): label smoothing with the annotator's own confidence.
@@ -268,20 +265,16 @@ class TopOneUniform:
     as_released: bool = False
 
     name: ClassVar[str] = "top-one-uniform"
-    kinds: ClassVar[tuple[str, ...]] = ("top_two",)
 
     def __post_init__(self) -> None:
         check_gamma(self.gamma, self.as_released)
-
-    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, self.probs)
 
     def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Probs:
         return uniform(read_top_two(answers, index).only_first(), self.gamma, released=self.as_released)
 
 
 @dataclass(frozen=True)
-class SelectTopTwo:
+class SelectTopTwo(_TopTwoLabeler):
     """Half on each named class, without percents.
 
     All mass on the first if there is no second, or if both are the same class. The label of a form without percents
@@ -294,13 +287,9 @@ class SelectTopTwo:
     as_released: bool = False
 
     name: ClassVar[str] = "select-top-two"
-    kinds: ClassVar[tuple[str, ...]] = ("top_two",)
 
     def __post_init__(self) -> None:
         check_gamma(self.gamma, self.as_released)
-
-    def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, self.probs)
 
     def probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Probs:
         named = np.zeros((len(answers), len(index)))

@@ -149,8 +149,20 @@ def two_way_icc(answers: ItemAnswers, *, consistency: bool, average: bool) -> Le
     return LeaveOneOut(float(whole[0]), without_item, without_person, without_answer, np.ones(n * k), *sizes)
 
 
+SINGLE, MEAN = (-1.0, 1.0), (-np.inf, 1.0)
+"""The bounds of the reliability of one answer, and of the mean answer."""
+
+
+class _FirstAnswersMeasure:
+    """What all measures of this module have in common."""
+
+    compares: ClassVar[str] = "first"
+    default_for: ClassVar[tuple[str, ...]] = ()
+    bounds: ClassVar[tuple[float, float]] = SINGLE
+
+
 @dataclass(frozen=True)
-class IccOneWay:
+class IccOneWay(_FirstAnswersMeasure):
     """Intraclass correlation ICC(1): the share of variance between items; any annotators.
 
     `(MSB - MSW) / (MSB + (k - 1) MSW)`. For ratings and sliders by a crowd; any number of answers per item.
@@ -158,16 +170,13 @@ class IccOneWay:
 
     name: ClassVar[str] = "icc-1"
     undefined: ClassVar[str] = ALIKE
-    compares: ClassVar[str] = "first"
-    default_for: ClassVar[tuple[str, ...]] = ()
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
         return one_way(answers, average=False)
 
 
 @dataclass(frozen=True)
-class IccAgreement:
+class IccAgreement(_FirstAnswersMeasure):
     """Intraclass correlation ICC(A,1) = ICC(2,1): absolute agreement, complete table.
 
     `(MSR - MSE) / (MSR + (k - 1) MSE + k (MSC - MSE) / n)`: annotators who rate higher than others disagree.
@@ -175,9 +184,6 @@ class IccAgreement:
 
     name: ClassVar[str] = "icc-a1"
     undefined: ClassVar[str] = INCOMPLETE
-    compares: ClassVar[str] = "first"
-    default_for: ClassVar[tuple[str, ...]] = ()
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     needs_annotators: ClassVar[bool] = True
 
     def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
@@ -185,7 +191,7 @@ class IccAgreement:
 
 
 @dataclass(frozen=True)
-class IccConsistency:
+class IccConsistency(_FirstAnswersMeasure):
     """Intraclass correlation ICC(C,1) = ICC(3,1): consistency, complete table.
 
     `(MSR - MSE) / (MSR + (k - 1) MSE)`: the level of an annotator does not count.
@@ -193,9 +199,6 @@ class IccConsistency:
 
     name: ClassVar[str] = "icc-c1"
     undefined: ClassVar[str] = INCOMPLETE
-    compares: ClassVar[str] = "first"
-    default_for: ClassVar[tuple[str, ...]] = ()
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     needs_annotators: ClassVar[bool] = True
 
     def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
@@ -203,28 +206,24 @@ class IccConsistency:
 
 
 @dataclass(frozen=True)
-class IccOneWayMean:
+class IccOneWayMean(_FirstAnswersMeasure):
     """Intraclass correlation ICC(k): reliability of the mean answer; any annotators."""
 
     name: ClassVar[str] = "icc-1k"
     undefined: ClassVar[str] = ALIKE
-    compares: ClassVar[str] = "first"
-    default_for: ClassVar[tuple[str, ...]] = ()
-    bounds: ClassVar[tuple[float, float]] = (-np.inf, 1.0)
+    bounds: ClassVar[tuple[float, float]] = MEAN
 
     def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
         return one_way(answers, average=True)
 
 
 @dataclass(frozen=True)
-class IccAgreementMean:
+class IccAgreementMean(_FirstAnswersMeasure):
     """Intraclass correlation ICC(A,k) = ICC(2,k): absolute agreement of the mean answer."""
 
     name: ClassVar[str] = "icc-ak"
     undefined: ClassVar[str] = INCOMPLETE
-    compares: ClassVar[str] = "first"
-    default_for: ClassVar[tuple[str, ...]] = ()
-    bounds: ClassVar[tuple[float, float]] = (-np.inf, 1.0)
+    bounds: ClassVar[tuple[float, float]] = MEAN
     needs_annotators: ClassVar[bool] = True
 
     def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
@@ -232,14 +231,12 @@ class IccAgreementMean:
 
 
 @dataclass(frozen=True)
-class IccConsistencyMean:
+class IccConsistencyMean(_FirstAnswersMeasure):
     """Intraclass correlation ICC(C,k) = ICC(3,k), Cronbach's alpha: consistency of the mean."""
 
     name: ClassVar[str] = "icc-ck"
     undefined: ClassVar[str] = INCOMPLETE
-    compares: ClassVar[str] = "first"
-    default_for: ClassVar[tuple[str, ...]] = ()
-    bounds: ClassVar[tuple[float, float]] = (-np.inf, 1.0)
+    bounds: ClassVar[tuple[float, float]] = MEAN
     needs_annotators: ClassVar[bool] = True
 
     def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
