@@ -55,6 +55,28 @@ def checked_features(x: Any, n_features: int | None = None) -> Any:
     return features
 
 
+@dataclass(frozen=True, eq=False)
+class FeatureScale:
+    """Mean and standard deviation of each feature over the training items; 0 and 1 if features are used as given."""
+
+    mean: Float[np.ndarray, "features"]
+    deviation: Float[np.ndarray, "features"]
+
+    @classmethod
+    def of(cls, x: Any, weights: Float[np.ndarray, "items"], standardize: bool) -> FeatureScale:
+        """Of dense features, if `standardize`; a constant feature has deviation 1."""
+        if not standardize or not isinstance(x, np.ndarray):
+            return cls(np.zeros(x.shape[1]), np.ones(x.shape[1]))
+        share = weights / weights.sum()
+        mean = share @ x
+        deviation = np.sqrt(share @ (x - mean) ** 2)
+        return cls(mean, np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0))
+
+    def standardized(self, x: Any) -> Any:
+        """The features with this mean and deviation taken out; sparse features unchanged."""
+        return (x - self.mean) / self.deviation if isinstance(x, np.ndarray) else x
+
+
 def softmax(logits: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:
     """The distribution of each row of logits; a logit of minus infinity gives probability 0."""
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from sfumato.tables.errors import warn
 from sfumato.tables.setting_checks import not_negative
-from sfumato.training.models.fit_inputs import FitInputs, checked_features, softmax
+from sfumato.training.models.fit_inputs import FeatureScale, FitInputs, checked_features, softmax
 from sfumato.training.models.lbfgs import Minimum, minimize
 from sfumato.training.models.softmax_loss import Features, SoftmaxLoss
 
@@ -82,7 +82,7 @@ class LinearModel:
         start = np.zeros(loss.label_sums.shape)
         logs = np.log(np.where(present, mass, 1.0))
         start[:, :, -1] = np.where(present, logs - (logs.sum(1) / present.sum(1))[:, None], 0.0)
-        minimum = _minimum(loss, start.reshape(len(start), -1), design.scaled)
+        minimum = minimum_of(loss, start.reshape(len(start), -1), design.scaled)
         found = design.weights_of(minimum.points.reshape(start.shape))
         return [
             FittedLinear(each[:, :-1], np.where(has, each[:, -1], -np.inf), bool(converged), int(iterations))
@@ -125,38 +125,29 @@ class _Design:
     """
 
     x: Any
-    mean: Float[np.ndarray, "features"]
-    scale: Float[np.ndarray, "features"]
+    scale: FeatureScale
     axes: Float[np.ndarray, "features columns"] | None
     scaled: bool
 
     @classmethod
     def of(cls, x: Features, weights: Float[np.ndarray, "items"], standardize: bool) -> _Design:
-        n_features = x.shape[1]
-        mean, scale = np.zeros(n_features), np.ones(n_features)
+        scale = FeatureScale.of(x, weights, standardize)
+        ones = np.ones((x.shape[0], 1))
         if not isinstance(x, np.ndarray):
             from scipy.sparse import csr_array, hstack
 
-            ones = csr_array(np.ones((x.shape[0], 1)))
-            return cls(csr_array(hstack([csr_array(x), ones], format="csr")), mean, scale, None, False)
-        if standardize:
-            share = weights / weights.sum()
-            mean = share @ x
-            spread = np.sqrt(share @ (x - mean) ** 2)
-            scale = np.where(spread > 1e-12 * np.abs(mean), spread, 1.0)
-            scale[scale == 0] = 1.0
-            x = (x - mean) / scale
-        axes = _principal_axes(x * np.sqrt(weights)[:, None])
-        columns = x if axes is None else x @ axes
-        return cls(np.hstack([columns, np.ones((len(x), 1))]), mean, scale, axes, standardize)
+            return cls(csr_array(hstack([x, csr_array(ones)], format="csr")), scale, None, False)
+        columns = scale.standardized(x)
+        axes = _principal_axes(columns * np.sqrt(weights)[:, None])
+        return cls(np.hstack([columns if axes is None else columns @ axes, ones]), scale, axes, standardize)
 
     def weights_of(
         self, found: Float[np.ndarray, "targets classes columns"]
     ) -> Float[np.ndarray, "targets classes features"]:
         """Weights for the features as given, the intercept last."""
         weights = found[:, :, :-1] if self.axes is None else found[:, :, :-1] @ self.axes.T
-        weights = weights / self.scale
-        return np.concatenate([weights, (found[:, :, -1] - weights @ self.mean)[:, :, None]], axis=2)
+        weights = weights / self.scale.deviation
+        return np.concatenate([weights, (found[:, :, -1] - weights @ self.scale.mean)[:, :, None]], axis=2)
 
 
 def _principal_axes(x: Float[np.ndarray, "items features"]) -> Float[np.ndarray, "features columns"] | None:
@@ -172,7 +163,7 @@ def _principal_axes(x: Float[np.ndarray, "items features"]) -> Float[np.ndarray,
     return np.asarray(x.T @ (axes[:, kept] / np.sqrt(size[kept])))
 
 
-def _minimum(loss: SoftmaxLoss, start: Float[np.ndarray, "targets parameters"], scaled: bool) -> Minimum:
+def minimum_of(loss: SoftmaxLoss, start: Float[np.ndarray, "targets parameters"], scaled: bool) -> Minimum:
     """The minimum of every target: first steps in single precision if the features are standardized."""
     n_targets, _, n_features = loss.label_sums.shape
     coarse, rounding = (loss.single_precision(), 1e-6) if scaled else (loss, 1e-11)
