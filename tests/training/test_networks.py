@@ -15,7 +15,8 @@ from sfumato.tables.errors import BadSetting
 from sfumato.training.networks import NAMED, DenseNet, LeNet, PyramidNet, ResNet, ShakeShake, WideResNet, network_named
 from sfumato.training.networks.layers import JoinedChannels, PaddedChannels, Residual, Strided, he_normal, projection
 from sfumato.training.networks.shake_shake import Shake
-from sfumato.training.stacked_network import Dropout, StackedNetwork, can_stack
+from sfumato.training.stacked_layers import Dropout
+from sfumato.training.stacked_network import StackedNetwork, can_stack
 
 COLOUR = (3, 32, 32)
 

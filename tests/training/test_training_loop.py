@@ -17,7 +17,8 @@ from sfumato.training.networks import Network, network_named
 from sfumato.training.optimizers import Adam, OneCycle, Plateau, Sgd, StepSchedule
 from sfumato.training.recipe import CropAndFlip, Recipe
 from sfumato.training.run_group import RunGroup
-from sfumato.training.stacked_network import Dropout, StackedNetwork
+from sfumato.training.stacked_layers import Dropout
+from sfumato.training.stacked_network import StackedNetwork
 from sfumato.training.targets import target_named
 from sfumato.training.training_loop import TrainingLoop
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet

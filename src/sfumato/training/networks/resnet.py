@@ -24,7 +24,7 @@ from sfumato.training.networks.layers import (
     stages,
 )
 from sfumato.training.networks.network import Shape, blocks_per_stage, check_shape
-from sfumato.training.stacked_network import Dropout
+from sfumato.training.stacked_layers import Dropout
 
 BOTTLENECKS = {50: (3, 4, 6, 3)}
 """Blocks in each of four stages."""
