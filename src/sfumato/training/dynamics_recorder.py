@@ -11,6 +11,9 @@ from torch import Tensor
 
 from sfumato.training.ranks import Ranks
 
+STORED_AT_ONCE = 2**20
+"""Logits kept before they are stored."""
+
 
 @dataclass(frozen=True, eq=False)
 class EpochDynamics:
@@ -28,29 +31,42 @@ class DynamicsBuffer:
 
     items: Int[Tensor, "train"]
     """The items that are recorded, in order."""
+    right: Int[Tensor, "all_items"]
+    """The gold class of each item."""
+    reference: Float[Tensor, "all_items classes"]
+    """People's labels."""
     gold: Float[Tensor, "runs items"]
     agreement: Float[Tensor, "runs items"]
     correct: Bool[Tensor, "runs items"]
+    waiting: list[tuple[Tensor, Tensor]]
+    """Logits and items of batches that are not stored yet: many are stored at once, which is faster."""
 
     @classmethod
-    def empty(cls, runs: int, items: Int[Tensor, "train"]) -> DynamicsBuffer:
+    def empty(
+        cls, runs: int, items: Int[Tensor, "train"], right: Int[Tensor, "all"], reference: Float[Tensor, "all classes"]
+    ) -> DynamicsBuffer:
         n_items = int(items.max()) + 1
         blank = torch.full((runs, n_items), torch.nan)
-        return cls(items, blank, blank.clone(), torch.zeros((runs, n_items), dtype=torch.bool))
+        correct = torch.zeros((runs, n_items), dtype=torch.bool)
+        return cls(items, right, reference, blank, blank.clone(), correct, [])
 
-    def record(
-        self,
-        logits: Float[Tensor, "runs batch classes"],
-        index: Int[Tensor, "batch"],
-        gold: Int[Tensor, "all_items"],
-        reference: Float[Tensor, "all_items classes"],
-    ) -> None:
-        """Store the predictions for the items `index`."""
-        probs = logits.float().softmax(-1)
-        right = gold[index]
+    def record(self, logits: Float[Tensor, "runs batch classes"], index: Int[Tensor, "batch"]) -> None:
+        """Record the predictions for the items `index`; call `store` after the last batch."""
+        self.waiting.append((logits.float(), index))
+        if len(self.waiting) * logits.numel() >= STORED_AT_ONCE:
+            self.store()
+
+    def store(self) -> None:
+        """Store the predictions of the batches that are waiting."""
+        if not self.waiting:
+            return
+        probs = torch.cat([logits for logits, _ in self.waiting], dim=1).softmax(-1)
+        index = torch.cat([index for _, index in self.waiting])
+        self.waiting.clear()
+        right = self.right[index]
         place = index.cpu()
         self.gold[:, place] = probs[:, torch.arange(len(index), device=right.device), right].cpu()
-        self.agreement[:, place] = torch.einsum("gbk,bk->gb", probs, reference[index]).cpu()
+        self.agreement[:, place] = torch.einsum("gbk,bk->gb", probs, self.reference[index]).cpu()
         self.correct[:, place] = (probs.argmax(-1) == right).cpu()
 
     def gather(self, ranks: Ranks) -> None:

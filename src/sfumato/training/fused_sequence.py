@@ -32,7 +32,7 @@ class FusedStep(Protocol):
         ...
 
     def backward(self, gradient: Tensor, kept: tuple[Tensor, ...], *, of_input: bool) -> tuple[Tensor, Gradients]:
-        """The gradients of the input, if wanted, and of the parameters."""
+        """The gradients of the input, if wanted, and of the parameters. May change `gradient`."""
         ...
 
 
@@ -50,23 +50,30 @@ class LinearStep:
 
     def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         x = x.flatten(1, -2)
-        runs, n_out, _ = self.weight.shape
-        # If all runs have the same input: one product.
-        shared = len(x) == 1
-        out = (self.weight.flatten(0, 1) @ x[0]).view(runs, n_out, -1) if shared else torch.bmm(self.weight, x)
-        out += self.bias[:, :, None]
-        return (out.relu_() if self.has_relu else out), (x, out)
+        runs, n_out, n_in = self.weight.shape
+        own = 0 if len(x) == 1 else n_in
+        out = _products(self.weight, (n_out * n_in, n_in, 1), x, own, (runs, n_out, n_in), self.bias, self.has_relu)
+        return out, (x, out)
 
     def backward(self, gradient: Tensor, kept: tuple[Tensor, ...], *, of_input: bool) -> tuple[Tensor, Gradients]:
-        x, out = kept
-        if self.has_relu:
-            gradient = torch.ops.aten.threshold_backward(gradient, out, 0)
-        if len(x) == 1:
+        from sfumato.training.batch_product import row_sums
+
+        x, out, *by_item = kept
+        runs, n_out, n_in = self.weight.shape
+        lanes = x.shape[-1]
+        of_bias = torch.empty_like(self.bias)
+        row_sums(_flat(gradient), _flat(out), lanes, self.has_relu, _flat(of_bias))
+        if len(x) > 1:
+            of_weight = torch.bmm(gradient, x.transpose(1, 2))
+        elif n_in % lanes_multiple() or not by_item:
             of_weight = (gradient.flatten(0, 1) @ x[0].t()).view_as(self.weight)
         else:
-            of_weight = torch.bmm(gradient, x.transpose(1, 2))
-        of_x = torch.bmm(self.weight.transpose(1, 2), gradient) if of_input else gradient
-        return of_x, [of_weight, gradient.sum(2)]
+            sizes = (1, runs * n_out, len(by_item[0]))
+            of_weight = _products(gradient, (0, lanes, 1), by_item[0], 0, sizes).view_as(self.weight)
+        of_x = gradient
+        if of_input:
+            of_x = _products(self.weight, (n_out * n_in, 1, n_in), gradient, n_out, (runs, n_in, n_out))
+        return of_x, [of_weight, of_bias]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +97,7 @@ class PooledConvolutionStep:
         runs, n_out, _, _, rows, columns = sizes = self._sizes(x)
         out = x.new_empty(runs, n_out, rows, columns, x.shape[-1])
         where = out.new_empty(out.shape, dtype=torch.uint8)
-        weight = self.weight.detach().unflatten(0, (runs, n_out)).permute(0, 2, 3, 4, 1)
+        weight = self.weight.detach().view(runs, n_out, *self.weight.shape[1:]).permute(0, 2, 3, 4, 1)
         pooled_convolution(_flat(x), tuple(x.shape), _flat(weight), _flat(self.bias), sizes, _flat(out), _flat(where))
         return out, (x, where)
 
@@ -124,7 +131,6 @@ class FusedSequence:
     def __init__(self, steps: Sequence[FusedStep]) -> None:
         self.steps = tuple(steps)
         self.parameters = [parameter for step in steps for parameter in step.parameters]
-        self.has_convolution = any(isinstance(step, PooledConvolutionStep) for step in steps)
 
     def fits(self, x: Tensor) -> bool:
         """Whether these steps can compute `x`: float32 on a CPU, without a gradient of the input."""
@@ -144,17 +150,16 @@ class FusedSequence:
     def forward(self, x: Tensor) -> tuple[Tensor, list[tuple[Tensor, ...]]]:
         """The logits, and the tensors that `backward` needs."""
         n_items = len(x)
-        if self.has_convolution:
-            from sfumato.training.pooled_convolution import LANES
-
-            last = x.new_zeros(1, *x.shape[1:], -(-n_items // LANES) * LANES)
-            last[0, ..., :n_items] = x.movedim(0, -1)
-        else:
-            last = x.flatten(1).t()[None]
+        lanes = -(-n_items // lanes_multiple()) * lanes_multiple()
+        by_item = x.flatten(1)
+        last = F.pad(by_item.t(), (0, lanes - n_items)) if lanes > n_items else by_item.t().contiguous()
+        last = last.view(1, *x.shape[1:], lanes)
         kept = []
         for step in self.steps:
             last, needed = step.forward(last)
             kept.append(needed)
+        if isinstance(self.steps[0], LinearStep):
+            kept[0] = *kept[0], by_item
         return last[..., :n_items].transpose(1, 2), kept
 
     def backward(self, gradient: Tensor, kept: list[tuple[Tensor, ...]]) -> list[Tensor]:
@@ -242,6 +247,35 @@ def _halves(layer: Any) -> bool:
         and not layer.ceil_mode
         and not layer.return_indices
     )
+
+
+def lanes_multiple() -> int:
+    """The batch is padded with zeros to a multiple of it."""
+    from sfumato.training.batch_product import LANES
+
+    return LANES
+
+
+def _products(
+    weight: Tensor,
+    steps: tuple[int, int, int],
+    x: Tensor,
+    own: int,
+    sizes: tuple[int, int, int],
+    bias: Tensor | None = None,
+    has_relu: bool = False,
+) -> Tensor:
+    """Matrix products per run: (runs, rows, k) by (runs, k, lanes). `steps` are those of these axes in `weight`; `own`
+    rows of `x` belong to each run, 0 if all runs share it."""
+    from sfumato.training.batch_product import matrix_products
+
+    lanes = x.shape[-1]
+    out = x.new_empty(*sizes[:2], lanes)
+    biases = x.new_empty(0) if bias is None else bias
+    matrix_products(
+        _flat(weight), steps, _flat(x), (own * lanes, lanes), (*sizes, lanes), _flat(biases), has_relu, _flat(out)
+    )
+    return out
 
 
 def _flat(tensor: Tensor) -> Any:

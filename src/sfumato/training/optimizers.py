@@ -16,6 +16,7 @@ from torch import nn
 
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.setting_checks import above_0, at_least, bad_setting, between_0_and_1, not_negative
+from sfumato.training.compiled_adam import CompiledAdam
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,13 @@ class Adam:
     def __post_init__(self) -> None:
         _check(rate=self.rate, momentum=max(self.beta_1, self.beta_2), weight_decay=self.weight_decay)
 
-    def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer | CompiledAdam:
+        parameters = list(parameters)
+        betas = (self.beta_1, self.beta_2)
+        if all(each.device.type == "cpu" and each.dtype == torch.float32 for each in parameters):
+            return CompiledAdam(parameters, self.rate, betas, self.weight_decay, self.decoupled)
         settings: dict[str, Any] = {
-            "lr": self.rate, "betas": (self.beta_1, self.beta_2), "weight_decay": self.weight_decay, "fused": True
+            "lr": self.rate, "betas": betas, "weight_decay": self.weight_decay, "fused": True
         }  # fmt: skip
         return torch.optim.AdamW(parameters, **settings) if self.decoupled else torch.optim.Adam(parameters, **settings)
 

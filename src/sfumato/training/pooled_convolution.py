@@ -1,7 +1,6 @@
 """Compiled convolution, 2 x 2 max-pooling and ReLU of several runs, with the batch as the last axis.
 
-The items of a batch fill the processor's registers, so that pixels and channels need no rearranging: every weight is
-multiplied with a pixel of 64 items at once. The output before pooling stays in the cache.
+Pixels and channels need no rearranging (`batch_product.py`), and the output before pooling stays in the cache.
 
 All arrays are flat. x: (1 or runs, channels, height, width, lanes), already padded; `lanes` is the batch size, rounded
 up to a multiple of 16. Pooled arrays: (runs, out, rows, columns, lanes). `where` is the position of the maximum, 0 to
@@ -14,106 +13,45 @@ from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.binding
 import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-LANES = 16
-"""The batch size is rounded up to a multiple of it."""
-_HAS_32_REGISTERS = bool(llvmlite.binding.get_host_cpu_features().get("avx512f"))
-BLOCK = 64 if _HAS_32_REGISTERS else LANES
-"""Items multiplied at once."""
-_PART, _N_OUT = (16, 4) if _HAS_32_REGISTERS else (8, 2)
+from sfumato.training.batch_product import (
+    BLOCK,
+    FLAGS,
+    FLOAT,
+    HAS_32_REGISTERS,
+    LANES,
+    MAX_CHANNELS,
+    WHOLE,
+    add_product,
+    array_data,
+    jit,
+    multiply,
+    vector_at,
+    vector_sum,
+)
+
+_PART, _N_OUT = (16, 4) if HAS_32_REGISTERS else (8, 2)
 """For gradients of weights: the items multiplied at once, and the output channels."""
-MAX_CHANNELS = 6
-"""Output channels computed at once."""
 KERNEL_WIDTHS = (3, 5)
 """Widths of the kernel with compiled code."""
 CACHED = 2**16
 """Numbers of the gradient before pooling that are kept in the cache."""
 DEAD = 4
-
-_WHOLE, _FLOAT, _BYTE = numba.types.intp, ir.FloatType(), ir.IntType(8)
-_FLAGS = ("contract", "reassoc", "nsz")
-_jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=set(_FLAGS))
-
-
-def _data(context: Any, builder: Any, signature: Any, given: Any, i: int) -> Any:
-    return context.make_array(signature.args[i])(context, builder, given[i]).data
-
-
-def _at(builder: Any, data: Any, place: Any, vector: Any) -> Any:
-    return builder.bitcast(builder.gep(data, [place]), vector.as_pointer())
-
-
-def _repeat(builder: Any, number: Any, vector: Any) -> Any:
-    undefined = ir.Constant(vector, ir.Undefined)
-    one = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(ir.IntType(32), vector.count), None))
-
-
-def _add_product(builder: Any, total: Any, one: Any, other: Any) -> None:
-    product = builder.fmul(one, other, flags=_FLAGS)
-    builder.store(builder.fadd(builder.load(total), product, flags=_FLAGS), total)
-
-
-def _sum(builder: Any, vector: Any) -> Any:
-    kind = ir.FunctionType(_FLOAT, [_FLOAT, vector.type])
-    name = f"llvm.vector.reduce.fadd.v{vector.type.count}f32"
-    function = cgutils.get_or_insert_function(builder.module, kind, name)
-    return builder.call(function, [ir.Constant(_FLOAT, 0.0), vector], fastmath=("reassoc",))
-
-
-def _product(n_out: int, lanes: int) -> Any:
-    """`out[o] = bias[o] + sum over c, y, x of w[c, y, x, o] * x[c, y, x]`, for `n_out` channels and `lanes` items.
-
-    After each array comes the place of its first number; after each size, the steps in `x` and `w`.
-    """
-    vector = ir.VectorType(_FLOAT, lanes)
-
-    def product(_, out, to, out_step, bias, b, x, x0, w, w0, nc, xc, wc, ny, xy, wy, nx, xx, wx):  # type: ignore[no-untyped-def]
-        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            outs, biases, inputs, weights = (_data(context, builder, signature, given, i) for i in (0, 3, 5, 7))
-            totals = [cgutils.alloca_once(builder, vector) for _ in range(n_out)]
-
-            def number(data: Any, place: Any, o: int) -> Any:
-                found = builder.load(builder.gep(data, [builder.add(place, place.type(o))]))
-                return _repeat(builder, found, vector)
-
-            def add(sizes: Any, at: Any, w_at: Any) -> None:
-                """Add the products of one axis and, inside it, of the others."""
-                if not sizes:
-                    pixel = builder.load(_at(builder, inputs, at, vector), align=4)
-                    for o, total in enumerate(totals):
-                        _add_product(builder, total, pixel, number(weights, w_at, o))
-                    return
-                with cgutils.for_range(builder, sizes[0]) as loop:
-                    step, w_step = (builder.mul(loop.index, each) for each in sizes[1:3])
-                    add(sizes[3:], builder.add(at, step), builder.add(w_at, w_step))
-
-            for o, total in enumerate(totals):
-                builder.store(number(biases, given[4], o), total)
-            add(given[9:], given[6], given[8])
-            for o, total in enumerate(totals):
-                place = builder.add(given[1], builder.mul(given[2], given[2].type(o)))
-                builder.store(builder.load(total), _at(builder, outs, place, vector), align=4)
-            return context.get_dummy_value()
-
-        return numba.types.void(out, _WHOLE, _WHOLE, bias, _WHOLE, x, _WHOLE, w, *[_WHOLE] * 10), generate
-
-    return intrinsic(product)
+_BYTE = ir.IntType(8)
 
 
 def _weight_sum(n_out: int, n_x: int) -> Any:
     """`dw[o, k] += sum over rows y and places j of g[o, y, j] * x[k, y, j]`, with the steps of these axes."""
-    vector = ir.VectorType(_FLOAT, _PART)
+    vector = ir.VectorType(FLOAT, _PART)
 
     def weight_sum(_, dw, d0, do, g, g0, go, gy, x, x0, xk, xy, ny, nj):  # type: ignore[no-untyped-def]
         def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            sums, gradients, inputs = (_data(context, builder, signature, given, i) for i in (0, 3, 7))
+            sums, gradients, inputs = (array_data(context, builder, signature, given, i) for i in (0, 3, 7))
             whole, empty = given[1].type, ir.Constant(vector, None)
             totals = [[cgutils.alloca_once(builder, vector) for _ in range(n_x)] for _ in range(n_out)]
             for row in totals:
@@ -125,19 +63,21 @@ def _weight_sum(n_out: int, n_x: int) -> Any:
                 outs = [builder.add(g_row, builder.mul(given[5], whole(o))) for o in range(n_out)]
                 windows = [builder.add(x_row, builder.mul(given[9], whole(k))) for k in range(n_x)]
                 with cgutils.for_range_slice(builder, whole(0), given[12], whole(_PART)) as (j, _):
-                    pixels = [builder.load(_at(builder, inputs, builder.add(at, j), vector), align=4) for at in windows]
+                    pixels = [
+                        builder.load(vector_at(builder, inputs, builder.add(at, j), vector), align=4) for at in windows
+                    ]
                     for o in range(n_out):
-                        own = builder.load(_at(builder, gradients, builder.add(outs[o], j), vector), align=4)
+                        own = builder.load(vector_at(builder, gradients, builder.add(outs[o], j), vector), align=4)
                         for k in range(n_x):
-                            _add_product(builder, totals[o][k], own, pixels[k])
+                            add_product(builder, totals[o][k], own, pixels[k])
             for o in range(n_out):
                 for k in range(n_x):
                     place = builder.add(given[1], builder.add(builder.mul(given[2], whole(o)), whole(k)))
                     at = builder.gep(sums, [place])
-                    builder.store(builder.fadd(builder.load(at), _sum(builder, builder.load(totals[o][k]))), at)
+                    builder.store(builder.fadd(builder.load(at), vector_sum(builder, builder.load(totals[o][k]))), at)
             return context.get_dummy_value()
 
-        kinds = (dw, _WHOLE, _WHOLE, g, _WHOLE, _WHOLE, _WHOLE, x, *[_WHOLE] * 5)
+        kinds = (dw, WHOLE, WHOLE, g, WHOLE, WHOLE, WHOLE, x, *[WHOLE] * 5)
         return numba.types.void(*kinds), generate
 
     return intrinsic(weight_sum)
@@ -146,10 +86,10 @@ def _weight_sum(n_out: int, n_x: int) -> Any:
 @intrinsic
 def _pool(_, room, at, step, out, where, to):  # type: ignore[no-untyped-def]
     """The maximum of four outputs, `step` apart, for 16 items. A NaN counts as the largest."""
-    floats, bytes_ = ir.VectorType(_FLOAT, LANES), ir.VectorType(_BYTE, LANES)
+    floats, bytes_ = ir.VectorType(FLOAT, LANES), ir.VectorType(_BYTE, LANES)
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        rooms, outs, wheres = (_data(context, builder, signature, given, i) for i in (0, 3, 4))
+        rooms, outs, wheres = (array_data(context, builder, signature, given, i) for i in (0, 3, 4))
 
         def constant(number: int) -> Any:
             return ir.Constant(bytes_, [ir.Constant(_BYTE, number)] * LANES)
@@ -157,7 +97,7 @@ def _pool(_, room, at, step, out, where, to):  # type: ignore[no-untyped-def]
         best, place = None, constant(0)
         for d in range(4):
             at = builder.add(given[1], builder.mul(given[2], given[2].type(d)))
-            value = builder.load(_at(builder, rooms, at, floats), align=4)
+            value = builder.load(vector_at(builder, rooms, at, floats), align=4)
             if best is None:
                 best = value
                 continue
@@ -166,27 +106,29 @@ def _pool(_, room, at, step, out, where, to):  # type: ignore[no-untyped-def]
             best, place = builder.select(larger, value, best), builder.select(larger, constant(d), place)
         zero = ir.Constant(floats, None)
         alive = builder.fcmp_unordered(">", best, zero)
-        builder.store(builder.select(alive, best, zero), _at(builder, outs, given[5], floats), align=4)
-        builder.store(builder.select(alive, place, constant(DEAD)), _at(builder, wheres, given[5], bytes_), align=1)
+        builder.store(builder.select(alive, best, zero), vector_at(builder, outs, given[5], floats), align=4)
+        builder.store(
+            builder.select(alive, place, constant(DEAD)), vector_at(builder, wheres, given[5], bytes_), align=1
+        )
         return context.get_dummy_value()
 
-    return numba.types.void(room, _WHOLE, _WHOLE, out, where, _WHOLE), generate
+    return numba.types.void(room, WHOLE, WHOLE, out, where, WHOLE), generate
 
 
 @intrinsic
 def _unpool(_, g, where, at, dense, to, row, lanes):  # type: ignore[no-untyped-def]
     """The gradients of the four outputs of one window, for all items; returns their sum."""
-    floats, bytes_ = ir.VectorType(_FLOAT, LANES), ir.VectorType(_BYTE, LANES)
+    floats, bytes_ = ir.VectorType(FLOAT, LANES), ir.VectorType(_BYTE, LANES)
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        gradients, wheres, denses = (_data(context, builder, signature, given, i) for i in (0, 1, 3))
+        gradients, wheres, denses = (array_data(context, builder, signature, given, i) for i in (0, 1, 3))
         whole, zero = given[2].type, ir.Constant(floats, None)
         total = cgutils.alloca_once(builder, floats)
         builder.store(zero, total)
         with cgutils.for_range_slice(builder, whole(0), given[6], whole(LANES)) as (j, _):
             at = builder.add(given[2], j)
-            own = builder.load(_at(builder, gradients, at, floats), align=4)
-            place = builder.load(_at(builder, wheres, at, bytes_), align=1)
+            own = builder.load(vector_at(builder, gradients, at, floats), align=4)
+            place = builder.load(vector_at(builder, wheres, at, bytes_), align=1)
             parts = []
             for d in range(4):
                 chosen = builder.icmp_unsigned("==", place, ir.Constant(bytes_, [ir.Constant(_BYTE, d)] * LANES))
@@ -194,50 +136,19 @@ def _unpool(_, g, where, at, dense, to, row, lanes):  # type: ignore[no-untyped-
                 to = builder.add(given[4], j)
                 to = builder.add(to, given[5]) if d >= 2 else to
                 to = builder.add(to, given[6]) if d % 2 else to
-                builder.store(parts[d], _at(builder, denses, to, floats), align=4)
+                builder.store(parts[d], vector_at(builder, denses, to, floats), align=4)
             for part in parts:
-                builder.store(builder.fadd(builder.load(total), part, flags=_FLAGS), total)
-        return _sum(builder, builder.load(total))
+                builder.store(builder.fadd(builder.load(total), part, flags=FLAGS), total)
+        return vector_sum(builder, builder.load(total))
 
-    return numba.types.float32(g, where, _WHOLE, dense, _WHOLE, _WHOLE, _WHOLE), generate
+    return numba.types.float32(g, where, WHOLE, dense, WHOLE, WHOLE, WHOLE), generate
 
 
-_b1, _b2, _b3, _b4, _b5, _b6 = (_product(n, BLOCK) for n in range(1, MAX_CHANNELS + 1))
-_l1, _l2, _l3, _l4, _l5, _l6 = (_product(n, LANES) for n in range(1, MAX_CHANNELS + 1))
 _three_1, _three_2, _three_3, _three_4 = (_weight_sum(n, 3) for n in range(1, 5))
 _five_1, _five_2, _five_3, _five_4 = (_weight_sum(n, 5) for n in range(1, 5))
 
 
-@_jit
-def _multiply(lanes, n, *given):  # type: ignore[no-untyped-def]
-    if lanes == BLOCK:
-        if n == 6:
-            _b6(*given)
-        elif n == 5:
-            _b5(*given)
-        elif n == 4:
-            _b4(*given)
-        elif n == 3:
-            _b3(*given)
-        elif n == 2:
-            _b2(*given)
-        else:
-            _b1(*given)
-    elif n == 6:
-        _l6(*given)
-    elif n == 5:
-        _l5(*given)
-    elif n == 4:
-        _l4(*given)
-    elif n == 3:
-        _l3(*given)
-    elif n == 2:
-        _l2(*given)
-    else:
-        _l1(*given)
-
-
-@_jit
+@jit
 def _sum_weights(n, n_x, *given):  # type: ignore[no-untyped-def]
     if n_x == 5:
         if n == 4:
@@ -258,7 +169,7 @@ def _sum_weights(n, n_x, *given):  # type: ignore[no-untyped-def]
         _three_1(*given)
 
 
-@_jit
+@jit
 def pooled_convolution(x, shape, w, bias, sizes, out, where):  # type: ignore[no-untyped-def]
     """Convolution, pooling and ReLU. `shape` is that of x; w: (runs, channels, height, width, out); `sizes` are runs,
     output channels, height and width of the kernel, and pooled rows and columns."""
@@ -276,9 +187,10 @@ def pooled_convolution(x, shape, w, bias, sizes, out, where):  # type: ignore[no
                 n = (block + 1) * n_out // n_blocks - o
                 for d in range(4):
                     at = ((2 * row + d // 2) * width + 2 * column + d % 2) * lanes + lane
-                    _multiply(
-                        size, n, room, d * n * size, size, bias, run * n_out + o, x, run * step + at, w,
-                        run * channels * tall * wide * n_out + o, channels, height * width * lanes, tall * wide * n_out,
+                    multiply(
+                        size, n, room, d * n * size, size, bias, run * n_out + o, x, run * step + at,
+                        w, run * channels * tall * wide * n_out + o, 1,
+                        channels, height * width * lanes, tall * wide * n_out,
                         tall, width * lanes, wide * n_out, wide, lanes, n_out,
                     )  # fmt: skip
                 for i in range(n):
@@ -288,7 +200,7 @@ def pooled_convolution(x, shape, w, bias, sizes, out, where):  # type: ignore[no
             lane += size
 
 
-@_jit
+@jit
 def _unpool_rows(g, where, sizes, run, first, last, lanes, dense, of_bias):  # type: ignore[no-untyped-def]
     """The gradient before pooling of the pooled rows `first` to `last`; its sum is added to `of_bias`."""
     _, n_out, _, _, rows, columns = sizes
@@ -303,7 +215,7 @@ def _unpool_rows(g, where, sizes, run, first, last, lanes, dense, of_bias):  # t
         of_bias[run * n_out + o] += total
 
 
-@_jit
+@jit
 def _add_weights(dense, n_rows, sizes, run, x, x0, shape, of_weight):  # type: ignore[no-untyped-def]
     """Add the gradients of the weights from `n_rows` rows of the gradient before pooling."""
     _, channels, height, width, lanes = shape
@@ -322,7 +234,7 @@ def _add_weights(dense, n_rows, sizes, run, x, x0, shape, of_weight):  # type: i
                 )  # fmt: skip
 
 
-@_jit
+@jit
 def pooled_convolution_gradients(g, where, x, shape, w, sizes, of_x, of_weight, of_bias):  # type: ignore[no-untyped-def]
     """Adds the gradients of weights (runs, out, channels, height, width) and biases, and sets that of x unless `of_x`
     is empty. w: (runs, out, height, width, channels)."""
@@ -353,11 +265,11 @@ def pooled_convolution_gradients(g, where, x, shape, w, sizes, of_x, of_weight, 
                 size = BLOCK if lanes - lane >= BLOCK else LANES
                 for block in range(n_blocks):
                     c = block * channels // n_blocks
-                    _multiply(
+                    multiply(
                         size, (block + 1) * channels // n_blocks - c,
                         of_x, run * step + ((c * height + y) * width + column) * lanes + lane, height * width * lanes,
                         nothing, 0, dense, (y - y0) * row_step + (column - x0) * lanes + lane,
-                        w, ((run * n_out * tall + y0) * wide + x0) * channels + c,
+                        w, ((run * n_out * tall + y0) * wide + x0) * channels + c, 1,
                         n_out, plane, tall * wide * channels,
                         y1 - y0, -row_step, wide * channels, x1 - x0, -lanes, channels,
                     )  # fmt: skip

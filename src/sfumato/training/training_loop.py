@@ -178,7 +178,7 @@ class TrainingLoop:
             if hasattr(layer, "generator"):
                 setattr(layer, "generator", streams.generator(f"units{own}"))  # noqa: B010
         is_online = recipe.dynamics in ("online", "both")
-        recorded = DynamicsBuffer.empty(self._networks.n_runs, self._train_items) if is_online else None
+        recorded = self._empty_dynamics() if is_online else None
         total = torch.zeros(self._networks.n_runs, device=self.group.device)
         factors = self._factors(float(self.epoch))
         self._networks.train()
@@ -197,14 +197,16 @@ class TrainingLoop:
             with self._precision():
                 logits = self._parallel(mixed.x)
                 losses = self._with_crowd_losses(recipe.mixing.losses(logits.float(), mixed), logits.float(), index)
-            (losses.sum() * weight).backward()  # type: ignore[no-untyped-call]
+            losses.backward(torch.full_like(losses, weight))  # type: ignore[no-untyped-call]
             for head in self._heads.values():
                 self._ranks.average(head)
             self._optimizer.step(factors)
             total += losses.detach() * (weight * len(batch) / self._ranks.world)
             n_seen += len(batch)
             if recorded is not None and mixed.x is x:
-                recorded.record(logits.detach(), index, self._gold, self._reference)
+                recorded.record(logits.detach(), index)
+        if recorded is not None:
+            recorded.store()
         if recorded is not None and recorded.has_any:
             recorded.gather(self._ranks)
         else:
@@ -265,11 +267,15 @@ class TrainingLoop:
         return torch.from_numpy(np.asarray(labels.mean(), np.float32)).to(self.group.device)
 
     def _dynamics_at_end(self) -> DynamicsBuffer:
-        recorded = DynamicsBuffer.empty(self._networks.n_runs, self._train_items)
+        recorded = self._empty_dynamics()
         index = self._train_items.to(self.group.device)
         for start, logits in self._logits(self._images(index)):
-            recorded.record(logits, index[start : start + logits.shape[1]], self._gold, self._reference)
+            recorded.record(logits, index[start : start + logits.shape[1]])
+        recorded.store()
         return recorded
+
+    def _empty_dynamics(self) -> DynamicsBuffer:
+        return DynamicsBuffer.empty(self._networks.n_runs, self._train_items, self._gold, self._reference)
 
     def _logits(self, images: Tensor, networks: Networks | None = None) -> Iterator[tuple[int, Labels]]:
         """Logits of the active runs or of other `networks`, for some images at a time."""
