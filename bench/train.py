@@ -111,22 +111,29 @@ def in_usual_layout(network: nn.Module) -> nn.Module:
     return nn.Sequential(*layers).to(memory_format=torch.contiguous_format)
 
 
-def train_separately(run_group: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
+def train_separately(
+    run_group: RunGroup, epochs: int, dtype: torch.dtype = torch.float32
+) -> list[dict[str, torch.Tensor]]:
     """Train each network separately, with the usual DataLoader loop."""
     trained = []
-    pictures = run_group.images.contiguous()
+    pictures = run_group.images.contiguous().to(dtype)
     for labels in run_group.labels:
-        network = in_usual_layout(run_group.new_network())
+        network = in_usual_layout(run_group.new_network()).to(dtype)
         optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
         network.train()
         for epoch in range(epochs):
             order = RandomStreams(run_group.seed, epoch).order(len(pictures)).tolist()
-            for x, y in DataLoader(TensorDataset(pictures, labels.probs), batch_size=BATCH, sampler=order):
+            for x, y in DataLoader(TensorDataset(pictures, labels.probs.to(dtype)), batch_size=BATCH, sampler=order):
                 optimiser.zero_grad()
                 nn.functional.cross_entropy(network(x), y).backward()
                 optimiser.step()
         trained.append(network.state_dict())
     return trained
+
+
+def train_in_float64(run_group: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
+    """Train each network separately with double precision: what both would give without rounding."""
+    return train_separately(run_group, epochs, torch.float64)
 
 
 def train_stacked(run_group: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
@@ -197,6 +204,14 @@ def timed(
     connection.send(first)
 
 
+WAYS = {
+    "separate": train_separately,
+    "stacked": train_stacked,
+    "sgemm": multiply_alone,
+    "float64": train_in_float64,
+}
+
+
 def stacked() -> list[list[str]]:
     """The ratio of CPU seconds, the share of the speed of sgemm, and the largest difference of the weights from
     separate training."""
@@ -205,28 +220,32 @@ def stacked() -> list[list[str]]:
     for network, required in REQUIRED.items():
         seconds: dict[str, list[float]] = {}
         connections = {}
-        for name, train in (("separate", train_separately), ("stacked", train_stacked), ("sgemm", multiply_alone)):
+        for name, train in WAYS.items():
             connections[name], theirs = context.Pipe()
             context.Process(target=timed, args=(train, network, theirs), daemon=True).start()
         for _ in range(ROUNDS):
-            for name, connection in connections.items():
-                connection.send(True)
-                seconds.setdefault(name, []).append(connection.recv())
-        weights = []
-        for connection in connections.values():
+            for name in ("separate", "stacked", "sgemm"):
+                connections[name].send(True)
+                seconds.setdefault(name, []).append(connections[name].recv())
+        weights = {}
+        for name, connection in connections.items():
             connection.send(False)
-            weights.append(connection.recv())
-        off = [
-            max(np.abs(one[name] - other[name]).max() for name in one)
-            for one, other in zip(weights[0], weights[1], strict=True)
-        ]
+            weights[name] = connection.recv()
+        off, rounding = (
+            [
+                max(np.abs(a[name] - b[name]).max() for name in a)
+                for a, b in zip(weights["separate"], other, strict=True)
+            ]
+            for other in (weights["stacked"], weights["float64"])
+        )
         alone, together, sgemm = (float(np.median(seconds[name])) for name in ("separate", "stacked", "sgemm"))
         work = gigaflop(stacked_group(network), EPOCHS)
         rows += [
             [
                 f"8 x {network}, {EPOCHS} epochs: stacked against DataLoader",
                 f"{alone / together:.2f}x ({alone:.2f} to {together:.2f} CPU-s); weights after one epoch differ by "
-                f"{max(off):.1e} at most, {np.median(off):.1e} at the median",
+                f"{max(off):.1e} at most, {np.median(off):.1e} at the median (DataLoader and "
+                f"float64: {max(rounding):.1e}, {np.median(rounding):.1e})",
                 f">= {required}x, 1e-5",
             ],
             [
