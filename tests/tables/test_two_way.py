@@ -7,8 +7,19 @@ import time
 import numpy as np
 import pytest
 from jaxtyping import Float, Int
+from scipy import stats
 
-from sfumato.tables.two_way import AnswerDesign, FigureScale, LeaveOneOut, TwoWay, ratio, two_way
+from sfumato.tables.two_way import (
+    FISHER_Z,
+    AnswerDesign,
+    FigureScale,
+    LeaveOneOut,
+    TwoWay,
+    ratio,
+    satterthwaite,
+    two_way,
+    welch,
+)
 
 Codes = Int[np.ndarray, "answers"]
 
@@ -168,6 +179,53 @@ def log_one_minus(values: np.ndarray) -> np.ndarray:
 
 
 LOG_ONE_MINUS = FigureScale("log(1 - value)", log_one_minus, lambda logs: 1 - np.exp(logs))
+
+
+def test_an_unbiased_interval_has_the_jackknife_estimate_as_its_center() -> None:
+    """The variance with n in place of n - 1 is too small by a share of 1 / n, which the jackknife over items removes
+    exactly; the interval contains the value as it is, too."""
+    rng = np.random.default_rng(4)
+    n = 12
+    values, people = rng.normal(0, 1, n), np.array([0.6, 0.7, 0.8])
+    without = np.array([np.delete(values, i).var() for i in range(n)])
+    left = LeaveOneOut(float(values.var()), without, people, people, *[np.ones(k) for k in (3, n, 3)])
+    found = two_way(left, unbiased=True).interval
+    assert (found.low + found.high) / 2 == pytest.approx(values.var(ddof=1))
+    assert found.high - found.low == pytest.approx(two_way(left).interval.high - two_way(left).interval.low)
+    near = LeaveOneOut(0.5, np.array([0.4, 0.4, 0.401]), people, people, *[np.ones(3)] * 3)
+    assert two_way(near, unbiased=True, level=0.01).interval.low <= 0.5
+
+
+def test_fishers_z() -> None:
+    left = LeaveOneOut(0.9, *[np.array([0.85, 0.9, 0.94])] * 3, *[np.ones(3)] * 3)
+    found = two_way(left, scale=FISHER_Z, bounds=(-1.0, 1.0)).interval
+    assert found.kind == "95% jackknife of Fisher's z over people and items"
+    half = np.arctanh(found.high) - np.arctanh(0.9)
+    assert half == pytest.approx(np.arctanh(0.9) - np.arctanh(found.low))
+    spread = np.arctanh([0.85, 0.9, 0.94])
+    assert half == pytest.approx(stats.t.ppf(0.975, found_df := 1.0) * np.sqrt(2 / 3 * 3 * spread.var()), rel=1e-9)
+    assert found_df == two_way(left, scale=FISHER_Z).df
+
+
+def test_answers_count_twice_only_for_items_with_two_answers() -> None:
+    """`V_answers` above `V_items` lowers the variance over people only if an item is lost with one of its answers."""
+    people, items, answers = np.array([0.4, 0.5, 0.6]), np.array([0.45, 0.5, 0.55]), np.array([0.4, 0.45, 0.55, 0.6])
+    both = [
+        two_way(LeaveOneOut(0.5, items, people, answers, np.ones(4), np.full(3, float(n)), np.ones(3))).standard_error
+        for n in (2, 3)
+    ]
+    assert both[0] < both[1]
+
+
+def test_welch_has_more_degrees_of_freedom_than_satterthwaite_on_average() -> None:
+    """Variances of three values each: four degrees of freedom are true if they are equal (Welch 1947)."""
+    variances = np.random.default_rng(5).chisquare(2, (2000, 2)) / 2
+    few, ours = (
+        np.mean([df(a + b, (a, 2.0), (b, 2.0)) for a, b in variances.tolist()]) for df in (satterthwaite, welch)
+    )
+    assert few + 0.15 < ours < 4
+    assert welch(1.0, (1.0, 2.0), (0.0, 2.0)) == 2
+    assert welch(2.0, (1.0, 2.0), (1.0, 2.0)) == 4
 
 
 def test_scale_and_bounds() -> None:

@@ -21,7 +21,7 @@ from jaxtyping import Float
 from scipy.special import stdtr, stdtrit
 
 from sfumato.tables.bootstrap import Interval
-from sfumato.tables.two_way import jackknife_variance, satterthwaite
+from sfumato.tables.two_way import jackknife_variance, satterthwaite, welch
 
 FEWEST_ITEMS = 20
 """With fewer items a variance over items is too uncertain for a verdict."""
@@ -108,8 +108,9 @@ class VarianceComponents:
         """Of a difference between two targets on the same items and people.
 
         Paired by seed if the seeds are the same and there are at least `FEWEST_PAIRS`. Otherwise the variances over
-        seeds of both sides add up. Of few pairs this is the better estimate: it has twice the degrees of freedom, and
-        it is too large rather than too small, because runs with the same seed are more alike.
+        seeds of both sides add up, which may differ (Welch 1947). Of few pairs this is the better estimate: it has up
+        to twice the degrees of freedom, and it is too large rather than too small, because runs with the same seed are
+        more alike.
         """
         if is_paired and len(one.values) >= FEWEST_PAIRS:
             return cls.of(one.minus(other))
@@ -118,7 +119,7 @@ class VarianceComponents:
         if not sides:
             return apart
         seeds = sum(side.seeds for side in sides)
-        df = satterthwaite(seeds, *((side.seeds, side.seeds_df) for side in sides))
+        df = welch(seeds, *((side.seeds, side.seeds_df) for side in sides))
         return replace(apart, seeds=seeds, seeds_items=sum(side.seeds_items for side in sides), seeds_df=df)
 
     def _with_people(self, found: Contributions) -> VarianceComponents:

@@ -195,9 +195,7 @@ class _Crossed:
     ) -> LeaveOneOut:
         assert without is not None
         rest = without[self.several[self.item]]
-        found = self.design.function_of_sums(_sums(values[self.several]), _sums(rest), ratio)
-        # Every item has the same weight in a mean over items.
-        return replace(found, item_sizes=np.ones(len(found.item_sizes)))
+        return self.design.function_of_sums(_sums(values[self.several]), _sums(rest), ratio)
 
 
 def _items_alone(values: Float[np.ndarray, "items"], without: None = None) -> LeaveOneOut:  # noqa: ARG001
@@ -233,7 +231,7 @@ class _Figures:
         without: Float[np.ndarray, "rows"] | None = None,
         bounds: tuple[float, float] = (-np.inf, np.inf),
     ) -> MeanFigure:
-        found = two_way(_scaled(self.left_out(values, without)), level=self.level, bounds=bounds)
+        found = two_way(_scaled(self.left_out(values, without)), level=self.level, bounds=bounds, equal_items=True)
         return MeanFigure(found.value, found.these_people if self.is_crowd_fixed else found.interval)
 
     def extended(

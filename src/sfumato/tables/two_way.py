@@ -35,6 +35,7 @@ from sfumato.tables.leave_one_out import AnswerDesign, LeaveOneOut, Sums, Values
 from sfumato.tables.setting_checks import between_0_and_1
 
 __all__ = [
+    "FISHER_Z",
     "NO_PARTS",
     "AnswerDesign",
     "FigureScale",
@@ -68,7 +69,14 @@ def _logit(values: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "rows"]:
         return np.asarray(logit(values))
 
 
+def _arctanh(values: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "rows"]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.arctanh(values))
+
+
 LOGIT = FigureScale("logit", _logit, lambda logits: np.asarray(expit(logits)))
+FISHER_Z = FigureScale("Fisher's z", _arctanh, lambda z: np.asarray(np.tanh(z)))
+"""For coefficients from -1 to 1, such as those of agreement."""
 
 
 @dataclass(frozen=True)
@@ -124,14 +132,21 @@ def two_way(
     level: float = 0.95,
     bounds: tuple[float, float] = (-np.inf, np.inf),
     scale: FigureScale | None = None,
+    unbiased: bool = False,
+    equal_items: bool = False,
 ) -> TwoWay:
     """The interval of a figure over people and items, cut at the `bounds` of possible values.
 
-    On `scale` if every value is finite there. There is no interval with one item or one person, if the figure is
-    undefined without one of them, or if nothing varies; `kind` then says so.
+    On `scale` if every value is finite there. With `unbiased`, its center is the value without the bias that gets
+    smaller with more items, as the jackknife over items estimates it (Quenouille 1956). With `equal_items` every item
+    has the same weight, however many answers it has. There is no interval with one item or one person, if the figure
+    is undefined without one of them, or if nothing varies; `kind` then says so.
     """
     between_0_and_1("level", level)
-    found = _Variances.of(left_out, scale)
+    shared = _share_of_pairs(left_out)
+    if equal_items:
+        left_out = replace(left_out, item_sizes=np.ones(len(left_out.item_sizes)))
+    found = _Variances.of(left_out, scale, shared, unbiased)
     fixed = _interval(found, found.items, found.df_items, level, bounds, _why_not(left_out, items_alone=True), "items")
     reason = _why_not(left_out, items_alone=False)
     interval = _interval(found, found.both, found.df, level, bounds, reason, "people and items")
@@ -147,9 +162,7 @@ def share_over_items(left_out: LeaveOneOut, *, level: float) -> TwoWay:
     If all items are at a bound, Wilson's interval for as many answers of yes or no. If nobody answered about two items,
     each item has a crowd of its own: the interval over items is one over people too.
     """
-    # Every item has the same weight in a mean over items.
-    left_out = replace(left_out, item_sizes=np.ones(len(left_out.item_sizes)))
-    found = two_way(left_out, level=level, bounds=(0.0, 1.0), scale=LOGIT)
+    found = two_way(left_out, level=level, bounds=(0.0, 1.0), scale=LOGIT, equal_items=True)
     known = len(left_out.without_item)
     if np.isnan(found.these_people.low) and known > 1 and min(found.value, 1 - found.value) <= AT_BOUND:
         reach = float(stdtrit(known - 1, (1 + level) / 2)) ** 2
@@ -163,18 +176,20 @@ def share_over_items(left_out: LeaveOneOut, *, level: float) -> TwoWay:
 
 @dataclass(frozen=True)
 class _Variances:
-    """The value and the jackknife variances, on a scale."""
+    """The value, the center of its interval and the jackknife variances, on a scale."""
 
     value: float
+    center: float
     items: float
     people: float
     answers: float
     df_items: float
     df_people: float
     scale: FigureScale | None
+    share_of_pairs: float
 
     @classmethod
-    def of(cls, left_out: LeaveOneOut, scale: FigureScale | None) -> _Variances:
+    def of(cls, left_out: LeaveOneOut, scale: FigureScale | None, shared: float, unbiased: bool) -> _Variances:
         raw = [np.array([left_out.value]), left_out.without_item, left_out.without_person, left_out.without_answer]
         if scale is not None:
             scaled = [scale.there(each) for each in raw]
@@ -182,9 +197,11 @@ class _Variances:
             raw, scale = (raw, None) if any(each.any() for each in lost) else (scaled, scale)
         value, items, people, answers = raw
         variances = (jackknife_variance(items), jackknife_variance(people), jackknife_variance(answers, left_out.times))
-        return cls(
-            float(value[0]), *variances, effective_df(left_out.item_sizes), effective_df(left_out.person_sizes), scale
-        )
+        center, n = float(value[0]), len(items)
+        if unbiased and n > 1 and np.isfinite(items).all():
+            center = float(n * center - (n - 1) * items.mean())
+        df = effective_df(left_out.item_sizes), effective_df(left_out.person_sizes)
+        return cls(float(value[0]), center, *variances, *df, scale, shared)
 
     @property
     def both(self) -> float:
@@ -197,11 +214,20 @@ class _Variances:
     @property
     def _people_once(self) -> float:
         """`people`; where an item is lost with one of its two answers, and `people` counts the items twice, once."""
-        return self.people - min(max(self.answers - self.items, 0.0), self.items)
+        return self.people - self.share_of_pairs * min(max(self.answers - self.items, 0.0), self.items)
 
     def ends(self, half: float) -> Float[np.ndarray, "2"]:
-        ends = np.array([self.value - half, self.value + half])
+        """The ends of the interval; it contains the value, also if its center is another."""
+        low, high = min(self.center - half, self.value), max(self.center + half, self.value)
+        ends = np.array([low, high])
         return ends if self.scale is None else np.sort(self.scale.back(ends))
+
+
+def _share_of_pairs(left_out: LeaveOneOut) -> float:
+    """The share of the answers about items with two answers: without one of them, the item may be lost."""
+    sizes = left_out.item_sizes
+    total = float(sizes.sum())
+    return float(sizes[sizes < 2.5].sum() / total) if total > 0 else 0.0
 
 
 def t_quantile(level: float, df: float) -> float:
@@ -213,6 +239,15 @@ def satterthwaite(variance: float, *parts: tuple[float, float]) -> float:
     """The degrees of freedom of a variance from its parts and their degrees of freedom; at least 1."""
     below = sum(part**2 / df for part, df in parts if df > 0)
     return max(variance**2 / below, 1.0) if below > 0 else 1.0
+
+
+def welch(variance: float, *parts: tuple[float, float]) -> float:
+    """The degrees of freedom of a sum of variances with few degrees of freedom each: those of `satterthwaite` are too
+    few on average, because squares of estimated variances are too large (Welch 1947). At least those of one part, at
+    most those of all."""
+    below = sum(part**2 / (df + 2) for part, df in parts)
+    most = sum(df for _, df in parts)
+    return float(np.clip(variance**2 / below - 2, min(df for _, df in parts), most)) if below > 0 else most
 
 
 def _interval(

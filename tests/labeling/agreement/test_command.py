@@ -46,7 +46,7 @@ def test_the_table_is_shown_and_written(folder: Path) -> None:
         "alpha-nominal", f"{ours.value[0]:.3f}", f"{ours.low[0]:.3f}", f"{ours.high[0]:.3f}", "40", "3", "120",
     ]  # fmt: skip
     assert len({len(line) for line in shown[1:4]}) == 1
-    assert shown[4] == "interval of alpha-nominal: 95% jackknife over people and items"
+    assert shown[4] == "interval of alpha-nominal: 95% jackknife of Fisher's z over people and items"
     assert shown[5] == "interval of total-variation: 95% jackknife of logit over people and items"
     half = (ours.high[0] - ours.low[0]) / 2
     widths = [half, ours.half_same_annotators[0], ours.half_twice_items[0], ours.half_twice_annotators[0]]
@@ -63,7 +63,7 @@ def test_counts_say_that_annotators_are_taken_as_fixed(folder: Path) -> None:
     assert shown[1].split()[5] == "-"
     fixed = "over items; people are taken as fixed: counts have no annotators"
     assert shown[3:] == [
-        f"interval of alpha-nominal: 95% jackknife {fixed}",
+        f"interval of alpha-nominal: 95% jackknife of Fisher's z {fixed}",
         f"interval of total-variation: 95% jackknife of logit {fixed}",
     ]
 
@@ -73,7 +73,7 @@ def test_measures_by_name(folder: Path) -> None:
         "b.parquet", "--measure", "alpha-ordinal", "--measure", "retest-same-class", "--level", 0.8, cwd=folder
     )
     assert done.stdout.splitlines()[1].startswith("alpha-ordinal")
-    assert "interval of alpha-ordinal: 80% jackknife over people and items" in done.stdout
+    assert "interval of alpha-ordinal: 80% jackknife of Fisher's z over people and items" in done.stdout
     assert "interval of retest-same-class: none: nothing to compare" in done.stdout
     said = done.stderr.splitlines()
     assert said[0].startswith(

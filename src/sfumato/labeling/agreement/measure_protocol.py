@@ -8,7 +8,15 @@ import numpy as np
 
 from sfumato.labeling.agreement.agreement_table import AgreementFigure
 from sfumato.tables.errors import warn
-from sfumato.tables.two_way import NO_PARTS, LeaveOneOut, VarianceParts, share_over_items, two_way
+from sfumato.tables.two_way import (
+    FISHER_Z,
+    NO_PARTS,
+    LeaveOneOut,
+    TwoWay,
+    VarianceParts,
+    share_over_items,
+    two_way,
+)
 
 if TYPE_CHECKING:
     from sfumato.labeling.agreement.item_answers import ItemAnswers
@@ -44,7 +52,7 @@ class AgreementMeasure(Protocol):
     def bounds(self) -> tuple[float, float]:
         """The smallest and the largest possible value.
 
-        A measure may have `share_for`: for `hard` or `soft` beliefs it is a share of pairs, with the interval of one.
+        A measure with `is_share = True` is a mean over items of values from 0 to 1, with the interval of a share.
         """
 
     def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
@@ -63,15 +71,22 @@ def figure_of(
     if not used.n_items:
         warn(f"{measure.name} cannot be computed: {MISSING[measure.compares]}")
         return _row(measure.name, (np.nan,) * 3, (0, 0, 0), "none: nothing to compare", NO_PARTS)
-    left_out = measure.leave_one_out(answers)
-    if ("soft" if answers.is_soft else "hard") in getattr(measure, "share_for", ()):
-        found = share_over_items(left_out, level=level)
-    else:
-        found = two_way(left_out, level=level, bounds=measure.bounds)
+    found = over_people_and_items(measure, answers, level=level)
     if np.isnan(found.value):
         warn(f"{measure.name} is undefined: {measure.undefined}")
     between = found.or_over_items("" if annotators_known else NO_ANNOTATORS)
     return _row(measure.name, (found.value, between.low, between.high), counted, between.kind, found.parts)
+
+
+def over_people_and_items(measure: AgreementMeasure, answers: ItemAnswers, *, level: float) -> TwoWay:
+    """The value with its interval: of a share on the logit scale; of a coefficient, which can be below 0, on the scale
+    of Fisher's z, and without the bias of few items."""
+    left_out = measure.leave_one_out(answers)
+    if getattr(measure, "is_share", False):
+        return share_over_items(left_out, level=level)
+    is_coefficient = measure.bounds[0] < 0
+    scale = FISHER_Z if is_coefficient else None
+    return two_way(left_out, level=level, bounds=measure.bounds, scale=scale, unbiased=is_coefficient)
 
 
 def _row(

@@ -29,7 +29,7 @@ class TotalVariationAgreement:
     compares: ClassVar[str] = "first"
     default_for: ClassVar[tuple[str, ...]] = ("hard", "soft")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    share_for: ClassVar[tuple[str, ...]] = ("hard",)
+    is_share: ClassVar[bool] = True
 
     def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
         first = answers.first
@@ -53,7 +53,7 @@ class PercentAgreement:
     compares: ClassVar[str] = "first"
     default_for: ClassVar[tuple[str, ...]] = ()
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    share_for: ClassVar[tuple[str, ...]] = ("hard", "soft")
+    is_share: ClassVar[bool] = True
 
     def leave_one_out(self, answers: ItemAnswers) -> LeaveOneOut:
         apart = dissent_of_choices(answers.first)
