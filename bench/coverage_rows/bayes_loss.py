@@ -32,14 +32,14 @@ FEWEST_HELD_OUT = 5
 
 
 def simulate(n_studies: int, processes: int) -> list[list[str]]:
-    cells = [(name, n) for name in SETS for n in ITEMS if n <= 1.05 * len(_counts(name))]
+    cells = [(name, n) for name in SETS for n in ITEMS if n <= 1.05 * len(published_counts(name))]
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         return list(pool.map(_row, *zip(*cells, strict=True), [n_studies] * len(cells)))
 
 
 def _row(name: str, n: int, n_studies: int) -> list[str]:
     n_repeats = max(n_studies // (1 if n < 500 else 5 if n < 5000 else 20), 2)
-    counts = _counts(name)
+    counts = published_counts(name)
     losses = [list(_losses(counts, n, votes, n_repeats)) if n > 50 or votes > 2 else [] for votes in VOTES]
     return [name, str(counts.shape[1]), f"{n:,}", *(_cell(each) for each in losses)]
 
@@ -71,7 +71,7 @@ def excess_loss(drawn: np.ndarray, held: np.ndarray) -> float:
     return float(-(shares * np.log(labels)).sum(axis=1).mean() - min(of_constants))
 
 
-def _counts(name: str) -> np.ndarray:
+def published_counts(name: str) -> np.ndarray:
     """The votes per item and class of a published set."""
     data = Path(os.environ["SFUMATO_DATA"])
     if name in ("CIFAR-10H", "Fashion-MNIST-H"):

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from sfumato.labeling.agreement.measure_protocol import AgreementMeasure
     from sfumato.labeling.camps import Camps
     from sfumato.planning.costs import CostModel
+    from sfumato.planning.model_power import ModelPlan
     from sfumato.planning.plan_file import Plan
     from sfumato.reporting.report import Report
     from sfumato.tables.scores import Differences
@@ -260,23 +261,48 @@ def scorer(metric: str | Metric) -> ModelScorer:
 def plan(
     *,
     pilot: Votes | SoftLabels | Path | str,
-    budget: float,
+    budget: float | None = None,
     goal: str = "distribution",
     items: int | None = None,
     costs: CostModel | None = None,
+    models: Mapping[str, SoftLabels | Path | str] | None = None,
+    metric: str | Metric = "cross_entropy",
+    power: float = 0.8,
     rng: np.random.Generator | None = None,
-) -> Plan:
-    """Which labels to collect for a budget in money, from what a pilot shows; `items` items like those of the pilot."""
+) -> Plan | ModelPlan:
+    """Which labels to collect for a budget in money, from what a pilot shows; `items` items like those of the pilot.
+
+    With `models`, the predictions of two models on the items of the pilot: how many items and answers per item tell
+    them apart by `metric` with probability `power`, and what a budget in money reaches; then `items` is the number that
+    can be labeled at most. `goal` and `rng` are not used then.
+    """
+    from sfumato.planning.costs import CostModel
+
+    terms = costs or CostModel()
+    if models is not None:
+        from sfumato.labeling.people_labels import people_labels
+        from sfumato.planning.model_power import pilot_difference, plan_models
+
+        people = people_labels(pilot, "sf.plan")
+        fix = 'write models={"a": predictions_a, "b": predictions_b}'
+        check_kind("models", models, (Mapping,), "two models' predictions by name", fix)
+        pair = {
+            name: predictions(each, f"models[{name!r}]", people.classes, "sf.plan") for name, each in models.items()
+        }
+        difference = pilot_difference(people, pair, chosen_metrics([metric])[0])
+        bought = None if budget is None else terms.affordable("choice", number("budget", budget))
+        return plan_models(difference, power=number("power", power), budget=bought, most_items=items)
     import numpy as np
 
-    from sfumato.planning.costs import CostModel
     from sfumato.planning.decision import decide
     from sfumato.planning.goals import goal_named
     from sfumato.planning.pilot_answers import Pilot
     from sfumato.planning.plan_file import Budget
 
+    if budget is None:
+        raise BadSetting("no budget", "the money to spend", "give budget=500, or models= to compare two models")
     answers = pilot if isinstance(pilot, SoftLabels) else votes_of(pilot)
-    source, terms = Pilot.of(answers), costs or CostModel()
+    source = Pilot.of(answers)
     return decide(
         source,
         goal=goal_named(goal),

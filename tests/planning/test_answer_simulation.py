@@ -27,7 +27,7 @@ def exact(p: tuple[float, ...], n_answers: int) -> float:
 def test_against_every_sequence_of_answers() -> None:
     p = (0.5, 0.3, 0.2)
     items = Population(dirichlet([1.0], 3), np.tile(p, (40_000, 1)), np.arange(40_000))
-    found = WrongClass().of_items(items, 5, np.random.default_rng(0)).mean(axis=0)
+    found = WrongClass().of_items(items, range(1, 6), np.random.default_rng(0)).mean(axis=0)
     for m in range(1, 6):
         assert found[m - 1] == pytest.approx(exact(p, m), abs=4 * 0.5 / np.sqrt(40_000))
 

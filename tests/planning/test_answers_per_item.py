@@ -27,7 +27,7 @@ def pilot(n_items: int, n_answers: int, seed: int = 0) -> Pilot:
 
 
 def planned(source: object, **settings: object) -> AnnotatorPlan:
-    return plan_answers_per_item(source, **{"most": 20, "resamples": 20, "rng": np.random.default_rng(0)} | settings)
+    return plan_answers_per_item(source, **{"most": 20, "n_pilots": 20, "rng": np.random.default_rng(0)} | settings)
 
 
 def quietly(source: object, **settings: object) -> AnnotatorPlan:
@@ -40,7 +40,9 @@ def quietly(source: object, **settings: object) -> AnnotatorPlan:
 def test_a_large_pilot_finds_the_truth(measure: object) -> None:
     found = planned(pilot(2000, 10), measure=measure)
     truth = measure.of_prior(TRUTH, 20, np.random.default_rng(1))
-    assert np.allclose(found.value, truth, rtol=0.08)
+    # With one or two answers per item a study cannot fit the prior as well as it is known here.
+    start = 2 if measure.uses_prior else 0
+    assert np.allclose(found.value[start:], truth[start:], rtol=0.08)
     assert (found.low <= found.value).all()
     assert (found.value <= found.high).all()
 
@@ -81,11 +83,17 @@ def test_a_prior_has_no_interval() -> None:
 
 @pytest.mark.parametrize(
     ("source", "said"),
-    [(pilot(20, 5), "only 20 items"), (pilot(80, 2), "only 2.0 answers each"), (pilot(80, 1), "one answer each")],
+    [(pilot(20, 5), "only 20 items"), (pilot(80, 2), "only 2.0 answers each")],
 )
 def test_a_small_pilot_is_warned_of(source: Pilot, said: str) -> None:
     with pytest.warns(SfumatoWarning, match=f"{said}.*with other items the result would be"):
         planned(source, threshold=ErrorThreshold(0.15))
+
+
+def test_one_answer_per_item_is_no_pilot() -> None:
+    with pytest.raises(SfumatoError, match=r"one answer per item.*ask a second person") as caught:
+        planned(pilot(80, 1))
+    assert caught.value.code == "one-answer"
 
 
 def test_what_a_pilot_never_saw_is_not_impossible() -> None:

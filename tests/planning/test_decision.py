@@ -199,11 +199,13 @@ def test_equal_numbers_where_a_gain_may_be_chance() -> None:
 def test_a_pilot_gives_an_interval_and_caution() -> None:
     rng = np.random.default_rng(2)
     counts = np.array([rng.multinomial(10, p) for p in rng.dirichlet([1, 1], 800)], float)
-    given = {"goal": Goal.GEOMETRY, "costs": COSTS, "classes": ["a", "b"], "n_items": 10, "kinds": ["choice"]}
+    given = {"goal": Goal.GEOMETRY, "costs": COSTS, "classes": ["a", "b"], "n_items": 900, "kinds": ["choice"]}
     plan = decide(Pilot(counts), threshold=ErrorThreshold(1 / 30, probability=0.95), rng=rng, **given)  # type: ignore[arg-type]
     assert plan.expected.low is not None
     assert plan.expected.high is not None
-    assert plan.expected.low < plan.expected.value < plan.expected.high <= 1 / 30
+    # The probability of 0.95 is one-sided, the interval of 95% is not.
+    assert plan.expected.low < plan.expected.value < 1 / 30
+    assert plan.expected.high <= 1.02 / 30
     # Ten would do if the pilot were the truth: (1/3) / 10. To be sure, more.
     assert isinstance(plan.answers, Fewest)
     assert 10 <= plan.answers.each <= 12
@@ -236,8 +238,8 @@ def test_a_study_must_fit_its_own_prior_and_loses_by_it() -> None:
     rng = np.random.default_rng(3)
     source = dirichlet([0.02, 0.1, 0.4, 0.4])
     alone = Criterion(Goal.DISTRIBUTION)
-    few = alone.curve(source, n_items=60, most=5, resamples=20, rng=rng)
-    many = alone.curve(source, n_items=3000, most=5, resamples=20, rng=rng)
+    few = alone.curve(source, n_items=60, most=5, rng=rng)
+    many = alone.curve(source, n_items=3000, most=5, rng=rng)
     assert few.at(5.0).value > 1.03 * many.at(5.0).value
     # With many items next to nothing is lost: a Dirichlet's own loss, by simulation elsewhere.
     from sfumato.planning.precision import DivergenceError
@@ -282,10 +284,10 @@ def test_real_votes_come_out_as_expected(cifar_10h: SoftLabels) -> None:
     left = (others - many).astype(np.float64)
     n_left = left.sum(axis=1, keepdims=True)
     saved = (left / n_left * (np.log(bayes(many.astype(np.float64))) - np.log(bayes(few)))).sum(axis=1)
-    curve = Criterion(Goal.DISTRIBUTION).curve(pilot, n_items=1_500, most=25, resamples=40, rng=rng)
+    curve = Criterion(Goal.DISTRIBUTION).curve(pilot, n_items=1_500, most=25, rng=rng)
     expected = curve.at(5.0).value - curve.at(25.0).value
     assert abs(saved.mean() - expected) < 0.1 * expected + 2.5 * saved.std() / np.sqrt(len(saved))
     # |x/5 - y/n|^2 less what the votes left over add to it.
     off = ((few / 5 - left / n_left) ** 2).sum(axis=1) - (1 - ((left / n_left) ** 2).sum(axis=1)) / (n_left[:, 0] - 1)
-    shares = Criterion(Goal.GEOMETRY).curve(pilot, n_items=1_500, most=5, resamples=40, rng=rng).at(5.0)
+    shares = Criterion(Goal.GEOMETRY).curve(pilot, n_items=1_500, most=5, rng=rng).at(5.0)
     assert abs(off.mean() - shares.value) < 0.1 * shares.value + 2.5 * off.std() / np.sqrt(len(off))

@@ -14,6 +14,7 @@ QUESTIONS = {
     "compare": ("sfumato.cli.plan_compare", "Compare question types by information per cost."),
     "annotators": ("sfumato.cli.plan_annotators", "Compute how many answers per item are needed."),
     "items": ("sfumato.cli.plan_items", "Select items that need more answers or a richer form."),
+    "models": ("sfumato.cli.plan_models", "Compute how many items and answers tell two models apart."),
     "rehearse": ("sfumato.cli.plan_rehearse", "Try a plan with simulated annotators."),
     "replay": ("sfumato.cli.plan_replay", "Replay assignment policies on recorded answers."),
     "simulate": ("sfumato.cli.plan_simulate", "Simulate what labels of each type reveal about item similarity."),

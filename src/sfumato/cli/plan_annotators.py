@@ -34,7 +34,8 @@ BAR = 20
 @click.option("--budget", type=float, help="Compare items with answers per item: in answers, or in money with a price.")
 @click.option("--seconds-per-answer", "seconds", type=float, help="Mean seconds per answer, for the price.")
 @click.option("--wage", type=float, help="Pay per hour, for the price.")
-@click.option("--resamples", type=int, default=100, show_default=True, help="Resamples of the pilot.")
+@click.option("--items", "n_items", type=int, help="Number of items to label.  [default: the pilot's]")
+@click.option("--resamples", type=int, default=24, show_default=True, help="Simulated pilots, for the intervals.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option("-o", "--output", type=PATH, help="Write the curve: .csv or .parquet.")
 def command(
@@ -49,6 +50,7 @@ def command(
     budget: float | None,
     seconds: float | None,
     wage: float | None,
+    n_items: int | None,
     resamples: int,
     seed: int,
     output: Path | None,
@@ -77,8 +79,9 @@ def command(
         bought = trade_off(source, budget, costs=costs, measure=by, rng=seeded(seed))
     with progress_bar() as progress:
         plan = plan_answers_per_item(
-            source, measure=by, threshold=wanted, most=most, resamples=resamples, rng=rng, progress=progress
-        )
+            source, measure=by, threshold=wanted, most=most, n_items=n_items, n_pilots=resamples, rng=rng,
+            progress=progress,
+        )  # fmt: skip
     write_table(plan, output, f"the curve at 1 to {len(plan):,} answers per item")
     if isinstance(source, Pilot):
         each = f"{source.answers_per_item:.3g} answers each"

@@ -130,6 +130,16 @@ def costs_of(
     return (costs if wage is None else replace(costs, wage=wage)), notes
 
 
+def costs_of_answers(seconds: float | None, wage: float | None) -> CostModel:
+    """The prices of single-choice answers, with these seconds per answer and this wage if given."""
+    from dataclasses import replace
+
+    from sfumato.planning.costs import CostModel
+
+    costs = CostModel() if seconds is None else CostModel().with_kind("choice", above_0("seconds", seconds))
+    return costs if wage is None else replace(costs, wage=above_0("wage", wage))
+
+
 def budget_of(text: str | None, currency: str) -> Budget | None:
     """`500` or `500 USD` is money, `5000 answers` is a number of answers."""
     from sfumato.planning.plan_file import Budget

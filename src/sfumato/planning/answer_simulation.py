@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from scipy.special import digamma
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
+from sfumato.planning.answer_value import posterior_means
 
 LEAST_WEIGHT = 1e-9
 
@@ -19,7 +20,7 @@ class SimulatedPosterior:
     """What is known of drawn items after `n_answers` answers about each.
 
     `mean` is the posterior mean, and `expected_kl` its expected divergence given the answers (closed form for a mixture
-    of Dirichlets); both are None without a prior.
+    of Dirichlets, from `simulate_answers` only); both are None without a prior.
     """
 
     n_answers: int
@@ -65,15 +66,15 @@ def simulate_answers(
             yield SimulatedPosterior(m, probs, counts, mean, posterior.expected_kl(mean, m))
 
 
-def simulated_values(
+def answered(
     probs: Float[np.ndarray, "draws classes"],
-    most: int,
+    n_answers: int,
     rng: np.random.Generator,
-    value: Callable[[SimulatedPosterior], np.ndarray],
     prior: DirichletMixture | None = None,
-) -> Float[np.ndarray, "draws answers"]:
-    """The `value` of each item after 1, 2, ... `most` simulated answers."""
-    return np.stack([value(known) for known in simulate_answers(probs, most, rng, prior)], axis=1)
+) -> SimulatedPosterior:
+    """The items after `n_answers` answers each; with a `prior`, also its posterior means."""
+    counts = rng.multinomial(n_answers, probs / probs.sum(axis=1, keepdims=True)).astype(np.float64)
+    return SimulatedPosterior(n_answers, probs, counts, None if prior is None else posterior_means(counts, prior))
 
 
 class _Posterior:

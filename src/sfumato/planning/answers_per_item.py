@@ -4,7 +4,7 @@ annotators` and by `goal_error.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -14,33 +14,29 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.pass_engine import Progress, quiet
-from sfumato.planning.answer_simulation import SimulatedPosterior, simulate_answers, simulated_values
+from sfumato.planning.answer_simulation import answered, simulate_answers
 from sfumato.planning.costs import CostModel
 from sfumato.planning.item_prior import Population
+from sfumato.planning.pilot_calibration import ItemErrors, calibrated_errors
 from sfumato.planning.precision import ErrorMeasure, TotalVariationError
 from sfumato.tables.base_table import Table
-from sfumato.tables.errors import BadSetting, warn
+from sfumato.tables.errors import BadSetting, BadTable, warn
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.setting_checks import above_0, at_least, between_0_and_1
 
 if TYPE_CHECKING:
     from sfumato.planning.pilot_answers import Pilot
 
-
-if TYPE_CHECKING:
-    from sfumato.planning.pilot_answers import Pilot
-
 DRAWS = 10_000
-DRAWS_REFITTED = 500
-MOST_REFITTED = 500
-"""For pilots of at most this many items, the prior is fitted again in every resample; in larger ones it is almost
-certain."""
-STEPS_REFITTED = 30
+PILOTS = 24
+"""Simulated pilots, for the interval."""
+CURVES = 100
+LOOKED_AT = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+"""Numbers of answers at which the error is simulated; between them it is interpolated."""
+MOST_FITTED = 5_000
 FEW_ITEMS = 50
 FEW_ANSWERS = 3
 LEVEL = 0.95
-
-Values = Callable[[Population, np.random.Generator], Float[np.ndarray, "draws answers"]]
 
 
 @dataclass(frozen=True)
@@ -70,8 +66,8 @@ class ErrorThreshold:
 @dataclass(frozen=True, eq=False, repr=False)
 class AnnotatorPlan(Table):
     """One row per number of answers. `value` is the mean error, or with a share in the threshold the share of items
-    within it; `low` and `high` are its 95% interval for other items like the pilot's; `chance` is the probability to
-    reach the threshold (NaN without a threshold or a pilot)."""
+    within it; `low` and `high` are its 95% interval in the planned study; `chance` is the probability to reach the
+    threshold (NaN without a threshold or a pilot). `resampled` are equally probable curves, given the pilot."""
 
     measure: ErrorMeasure
     threshold: ErrorThreshold | None
@@ -147,81 +143,72 @@ def plan_answers_per_item(
     measure: ErrorMeasure | None = None,
     threshold: ErrorThreshold | None = None,
     most: int = 100,
-    resamples: int = 100,
+    n_items: int | None = None,
+    n_pilots: int = PILOTS,
     rng: np.random.Generator,
     progress: Progress = quiet,
 ) -> AnnotatorPlan:
     """The error after 1, 2, ... `most` answers per item, for items like those of a pilot or from an assumed prior.
 
-    Intervals come from resamples of the pilot's items by the Bayesian bootstrap (Rubin 1981): every item has a random
-    weight, and so does one more item of any distribution, because what never happened in a pilot is not impossible. For
-    small pilots the prior is also fitted again each time. An assumed prior has no interval. All annotators are treated
-    as equal draws from the same crowd; if they differ in skill, see docs/aggregate.md first.
+    `n_items` are to be labeled; by default as many as the pilot has. Labels of `bayes` use a prior that is fitted to
+    the answers about these items. The interval is for the mean error of such a study, from `n_pilots` simulated pilots:
+    see `pilot_calibration.py`. An assumed prior has no interval. All annotators are treated as equal draws from the
+    same crowd; if they differ in skill, see docs/aggregate.md first.
     """
     measure = measure or TotalVariationError()
     at_least("most", most, 1)
-    at_least("resamples", resamples, 20)
-    values = _values(measure, threshold, most)
+    at_least("resamples", n_pilots, 20)
+    errors, of_share = _item_errors(measure, threshold), threshold is not None and threshold.share is not None
     if isinstance(source, DirichletMixture):
         nothing = np.full(most, np.nan)
-        if threshold is not None and threshold.share is not None:
-            curve = values(Population.of_prior(source, DRAWS, rng), rng).mean(axis=0)
+        if of_share:
+            items = Population.of_prior(source, DRAWS, rng)
+            curve = np.array([1 - errors(items, m, rng).mean() for m in range(1, most + 1)])
         else:
             curve = measure.of_prior(source, most, rng)
         return AnnotatorPlan(measure, threshold, curve, nothing, nothing, nothing, np.empty((0, most)), 0)
-    source = source.subsample(DRAWS)
-    prior = source.prior
-    items = Population.of(source, DRAWS, rng)
-    of_item = items.by_item(values(items, rng))
-    unseen = _unseen(values, prior, rng)
-    if source.n_items > MOST_REFITTED:
-        weight = rng.standard_exponential((resamples, len(of_item) + 1))
-        resampled = (weight @ np.concatenate([of_item, unseen])) / weight.sum(axis=1, keepdims=True)
-    else:
-        resampled = np.empty((resamples, most))
-        for b in range(resamples):
-            resampled[b] = _refitted(source, prior, values, unseen[0], rng)
-            progress(b + 1, resamples, float(resampled[b, -1]))
-    low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    chance = threshold.reached(resampled).mean(axis=0) if threshold else np.full(most, np.nan)
-    plan = AnnotatorPlan(measure, threshold, of_item.mean(axis=0), low, high, chance, resampled, source.n_items)
+    _check_second_answers(source)
+    found = calibrated_errors(
+        source.subsample(MOST_FITTED).counts,
+        errors,
+        sorted({*(m for m in LOOKED_AT if m < most), most}),
+        n_pilot=source.n_items,
+        n_items=at_least("items", source.n_items if n_items is None else n_items, 1),
+        fits_prior=measure.uses_prior,
+        n_pilots=n_pilots,
+        rng=rng,
+        progress=progress,
+    )
+    value, possible = found.curve(most), found.possible_curves(most, CURVES)
+    if of_share:
+        value, possible = 1 - value, np.maximum(1 - possible, 0.0)[::-1]
+    low, high = np.quantile(possible, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    chance = threshold.reached(possible).mean(axis=0) if threshold else np.full(most, np.nan)
+    plan = AnnotatorPlan(measure, threshold, value, low, high, chance, possible, source.n_items)
     _warn_if_small(source, plan)
     return plan
 
 
-def _values(measure: ErrorMeasure, threshold: ErrorThreshold | None, most: int) -> Values:
-    """What is averaged over items: the expected error, or whether an item ends within the threshold."""
+def _item_errors(measure: ErrorMeasure, threshold: ErrorThreshold | None) -> ItemErrors:
+    """What is averaged over items: the expected error, or whether an item ends beyond the threshold."""
     if threshold is None or threshold.share is None:
-        return lambda items, rng: measure.of_items(items, most, rng)
+        return lambda items, m, rng: measure.of_items(items, (m,), rng)[:, 0]
 
-    def within(known: SimulatedPosterior) -> np.ndarray:
-        return (measure.of_answers(known) <= threshold.error + 1e-12).astype(np.float64)
+    def beyond(items: Population, m: int, rng: np.random.Generator) -> np.ndarray:
+        known = answered(items.probs, m, rng, items.prior if measure.uses_prior else None)
+        return (measure.of_answers(known) > threshold.error + 1e-12).astype(np.float64)
 
-    return lambda items, rng: simulated_values(
-        items.probs, most, rng, within, items.prior if measure.uses_prior else None
-    )
-
-
-def _unseen(values: Values, prior: DirichletMixture, rng: np.random.Generator) -> Float[np.ndarray, "1 answers"]:
-    """The value of an item of any distribution, read with the pilot's prior."""
-    n_classes = prior.alpha.shape[1]
-    anything = Population.of_prior(DirichletMixture(np.ones(1), np.ones((1, n_classes))), DRAWS_REFITTED, rng)
-    return np.asarray(values(Population(prior, anything.probs, anything.item), rng).mean(axis=0, keepdims=True))
+    return beyond
 
 
-def _refitted(
-    pilot: Pilot,
-    prior: DirichletMixture,
-    values: Values,
-    unseen: Float[np.ndarray, "answers"],
-    rng: np.random.Generator,
-) -> Float[np.ndarray, "answers"]:
-    """The curve of a resampled pilot."""
-    drawn = pilot.resample(rng)
-    refitted = drawn.reweight_prior(prior, STEPS_REFITTED)
-    items = Population.of_counts(drawn.counts, refitted, DRAWS_REFITTED, rng)
-    share_unseen = rng.beta(1, pilot.n_items)
-    return np.asarray((1 - share_unseen) * values(items, rng).mean(axis=0) + share_unseen * unseen)
+def _check_second_answers(pilot: Pilot) -> None:
+    if pilot.counts.sum(axis=1).max() <= 1 + 1e-9:
+        raise BadTable(
+            "a pilot with one answer per item, which does not show how much people disagree",
+            "two or more answers about the same items",
+            f"ask a second person about {FEW_ITEMS} items or more, or assume a prior (--prior)",
+            "one-answer",
+        )
 
 
 def _first_for_good(reached: Bool[np.ndarray, "answers"]) -> int | None:
@@ -241,9 +228,7 @@ def _warn_if_small(pilot: Pilot, plan: AnnotatorPlan) -> None:
     faults = []
     if pilot.n_items < FEW_ITEMS:
         faults.append(f"only {pilot.n_items} item{'s' * (pilot.n_items != 1)}")
-    if pilot.counts.sum(axis=1).max() <= 1 + 1e-9:
-        faults.append("one answer each, which does not show how much people disagree: 77% agreement is assumed")
-    elif pilot.answers_per_item < FEW_ANSWERS:
+    if pilot.answers_per_item < FEW_ANSWERS:
         faults.append(f"only {pilot.answers_per_item:.1f} answers each")
     if not faults:
         return
@@ -337,6 +322,6 @@ def trade_off(
         n_items,
         np.sqrt((between + (1 - squares) / many) / n_items),
         spread[many] / np.sqrt(n_items),
-        (measure or TotalVariationError()).of_items(items, most, rng).mean(axis=0)[many - 1],
+        (measure or TotalVariationError()).of_items(items, many.tolist(), rng).mean(axis=0),
         many * n_items * price_each,
     )

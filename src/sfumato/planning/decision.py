@@ -120,14 +120,11 @@ def _given(value: float, usual: float) -> str:
     return "assumed" if value == usual else "given"
 
 
-VOTES, VOTES_REFITTED = 40, 25
+VOTES = 40
 """The curve is computed up to this many votes per item, and extrapolated beyond."""
-RESAMPLES, RESAMPLES_REFITTED = 100, 40
-REFITTED = 500
-"""For pilots of at most this many items, the prior is fitted again in every resample, which takes time."""
 LEAST_ITEMS = 200
 """With fewer items a study cannot learn a prior that shows where to ask: adaptive assignment is not considered."""
-MOST_SIMULATED, MOST_SIMULATED_SMALL = 1_000, 600
+MOST_SIMULATED = 1_000
 MOST_ADAPTIVE = 30
 """With more answers per item, the choice of the next item hardly matters."""
 MOST_TO_A_LEAD = 40
@@ -192,8 +189,7 @@ def decide(
     curve = criterion.curve(
         source,
         n_items=n_items,
-        most=min(most, VOTES_REFITTED if 0 < n_pilot <= REFITTED else VOTES),
-        resamples=RESAMPLES_REFITTED if n_pilot <= REFITTED else RESAMPLES,
+        most=min(most, VOTES),
         rng=rng,
         progress=progress,
     )
@@ -254,14 +250,12 @@ def _with_adaptive(
     up_to = _most_of_interest(terms, budget, threshold)
     if index is None or terms.n_items < LEAST_ITEMS or up_to <= FEWEST:
         return terms
-    # Small pilots already took time, and are more uncertain than a few simulated studies.
-    small = not isinstance(source, DirichletMixture) and source.n_items <= REFITTED
     curve = adaptive_curve_by_index(
         Population.of(source, MOST_SIMULATED * 4, rng),
         index,
         terms.criterion.of_labels,
-        n_items=min(terms.n_items, MOST_SIMULATED_SMALL if small else MOST_SIMULATED),
-        n_simulated=MOST_SIMULATED_SMALL if small else 3 * MOST_SIMULATED,
+        n_items=min(terms.n_items, MOST_SIMULATED),
+        n_simulated=2 * MOST_SIMULATED,
         up_to=up_to,
         fewest=FEWEST,
         audit=AUDIT,

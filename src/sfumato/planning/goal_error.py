@@ -11,10 +11,12 @@ from scipy.special import ndtri
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.pass_engine import Progress, quiet
-from sfumato.planning.answer_value import AcquisitionIndex, KLIndex, posterior_means
+from sfumato.planning.answer_simulation import answered
+from sfumato.planning.answer_value import AcquisitionIndex, KLIndex
 from sfumato.planning.answers_per_item import ErrorThreshold, plan_answers_per_item
 from sfumato.planning.goals import Goal
-from sfumato.planning.item_prior import Population, fit_prior
+from sfumato.planning.item_prior import Population
+from sfumato.planning.pilot_calibration import fit_penalty
 from sfumato.planning.precision import DivergenceError, ErrorMeasure, SquaredError, WrongClass, divergence
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.growable_array import freeze
@@ -25,9 +27,7 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 LEAST = 1e-9
 """Smaller errors are set to this before logarithms are taken."""
-LOOKED_AT = (1, 2, 3, 5, 8, 13, 21, 34)
-LARGEST_STUDY = 4_000
-"""Priors of larger studies are hardly better."""
+LOOKED_AT = (1, 3, 8, 21, 55)
 
 MEASURES_OF: dict[Goal, ErrorMeasure] = {
     Goal.DISTRIBUTION: DivergenceError(),
@@ -134,35 +134,35 @@ class Criterion:
         *,
         n_items: int,
         most: int,
-        resamples: int,
         rng: np.random.Generator,
         progress: Progress = quiet,
     ) -> VoteCurve:
-        """How the error falls with the votes per item, in a study of `n_items` items like those of the source.
-
-        `plan_answers_per_item` treats the prior over items as known. A study must fit it to its own answers and loses
-        by that with few items: labels that use a prior are simulated both ways, and the curve is multiplied by the
-        ratio.
-        """
+        """How the error falls with the votes per item, in a study of `n_items` items like those of the source."""
         threshold = None if self.beyond is None else ErrorThreshold(self.beyond, share=0.5)
         found = plan_answers_per_item(
             source,
             measure=self.measure,
             threshold=threshold,
             most=most,
-            resamples=resamples,
+            n_items=n_items,
             rng=rng,
             progress=progress,
         )
         value, resampled = found.value, found.resampled
         if self.beyond is not None:
             value, resampled = 1 - value, 1 - resampled
-        if self.measure.uses_prior:
-            penalty = self._fit_penalty(source, n_items, most, rng)
-            value, resampled = value * penalty, resampled * penalty
+        if isinstance(source, DirichletMixture) and self.measure.uses_prior:
+            looked_at = [m for m in LOOKED_AT if m <= most]
+            penalty = fit_penalty(source, self._simulated, looked_at, n_items, rng)
+            value = value * np.interp(np.log(np.arange(1, most + 1)), np.log(looked_at), penalty)
         # More votes do no harm: random increases are left out.
         value, resampled = np.minimum.accumulate(value), np.minimum.accumulate(resampled, axis=1)
         return VoteCurve(np.arange(1.0, most + 1), value, resampled)
+
+    def _simulated(self, items: Population, m: int, rng: np.random.Generator) -> Float[np.ndarray, "items"]:
+        known = answered(items.probs, m, rng, items.prior)
+        assert known.mean is not None
+        return self.of_labels(items.probs, known.mean)
 
     def of_labels(
         self, probs: Float[np.ndarray, "items classes"], labels: Float[np.ndarray, "items classes"]
@@ -170,27 +170,6 @@ class Criterion:
         """The error of each label that is a posterior mean, given the item's distribution."""
         error = divergence(probs, labels)
         return error if self.beyond is None else (error > self.beyond).astype(np.float64)
-
-    def _fit_penalty(
-        self, source: Pilot | DirichletMixture, n_items: int, most: int, rng: np.random.Generator
-    ) -> Float[np.ndarray, "answers"]:
-        """The error with a prior fitted to the study's own answers, divided by that with the true prior, at 1, 2, ...
-        votes."""
-        n_each = min(n_items, LARGEST_STUDY)
-        repeats = int(np.clip(2_000 // n_each, 1, 10))
-        looked_at = [m for m in LOOKED_AT if m <= most]
-        errors = np.zeros((2, len(looked_at)))
-        items = Population.of(source, n_each * repeats, rng)
-        dealt = rng.permutation(len(items.probs))[: n_each * repeats].reshape(repeats, n_each)
-        for r in range(repeats):
-            probs = items.probs[dealt[r]]
-            for i, m in enumerate(looked_at):
-                counts = rng.multinomial(m, probs / probs.sum(axis=1, keepdims=True)).astype(np.float64)
-                for k, prior in enumerate((items.prior, fit_prior(counts))):
-                    errors[k, i] += self.of_labels(probs, posterior_means(counts, prior)).mean()
-        ratio = np.maximum(errors[1], LEAST) / np.maximum(errors[0], LEAST)
-        # A fitted prior is better than the true one only by chance.
-        return np.asarray(np.interp(np.log(np.arange(1, most + 1)), np.log(looked_at), np.maximum(ratio, 1.0)))
 
 
 def _line(x: float, xs: Float[np.ndarray, "points"], ys: Float[np.ndarray, "rows points"]) -> Float[np.ndarray, "rows"]:

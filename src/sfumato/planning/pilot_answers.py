@@ -13,8 +13,7 @@ from jaxtyping import Float
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.bagged_prior import fit_bagged_prior
-from sfumato.aggregation.candidate_priors import fit_weights
-from sfumato.aggregation.dirichlet_mixture import DirichletMixture, VoteRows
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.labeling.default_labeler import as_votes
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
@@ -67,17 +66,6 @@ class Pilot:
     def prior(self) -> DirichletMixture:
         """The prior that `bayes` fits, from at most 5,000 items, evenly spread."""
         return fit_bagged_prior(self.subsample(MOST_FITTED).counts).pooled
-
-    def reweight_prior(self, prior: DirichletMixture, steps: int) -> DirichletMixture:
-        """The prior of these answers, starting from that of similar ones: its components with other weights."""
-        rows, times = np.unique(self.subsample(MOST_FITTED).counts, axis=0, return_counts=True)
-        even = DirichletMixture(np.ones(len(prior.weights)), prior.alpha)
-        weights = fit_weights(VoteRows(rows).log_evidence(even), times.astype(np.float64), prior.weights, steps)
-        return DirichletMixture(weights, prior.alpha)
-
-    def resample(self, rng: np.random.Generator) -> Pilot:
-        """As many of its items, drawn with replacement."""
-        return Pilot(self.counts[rng.integers(0, self.n_items, self.n_items)])
 
     def subsample(self, most: int) -> Pilot:
         """At most `most` of its items, evenly spread."""

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from scipy.special import betainc, gammaln
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.answer_simulation import SimulatedPosterior, simulate_answers, simulated_values
+from sfumato.planning.answer_simulation import SimulatedPosterior, answered, simulate_answers
 from sfumato.planning.item_prior import Population
 from sfumato.tables.columns import check_probs
 from sfumato.tables.errors import unknown
@@ -88,9 +88,11 @@ class TotalVariationError:
     uses_prior: ClassVar[bool] = False
     """Whether the label is the posterior mean; otherwise it is the shares of the answers."""
 
-    def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
-        """The expected error after 1, 2, ... `most` answers about each of these items."""
-        return expected_tv(items.probs, range(1, most + 1))
+    def of_items(
+        self, items: Population, n_answers: Sequence[int], rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws answers"]:
+        """The expected error after each of these numbers of answers about each of these items."""
+        return expected_tv(items.probs, n_answers)
 
     def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
         """The expected error after 1, 2, ... `most` answers about an item from this prior."""
@@ -124,8 +126,10 @@ class SquaredError:
     title: ClassVar[str] = "squared distance"
     uses_prior: ClassVar[bool] = False
 
-    def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
-        return expected_l2(items.probs, range(1, most + 1))
+    def of_items(
+        self, items: Population, n_answers: Sequence[int], rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws answers"]:
+        return expected_l2(items.probs, n_answers)
 
     def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
         return np.asarray((1 - prior.weights @ expected_squares(prior)) / np.arange(1, most + 1))
@@ -149,8 +153,11 @@ class DivergenceError:
     title: ClassVar[str] = "KL divergence"
     uses_prior: ClassVar[bool] = True
 
-    def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
-        return simulated_values(items.probs, most, rng, self.of_answers, items.prior)
+    def of_items(
+        self, items: Population, n_answers: Sequence[int], rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws answers"]:
+        known = (answered(items.probs, m, rng, items.prior) for m in n_answers)
+        return np.stack([self.of_answers(each) for each in known], axis=1)
 
     def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
         items = Population.of_prior(prior, self.draws, rng)
@@ -181,11 +188,14 @@ class WrongClass:
     title: ClassVar[str] = "share of wrong classes"
     uses_prior: ClassVar[bool] = False
 
-    def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
-        return simulated_values(items.probs, most, rng, self.of_answers)
+    def of_items(
+        self, items: Population, n_answers: Sequence[int], rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws answers"]:
+        return np.stack([self.of_answers(answered(items.probs, m, rng)) for m in n_answers], axis=1)
 
     def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
-        return np.asarray(self.of_items(Population.of_prior(prior, self.draws, rng), most, rng).mean(axis=0))
+        items = Population.of_prior(prior, self.draws, rng)
+        return np.asarray([self.of_answers(known).mean() for known in simulate_answers(items.probs, most, rng)])
 
     def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:
         return wrong_class(known.counts, known.probs)

@@ -1,0 +1,199 @@
+"""The error of a planned study, estimated from a pilot and calibrated by simulated pilots.
+
+A pilot shows a few items, and each by a few answers. What follows from it depends on which items they were, and is
+biased: a prior fitted to few items is too cautious, and one that fits them best is too sure. How uncertain and how
+biased it is, is simulated: pilots of the same size are drawn from the items estimated from the real one, and each is
+treated in the same way (a parametric bootstrap). The result is divided by their mean bias, and their spread is its
+uncertainty, on the scale of square roots, where the spread of an error depends little on its size. Labels that use a
+prior and more answers per item than the pilot has are more uncertain: see `_gap`.
+
+The estimated items have the components of the prior of `bayes`, with the weights that fit the pilot best: the prior of
+`bayes` is cautious, because that is better for the label of a single item, and in a mean over items caution is bias.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import stdtrit
+
+from sfumato.aggregation.bagged_prior import fit_bagged_prior
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture, DistinctRows, VoteRows
+from sfumato.aggregation.pass_engine import Progress, quiet
+from sfumato.aggregation.posterior_figures import fitted_weights
+from sfumato.planning.item_prior import QUICK_BAGS, Population
+from sfumato.tables.growable_array import freeze
+
+LARGEST_PILOT = 1_000
+"""Simulated pilots have at most this many items. Of larger pilots the spread is smaller by the square root of the
+ratio, and the bias by the ratio."""
+LARGEST_STUDY = 2_000
+"""Priors of larger studies are hardly better."""
+FEWEST_SIMULATED = 1_000
+DRAWS, DRAWS_PER_PILOT = 2_000, 600
+POOL = 5_000
+"""Items from which those of simulated pilots are drawn."""
+CYCLES = 60
+LEAST_WEIGHT = 1e-6
+MOST_BIAS = 1.5
+"""Roots of errors are corrected by at most this factor."""
+LEAST = 1e-12
+
+ItemErrors = Callable[[Population, int, np.random.Generator], Float[np.ndarray, "items"]]
+"""The error of each item's label after this many answers, read with the prior of the population."""
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedErrors:
+    """The mean error of a study at some numbers of answers per item, and its relative standard error on the scale of
+    square roots; `df` are its degrees of freedom."""
+
+    n_answers: Int[np.ndarray, "points"]
+    value: Float[np.ndarray, "points"]
+    spread: Float[np.ndarray, "points"]
+    df: float
+
+    def __post_init__(self) -> None:
+        freeze(self, "n_answers", "value", "spread")
+
+    def curve(self, most: int) -> Float[np.ndarray, "answers"]:
+        """The error at 1, 2, ... `most` answers: linear in logarithms between the points, and never rising."""
+        logs = np.interp(np.log(np.arange(1, most + 1)), np.log(self.n_answers), np.log(np.maximum(self.value, LEAST)))
+        return np.minimum.accumulate(np.exp(logs))
+
+    def possible_curves(self, most: int, n: int) -> Float[np.ndarray, "curves answers"]:
+        """`n` equally probable curves, from the lowest to the highest: quantiles of Student's t."""
+        z = stdtrit(self.df, (np.arange(n) + 0.5) / n)
+        spread = np.interp(np.log(np.arange(1, most + 1)), np.log(self.n_answers), self.spread)
+        root = np.sqrt(self.curve(most)) * np.maximum(1 + z[:, None] * spread, 0.0)
+        return np.minimum.accumulate(root**2, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class PilotItems:
+    """The distributions of items like those of a pilot, as two priors with the same components.
+
+    `likely` has the weights that fit the pilot best, `cautious` those of the prior of `bayes`.
+    """
+
+    likely: DirichletMixture
+    cautious: DirichletMixture
+
+    @classmethod
+    def of(cls, counts: Float[np.ndarray, "items classes"], n_bags: int = QUICK_BAGS) -> PilotItems:
+        """Of a pilot with these counts. One item more than there are is of the cautious prior: what never happened is
+        not impossible."""
+        cautious = fit_bagged_prior(counts, n_bags).pooled
+        distinct = DistinctRows.of(counts[counts.sum(axis=1) > 0])
+        logs = VoteRows(distinct.rows).log_evidence(DirichletMixture(np.ones(len(cautious.weights)), cautious.alpha))
+        likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+        before = cautious.weights / cautious.weights.sum()
+        weights = fitted_weights(likelihood, distinct.times.astype(np.float64), before, CYCLES)
+        n = len(counts)
+        likely = DirichletMixture((n * weights + before) / (n + 1), cautious.alpha).without_small(LEAST_WEIGHT)
+        return cls(likely, cautious)
+
+
+def calibrated_errors(
+    counts: Float[np.ndarray, "items classes"],
+    errors: ItemErrors,
+    n_answers: Sequence[int],
+    *,
+    n_pilot: int | None = None,
+    n_items: int,
+    fits_prior: bool,
+    n_pilots: int,
+    rng: np.random.Generator,
+    progress: Progress = quiet,
+) -> CalibratedErrors:
+    """The mean error of a study of `n_items` items like those of a pilot with these counts.
+
+    If the counts are only part of the pilot, `n_pilot` is the number of its items. `fits_prior` says that labels use a
+    prior, which the study has to fit to its own answers. The interval covers which items and answers the pilot had, and
+    which items the study has.
+    """
+    n = n_pilot or len(counts)
+    pilot_items = PilotItems.of(counts)
+    estimated = pilot_items.likely
+    items = Population.of_prior(estimated, DRAWS, rng)
+    known = np.stack([errors(items, m, rng) for m in n_answers], axis=1)
+    study, unknown_shape = known.mean(axis=0), np.zeros(len(n_answers))
+    if fits_prior:
+        study = study * fit_penalty(estimated, errors, n_answers, n_items, rng)
+        gap = _gap(pilot_items, errors, float(study[-1]), n_answers[-1], n_items, rng)
+        beyond = gap * np.maximum(1 - counts.sum() / len(counts) / np.asarray(n_answers), 0.0)
+        # Uniform between the likely and the cautious items: its mean and standard deviation.
+        study, unknown_shape = study * np.exp(beyond / 2), beyond / np.sqrt(12) / 2
+    root = np.sqrt(np.maximum(known.mean(axis=0), LEAST))
+    size = min(n, LARGEST_PILOT)
+    totals = np.rint(counts.sum(axis=1)).astype(np.int64)
+    found = np.empty((n_pilots, len(n_answers)))
+    for b in range(n_pilots):
+        drawn = _drawn_pilot(estimated, totals[rng.integers(0, len(totals), size)], rng)
+        again = Population.of_prior(PilotItems.of(drawn).likely, DRAWS_PER_PILOT, rng)
+        means = np.array([errors(again, m, rng).mean() for m in n_answers])
+        found[b] = np.sqrt(np.maximum(means, LEAST)) / root
+        progress(b + 1, n_pilots, float(means[-1]))
+    bias = 1 + (np.clip(found.mean(axis=0), 1 / MOST_BIAS, MOST_BIAS) - 1) * size / n
+    between_pilots = found.std(axis=0, ddof=1) * np.sqrt(size / n)
+    between_studies = known.std(axis=0) / root**2 / 2 / np.sqrt(n_items)
+    spread = np.sqrt(between_pilots**2 + between_studies**2 + unknown_shape**2)
+    return CalibratedErrors(np.asarray(n_answers), np.maximum(study, LEAST) / bias**2, spread, n_pilots - 1.0)
+
+
+def _gap(
+    items: PilotItems, errors: ItemErrors, likely: float, n_answers: int, n_items: int, rng: np.random.Generator
+) -> float:
+    """The logarithm of the error with the cautious items divided by that with the likely ones.
+
+    With more answers per item than the pilot has, labels depend on details of the items' distributions that the pilot
+    does not show: whether classes that nobody chose are rare or absent.
+    """
+    fitted, _ = _errors_in_studies(items.cautious, errors, [n_answers], n_items, rng)
+    return float(np.clip(np.log(max(float(fitted[0]), LEAST) / max(likely, LEAST)), 0.0, np.log(MOST_BIAS**2)))
+
+
+def fit_penalty(
+    estimated: DirichletMixture, errors: ItemErrors, n_answers: Sequence[int], n_items: int, rng: np.random.Generator
+) -> Float[np.ndarray, "points"]:
+    """The error in a study that fits the prior of its labels to its own answers, divided by that with the true prior.
+
+    It is simulated at every second number of answers, and interpolated.
+    """
+    looked_at = sorted({*n_answers[::2], n_answers[-1]})
+    fitted, known = _errors_in_studies(estimated, errors, looked_at, n_items, rng)
+    ratio = np.maximum(fitted, LEAST) / np.maximum(known, LEAST)
+    # A fitted prior is better than the true one only by chance.
+    return np.asarray(np.interp(np.log(n_answers), np.log(looked_at), np.maximum(ratio, 1.0)))
+
+
+def _errors_in_studies(
+    estimated: DirichletMixture, errors: ItemErrors, n_answers: Sequence[int], n_items: int, rng: np.random.Generator
+) -> Float[np.ndarray, "2 points"]:
+    """The mean error of labels with a prior fitted in a study of `n_items` items, and with the true prior."""
+    n_each = min(n_items, LARGEST_STUDY)
+    repeats = max(FEWEST_SIMULATED // n_each, 1)
+    found = np.zeros((2, len(n_answers)))
+    for _ in range(repeats):
+        items = Population.of_prior(estimated, n_each, rng)
+        for i, m in enumerate(n_answers):
+            counts = rng.multinomial(m, items.probs / items.probs.sum(axis=1, keepdims=True)).astype(np.float64)
+            prior = fit_bagged_prior(counts).pooled
+            seed = int(rng.integers(2**32))
+            for k, own in enumerate((prior, estimated)):
+                # The same answers for both, so that their ratio is less random.
+                again = np.random.default_rng(seed)
+                found[k, i] += errors(Population(own, items.probs, items.item), m, again).mean()
+    return found / repeats
+
+
+def _drawn_pilot(
+    estimated: DirichletMixture, totals: Int[np.ndarray, "items"], rng: np.random.Generator
+) -> Float[np.ndarray, "items classes"]:
+    """A pilot of other items, drawn independently, with these numbers of answers."""
+    many = Population.of_prior(estimated, POOL, rng).probs
+    probs = many[rng.integers(0, POOL, len(totals))]
+    return rng.multinomial(np.maximum(totals, 1), probs / probs.sum(axis=1, keepdims=True)).astype(np.float64)
