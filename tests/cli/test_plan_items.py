@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from sfumato import Beliefs, Plan, SoftLabels
+from sfumato import Annotations, Beliefs, Plan, SoftLabels
 from sfumato.cli.plan import command
 from sfumato.tables.errors import SfumatoError, SfumatoWarning
 
@@ -134,3 +135,20 @@ def test_bad_input(arguments: str, code: str) -> None:
     assert isinstance(done.exception, SfumatoError), done.output
     assert done.exception.code == code, done.exception
     assert not Path("items.csv").exists()
+
+
+def test_top_up_after_screening() -> None:
+    rows = {"item": list("aabb"), "annotator": list("xyxy"), "kind": ["choice/1"] * 4}
+    answers = pa.table(rows | {"payload": ['{"class": "cat"}'] * 4})
+    Annotations.from_arrow(answers, CLASSES).write("answers.parquet")
+    Path("screening.csv").write_text("annotator,set_aside\nx,true\ny,false\n")
+    given = ("--answers", "answers.parquet", "--screening", "screening.csv", "-o", "top.csv")
+    with pytest.raises(SfumatoError, match="without --answers-per-item"):
+        run(*given)
+    shown = " ".join(run(*given, "--answers-per-item", 2).split())
+    assert "Without 1 excluded annotator, 2 of 2 items have fewer than 2 answers: ask for 2 answers again" in shown
+    assert "from 1 new person" in shown
+    assert pl.read_csv("top.csv")["missing"].to_list() == [1, 1]
+    assert "nothing to top up" in run(*given, "--answers-per-item", 1)
+    with pytest.raises(SfumatoError, match="--study without --screening"):
+        run("--study", "study.toml", "-o", "top.csv")

@@ -23,6 +23,10 @@ SHOWN = 10
 
 @click.command("items")
 @click.option("--answers", type=PATH, help="Answers so far: Annotations, Beliefs, Counts or SoftLabels.")
+@click.option("--study", type=PATH, help="Or a study: the answers in its store.")
+@click.option("--store", help="The study's store, if not the default.")
+@click.option("--screening", type=PATH, help="Excluded annotators, from sfumato screen: which items to top up.")
+@click.option("--answers-per-item", type=int, help="With --screening: answers wanted.  [default: the study's]")
 @click.option("--runs", type=PATH, multiple=True, help="Or training dynamics: folders of sfumato train.")
 @click.option(
     "--labels", type=PATH, help="With --runs: the class of each item: SoftLabels, or a table with item and label."
@@ -43,21 +47,31 @@ SHOWN = 10
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @output_option("Output table: .csv or .parquet.")
 def command(
-    answers: Path | None, runs: tuple[Path, ...], labels: Path | None, quota: tuple[str, ...] | None,
+    answers: Path | None, study: Path | None, store: str | None, screening: Path | None, answers_per_item: int | None,
+    runs: tuple[Path, ...], labels: Path | None, quota: tuple[str, ...] | None,
     target: str | None, network: str | None, last: int | None, fill: bool, goal: str, forms: tuple[str, ...],
     index: str, deeper: int | None, seconds: tuple[str, ...], votes: tuple[str, ...], seed: int, output: Path,
 ) -> None:  # fmt: skip
     """Rank items by the value of another answer, and advise a form for each.
 
     With --answers: by the expected error reduction per second of the next answer. With --runs: by how a model learned
-    them, with the richer form for ambiguous and hard items. Use the table with sfumato plan --items-file.
+    them, with the richer form for ambiguous and hard items. Use the table with sfumato plan --items-file. With
+    --screening: the items that have too few answers left, how many people are needed, and the cost.
     """
     from sfumato.planning.answer_value import index_named
     from sfumato.planning.item_priority import rank_items, rank_items_by_map
     from sfumato.planning.pilot_answers import Pilot
 
     rng = seeded(seed)
-    check_one_given(answers=answers, runs=runs)
+    check_one_given(answers=answers, study=study, runs=runs)
+    if screening is not None:
+        from sfumato.cli.plan_top_up import show_top_up
+
+        show_top_up(answers, study, store, screening, answers_per_item, seconds, output)
+        return
+    if study is not None:
+        fix = "add --screening screening.csv, or export the answers and give --answers"
+        raise BadSetting("--study without --screening", "the screening after which items are topped up", fix)
     if len(forms) != 2 or forms[0] == forms[1]:
         fix = "give --forms choice,top_two"
         raise BadSetting(f"--forms {','.join(forms)}", "two forms, the plain one first", fix)

@@ -50,7 +50,7 @@ def read_source(
     elif prior is not None:
         source = _assumed(prior, classes, names)
     else:
-        answers = _answers_so_far(checked, store) if checked is not None else None
+        answers = stored_answers(checked, store) if checked is not None else None
         if answers is None:
             found = "a study without answers, and neither --pilot nor --prior" if checked else "no pilot and no prior"
             fix = "add --pilot FILE, or --prior dirichlet:0.1 with --classes"
@@ -225,7 +225,7 @@ def _of_table(table: Any) -> PlanSource:
     return PlanSource(pilot, tuple(table_of_votes.classes), tuple(items), answers)
 
 
-def _answers_so_far(checked: StudyCheckResult, store: str | None) -> Annotations | None:
+def stored_answers(checked: StudyCheckResult, store: str | None) -> Annotations | None:
     """The answers in the study's store; None if there is none yet."""
     with server_packages():
         from sfumato.store.export import read_answers as read_stored

@@ -15,6 +15,7 @@ from sfumato.cli.study_access import login, second_factor
 from sfumato.cli.study_compare import compare, depth
 from sfumato.cli.study_erasure import forget
 from sfumato.cli.study_recruitment import entry, pay, reconcile
+from sfumato.cli.study_reopen import reopen
 from sfumato.elicitation.new_study import begin_study
 from sfumato.study.study import Assignment, Framing
 from sfumato.study.study_file import read_study
@@ -160,5 +161,5 @@ def links(
         click.echo(f"{address}/s/{token}")
 
 
-for each in (compare, depth, entry, reconcile, pay, forget, login, second_factor):
+for each in (compare, depth, reopen, entry, reconcile, pay, forget, login, second_factor):
     command.add_command(each)

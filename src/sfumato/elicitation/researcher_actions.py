@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from sfumato.store import researcher_queries
+from sfumato.store import queries, researcher_queries
 from sfumato.store.erasure import ERASED, Expired, erase_records, erasing, expired
 from sfumato.study.study import Assignment
-from sfumato.tables.errors import BadSetting, InvalidAnswer, NotNow, NotThere, show
+from sfumato.tables.errors import BadSetting, InvalidAnswer, NotNow, NotThere, listing, show
 
 if TYPE_CHECKING:
     from sfumato.elicitation.running_study import RunningStudy
@@ -47,6 +47,23 @@ def extend(running: RunningStudy, quota: int, who: str) -> None:
         raise InvalidAnswer(f"{quota} answers per item", f"more than the present {now}", fix, "not-more")
     running.set_quota(quota)
     log_event(running, who, "extended", {"from": now, "to": quota, "file": running.study.people.answers_per_item})
+
+
+def set_aside(running: RunningStudy, excluded: Sequence[str], who: str) -> int:
+    """Answers of these annotators (pseudonyms) no longer count toward quotas, so that their items are asked about
+    again; returns how many answers are asked for again. The list replaces an earlier one. Nothing is deleted: exports
+    still have the answers, and nobody is stopped."""
+    connection, study, _ = running.action()
+    unknown = sorted(set(excluded) - researcher_queries.pseudonyms(connection, study))
+    if unknown:
+        fix = "screen the answers that sfumato export wrote for this study"
+        raise NotThere(
+            f"no participant called {listing(unknown, 3)}", "participants of this study", fix, "unknown-person"
+        )
+    before = sum(queries.taken(connection, study).values())
+    log_event(running, who, queries.SET_ASIDE, {"annotators": sorted(set(excluded))})
+    running.reload()
+    return before - sum(queries.taken(connection, study).values())
 
 
 def set_password(running: RunningStudy, hashed: str, who: str) -> None:

@@ -308,7 +308,7 @@ class _DifferenceByVotes:
     def _moments(self, sizes: Int[np.ndarray, "items"]) -> tuple[float, float]:
         """Mean and variance over items of the difference under this many of each item's votes."""
         rng = np.random.default_rng(int(sizes.sum()))
-        found = np.stack([self._values(_drawn(self.counts, sizes, rng)) for _ in range(REPEATS)])
+        found = np.stack([self._values(drawn_votes(self.counts, sizes, rng)) for _ in range(REPEATS)])
         return float(found.mean()), float(found.var(axis=1, ddof=1).mean())
 
     def _values(
@@ -359,10 +359,10 @@ def _vote_counts(matched: MatchedLabels) -> Int[np.ndarray, "items classes"]:
             "ask a second person about 50 items or more, or state the variances (--difference, --item-sd, --answer-sd)",
             "one-answer",
         )
-    return whole.astype(np.int64)
+    return np.asarray(whole.astype(np.int64))
 
 
-def _drawn(
+def drawn_votes(
     counts: Int[np.ndarray, "items classes"], sizes: Int[np.ndarray, "items"], rng: np.random.Generator
 ) -> Int[np.ndarray, "items classes"]:
     """This many of each item's votes, drawn without replacement."""

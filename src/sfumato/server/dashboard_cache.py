@@ -95,7 +95,12 @@ class DashboardCache:
         n_arms = max(len(study.arms), 1)
         with self._reader.connect() as connection:
             counts.read(connection)
-            quotas = {item: n_arms * quota for item, quota in researcher_queries.quotas(connection, number).items()}
+            # Answers that do not count are asked for again.
+            again = researcher_queries.not_counted(connection, number)
+            quotas = {
+                item: n_arms * quota + (again.get(item, 0) if quota else 0)
+                for item, quota in researcher_queries.quotas(connection, number).items()
+            }
             people = researcher_queries.people(connection, number)
             paused_at = researcher_queries.paused_at(connection, number)
             events = researcher_queries.last_events(connection, number, N_EVENTS)

@@ -13,7 +13,19 @@ from typing import Any
 import sqlalchemy as sa
 
 from sfumato.store.changes import update_rows
-from sfumato.store.schema import ANSWERED, OPEN, Row, annotators, answers, items, links, refused, studies, trials
+from sfumato.store.schema import (
+    ANSWERED,
+    OPEN,
+    Row,
+    annotators,
+    answers,
+    events,
+    items,
+    links,
+    refused,
+    studies,
+    trials,
+)
 from sfumato.study.stimulus import Stimulus
 
 IDS_PER_STUDY = 2**40
@@ -102,12 +114,12 @@ def taken(
     connection: sa.Connection, study: int, states: Sequence[int] = (OPEN, ANSWERED)
 ) -> dict[tuple[int, int], int]:
     """Trials in these states that count toward each item's quota, by item and question: answers and open trials;
-    answers that are left out of exports do not count."""
+    answers of excluded annotators, and those left out of exports, do not count."""
     counts = (
         sa.select(trials.c.item, trials.c.question, sa.func.count())
         .join(items, items.c.id == trials.c.item)
         .where(items.c.study == study, trials.c.purpose == "label", trials.c.state.in_(states))
-        .where(trials.c.annotator.not_in(_left_out(study)))
+        .where(trials.c.annotator.not_in(_left_out(study)), trials.c.annotator.not_in(set_aside(connection, study)))
         .group_by(trials.c.item, trials.c.question)
     )
     return {(row[0], row[1]): row[2] for row in connection.execute(counts)}
@@ -120,6 +132,7 @@ def answer_rows(connection: sa.Connection, study: int) -> Iterator[Row]:
         sa.select(*same, sa.func.count().label("n"))
         .join(trials, trials.c.id == answers.c.trial)
         .where(answers.c.study == study, answers.c.purpose == "label", answers.c.annotator.not_in(_left_out(study)))
+        .where(answers.c.annotator.not_in(set_aside(connection, study)))
         .group_by(*same)
     )
     result = connection.execute(rows, execution_options=STREAMED)
@@ -135,7 +148,7 @@ def first_chosen(connection: sa.Connection, study: int) -> Iterator[tuple[int, s
         sa.select(answers.c.item, is_deeper, text)
         .join(trials, trials.c.id == answers.c.trial)
         .where(answers.c.study == study, answers.c.purpose == "label", sa.not_(sa.and_(is_deeper, is_direct)))
-        .where(answers.c.annotator.not_in(_left_out(study)))
+        .where(answers.c.annotator.not_in(_left_out(study)), answers.c.annotator.not_in(set_aside(connection, study)))
     )
     for item, deeper, value in connection.execute(rows, execution_options=STREAMED):
         first = json.loads(value)["first"] if deeper else json.loads(value)
@@ -295,6 +308,26 @@ def _has_link(token_hash: str) -> sa.ColumnElement[bool]:
     """Whether a link belongs to an annotator."""
     further = sa.select(links.c.annotator).where(links.c.token_hash == token_hash)
     return sa.or_(annotators.c.token_hash == token_hash, annotators.c.id.in_(further))
+
+
+SET_ASIDE = "answers excluded"
+"""The event whose last occurrence lists the annotators whose answers do not count toward quotas."""
+
+
+def set_aside(connection: sa.Connection, study: int) -> list[int]:
+    """The annotators whose answers do not count toward quotas, because a screening excluded them; exports have them."""
+    last = (
+        sa.select(events.c.about)
+        .where(events.c.study == study, events.c.what == SET_ASIDE)
+        .order_by(events.c.id.desc())
+        .limit(1)
+    )
+    about = connection.execute(last).scalar_one_or_none()
+    names = json.loads(about)["annotators"] if about else []
+    if not names:
+        return []
+    known = sa.select(annotators.c.id).where(annotators.c.study == study, annotators.c.pseudonym.in_(names))
+    return [row[0] for row in connection.execute(known)]
 
 
 def _left_out(study: int) -> sa.Select[tuple[int]]:

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from sfumato.store.credentials import Credentials
-from sfumato.store.queries import STREAMED, next_id, one_row, open_trials, stimulus_in, taken
+from sfumato.store.queries import STREAMED, next_id, one_row, open_trials, set_aside, stimulus_in, taken
 from sfumato.store.schema import ANSWERED, Row, annotators, answers, events, items, studies, trials
 from sfumato.store.schema import platform_ids as ids
 from sfumato.study.stimulus import Stimulus
@@ -78,6 +78,23 @@ def quotas(connection: sa.Connection, study: int) -> dict[int, int]:
     """The quota of each item, by its id in the store."""
     found = sa.select(items.c.id, items.c.quota).where(items.c.study == study).order_by(items.c.id)
     return {row[0]: row[1] for row in connection.execute(found)}
+
+
+def not_counted(connection: sa.Connection, study: int) -> dict[int, int]:
+    """Answers for a label that do not count toward each item's quota: of excluded annotators, or left out."""
+    found = (
+        sa.select(answers.c.item, sa.func.count())
+        .join(annotators, annotators.c.id == answers.c.annotator)
+        .where(answers.c.study == study, answers.c.purpose == "label")
+        .where(sa.or_(annotators.c.left_out_at.is_not(None), annotators.c.id.in_(set_aside(connection, study))))
+        .group_by(answers.c.item)
+    )
+    return {row[0]: row[1] for row in connection.execute(found)}
+
+
+def pseudonyms(connection: sa.Connection, study: int) -> set[str]:
+    """The names of all participants."""
+    return set(connection.execute(sa.select(annotators.c.pseudonym).where(annotators.c.study == study)).scalars())
 
 
 def answers_since(connection: sa.Connection, study: int, after: int) -> Iterator[sa.Row[Any]]:
