@@ -17,11 +17,13 @@ from sfumato.training.models.softmax_loss import Features, SoftmaxLoss
 
 TOLERANCE = 3e-5
 """The decrement at which a fit ends. Predictions were then within 1e-5 of the exact minimum."""
-COARSE = 0.1
+COARSE = 0.03
 """The decrement up to which single precision is enough."""
-FIRST_STEPS = 10
+FIRST_STEPS = 7
 """Steps with the mean curvature, before the curvature of each class is worth its cost."""
 MOST_STEPS = 2000
+MOST_COARSE_STEPS = 100
+"""Steps in single precision, in case its rounding keeps a fit from getting closer."""
 MOST_ROTATED = 2048
 """The most features (or items, if there are fewer) of which the principal axes are computed."""
 FEATURES_PER_TARGET = 128
@@ -168,9 +170,11 @@ def minimum_of(loss: SoftmaxLoss, start: Float[np.ndarray, "targets parameters"]
     n_targets, _, n_features = loss.label_sums.shape
     coarse, rounding = (loss.single_precision(), 1e-6) if scaled else (loss, 1e-11)
     first = minimize(coarse, start, COARSE, FIRST_STEPS, rounding)
-    if first.converged.all():
-        return minimize(loss, first.points, TOLERANCE, MOST_STEPS)
-    if isinstance(loss.x, np.ndarray) and n_features <= min(FEATURES_PER_TARGET * n_targets, MOST_ROTATED + 1):
-        coarse = coarse.with_class_curvature(first.points)
-    second = minimize(coarse, first.points, COARSE, MOST_STEPS, rounding)
-    return minimize(replace(coarse, x=loss.x), second.points, TOLERANCE, MOST_STEPS)
+    steps = first.iterations
+    if not first.converged.all():
+        if isinstance(loss.x, np.ndarray) and n_features <= min(FEATURES_PER_TARGET * n_targets, MOST_ROTATED + 1):
+            coarse = coarse.with_class_curvature(first.points)
+        first = minimize(coarse, first.points, COARSE, MOST_COARSE_STEPS, rounding)
+        steps = steps + first.iterations
+    last = minimize(replace(coarse, x=loss.x), first.points, TOLERANCE, MOST_STEPS)
+    return replace(last, iterations=steps + last.iterations)
