@@ -1,48 +1,35 @@
-"""Aggregators on published data: the tables of docs/aggregate.md.
+"""Aggregators that estimate how people judge: tables of docs/aggregate.md.
 
     SFUMATO_DATA=/path/to/data python bench/evidence.py [--only NAME] [--write docs/aggregate.md]
 
-Prints five Markdown tables, and computes every number in them: `people` (CIFAR-10S beliefs against CIFAR-10H votes),
-`minority` (simulated beliefs with a minority view), `halves` (CIFAR-10H votes against other votes), `truth`
-(crowdsourced votes against known classes, compared with crowd-kit), and `calibration`. `--write` writes them into a
-page, between `<!-- evidence: NAME -->` and `<!-- end -->`. Takes three to four minutes on two cores, mostly for
-crowd-kit; needs the extra `bench`.
+Prints Markdown tables, and computes every number in them: `people` (CIFAR-10S beliefs against CIFAR-10H votes),
+`heldout` (CIFAR-10S beliefs against those of other people), `minority` and `minority-votes` (simulated beliefs and
+votes with a minority view) and `halves` (CIFAR-10H votes against other votes). `--write` writes them into a page,
+between `<!-- evidence: NAME -->` and `<!-- end -->`. Takes about two minutes on two cores. Methods that estimate the
+true class are compared in `crowds.py`.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import polars as pl
+import pyarrow as pa
 
 from pages import markdown, write
 from sfumato import Beliefs, Counts, SoftLabels
 from sfumato.aggregation import (
-    Aggregation,
     Aggregator,
     Bayes,
     DawidSkene,
-    Glad,
     LogPool,
-    Mace,
-    Majority,
     Mean,
     MixturePool,
-    OneCoin,
     ReliabilityPool,
-    Spectral,
-    Wawa,
-    ZeroBasedSkill,
-    calibrate,
 )
 from sfumato.importers import Cifar10HImporter, Cifar10SImporter
 from sfumato.labeling import TopTwoClamp
@@ -54,11 +41,6 @@ N_LABELS = (1, 2, 3, 5, 7, 9, 10, 11, 13, 15, 20, 25)
 N_SPLITS = 3
 REQUIRED_LABELS = 11
 CONSTANTS = np.geomspace(0.001, 3, 81)
-WITH_TRUTH = ("bluebird", "dog", "rte", "weather-cf", "sentiment-sp-amt", "face-sentiment")
-ANESTHESIA = "anesthesia"
-PUBLISHED_SHARES = np.array([0.40, 0.42, 0.11, 0.07])
-"""Shares of the four classes according to Dawid and Skene (1979)."""
-FLOOR = 1e-6
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -227,14 +209,14 @@ class SimulatedBeliefs:
     """60 annotators with 30 beliefs each about 180 items of four classes, and what people believe on average.
 
     `world` is `alike`, `minority` (35% see 35% of the items as another class) or `random` (30% answer at random, and
-    are not among the people of the average).
+    are not among the people of the average). With `votes` everybody gives a vote, drawn from their distribution.
     """
 
     beliefs: Beliefs
     average: np.ndarray
 
     @classmethod
-    def drawn(cls, world: str, seed: int) -> SimulatedBeliefs:
+    def drawn(cls, world: str, seed: int, *, votes: bool = False) -> SimulatedBeliefs:
         rng = np.random.default_rng([seed, 35])
         n, n_items, n_classes = 60, 180, 4
         item, who = np.concatenate([rng.choice(n_items, 30, False) for _ in range(n)]), np.repeat(np.arange(n), 30)
@@ -249,197 +231,91 @@ class SimulatedBeliefs:
         center = 8 * np.where(few[who][:, None], second[item], first[item])
         if world == "random":
             center[few[who]] = 1
+        if votes:
+            chance = np.cumsum(center / center.sum(axis=1, keepdims=True), axis=1)
+            said = (chance[:, :-1] < rng.random(len(item))[:, None]).sum(axis=1)
+            center = 1e6 * np.eye(n_classes)[said]
         belief = rng.standard_gamma(np.maximum(center, 0.05))
         belief = np.maximum(belief, 1e-12) / np.maximum(belief, 1e-12).sum(axis=1, keepdims=True)
         names = [f"{each:03}" for each in item], [f"{each:02}" for each in who]
-        beliefs = Beliefs.from_numpy(*names, belief, [str(k) for k in range(n_classes)])
+        given = belief.argmax(axis=1) if votes else belief
+        beliefs = Beliefs.from_numpy(*names, given, [str(k) for k in range(n_classes)])
         order = [int(name) for name in beliefs.item.names.to_pylist()]
         return cls(beliefs, ((1 - share) * first + share * second)[order])
 
 
-def minority() -> str:
-    """The mean KL divergence of the pools from what people believe on average."""
-    rows = []
+def distance(q: np.ndarray, p: np.ndarray) -> float:
+    """Mean total variation."""
+    return float(np.abs(q - p).sum(axis=1).mean() / 2)
+
+
+def _pools(score: Callable[[np.ndarray, np.ndarray], float], methods: Sequence[Aggregator], *, votes: bool) -> str:
+    """The mean score of each method against what people believe on average, in three worlds."""
     worlds = ("alike", "minority", "random")
-    studies = {world: [SimulatedBeliefs.drawn(world, seed) for seed in range(MINORITY_STUDIES)] for world in worlds}
-    for by in (Mean(), LogPool(), ReliabilityPool(), MixturePool()):
+    studies = {
+        world: [SimulatedBeliefs.drawn(world, seed, votes=votes) for seed in range(MINORITY_STUDIES)]
+        for world in worlds
+    }
+    rows = []
+    for by in methods:
         row = [f"`{by.name}`"]
         for world in worlds:
             with warnings_off():
-                found = [divergence(each.average, by.aggregate(each.beliefs).labels.probs) for each in studies[world]]
+                found = [score(each.average, by.aggregate(each.beliefs).labels.probs) for each in studies[world]]
             row.append(f"{np.mean(found):.3f} ± {2 * np.std(found) / np.sqrt(len(found)):.3f}")
         rows.append(row)
     return markdown(["aggregator", "everybody alike", "a minority of 35%", "30% answer at random"], rows)
 
 
-# truth: crowdsourced votes against known classes, compared with crowd-kit
+def minority() -> str:
+    """Beliefs: the mean KL divergence from what people believe on average."""
+    return _pools(divergence, (Mean(), LogPool(), ReliabilityPool(), MixturePool(), Bayes()), votes=False)
 
 
-Score = tuple[float, ...]
+def minority_votes() -> str:
+    """Votes: the mean KL divergence, and the total variation, from how people vote on average."""
+    methods = (Mean(), ReliabilityPool(), MixturePool(), Bayes())
+    tables = [_pools(score, methods, votes=True) for score in (divergence, distance)]
+    return f"KL divergence:\n\n{tables[0]}\n\nTotal variation:\n\n{tables[1]}"
 
 
-def score_text(score: Sequence[float]) -> str:
-    return " / ".join(map(number, score))
+# heldout: beliefs of CIFAR-10S against those of other people
 
 
-@dataclass(frozen=True)
-class CrowdSet:
-    """Votes, and the true class of every item in the order of the beliefs (None if there is no ground truth)."""
-
-    name: str
-    beliefs: Beliefs
-    truth: np.ndarray | None
-    votes: Any
-
-    @classmethod
-    def read(cls, name: str) -> CrowdSet:
-        frame = pl.read_csv(DATA / "crowd" / f"{name}.csv.gz")
-        beliefs = Beliefs.from_votes(item=frame["item"], annotator=frame["worker"], label=frame["label"])
-        votes = frame.select(task="item", worker="worker", label="label")
-        if "truth" not in frame.columns:
-            return cls(name, beliefs, None, votes)
-        known = dict(zip(frame["item"].cast(pl.String), frame["truth"].cast(pl.String), strict=True))
-        truth = [beliefs.classes.index(known[item]) for item in beliefs.item.names.to_pylist()]
-        return cls(name, beliefs, np.array(truth), votes)
-
-    def score(self, probs: np.ndarray, *, accuracy_only: bool = False) -> Score:
-        """Accuracy and log-loss; without ground truth, the largest difference from the published class shares."""
-        if self.truth is None:
-            return (float(np.abs(probs.mean(axis=0) - PUBLISHED_SHARES).max()),)
-        scored = accuracy(probs, self.truth)
-        return (scored,) if accuracy_only else (scored, log_loss(probs, self.truth))
+HELDOUT_SPLITS, HELDOUT_GIVEN = 3, 3
 
 
-def accuracy(probs: np.ndarray, truth: np.ndarray) -> float:
-    """How often the most probable class is the true one; ties count by their share."""
-    best = probs >= probs.max(axis=1, keepdims=True) * (1 - 1e-9)
-    return float((best[np.arange(len(truth)), truth] / best.sum(axis=1)).mean())
-
-
-def log_loss(probs: np.ndarray, truth: np.ndarray) -> float:
-    """Mean of -ln p(true class), with probabilities of at least `FLOOR`."""
-    return -float(np.log(np.maximum(probs[np.arange(len(truth)), truth], FLOOR)).mean())
-
-
-OURS: dict[str, Aggregator] = {
-    "`majority`": Majority(),
-    "`dawid-skene`": DawidSkene(),
-    "`dawid-skene`, temperature 1": DawidSkene(temperature=1.0),
-    "`dawid-skene`, prior 0": DawidSkene(prior=0.0),
-    "`one-coin`": OneCoin(),
-    "`glad`": Glad(),
-    "`mace`": Mace(),
-    "`wawa`": Wawa(),
-    "`zero-based-skill`": ZeroBasedSkill(),
-    "`spectral`": Spectral(),
-}
-
-
-def _fitted_probas(name: str, **settings: Any) -> Callable[[Any], Any]:
-    def of(votes: Any) -> Any:
-        import crowdkit.aggregation
-
-        return getattr(crowdkit.aggregation, name)(**settings).fit(votes).probas_
-
-    return of
-
-
-def _weighted_vote(name: str) -> Callable[[Any], Any]:
-    """A vote weighted by skills, because its `predict_proba` fails with scikit-learn 1.6 (`__sklearn_tags__`)."""
-
-    def of(votes: Any) -> Any:
-        import crowdkit.aggregation
-
-        skills = getattr(crowdkit.aggregation, name)().fit(votes).skills_
-        return crowdkit.aggregation.MajorityVote().fit(votes, skills=skills).probas_
-
-    return of
-
-
-def _mmsr(votes: Any) -> Any:
-    import crowdkit.aggregation
-    import pandas as pd
-
-    skills = crowdkit.aggregation.MMSR().fit(votes).skills_
-    return pd.get_dummies(crowdkit.aggregation.MajorityVote().fit(votes, skills=skills).labels_, dtype=float)
-
-
-MMSR = "crowd-kit MMSR"
-THEIRS = {
-    "crowd-kit MajorityVote": _fitted_probas("MajorityVote"),
-    "crowd-kit DawidSkene": _fitted_probas("DawidSkene", n_iter=100),
-    "crowd-kit OneCoinDawidSkene": _fitted_probas("OneCoinDawidSkene"),
-    "crowd-kit GLAD": _fitted_probas("GLAD"),
-    "crowd-kit MACE": _fitted_probas("MACE"),
-    "crowd-kit Wawa": _weighted_vote("Wawa"),
-    "crowd-kit ZeroBasedSkill": _weighted_vote("ZeroBasedSkill"),
-    MMSR: _mmsr,
-}
-
-
-def in_our_order(frame: Any, beliefs: Beliefs) -> np.ndarray:
-    """crowd-kit's table as items x classes, in the order of the beliefs."""
-    items = [int(item) for item in beliefs.item.names.to_pylist()]
-    return frame.reindex(index=items, columns=[int(k) for k in beliefs.classes]).fillna(0).to_numpy(float)
-
-
-def truth_column(name: str) -> list[Score]:
-    """The scores of every method on one data set."""
-    crowd = CrowdSet.read(name)
-    column = [crowd.score(by.aggregate(crowd.beliefs).labels.probs) for by in OURS.values()]
-    votes = crowd.votes.to_pandas()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for method, probas in THEIRS.items():
-            column.append(crowd.score(in_our_order(probas(votes.copy()), crowd.beliefs), accuracy_only=method == MMSR))
-    return column
-
-
-def truth() -> str:
-    # Polars has its own threads, for which a forked process would wait indefinitely.
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        *columns, shares = pool.map(truth_column, (*WITH_TRUTH, ANESTHESIA))
-    rows = []
-    for method, share, *scores in zip([*OURS, *THEIRS], shares, *columns, strict=True):
-        rows.append([method, *map(score_text, scores), score_text(np.mean(scores, axis=0)), score_text(share)])
-    return markdown(["method", *WITH_TRUTH, "mean of the six", ANESTHESIA], rows)
-
-
-# calibration
-
-
-def calibrated_on_half(crowd: CrowdSet, aggregation: Aggregation, seed: int) -> tuple[float, float, float]:
-    """Temperature fitted on a random half of the true classes; log-loss on the other half, before and after."""
-    assert crowd.truth is not None
-    chosen = np.random.default_rng(seed).permutation(len(crowd.truth)) < len(crowd.truth) // 2
-    labels = aggregation.labels
-    items = np.array(labels.items.to_pylist())
-    gold = SoftLabels.from_numpy(items[chosen], np.eye(len(labels.classes))[crowd.truth[chosen]], labels.classes)
-    after = calibrate(aggregation, gold)
-    losses = [log_loss(each.labels.probs[~chosen], crowd.truth[~chosen]) for each in (aggregation, after)]
-    return after.temperature, losses[0], losses[1]
-
-
-def calibration() -> str:
-    rows = []
-    for crowd in map(CrowdSet.read, WITH_TRUTH):
-        assert crowd.truth is not None
-        raw, usual = DawidSkene(temperature=1.0).aggregate(crowd.beliefs), DawidSkene().aggregate(crowd.beliefs)
-        held_out = calibrate(usual)
-        on_gold = np.mean([calibrated_on_half(crowd, raw, seed) for seed in range(5)], axis=0)
-        rows.append(
-            [
-                crowd.name,
-                number(log_loss(raw.labels.probs, crowd.truth)),
-                f"{number(log_loss(usual.labels.probs, crowd.truth))} (T {usual.temperature:.2f})",
-                f"{number(log_loss(held_out.labels.probs, crowd.truth))} (T {held_out.temperature:.2f})",
-                f"{number(on_gold[2])} (T {on_gold[0]:.2f})",
-            ]
+def heldout() -> str:
+    """Three beliefs per image predict the beliefs of the other people: mean log-loss, and the entropy of the labels."""
+    beliefs = TopTwoClamp().label(Cifar10SImporter().read(DATA / "cifar10s").table)
+    item, who = (np.array(column.text().to_pylist()) for column in (beliefs.item, beliefs.annotator))
+    methods = (Mean(), ReliabilityPool(), MixturePool(), Bayes())
+    found = np.zeros((len(methods), 2))
+    for seed in range(HELDOUT_SPLITS):
+        order = np.lexsort((np.random.default_rng(seed).random(len(item)), item))
+        place = np.empty(len(item), np.int64)
+        starts = np.flatnonzero(np.append(True, item[order][1:] != item[order][:-1]))
+        place[order] = np.arange(len(item)) - np.repeat(starts, np.diff(np.append(starts, len(item))))
+        given = place < HELDOUT_GIVEN
+        some = Beliefs.from_probs(
+            item=item[given].tolist(),
+            annotator=who[given].tolist(),
+            probs=beliefs.probs[given],
+            classes=beliefs.classes,
         )
-    return markdown(["set", "temperature 1", "by default", "on held-out annotators", "on half of the gold"], rows)
+        for i, by in enumerate(methods):
+            with warnings_off():
+                labels = by.aggregate(some).labels
+            p = labels.probs[labels.rows_of(pa.array(item[~given]))]
+            p = 0.999 * p + 0.001 / p.shape[1]
+            entropy = -np.where(labels.probs > 0, labels.probs * np.log(np.maximum(labels.probs, 1e-300)), 0)
+            found[i] += (-(beliefs.probs[~given] * np.log(p)).sum(axis=1).mean(), entropy.sum(axis=1).mean())
+    rows = [[f"`{by.name}`", *map(number, row / HELDOUT_SPLITS)] for by, row in zip(methods, found, strict=True)]
+    return markdown(["aggregator", "log-loss of other people's beliefs", "entropy of the labels"], rows)
 
 
-TABLES = {"people": people, "minority": minority, "halves": halves, "truth": truth, "calibration": calibration}
+TABLES = {"people": people, "heldout": heldout, "minority": minority, "minority-votes": minority_votes}
+TABLES |= {"halves": halves}
 
 
 def main() -> None:

@@ -22,7 +22,9 @@ from sfumato.aggregation import (
     calibrate,
     intervals,
 )
+from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.empirical_bayes import as_fractional_votes, votes_per_belief
 from sfumato.tables.errors import SfumatoWarning
 
 TWO = ("cat", "dog")
@@ -273,3 +275,20 @@ def test_the_temperature_of_the_mixture_is_bounded() -> None:
     found = MixturePool().aggregate(beliefs).model
     assert 1 <= found.temperature <= 5
     assert 0 < found.weight < 1
+
+
+@pytest.mark.parametrize("concentration", [1.0, 4.0])
+def test_a_belief_is_worth_as_many_votes_as_its_variance_says(concentration: float) -> None:
+    """Beliefs from Dirichlet(a p): their variance is p (1 - p) / (a + 1), that of a vote p (1 - p)."""
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.ones(3), 2000)
+    item, who = np.repeat(np.arange(2000), 5), np.tile(np.arange(5), 2000)
+    belief = rng.standard_gamma(np.maximum(concentration * p[item], 1e-6)) + 1e-300
+    belief /= belief.sum(axis=1, keepdims=True)
+    names = item.astype(str).tolist(), who.astype(str).tolist()
+    answers = AnswerMatrix.of(Beliefs.from_numpy(*names, belief, ["a", "b", "c"]))
+    assert votes_per_belief(answers) == pytest.approx(concentration + 1, rel=0.05)
+    assert as_fractional_votes(answers).vote_counts().sum() == pytest.approx(len(item) * votes_per_belief(answers))
+    votes = AnswerMatrix.of(Beliefs.from_numpy(*names, belief.argmax(axis=1), ["a", "b", "c"]))
+    assert votes_per_belief(votes) == pytest.approx(1)
+    assert as_fractional_votes(votes) is votes

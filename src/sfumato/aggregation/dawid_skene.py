@@ -13,9 +13,10 @@ from jaxtyping import Float
 from sfumato.aggregation.aggregation import Aggregation, Fitted, PreviousAggregation, refuse_anonymous
 from sfumato.aggregation.aggregation_options import AggregationInputs
 from sfumato.aggregation.answer_matrix import AnswerMatrix
+from sfumato.aggregation.confusion_prior import FIRST_STRENGTH, ConfusionPrior
 from sfumato.aggregation.em import check_iterations, keep_known, run_em
 from sfumato.aggregation.overdispersion import likelihood_temperature
-from sfumato.aggregation.pass_engine import Sums
+from sfumato.aggregation.pass_engine import Parts, Sums
 from sfumato.aggregation.passes import BeliefPass, ConfusionPass, VirtualEvidencePass, VotePass, tempered
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
@@ -26,6 +27,8 @@ from sfumato.tables.setting_checks import above_0, not_negative, one_of
 
 FLOOR = 1e-10
 """The smallest probability in a confusion matrix, so that one answer never makes a class impossible."""
+PRIOR_STEPS = 4
+"""Iterations that estimate the prior."""
 EVIDENCE = ("virtual", "fractional")
 
 
@@ -33,13 +36,13 @@ EVIDENCE = ("virtual", "fractional")
 class Confusions:
     """Row `annotator * K + answer`: the probability of the answer for an item of each class; and the class shares.
 
-    `annotators` are the names of the rows; `pooled` is the confusion matrix of all annotators, used by the prior.
+    `annotators` are the names of the rows; `prior` is the prior of the confusion matrices.
     """
 
     annotators: Any
     rows: Float[np.ndarray, "keys classes"]
     shares: Float[np.ndarray, "classes"]
-    pooled: Float[np.ndarray, "classes classes"]
+    prior: ConfusionPrior
 
     def of_annotators(self) -> Float[np.ndarray, "annotators classes classes"]:
         """The probability of each answer (last axis) for an item of each class, per annotator."""
@@ -52,9 +55,11 @@ class DawidSkene:
     """A confusion matrix per annotator.
 
     Annotator w answers l about an item of class c with probability Pi_w[c, l]; classes have probability rho_c. EM
-    maximizes the likelihood, starting from the shares of votes. `prior` adds this many answers per class, distributed
-    as those of all annotators together (their confusion matrix under the shares of votes, every item counting once), so
-    annotators with few answers are average instead of perfect. `prior=0` is the classic method (Dawid & Skene 1979).
+    maximizes the likelihood, starting from the shares of votes. By default every annotator also gets answers of a prior
+    that is estimated from the crowd (`confusion_prior.py`): one skill per annotator, the errors of all annotators
+    together, and as many answers as annotators are alike. With a number, `prior` adds this many answers per class,
+    distributed as those of all annotators together (their confusion matrix under the shares of votes, every item
+    counting once). `prior=0` is the classic method (Dawid & Skene 1979).
 
     Soft answers are `virtual` evidence: a belief q has likelihood `sum_l q(l) Pi_w[c, l]` for class c, and counts
     towards Pi_w[c, l] by the probability of l given c and q (Pearl 1988). `evidence="fractional"` uses q(l) of a vote
@@ -65,7 +70,7 @@ class DawidSkene:
     answers (`overdispersion.py`); 1 leaves the posterior as it is, and is the default for `prior=0`.
     """
 
-    prior: float = 20.0
+    prior: float | None = None
     iterations: int = 100
     tolerance: float = 1e-6
     evidence: str = "virtual"
@@ -75,7 +80,8 @@ class DawidSkene:
     estimand: ClassVar[Estimand] = Estimand.TRUTH
 
     def __post_init__(self) -> None:
-        not_negative("prior", self.prior)
+        if self.prior is not None:
+            not_negative("prior", self.prior)
         check_iterations(self.iterations, self.tolerance)
         one_of("evidence", self.evidence, EVIDENCE)
         if self.temperature is not None:
@@ -88,7 +94,8 @@ class DawidSkene:
         refuse_anonymous(answers, self.name)
         check_memory(answers)
         seen = answers if self.evidence == "virtual" else answers.as_votes()
-        fitted = run_em(self, seen, ConfusionEm(self.prior, seen), previous)
+        em = ConfusionEm(self.prior, seen)
+        fitted = run_em(self, seen, em, previous, em.estimate_prior if self.prior is None else None)
         temperature = self._temperature(seen, fitted)
         fitted = with_temperature(fitted, temperature, answers)
         confusion, shares = fitted.model.of_annotators(), fitted.model.shares
@@ -117,9 +124,9 @@ def with_temperature(fitted: Fitted, temperature: float, answers: AnswerMatrix) 
 
 @dataclass(frozen=True, eq=False)
 class ConfusionEm:
-    """EM with a confusion matrix per annotator."""
+    """EM with a confusion matrix per annotator; `prior` as in `DawidSkene`."""
 
-    prior: float
+    prior: float | None
     answers: AnswerMatrix
 
     def first_pass(self) -> VotePass | BeliefPass:
@@ -128,13 +135,30 @@ class ConfusionEm:
     def initial_model(self, sums: Sums) -> Confusions:
         assert sums.pooled is not None
         together = sums.pooled.T + 0.01
-        return self._estimate(sums, together / together.sum(axis=1, keepdims=True))
+        prior = ConfusionPrior.given(self.prior or 0.0, together / together.sum(axis=1, keepdims=True))
+        if self.prior is None:
+            counts = sums.counts.reshape(self.answers.n_annotators, *sums.pooled.shape)
+            prior = prior.with_skills(counts, sums.shares / sums.shares.sum()).times(FIRST_STRENGTH)
+        return self._estimate(sums, prior)
+
+    def estimate_prior(self, model: Confusions, parts: Parts) -> Confusions:
+        """The model after a few iterations that also estimate the prior. It is fixed then, because rare classes can
+        vanish if it is estimated until convergence."""
+        strength, n_classes = FIRST_STRENGTH, self.answers.n_classes
+        for step in range(PRIOR_STEPS):
+            sums = parts.run(self.e_step(model))
+            counts, shares = sums.counts.reshape(-1, n_classes, n_classes), sums.shares / sums.shares.sum()
+            expected = model.prior.with_skills(counts, shares)
+            if step in (0, PRIOR_STEPS - 1):
+                strength = expected.best_strength(counts)
+            model = self._estimate(sums, expected.times(strength))
+        return model
 
     def continue_from(self, first: Confusions, previous: Confusions) -> Confusions:
         n_classes = len(first.shares)
         before, after = (each.rows.reshape(-1, n_classes, n_classes) for each in (previous, first))
         rows = keep_known(after, first.annotators, before, previous.annotators)
-        return Confusions(first.annotators, rows.reshape(-1, n_classes), previous.shares, first.pooled)
+        return Confusions(first.annotators, rows.reshape(-1, n_classes), previous.shares, first.prior)
 
     def e_step(self, model: Confusions) -> ConfusionPass | VirtualEvidencePass:
         log_share = np.log(np.maximum(model.shares, FLOOR))
@@ -143,30 +167,28 @@ class ConfusionEm:
         return ConfusionPass(np.log(model.rows), log_share)
 
     def m_step(self, sums: Sums, model: Confusions) -> Confusions:
-        return self._estimate(sums, model.pooled)
+        return self._estimate(sums, model.prior)
 
     def objective(self, model: Confusions, sums: Sums) -> float:
         if self.prior == 0:
             return sums.log_likelihood
         n_classes = self.answers.n_classes
-        total = np.log(model.rows).reshape(-1, n_classes, n_classes).sum(axis=0)
-        return sums.log_likelihood + self.prior * float((total * model.pooled.T).sum())
+        return sums.log_likelihood + model.prior.log_density(np.log(model.rows).reshape(-1, n_classes, n_classes))
 
-    def _estimate(self, sums: Sums, pooled: np.ndarray) -> Confusions:
+    def _estimate(self, sums: Sums, prior: ConfusionPrior) -> Confusions:
         """The M-step; the counts of `sums` become the confusions."""
         n_classes = self.answers.n_classes
         rows = sums.counts
         of_annotator = rows.reshape(-1, n_classes, n_classes)
-        if self.prior > 0:
-            of_annotator += self.prior * pooled.T
         if self.prior == 0 and self.answers.soft is None:
             # As in the classic method, answers that an annotator never gave have probability 0.
             np.maximum(rows, FLOOR * self._was_said[:, None], out=rows)
         else:
+            prior.add_to(of_annotator)
             np.maximum(rows, FLOOR, out=rows)
         of_annotator /= of_annotator.sum(axis=1, keepdims=True)
         np.maximum(rows, 1e-300, out=rows)
-        return Confusions(self.answers.annotators, rows, sums.shares / sums.shares.sum(), pooled)
+        return Confusions(self.answers.annotators, rows, sums.shares / sums.shares.sum(), prior)
 
     @cached_property
     def _was_said(self) -> Float[np.ndarray, "keys"]:

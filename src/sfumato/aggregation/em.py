@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from sfumato.aggregation.aggregation import Fitted, PreviousAggregation
 from sfumato.aggregation.answer_matrix import AnswerMatrix
-from sfumato.aggregation.pass_engine import Pass, Progress, Sums
+from sfumato.aggregation.pass_engine import Parts, Pass, Progress, Sums
 from sfumato.tables.errors import warn
 from sfumato.tables.setting_checks import at_least, not_negative
 
@@ -83,13 +83,20 @@ class Iterations:
 
 
 def run_em(
-    method: IterativeMethod, answers: AnswerMatrix, em_model: EmModel[Model], previous: PreviousAggregation | None
+    method: IterativeMethod,
+    answers: AnswerMatrix,
+    em_model: EmModel[Model],
+    previous: PreviousAggregation | None,
+    estimate_prior: Callable[[Model, Parts], Model] | None = None,
 ) -> Fitted:
     """EM over `answers` until an iteration gains less than the tolerance per answer: the posterior of the last E-step,
-    and the model estimated from it."""
+    and the model estimated from it. `estimate_prior` makes passes of its own first, and returns the model with its
+    prior."""
     parts = answers.engine.open(answers)
     try:
         model = em_model.initial_model(parts.run(em_model.first_pass()))
+        if estimate_prior is not None:
+            model = estimate_prior(model, parts)
         if previous is not None:
             model = em_model.continue_from(model, previous.model)
         iterations = Iterations(method, answers.progress)

@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from sfumato.aggregation.aggregation import Aggregation
 from sfumato.aggregation.dirichlet_mixture import DistinctRows
-from sfumato.aggregation.empirical_bayes import BLOCK, Bayes
+from sfumato.aggregation.empirical_bayes import BLOCK, Bayes, as_fractional_votes
 from sfumato.tables.base_table import Table
 from sfumato.tables.errors import warn
 from sfumato.tables.estimand import Estimand
@@ -85,7 +85,7 @@ def intervals(aggregation: Aggregation, level: float = 0.9) -> Intervals:
 
 
 def _credible(aggregation: Aggregation, level: float) -> Intervals:
-    answers, prior = aggregation.answers, aggregation.model.pooled
+    answers, prior = as_fractional_votes(aggregation.answers), aggregation.model.pooled
     if answers.n_items < FEWEST_ITEMS:
         warn(
             f"intervals of bayes may be too narrow: its prior is fitted on {answers.n_items} "

@@ -20,14 +20,19 @@ from sfumato.tables.counts import Counts
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.setting_checks import bad_setting
 
+FLOOR = 1e-10
+"""The smallest share of a class."""
+
 
 @dataclass(frozen=True, eq=False)
 class Habits:
-    """Per annotator, counts of known and guessed answers (with prior), and of the classes of guessed answers."""
+    """Per annotator, counts of known and guessed answers (with prior), and of the classes of guessed answers; and the
+    class shares."""
 
     annotators: Any
     knowing: Float[np.ndarray, "annotators 2"]
     habit: Float[np.ndarray, "annotators classes"]
+    shares: Float[np.ndarray, "classes"]
 
 
 @dataclass(frozen=True)
@@ -36,12 +41,13 @@ class Mace:
 
     An annotator knows the class with probability theta_w; else the answer is class l with probability xi_w(l),
     independent of the item (Hovy et al. 2013). Fitted by variational Bayes with priors Beta(`known_prior`,
-    `known_prior`) on theta and Dirichlet(`habit_prior`) on xi; all classes have the same prior. It starts from the
-    shares of votes, so the result depends neither on a seed nor on the names of annotators. Prefer it if some
-    annotators answer carelessly. Soft beliefs count as fractional votes.
+    `known_prior`) on theta and Dirichlet(`habit_prior`) on xi. Unlike the original, it estimates the shares of the
+    classes: with equal shares it is less accurate than the majority where classes are rare. It starts from the shares
+    of votes, so the result depends neither on a seed nor on the names of annotators. Its posterior assumes independent
+    errors: calibrate it before use as a probability. Soft beliefs count as fractional votes.
     """
 
-    known_prior: float = 0.5
+    known_prior: float = 1.0
     habit_prior: float = 10.0
     iterations: int = 100
     tolerance: float = 1e-6
@@ -75,23 +81,21 @@ class _MaceEm:
         return VotePass(by_class=False)
 
     def initial_model(self, sums: Sums) -> Habits:
-        return self._estimate(sums.counts)
+        return self._estimate(sums.counts, sums.shares)
 
     def continue_from(self, first: Habits, previous: Habits) -> Habits:
         knowing = keep_known(first.knowing, first.annotators, previous.knowing, previous.annotators)
         habit = keep_known(first.habit, first.annotators, previous.habit, previous.annotators)
-        return Habits(first.annotators, knowing, habit)
+        return Habits(first.annotators, knowing, habit, previous.shares)
 
     def e_step(self, model: Habits) -> OwnClassPass:
         knew, guessed = _log_evidence(model)
-        n_classes = self.answers.n_classes
-        return OwnClassPass(
-            (np.logaddexp(knew, guessed) - guessed).ravel(), guessed.ravel(), np.full(n_classes, -np.log(n_classes))
-        )
+        log_share = np.log(np.maximum(model.shares, FLOOR))
+        return OwnClassPass((np.logaddexp(knew, guessed) - guessed).ravel(), guessed.ravel(), log_share)
 
     def m_step(self, sums: Sums, model: Habits) -> Habits:
         knew, guessed = _log_evidence(model)
-        return self._estimate(sums.counts * expit(knew - guessed).ravel())
+        return self._estimate(sums.counts * expit(knew - guessed).ravel(), sums.shares)
 
     def objective(self, model: Habits, sums: Sums) -> float:
         """The evidence lower bound: the expected likelihood minus the divergence of the parameters from the prior."""
@@ -103,12 +107,13 @@ class _MaceEm:
         cost += len(model.habit) * (n_classes * gammaln(h) - gammaln(n_classes * h)) - gammaln(model.habit).sum()
         return sums.log_likelihood - float(cost)
 
-    def _estimate(self, known: Float[np.ndarray, "keys"]) -> Habits:
-        """The model from the number of known answers per pair; the rest are guessed."""
+    def _estimate(self, known: Float[np.ndarray, "keys"], of_class: Float[np.ndarray, "classes"]) -> Habits:
+        """The model from the number of known answers per pair, the rest being guessed, and of items per class."""
         shape = (self.answers.n_annotators, self.answers.n_classes)
         guessed = np.maximum(self.answers.votes_per_key - known, 0.0).reshape(shape)
         knowing = np.stack([known.reshape(shape).sum(axis=1), guessed.sum(axis=1)], axis=1)
-        return Habits(self.answers.annotators, knowing + self.settings.known_prior, guessed + self.settings.habit_prior)
+        knowing += self.settings.known_prior
+        return Habits(self.answers.annotators, knowing, guessed + self.settings.habit_prior, of_class / of_class.sum())
 
 
 def _log_evidence(model: Habits) -> tuple[np.ndarray, np.ndarray]:

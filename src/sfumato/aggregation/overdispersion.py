@@ -19,7 +19,7 @@ AVERAGE_ITEMS = 20
 """Items without overdispersion added to the others, so that a few items do not determine it."""
 SHARED_ERRORS = 1.5
 """Errors that people share also change the estimated class, so that the estimate is too low: the factor by which it is
-raised, chosen on simulated crowds (`bench/dawid_skene_calibration.py`)."""
+raised, chosen on simulated crowds (`bench/crowds.py`)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -79,7 +79,7 @@ def _aggregators() -> dict[str, list[Member]]:
 @click.option("--calibrate-on", type=PATH, help="Calibrate posteriors on these gold labels, which are not fixed.")
 @click.option("--engine", default="local", show_default=True, metavar="NAME", help="local, or ray for a cluster.")
 @click.option("--workers", type=int, help="Number of processes or threads.")
-@click.option("--prior", type=float, help="Answers of an average annotator added to each; 0 is the classic method.")
+@click.option("--prior", type=float, help="Answers of an average annotator added to each; 0: the classic method.")
 @click.option("--iterations", type=int, help="Maximum number of iterations.")
 @click.option("--tolerance", type=float, help="Stop when an iteration gains less than this per answer; 0: never.")
 @click.option("--evidence", metavar="NAME", help="How beliefs count: virtual evidence, or fractional votes.")
