@@ -203,8 +203,9 @@ def update(aggregation: Aggregation, more: Beliefs, inputs: AggregationInputs | 
     `mean`, `log-pool` and `majority` process only the items with new answers, with exactly the result of a new start;
     `reliability-pool`, `wawa`, `zero-based-skill` and `spectral` are exact too, but compute all weights again.
     Iterative methods continue from the previous model and reach the same optimum within their tolerance in fewer
-    iterations; `bayes` and `ordinal-dawid-skene`, whose priors have many optima, may reach another one. New items and
-    annotators are appended. `inputs` holds weights, gold labels and the handling of repeats for the new answers; the
+    iterations (`dawid-skene` with an estimated prior starts again); `bayes` and `ordinal-dawid-skene`, whose priors
+    have many optima, may reach another one. New items and annotators are appended. `inputs` holds weights, gold labels
+    and the handling of repeats for the new answers; the
     engine does not change. A calibration is lost: calibrate again.
     """
     old = aggregation.answers

@@ -95,7 +95,11 @@ class DawidSkene:
         check_memory(answers)
         seen = answers if self.evidence == "virtual" else answers.as_votes()
         em = ConfusionEm(self.prior, seen)
-        fitted = run_em(self, seen, em, previous, em.estimate_prior if self.prior is None else None)
+        if self.prior is None:
+            # The iterations that estimate the prior come closer than a previous model.
+            fitted = run_em(self, seen, em, None, em.estimate_prior)
+        else:
+            fitted = run_em(self, seen, em, previous)
         temperature = self._temperature(seen, fitted)
         fitted = with_temperature(fitted, temperature, answers)
         confusion, shares = fitted.model.of_annotators(), fitted.model.shares
