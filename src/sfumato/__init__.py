@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sfumato.tables.doubt import Doubt
     from sfumato.tables.errors import SfumatoError, SfumatoWarning
     from sfumato.tables.model_inputs import Inputs
+    from sfumato.tables.row_numbers import same_rows
     from sfumato.tables.scores import Scores
     from sfumato.tables.soft_labels import SoftLabels
     from sfumato.training.soft_label_classifier import SoftLabelClassifier
@@ -69,6 +70,7 @@ _HOME = {
     "prediction_sets": "sfumato.api",
     "read": "sfumato.api",
     "report": "sfumato.api",
+    "same_rows": "sfumato.tables.row_numbers",
     "scorer": "sfumato.api",
     "select": "sfumato.api",
     "train": "sfumato.training.train",
@@ -101,6 +103,7 @@ __all__ = [
     "prediction_sets",
     "read",
     "report",
+    "same_rows",
     "scorer",
     "select",
     "train",

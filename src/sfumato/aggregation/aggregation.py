@@ -166,7 +166,8 @@ def labels_of(
     answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"], estimand: Estimand, made_by: str | None = None
 ) -> SoftLabels:
     """The items' distributions as a table with its estimand."""
-    return SoftLabels(answers.items, answers.classes, probs, answers.n_annotators_of, None, estimand, made_by)
+    n_annotators, sources = answers.n_annotators_of, answers.row_sources
+    return SoftLabels(answers.items, answers.classes, probs, n_annotators, None, estimand, made_by, sources)
 
 
 def refuse_anonymous(answers: AnswerMatrix, name: str) -> None:

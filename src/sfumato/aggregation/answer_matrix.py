@@ -18,6 +18,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts, without_annotators
 from sfumato.tables.errors import BadTable, listing, no_rows, warn
 from sfumato.tables.growable_array import freeze, is_sorted, occurrences
+from sfumato.tables.row_numbers import check_same_rows
 
 WORTH_COMPILED = 20_000
 """From this many answers, compiled code is faster than SciPy, including the time to load it."""
@@ -48,6 +49,8 @@ class AnswerMatrix:
     progress: Progress
     anonymous: bool = False
     """Whether the annotators are not known: the answers come from Counts."""
+    row_sources: tuple[str, ...] = ()
+    """The files whose row numbers the ids of items are: see `tables/row_numbers.py`."""
 
     def __post_init__(self) -> None:
         freeze(self, "starts", "key", "soft", "weight", "gold", "n_annotators_of")
@@ -87,6 +90,7 @@ class AnswerMatrix:
             key = ordered
         gold = None
         if inputs.gold is not None:
+            check_same_rows(beliefs, inputs.gold)
             gold = gold_classes(inputs.gold, beliefs.item.names, beliefs.classes)
             if (gold < 0).all():
                 expected, fix = "gold labels of items in the beliefs", "use the same item ids in both tables"
@@ -113,6 +117,7 @@ class AnswerMatrix:
             counted.n_repeats,
             inputs.engine,
             inputs.progress,
+            row_sources=beliefs.row_sources,
         )
 
     @property
@@ -264,6 +269,7 @@ class AnswerMatrix:
         if self.classes != more.classes:
             found, fix = f"beliefs over {listing(more.classes)}", "use the same class names in the same order"
             raise BadTable(found, f"the classes of the previous beliefs: {listing(self.classes)}", fix, "bad-classes")
+        sources = check_same_rows(self, more)
         items, item_of = _joined_names(self.items, more.items)
         annotators, annotator_of = _joined_names(self.annotators, more.annotators)
         n_classes = np.int32(self.n_classes)
@@ -293,6 +299,7 @@ class AnswerMatrix:
             gold=_joined_gold(self, more, item_of, len(items)),
             n_annotators_of=counted.of_item,
             n_repeats=counted.n_repeats,
+            row_sources=sources,
         )
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from sfumato.tables.base_table import ColumnTable
 from sfumato.tables.errors import BadTable, bad_classes, listing
+from sfumato.tables.row_numbers import check_same_rows
 from sfumato.tables.soft_labels import SoftLabels
 
 TIE = 1e-9
@@ -54,6 +55,7 @@ def truth_scores(labels: Mapping[str, SoftLabels], truth: SoftLabels) -> TruthSc
 
 
 def _score(name: str, labels: SoftLabels, truth: SoftLabels) -> TruthScore:
+    check_same_rows(labels, truth)
     rows = pc.index_in(truth.items, value_set=labels.items)
     known = rows.is_valid().to_numpy(zero_copy_only=False)
     if not known.any():

@@ -16,6 +16,7 @@ from sfumato.cli.options import (
     ordered_option,
     read_votes,
     repeats_option,
+    same_rows_option,
 )
 from sfumato.cli.output import progress_bar, say, write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
@@ -74,6 +75,7 @@ def _aggregators() -> dict[str, list[Member]]:
 @classes_option
 @ordered_option
 @repeats_option
+@same_rows_option
 @click.option("--average-repeats", is_flag=True, help="All answers of an annotator to an item count as one.")
 @click.option("--calibrate", is_flag=True, help="Calibrate posteriors on held-out annotators (dawid-skene).")
 @click.option("--calibrate-on", type=PATH, help="Calibrate posteriors on these gold labels, which are not fixed.")

@@ -17,6 +17,7 @@ from sfumato.cli.options import (
     check_torch_installed,
     given,
     input_options,
+    same_rows_option,
 )
 from sfumato.cli.output import counted, counting, say_written
 from sfumato.tables.errors import BadSetting, show
@@ -72,6 +73,7 @@ class Number(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 @click.option("--batch-size", type=click.IntRange(1), help="Images attacked at a time.  [default: 64]")
 @click.option("--processes", type=int, default=0, help="Number of parallel processes.  [default: one per core]")
 @any_estimand_option
+@same_rows_option
 @click.option("-o", "--output", type=PATH, required=True, help="The folder for the conditions, with one folder each.")
 @input_options
 def command(

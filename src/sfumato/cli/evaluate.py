@@ -27,7 +27,16 @@ from sfumato.cli.evaluate_output import (
     show_uncertainty,
     shown_interval,
 )
-from sfumato.cli.options import PATH, NameList, any_estimand_option, ordered_option, output_option, put_in_order, seeded
+from sfumato.cli.options import (
+    PATH,
+    NameList,
+    any_estimand_option,
+    ordered_option,
+    output_option,
+    put_in_order,
+    same_rows_option,
+    seeded,
+)
 from sfumato.cli.output import counted, counting, printable, say, say_written, write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
 from sfumato.tables.errors import BadSetting, unknown
@@ -84,6 +93,7 @@ def _strata() -> dict[str, list[Member]]:
 @click.option("--metrics", metavar="NAMES", help="Metrics, separated by commas.  [default: all]")
 @click.option("--strata", metavar="NAMES", help="Strata, separated by commas: agree,entropy:quantiles=4,FILE.")
 @any_estimand_option
+@same_rows_option
 @click.option("--common", is_flag=True, help="Skip predicted items that people did not judge.")
 @click.option("--level", default=0.95, show_default=True, help="Confidence level; p < 1 - level is significant.")
 @click.option("--resamples", default=1000, show_default=True, help="Number of bootstrap resamples.")

@@ -37,6 +37,7 @@ def command(study: Path, output: Path, records: Path | None, exact_times: bool, 
         from sfumato.store.export import export
         from sfumato.store.location import StoreLocation
     from sfumato.elicitation.codebook import codebook
+    from sfumato.elicitation.items import row_sources
     from sfumato.elicitation.kinds import kinds_of
     from sfumato.tables.files.atomic_write import atomic_write
 
@@ -44,7 +45,15 @@ def command(study: Path, output: Path, records: Path | None, exact_times: bool, 
     # The CSV of items must not be overwritten either.
     check_outputs(found.items.csv or found.items.texts or study, output=output, records=records)
     place = StoreLocation.of_study(found, store)
-    written = export(place, found.name, output, records, exact_times=exact_times, ordered=found.ordered)
+    written = export(
+        place,
+        found.name,
+        output,
+        records,
+        exact_times=exact_times,
+        ordered=found.ordered,
+        row_sources=row_sources(found.items),
+    )
     say_written(output, f"{written.n_answers:,} answers ({written.kind})", EXACT_TIMES_NOTES if exact_times else ())
     if records is not None:
         say_written(records, "details of each answer")

@@ -54,6 +54,20 @@ def any_estimand_option(command: Function) -> Function:
     return click.option("--any-estimand", is_flag=True, help=text)(command)
 
 
+def same_rows_option(command: Function) -> Function:
+    """`--same-rows`, for commands that match tables by item."""
+
+    @wraps(command)
+    def with_same_rows(*, same_rows: bool, **others: Any) -> Any:
+        from sfumato.tables.row_numbers import same_rows as stated
+
+        with stated(same_rows):
+            return command(**others)
+
+    text = "Files without ids list the same items in the same order: match their rows."
+    return click.option("--same-rows", is_flag=True, help=text)(with_same_rows)  # type: ignore[return-value]
+
+
 def input_options(command: Function) -> Function:
     """`--text`, `--items` and `--size`, which say how inputs are read; the command gets them as `reading`."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, NameList, check_outputs, given, refuse_empty, seeded
+from sfumato.cli.options import PATH, NameList, check_outputs, given, refuse_empty, same_rows_option, seeded
 from sfumato.cli.output import counting, write_table
 from sfumato.cli.plan_options import pairs, read_answers
 from sfumato.planning.goals import goal_named, utility_named
@@ -48,6 +48,7 @@ USUAL_ITEMS, USUAL_CLASSES = 1000, 10
 @click.option("--map", "map_output", type=PATH, help="Simulate other numbers of items and classes, and write the map.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option("-o", "--output", type=PATH, help="Write the comparison: .csv or .parquet.")
+@same_rows_option
 def command(
     pilots: tuple[Path, ...],
     votes: Path | None,
@@ -89,6 +90,7 @@ def command(
     from sfumato.planning.label_type_comparison import check_size, compare, value_map
     from sfumato.planning.learning_curve import exchange_from_runs
     from sfumato.planning.pilot_evidence import PilotEvidence, evidence_of
+    from sfumato.tables.row_numbers import check_same_rows
 
     rng = seeded(seed)
     check_outputs(*pilots[:1], output=output, rates=rates_output, map=map_output)
@@ -99,11 +101,16 @@ def command(
         costs.time(kind)
     evidence = PilotEvidence()
     if pilots:
+        answers = [_annotations(path) for path in pilots]
+        voted = read_answers(votes) if votes else None
+        rated = _annotations(similarities) if similarities else None
+        known = read_labels(truth) if truth else None
+        check_same_rows(*answers, voted, rated, known)
         evidence = evidence_of(
-            [_annotations(path) for path in pilots],
-            votes=read_answers(votes) if votes else None,
-            similarities=Similarities.of(_annotations(similarities)) if similarities else None,
-            truth=read_labels(truth) if truth else None,
+            answers,
+            votes=voted,
+            similarities=None if rated is None else Similarities.of(rated),
+            truth=known,
             timed=tuple(timed),
             rng=rng,
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, input_options, output_option, typed_command
+from sfumato.cli.options import PATH, input_options, output_option, same_rows_option, typed_command
 from sfumato.cli.output import drawing, say_written
 from sfumato.tables.errors import BadSetting, show
 
@@ -57,6 +57,7 @@ Files used in FOLDER, all optional:
 @click.option("--title", default="", help="The title of the page.  [default: that of the study]")
 @click.option("--level", default=0.95, show_default=True, help="Confidence level of intervals for models.")
 @click.option("--resamples", default=1000, show_default=True, help="Bootstrap resamples of items.")
+@same_rows_option
 def command(
     folder: Path | None,
     output: Path,

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import EXACT_TIMES_NOTES, PATH, exact_times_option
+from sfumato.cli.options import EXACT_TIMES_NOTES, PATH, exact_times_option, same_rows_option
 from sfumato.cli.output import counted, say_written
 from sfumato.tables.errors import BadSetting
 
@@ -35,6 +35,7 @@ SHOWN = 6
 @click.option("--licence", help="The license by its short name: cc-by-4.0.")
 @click.option("--title", help="The name of the data set.")
 @exact_times_option
+@same_rows_option
 def command(
     labels: Path,
     format_name: str,

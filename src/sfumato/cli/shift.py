@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, NameList, check_folder, check_not_negative, check_torch_installed, input_options
+from sfumato.cli.options import (
+    PATH,
+    NameList,
+    check_folder,
+    check_not_negative,
+    check_torch_installed,
+    input_options,
+    same_rows_option,
+)
 from sfumato.cli.output import counted, counting, say_written
 from sfumato.tables.errors import BadSetting, show, unknown
 
@@ -47,6 +55,7 @@ Kinds of corruption:
 @click.option("--processes", type=int, default=0, help="Number of parallel processes.  [default: one per core]")
 @click.option("-o", "--output", type=PATH, required=True, help="The folder for the conditions, with one folder each.")
 @input_options
+@same_rows_option
 def command(
     runs: Path,
     inputs: Path | None,

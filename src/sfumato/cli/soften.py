@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import PATH, check_outputs, output_option, seeded
+from sfumato.cli.options import PATH, check_outputs, output_option, same_rows_option, seeded
 from sfumato.cli.output import write_table
 
 
@@ -22,6 +22,7 @@ from sfumato.cli.output import write_table
 @click.option("--annotators", default=1, show_default=True, help="Simulated annotators per item.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the draws.")
 @output_option("Output file for the Beliefs: .parquet or .csv.")
+@same_rows_option
 def command(
     labels: Path, similarity: Path, doubtful_in: Path | None, threshold: float, annotators: int, seed: int, output: Path
 ) -> None:
@@ -33,11 +34,13 @@ def command(
     from sfumato.labeling.class_similarity import ClassSimilarity
     from sfumato.labeling.simulated_soft_labels import SimulatedTopTwo
     from sfumato.tables.doubt import entropy
+    from sfumato.tables.row_numbers import check_same_rows
 
     rng = seeded(seed)
     check_outputs(labels, output=output)
     hard = read_labels(labels)
     people = read_labels(doubtful_in) if doubtful_in else hard
+    check_same_rows(hard, people)
     doubtful = entropy(people.probs[people.rows_of(hard.items)]) >= threshold
     simulated = SimulatedTopTwo(similarity=ClassSimilarity.read(similarity), n_annotators=annotators)
     beliefs = simulated.soften(hard, doubtful, rng)

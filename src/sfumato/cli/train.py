@@ -18,6 +18,7 @@ from sfumato.cli.options import (
     check_torch_installed,
     given,
     plain_input_options,
+    same_rows_option,
 )
 from sfumato.cli.output import drawing, printable, say_written
 from sfumato.tables.errors import BadSetting, listing, warnings_off
@@ -101,6 +102,7 @@ Splits:     share:test=0.3  k-fold:k=10  given:train=a.npy:test=b.npy  none"""
 @click.option("--processes", type=int, default=0, help="Number of parallel processes.  [default: one per core]")
 @click.option("--engine", default="local", show_default=True, metavar="NAME", help="local, or ray for a cluster.")
 @any_estimand_option
+@same_rows_option
 @click.option("--allow-drift", is_flag=True, help="Keep runs made with other settings, data or versions.")
 @click.option("-o", "--output", type=PATH, required=True, help="The folder for the runs, with one folder per run.")
 def command(

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import PATH, any_estimand_option, check_outputs, given, output_option
+from sfumato.cli.options import PATH, any_estimand_option, check_outputs, given, output_option, same_rows_option
 from sfumato.cli.output import write_table
 from sfumato.cli.strategy_help import FamilyCommand, family_members
 
@@ -27,6 +27,7 @@ from sfumato.cli.strategy_help import FamilyCommand, family_members
 @click.option("--original", type=PATH, help="SoftLabels with the class of every item (class-means).")
 @click.option("--filling", type=PATH, help="SoftLabels for the missing items (infill).")
 @any_estimand_option
+@same_rows_option
 def command(table: Path, name: str, output: Path, original: Path | None, filling: Path | None, **settings: Any) -> None:
     from sfumato.importers.label_file import read_labels
     from sfumato.labeling.transforms import transform_from_name

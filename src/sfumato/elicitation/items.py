@@ -101,6 +101,20 @@ def read_item_folder(folder: Path, classes: Sequence[str]) -> list[Item]:
     return items
 
 
+def row_sources(source: ItemSource) -> tuple[str, ...]:
+    """The file whose row numbers the ids of the items are; empty if the items have ids."""
+    from sfumato.tables.files.npz import read_arrays
+    from sfumato.tables.row_numbers import source_of
+    from sfumato.tables.text_table import read_text_table
+
+    if source.npz is not None:
+        return () if "items" in read_arrays(source.npz) else (source_of(source.npz),)
+    if source.texts is None:
+        return ()
+    table = read_text_table(source.texts, () if source.text is None else (source.text,), None)
+    return () if table.items is not None else (source_of(source.texts),)
+
+
 def read_items(source: ItemSource, classes: Sequence[str]) -> list[Item]:
     """The items of `source`, with unique ids; `given` is their class if the source has one of `classes`."""
     if source.folder is not None:

@@ -18,6 +18,7 @@ from sfumato.evaluation.strata import Stratification, Stratum, strata_by_item
 from sfumato.labeling.transforms import ClassMeans
 from sfumato.tables.base_table import RecordTable
 from sfumato.tables.errors import unknown
+from sfumato.tables.row_numbers import check_same_rows
 from sfumato.tables.scores import RunScore
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -111,6 +112,7 @@ def cross_label(measured: Mapping[str, RunMeasurements]) -> CrossLabel:
 def _class_means(people: SoftLabels, original: SoftLabels | None) -> SoftLabels:
     table = people
     if original is not None:
+        check_same_rows(people, original)
         known = pc.is_in(people.items, value_set=original.items)
         rows = known.to_numpy(zero_copy_only=False)
         table = replace(people, items=people.items.filter(known), probs=people.probs[rows], n_annotators=None)
@@ -126,4 +128,4 @@ def _as_people(original: SoftLabels, people: SoftLabels) -> SoftLabels:
             raise unknown("class", name, people.classes, fix="use the same class names in both tables")
     probs = np.zeros((len(original), len(people.classes)))
     probs[:, [people.classes.index(name) for name in original.classes]] = original.probs
-    return SoftLabels(original.items, people.classes, probs, None, original.path)
+    return replace(original, classes=people.classes, probs=probs, n_annotators=None, estimand=None, made_by=None)

@@ -15,7 +15,7 @@ from sfumato.tables.class_order import check_same_scale
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadTable, listing, select_command, show
 from sfumato.tables.estimand import check_roles
-from sfumato.tables.row_numbers import check_row_numbers
+from sfumato.tables.row_numbers import check_row_numbers, check_same_rows
 from sfumato.tables.soft_labels import SoftLabels
 
 if TYPE_CHECKING:
@@ -209,6 +209,7 @@ def match_labels(
         text = f"items {ours}, of which people judged none ({theirs})"
         expected, fix = "predictions of items that people judged", "give both tables the same ids"
         raise BadTable(text, expected, fix, "no-common-items", predicted.path)
+    check_same_rows(predicted, people, original)
     check_row_numbers(predicted.items, people.items)
     if found.null_count and not common:
         missing = predicted.items.filter(found.is_null())[0].as_py()

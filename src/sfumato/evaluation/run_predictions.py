@@ -22,6 +22,7 @@ from sfumato.tables.errors import BadFile, BadTable, SfumatoError, listing, one_
 from sfumato.tables.estimand import check_roles
 from sfumato.tables.files.file_type import JSON, JSON_LINES, KINDS
 from sfumato.tables.files.json import read_document
+from sfumato.tables.row_numbers import check_same_rows
 from sfumato.tables.scores import ALL
 from sfumato.tables.setting_checks import is_whole
 from sfumato.tables.soft_labels import SoftLabels
@@ -305,6 +306,7 @@ def match_runs(
     check_some(runs)
     for run in runs:
         check_roles(run.predictions, people, any_estimand=any_estimand)
+    check_same_rows(*(run.predictions for run in runs))
     kept = runs[0].predictions.items
     n_most = max(len(run.predictions) for run in runs)
     for run in runs[1:]:

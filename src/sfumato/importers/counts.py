@@ -17,6 +17,7 @@ from sfumato.tables.errors import BadTable, ErrorLocation, listing, show
 from sfumato.tables.files.file_type import NUMPY, kind_of
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.files.table_file import class_names, read_rows
+from sfumato.tables.row_numbers import numbered_rows
 from sfumato.tables.soft_labels import SoftLabels
 
 
@@ -126,6 +127,6 @@ class CountsImporter:
         n_classes = counts.shape[1] if counts.ndim == 2 else 0
         classes = self.classes or tuple(str(name) for name in (named if named is not None else range(n_classes)))
         ids = arrays.get("items")
-        items = [str(i) for i in (ids if ids is not None else range(len(np.atleast_1d(counts))))]
+        items = numbered_rows(len(np.atleast_1d(counts)), source) if ids is None else [str(i) for i in ids]
         table = Counts.from_numpy(items, counts, classes, place=in_arrays(source))
         return ImportResult(table, (_summary(table),))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from sfumato.tables.errors import (
 )
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.files.table_file import Rows, other_table, read_rows
+from sfumato.tables.row_numbers import recorded_row_sources
 from sfumato.tables.soft_labels import SoftLabels
 
 LABEL_NAMES = ("truth", "label", "class", "true_label", "gold", "target", "prediction", "predicted")
@@ -38,6 +39,8 @@ class ItemClasses:
     of: dict[str, str]
     n_unknown: int = 0
     path: Path | None = None
+    row_sources: tuple[str, ...] = ()
+    """The files whose row numbers the ids of items are."""
 
     def one_hot(self, classes: Sequence[str] = (), estimand: Estimand | None = None) -> SoftLabels:
         """One-hot labels over `classes` (default: the classes that occur, in order)."""
@@ -49,7 +52,7 @@ class ItemClasses:
         number = {name: k for k, name in enumerate(known)}
         rows = np.eye(len(known))[[number[name] for name in self.of.values()]]
         labels = SoftLabels.from_numpy(list(self.of), rows, known, estimand=estimand)
-        return SoftLabels(labels.items, known, labels.probs, None, self.path, labels.estimand)
+        return replace(labels, classes=known, path=self.path, row_sources=self.row_sources)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -98,7 +101,7 @@ def read_hard_labels(path: str | Path) -> ItemClasses:
     known = {item: name for item, name in found_labels.items() if name not in UNKNOWN}
     if not known:
         raise no_rows("at least one item with a class", where=rows.where())
-    return ItemClasses(known, len(found_labels) - len(known), path)
+    return ItemClasses(known, len(found_labels) - len(known), path, recorded_row_sources(rows))
 
 
 def read_truth(path: str | Path, classes: Sequence[str] = ()) -> SoftLabels:
@@ -122,4 +125,5 @@ def hard_labels_of(labels: SoftLabels) -> ItemClasses:
         raise BadTable(found, "one class per item, with probability 1", fix, "not-one-hot", where)
     best = labels.probs.argmax(axis=1).tolist()
     names = [labels.classes[k] for k in best]
-    return ItemClasses(dict(zip(labels.items.to_pylist(), names, strict=True)), 0, labels.path)
+    of = dict(zip(labels.items.to_pylist(), names, strict=True))
+    return ItemClasses(of, 0, labels.path, labels.row_sources)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadFile, ErrorLocation, damaged_file, listing, unknown
 from sfumato.tables.files.json import read_json
 from sfumato.tables.files.table_file import CLASSES_KEY, class_names, read_rows
+from sfumato.tables.row_numbers import source_of
 from sfumato.tables.soft_labels import SoftLabels
 
 KEY = b"huggingface"
@@ -129,12 +130,13 @@ class HuggingFaceImporter:
         others = [name for name in table.column_names if name not in (label, key, person)]
         notes += [f"columns not read: {listing(others)}"] * bool(others)
         if _is_shares(kind):
-            return _shares(rows, class_names(self.classes) or names, where, notes)
+            return _numbered(_shares(rows, class_names(self.classes) or names, where, notes), key, path)
         for item, given, who, place in rows:
             self._add(answers, counts, item, given, who, names, place)
         if counts.by_item or counts.faults:
-            return counts.result(class_names(self.classes) or names, notes)
-        return answers.result(where, classes=self.classes, known=names, repeats=self.repeats, notes=notes)
+            return _numbered(counts.result(class_names(self.classes) or names, notes), key, path)
+        found = answers.result(where, classes=self.classes, known=names, repeats=self.repeats, notes=notes)
+        return _numbered(found, key, path)
 
     def _add(
         self, answers: AnswerList, counts: VoteCounts, item: Any, given: Any, who: Any, names: Sequence[str],
@@ -188,6 +190,15 @@ class HuggingFaceImporter:
         named = [names for each in features.values() if (names := _class_label(each))]
         fitting = [names for names in named if size in (None, len(names))]
         return fitting[0] if _is_shares(kind) and len(set(fitting)) == 1 else ()
+
+
+def _numbered(result: ImportResult, key: str | None, path: Path) -> ImportResult:
+    """The result with a table that records the file whose row numbers its ids are, if it has no column of ids."""
+    if key is not None or not path.is_file():
+        return result
+    table = result.table
+    assert isinstance(table, (Annotations, Counts, SoftLabels))
+    return replace(result, table=replace(table, row_sources=(source_of(path),)))
 
 
 def _our_table(table: pa.Table) -> ImportResult:

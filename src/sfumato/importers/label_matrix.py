@@ -21,6 +21,7 @@ from sfumato.tables.files.json import read_json
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.option_words import option
+from sfumato.tables.row_numbers import items_like, numbered_rows
 
 PROBABILITIES = ("probs", "probabilities", "prob", "predictions", "predicted", "preds", "softmax", "scores")
 LOGITS = ("logits",)
@@ -61,7 +62,7 @@ class LabelMatrix:
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of the rows; row numbers if the file has none."""
-        return tuple(map(str, range(len(self.values)))) if self.items is None else self.items
+        return numbered_rows(len(self.values), self.path) if self.items is None else self.items
 
     def where(self, row: int | None = None) -> ErrorLocation:
         return self.rows.where(row) if self.rows is not None else ErrorLocation(str(self.path), row=row)
@@ -265,4 +266,4 @@ def named(numbers: LabelMatrix, classes: Sequence[str], items: Sequence[str]) ->
         raise BadTable("ids in the file itself, and others in --items", "one of them", fix, "two-ids", numbers.where())
     final = names_like(own or classes, own or classes)
     check_classes(final, numbers.where())
-    return replace(numbers, classes=final, items=tuple(items) or numbers.items)
+    return replace(numbers, classes=final, items=items_like(items, items) or numbers.items)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import msgspec
@@ -73,7 +74,9 @@ def as_votes(annotations: Annotations) -> Beliefs:
         return parts[0]
     items = [name for part in parts for name in part.item.text().to_pylist()]
     annotators = [name for part in parts for name in part.annotator.text().to_pylist()]
-    return Beliefs.from_numpy(items, annotators, np.concatenate([part.probs for part in parts]), parts[0].classes)
+    probs = np.concatenate([part.probs for part in parts])
+    votes = Beliefs.from_numpy(items, annotators, probs, parts[0].classes)
+    return replace(votes, row_sources=annotations.row_sources)
 
 
 def _votes(annotations: Annotations) -> Beliefs:
@@ -88,9 +91,10 @@ def _votes(annotations: Annotations) -> Beliefs:
     mass = within.sum(axis=1)
     kept = beliefs.take(mass > 0)
     shares = within[mass > 0] / mass[mass > 0, None]
-    return Beliefs.from_numpy(
+    votes = Beliefs.from_numpy(
         kept.item.text().to_pylist(), kept.annotator.text().to_pylist(), shares, beliefs.classes[:n_classes]
     )
+    return replace(votes, row_sources=annotations.row_sources)
 
 
 def beliefs_of_payloads(

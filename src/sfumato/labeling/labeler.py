@@ -84,7 +84,8 @@ def beliefs_from(
             where = annotations.where(row + int(np.argmax(inverse == fault.index)))
             raise InvalidAnswer(found, fault.expected, fault.fix, fault.code, where) from fault
         votes.append(probs[inverse])
-    return replace(votes.beliefs(annotations.item, annotations.annotator, all_classes), audit=annotations.audit)
+    beliefs = votes.beliefs(annotations.item, annotations.annotator, all_classes)
+    return replace(beliefs, audit=annotations.audit, row_sources=annotations.row_sources)
 
 
 def _check_rows(probs: Probs) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -88,7 +88,7 @@ class SimulatedTopTwo:
         item = CodedText(np.tile(np.arange(len(labels), dtype=np.int32), self.n_annotators), labels.items)
         people = pa.array([f"simulated-{i}" for i in range(self.n_annotators)])
         annotator = CodedText(np.repeat(np.arange(self.n_annotators, dtype=np.int32), len(labels)), people)
-        return votes.beliefs(item, annotator, labels.classes)
+        return replace(votes.beliefs(item, annotator, labels.classes), row_sources=labels.row_sources)
 
     def simulate_answers(
         self,

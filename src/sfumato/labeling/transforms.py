@@ -17,6 +17,7 @@ from jaxtyping import Float
 from sfumato.tables.beliefs import Beliefs, HardVotes
 from sfumato.tables.errors import BadSetting, BadTable, bad_classes, listing
 from sfumato.tables.estimand import check_same_estimand
+from sfumato.tables.row_numbers import check_same_rows
 from sfumato.tables.setting_checks import above_0, at_least, share
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import strategy_from_name
@@ -41,7 +42,7 @@ def with_probs(table: Distributions, probs: Float[np.ndarray, "rows classes"], n
         return replace(table, probs=probs, path=None, made_by=_then(table.made_by, name))
     votes = HardVotes(len(table.classes))
     votes.append(probs)
-    return votes.beliefs(table.item, table.annotator, table.classes)
+    return replace(votes.beliefs(table.item, table.annotator, table.classes), row_sources=table.row_sources)
 
 
 def _then(made_by: str | None, name: str) -> str:
@@ -77,6 +78,7 @@ class ClassMeans:
         if self.original.classes != table.classes:
             expected, fix = f"the classes {listing(table.classes)}", "use the same class names in the same order"
             raise BadSetting(f"original labels over {listing(self.original.classes)}", expected, fix, "bad-classes")
+        check_same_rows(table, self.original)
         items = table.items if isinstance(table, SoftLabels) else table.item.text()
         return np.asarray(self.original.probs.argmax(axis=1)[self.original.rows_of(items)])
 
@@ -102,6 +104,7 @@ class Infill:
         if self.filling.classes != table.classes:
             found = f"a filling over {listing(self.filling.classes)}"
             raise bad_classes(found, table.classes, where=self.filling.path)
+        sources = check_same_rows(table, self.filling)
         missing = pc.invert(pc.is_in(self.filling.items, value_set=table.items)).to_numpy(zero_copy_only=False)
         counts = None
         if table.n_annotators is not None:
@@ -120,6 +123,7 @@ class Infill:
             counts,
             estimand=table.estimand,
             made_by=_then(table.made_by, self.name),
+            row_sources=sources,
         )
 
 

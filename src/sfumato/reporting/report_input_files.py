@@ -23,6 +23,7 @@ from sfumato.tables.files.atomic_write import sha256_of
 from sfumato.tables.files.file_type import KINDS
 from sfumato.tables.files.table_file import check_columns, read_rows
 from sfumato.tables.model_inputs import InputOptions, Inputs
+from sfumato.tables.row_numbers import check_same_rows
 from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -102,6 +103,10 @@ def read_evidence(
         "predictions of models into the folder runs, and name others with an option"
     )
     return replace(read, notes=(*read.notes, note))
+
+
+MATCHED_BY_ITEM = ("annotations", "beliefs", "counts", "original", "inputs")
+"""Inputs of a report that are matched by item, in addition to labels and splits."""
 
 
 def _kind_of_people(named: Named) -> str:
@@ -218,6 +223,7 @@ def _read(
         if set(came_with.labels) <= set(known):
             parts["original"] = SoftLabels.one_hot(came_with.items, came_with.labels, known)
             places = {**places, "original": places.get("inputs", next(iter(apart.values()), Path()))}
+    check_same_rows(*parts["labels"].values(), *(parts.get(part) for part in MATCHED_BY_ITEM), *splits.values())
     origins = {part: _origin(path, root) for part, path in places.items()}
     return ReportInputs(**parts, splits=splits, titles=dict(titles), origins=origins, notes=tuple(notes))
 

@@ -27,6 +27,7 @@ from sfumato.tables.annotations import AUDIT, PURPOSES, SCHEMA, Annotations
 from sfumato.tables.class_order import OrderedClasses
 from sfumato.tables.errors import BadSetting, BadTable, listing
 from sfumato.tables.files.table_file import classes_metadata, write_rows
+from sfumato.tables.row_numbers import row_sources_metadata
 from sfumato.tables.shifted_times import TIMES, rounded, shifted
 
 RECORDS = pa.schema(
@@ -83,18 +84,20 @@ def export(
     *,
     exact_times: bool = False,
     ordered: bool = False,
+    row_sources: Sequence[str] = (),
 ) -> ExportResult:
     """Write the answers of `study` to `output`, and the record of each answer to `records` if given.
 
     With `exact_times`, times are as stored and rows in the order in which they came: not for others. `ordered` is what
-    the study file says about its classes.
+    the study file says about its classes, and `row_sources` are the files whose row numbers the ids of its items are.
     """
     with reading(place) as connection:
         row = stored_study(connection, place, study)
         number = row["id"]
         classes = msgspec.json.decode(row["classes"], type=list[str])
         columns = SCHEMA.append(AUDIT) if export_queries.is_adaptive(connection, number) else SCHEMA
-        schema = columns.with_metadata(classes_metadata(OrderedClasses(classes) if ordered else classes))
+        named = classes_metadata(OrderedClasses(classes) if ordered else classes)
+        schema = columns.with_metadata(named | row_sources_metadata(row_sources))
         first = None if exact_times else export_queries.first_starts(connection, number, PURPOSES)
         counted = _Counted()
         parts = export_queries.exported(connection, number, PURPOSES, by_item=not exact_times)

@@ -18,6 +18,7 @@ from sfumato.tables.errors import BadTable, ErrorLocation, InvalidAnswer, listin
 from sfumato.tables.files.table_file import Rows, check_columns, class_names, read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.payloads import PAYLOAD_KINDS, PayloadFault, PayloadKind, check_objects, decode
+from sfumato.tables.row_numbers import recorded_row_sources
 from sfumato.tables.text_columns import CodedText, TextEncoder, TextReader
 
 PURPOSES = ("label", "check", "repeat")
@@ -63,6 +64,7 @@ class Annotations(Table):
     classes: tuple[str, ...] = ()
     path: Path | None = None
     audit: Bool[np.ndarray, "rows"] | None = None
+    row_sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         freeze(self, "seconds", "audit")
@@ -111,6 +113,7 @@ class Annotations(Table):
             classes=check_classes(named, rows.where()) if named else (),
             path=rows.path,
             audit=np.concatenate(audits) if audits else None,
+            row_sources=recorded_row_sources(rows),
         )
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002

@@ -25,6 +25,7 @@ from sfumato.tables.errors import BadTable, MissingExtra, bad_classes, bad_numbe
 from sfumato.tables.files.file_type import CSV, TABLE_KINDS, kind_of
 from sfumato.tables.files.table_file import ROW_GROUP, Rows, check_columns, classes_metadata, write_rows
 from sfumato.tables.growable_array import freeze
+from sfumato.tables.row_numbers import row_sources_metadata
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,8 @@ class Table(ABC):
     """
 
     classes: tuple[str, ...]
+    row_sources: tuple[str, ...] = ()
+    """The files whose row numbers the ids of items are; empty if they are not known to be row numbers."""
     private: ClassVar[bool] = False
     """Whether only the owner may read its files."""
 
@@ -49,8 +52,8 @@ class Table(ABC):
         """Rows `start` to `stop` as plain Arrow columns."""
 
     def metadata(self) -> dict[bytes, bytes]:
-        """The metadata of its files: the classes, in order."""
-        return classes_metadata(self.classes)
+        """The metadata of its files: the classes, in order, and the files whose row numbers the ids are."""
+        return classes_metadata(self.classes) | row_sources_metadata(self.row_sources)
 
     @property
     def is_ordered(self) -> bool:

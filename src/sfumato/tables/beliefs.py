@@ -31,6 +31,7 @@ from sfumato.tables.errors import unknown, wrong_shape
 from sfumato.tables.files.table_file import Rows, check_columns, class_names, read_rows
 from sfumato.tables.frame_votes import beliefs_of_frame
 from sfumato.tables.growable_array import GrowableArray, freeze
+from sfumato.tables.row_numbers import recorded_row_sources
 from sfumato.tables.text_columns import CodedText, TextEncoder
 
 LONG = 2**18
@@ -87,6 +88,7 @@ class Beliefs(Table):
     hard: Int[np.ndarray, "rows"] | None = None
     soft: Float[np.ndarray, "rows classes"] | None = None
     audit: Bool[np.ndarray, "rows"] | None = None
+    row_sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_classes(self.classes)
@@ -228,7 +230,8 @@ class Beliefs(Table):
                 audits.append(truth_values(rows, "audit", chunk.column("audit"), n_rows))
             n_rows += len(chunk)
         found = votes.beliefs(item.finish(), annotator.finish(), classes)
-        return replace(found, audit=np.concatenate(audits)) if audits else found
+        audit = np.concatenate(audits) if audits else None
+        return replace(found, audit=audit, row_sources=recorded_row_sources(rows))
 
     @property
     def probs(self) -> Float[np.ndarray, "rows classes"]:
@@ -256,6 +259,7 @@ class Beliefs(Table):
             None if self.hard is None else self.hard[kept],
             None if self.soft is None else self.soft[kept],
             None if self.audit is None else self.audit[kept],
+            self.row_sources,
         )
 
     def doubt(self) -> Doubt:

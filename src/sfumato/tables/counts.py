@@ -32,6 +32,7 @@ from sfumato.tables.errors import (
 from sfumato.tables.estimand import Estimand
 from sfumato.tables.files.table_file import Rows, class_names, read_rows
 from sfumato.tables.growable_array import freeze
+from sfumato.tables.row_numbers import recorded_row_sources, row_sources_of, source_of
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
 
@@ -53,6 +54,7 @@ class Counts(ItemTable):
     classes: tuple[str, ...]
     counts: Int[np.ndarray, "items classes"]
     path: Path | None = None
+    row_sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_counts(self.items.to_pylist(), self.counts, self.classes)
@@ -70,7 +72,7 @@ class Counts(ItemTable):
         named = names_like((str(name) for name in names), names)
         ids, matrix = [str(item) for item in items], _matrix(counts)
         check_counts(ids, matrix, named, place)
-        return cls(pa.array(ids, pa.string()), named, matrix.astype(np.int32))
+        return cls(pa.array(ids, pa.string()), named, matrix.astype(np.int32), None, row_sources_of(items))
 
     @classmethod
     def of(cls, beliefs: Beliefs) -> Counts:
@@ -81,7 +83,7 @@ class Counts(ItemTable):
         n_items, n_classes = len(beliefs.item.names), len(beliefs.classes)
         cell = beliefs.item.codes.astype(np.int64) * n_classes + beliefs.hard
         counts = np.bincount(cell, minlength=n_items * n_classes).reshape(n_items, n_classes)
-        return cls(beliefs.item.names, beliefs.classes, counts)
+        return cls(beliefs.item.names, beliefs.classes, counts, None, beliefs.row_sources)
 
     @classmethod
     def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> Counts:
@@ -126,7 +128,11 @@ class Counts(ItemTable):
             return rows.where(row, found.key if column == "item" else column)
 
         check_counts(found.items, found.numbers, found.classes, place, found.faults, found.n_faults)
-        return cls(pa.array(found.items, pa.string()), found.classes, found.numbers.astype(np.int32), rows.path)
+        sources = recorded_row_sources(rows)
+        if found.key is None and rows.path is not None:
+            sources = (source_of(rows.path),)
+        ids = pa.array(found.items, pa.string())
+        return cls(ids, found.classes, found.numbers.astype(np.int32), rows.path, sources)
 
     @property
     def n_votes(self) -> Int[np.ndarray, "items"]:
@@ -141,13 +147,15 @@ class Counts(ItemTable):
         item = CodedText((cell // n_classes).astype(np.int32), self.items)
         names = pa.array(np.arange(1, len(cell) + 1)).cast(pa.string())
         annotator = CodedText(np.arange(len(cell), dtype=np.int32), names)
-        return Beliefs(item, annotator, self.classes, hard=(cell % n_classes).astype(np.int16))
+        chosen = (cell % n_classes).astype(np.int16)
+        return Beliefs(item, annotator, self.classes, hard=chosen, row_sources=self.row_sources)
 
     def labels(self) -> SoftLabels:
         """The shares of the votes, as `mean` gives them, with the number of votes as `n_annotators`."""
         total = self.n_votes
         shares, n = self.counts / total[:, None], total.astype(np.int32)
-        return SoftLabels(self.items, self.classes, shares, n, self.path, Estimand.JUDGMENT, "mean")
+        made = (Estimand.JUDGMENT, "mean", self.row_sources)
+        return SoftLabels(self.items, self.classes, shares, n, self.path, *made)
 
     def doubt(self) -> Doubt:
         """The uncertainty per item: all of it is disagreement, as votes do not say how sure an annotator was."""

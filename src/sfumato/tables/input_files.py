@@ -22,8 +22,10 @@ from sfumato.tables.errors import (
 from sfumato.tables.files.file_type import NUMPY, check_readable, kind_of
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.item_list import read_item_list
+from sfumato.tables.model_inputs import ROW_SOURCES
 from sfumato.tables.picture_file import opened_picture, plain_picture
 from sfumato.tables.picture_folder import SUFFIXES, ids_of, picture_names
+from sfumato.tables.row_numbers import NumberedItems, numbered_rows
 from sfumato.tables.setting_checks import bad_setting
 from sfumato.tables.text_table import TEXT_TABLE_KINDS, read_text_table
 
@@ -83,7 +85,7 @@ def read_input_parts(path: Path, *, text: Sequence[str], items: str | Path | Non
         parts = replace(parts, items=read_item_list(items))
     if parts.items is not None:
         return parts
-    return replace(parts, items=tuple(map(str, range(parts.n_items))), are_row_numbers=True)
+    return replace(parts, items=numbered_rows(parts.n_items, path), are_row_numbers=True)
 
 
 def _refuse(path: Path, what: str, **options: object) -> None:
@@ -186,7 +188,10 @@ def _from_arrays(path: Path) -> InputParts:
     if labels is not None and classes is not None and arrays["labels"].dtype.kind in "iu":
         labels = _named(path, arrays["labels"], classes)
     texts = _texts(path, arrays, "texts", text_only=True)
-    return InputParts(_texts(path, arrays, "items"), arrays.get("images"), texts, features, labels, classes)
+    items = _texts(path, arrays, "items")
+    if items is not None and (sources := _texts(path, arrays, ROW_SOURCES, text_only=True)):
+        items = NumberedItems(items, sources)
+    return InputParts(items, arrays.get("images"), texts, features, labels, classes)
 
 
 def _sparse(path: Path, arrays: dict[str, np.ndarray]) -> csr_array:

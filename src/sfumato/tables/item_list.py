@@ -13,7 +13,9 @@ from sfumato.tables.files.file_type import CSV, JSON, JSON_LINES, NUMPY, PARQUET
 from sfumato.tables.files.json import read_json
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.files.table_file import read_rows
+from sfumato.tables.model_inputs import ROW_SOURCES
 from sfumato.tables.picture_folder import ids_of, picture_names
+from sfumato.tables.row_numbers import NumberedItems, numbered_rows, recorded_row_sources
 from sfumato.tables.text_file import read_text
 
 MAX_BYTES = 200_000_000
@@ -31,7 +33,9 @@ def read_item_list(path: str | Path) -> tuple[str, ...]:
     if name.endswith(NUMPY.suffixes):
         return _from_array(path)
     if name.endswith((*CSV.suffixes, *PARQUET.suffixes)):
-        return tuple(read_columns(read_rows(path), ("item",)).listed("item"))
+        rows = read_rows(path)
+        ids, sources = read_columns(rows, ("item",)).listed("item"), recorded_row_sources(rows)
+        return NumberedItems(ids, sources) if sources else tuple(ids)
     if name.endswith((*JSON.suffixes, *JSON_LINES.suffixes)):
         return _from_json(path)
     text = read_text(path, limit=MAX_BYTES, what="a list of items, one per line")
@@ -55,10 +59,11 @@ def _from_array(path: Path) -> tuple[str, ...]:
     arrays = read_arrays(path)
     content = next((arrays[name] for name in ("images", "texts", "features") if name in arrays), None)
     if "items" not in arrays and content is not None and content.ndim:
-        return tuple(map(str, range(len(content))))
+        return numbered_rows(len(content), path)
     values = arrays.get("items") if len(arrays) > 1 else next(iter(arrays.values()), None)
     if values is None or values.ndim != 1 or values.dtype.kind not in "Uiu":
         found = "no array items" if values is None else f"an array of type {values.dtype} and shape {values.shape}"
         fix = "save the ids as text: np.save(path, np.array(ids))"
         raise BadFile(found, "one text or whole number per item, in one dimension", fix, "bad-items", path)
-    return tuple(map(str, np.asarray(values).tolist()))
+    ids = map(str, np.asarray(values).tolist())
+    return NumberedItems(ids, map(str, arrays[ROW_SOURCES].tolist())) if ROW_SOURCES in arrays else tuple(ids)

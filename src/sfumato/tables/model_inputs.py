@@ -14,11 +14,14 @@ from jaxtyping import Int, UInt8
 from sfumato.tables.errors import BadTable, ErrorLocation, show, wrong_ending
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.npz import write_array, write_texts
+from sfumato.tables.row_numbers import items_like, row_sources_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 KINDS = ("images", "texts", "features")
+ROW_SOURCES = "row_numbers_of"
+"""The array of an npz that names the files whose row numbers the ids are."""
 Images = UInt8[np.ndarray, "items height width *channels"]
 
 
@@ -117,6 +120,7 @@ class Inputs:
             names = ("data", "indices", "indptr", "shape")
             arrays |= {name: np.asarray(getattr(self.features, name)) for name in names} | {"format": np.array(b"csr")}
         texts = {"items": self.items, "texts": self.texts, "labels": self.labels, "class_names": self.classes}
+        texts[ROW_SOURCES] = self.row_sources or None
         with atomic_write(path) as part, ZipFile(part, "w") as archive:
             for name, values in arrays.items():
                 if values is not None:
@@ -124,6 +128,11 @@ class Inputs:
             for name, words in texts.items():
                 if words is not None:
                     write_texts(archive, name, words)
+
+    @property
+    def row_sources(self) -> tuple[str, ...]:
+        """The files whose row numbers the ids are; empty if they are not known to be row numbers."""
+        return row_sources_of(self.items)
 
     @property
     def kind(self) -> str:
@@ -152,7 +161,7 @@ class Inputs:
         """The inputs of some items, in the order of `index`."""
         index = np.arange(len(self))[index]
         return Inputs(
-            tuple(self.items[i] for i in index),
+            items_like((self.items[i] for i in index), self.items),
             None if self.images is None else self.images[index],
             None if self.texts is None else tuple(self.texts[i] for i in index),
             None if self.labels is None else tuple(self.labels[i] for i in index),

@@ -27,6 +27,7 @@ from sfumato.tables.estimand import (
 )
 from sfumato.tables.files.table_file import Rows, check_columns, class_names, classes_metadata, read_rows
 from sfumato.tables.growable_array import GrowableArray, freeze
+from sfumato.tables.row_numbers import recorded_row_sources, row_sources_of
 from sfumato.tables.text_columns import TextReader
 
 
@@ -46,6 +47,7 @@ class SoftLabels(ItemTable):
     path: Path | None = None
     estimand: Estimand | None = None
     made_by: str | None = None
+    row_sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_classes(self.classes)
@@ -85,7 +87,8 @@ class SoftLabels(ItemTable):
         if n_annotators is not None:
             columns["n_annotators"] = pa.array(np.broadcast_to(np.asarray(n_annotators, np.int64), len(items)))
         labels = cls.from_arrow(pa.table(columns).replace_schema_metadata(classes_metadata(classes)))
-        return replace(labels, estimand=estimand_named(estimand) or labels.estimand, made_by=made_by)
+        known = estimand_named(estimand) or labels.estimand
+        return replace(labels, estimand=known, made_by=made_by, row_sources=row_sources_of(items))
 
     @classmethod
     @explained
@@ -145,7 +148,8 @@ class SoftLabels(ItemTable):
         named = pa.concat_arrays([pa.array([], pa.string()), *items])
         _check_distinct(rows, named, hashes.finish())
         counted = _whole_counts(rows, counts.finish())
-        return cls(named, classes, probs.finish(), counted, rows.path, estimand, recorded_made_by(rows))
+        made_by, sources = recorded_made_by(rows), recorded_row_sources(rows)
+        return cls(named, classes, probs.finish(), counted, rows.path, estimand, made_by, sources)
 
     def metadata(self) -> dict[bytes, bytes]:
         return super().metadata() | estimand_metadata(self)

@@ -20,6 +20,7 @@ from sfumato.tables.base_table import columns_of
 from sfumato.tables.errors import BadSetting, show, warn, wrong_shape
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.table_file import write_table
+from sfumato.tables.row_numbers import items_like
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.checkpoint import delete_checkpoints
 from sfumato.training.fingerprint import Fingerprint
@@ -100,7 +101,8 @@ class Experiment:
         complete = [table for table in tables if table is not None]
         if len(complete) < len(runs):
             return None
-        items = [item for table in complete for item in table.items.to_pylist()]
+        ids = (item for table in complete for item in table.items.to_pylist())
+        items = items_like(ids, complete[0]) if complete else ()
         probs = np.concatenate([table.probs for table in complete])
         made_by = RunKey(target, network, seed, None).name
         return SoftLabels.from_numpy(items, probs, self.data.classes, 0, made_by=made_by)

@@ -18,6 +18,7 @@ from sfumato.study.toml_mistakes import lines_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting, ErrorLocation, show, unknown
 from sfumato.tables.model_inputs import InputOptions, Inputs
+from sfumato.tables.row_numbers import check_same_rows
 from sfumato.tables.strategies import StrategyText, described, settings_for, strategy_from_name
 from sfumato.tables.text_file import read_text
 from sfumato.tables.toml_file import parse_toml
@@ -91,10 +92,12 @@ class ExperimentFile:
         teachers = self.document["data"].get("teachers", [])
         teachers = teachers if isinstance(teachers, list) else [teachers]
         self._split  # noqa: B018
+        original = read_hard_labels(paths["original"]) if "original" in paths else None
+        check_same_rows(self._inputs, original)
         return join_items(
             self._inputs,
             people=read_labels(paths["labels"]) if "labels" in paths else None,
-            original=read_hard_labels(paths["original"]).of if "original" in paths else None,
+            original=None if original is None else original.of,
             beliefs=Beliefs.read(paths["beliefs"]) if "beliefs" in paths else None,
             teachers=[read_predictions(self._path(("data", "teachers"), each)) for each in teachers],
             any_estimand=self._any_estimand,

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing, no_rows, select_command, show, unknown
 from sfumato.tables.model_inputs import Inputs
-from sfumato.tables.row_numbers import check_numbered_inputs
+from sfumato.tables.row_numbers import NumberedItems, check_numbered_inputs, check_same_rows
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 
@@ -53,6 +53,7 @@ def join_items(
     sources = (classes, *tables, inputs.classes, sorted(set((original or {}).values())))
     names = tuple(next((given for given in sources if given), ()))
     labeled = _labeled_items(people, original, beliefs)
+    sources = check_same_rows(inputs, people, beliefs, *teachers)
     check_numbered_inputs(labeled, inputs.n_rows, inputs.path)
     rows = inputs.rows_of(labeled)
     if (rows < 0).any():
@@ -63,6 +64,7 @@ def join_items(
         raise BadTable(found, "an input for every item that has a label", fix, "missing-input", inputs.path)
     kept = np.sort(rows)
     items = tuple(inputs.items[i] for i in kept)
+    items = NumberedItems(items, sources) if sources else items
     notes = []
     if len(items) < len(inputs):
         notes.append(f"left out {len(inputs) - len(items):,} of {len(inputs):,} inputs: they have no label")

@@ -14,6 +14,7 @@ from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing, show
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.item_list import read_item_list
 from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.row_numbers import items_like
 from sfumato.tables.setting_checks import bad_setting, between_0_and_1
 from sfumato.training.training_set import TrainingSet
 
@@ -170,4 +171,4 @@ def _too_few(n_items: int, expected: str) -> BadSetting:
 
 def names_of(training_set: TrainingSet, index: Sequence[int] | np.ndarray) -> tuple[str, ...]:
     """The names of some rows."""
-    return tuple(training_set.items[i] for i in index)
+    return items_like((training_set.items[i] for i in index), training_set.items)

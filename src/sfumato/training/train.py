@@ -21,6 +21,7 @@ from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadSetting, SfumatoError, UnknownName, listing, nearest, show, unknown
 from sfumato.tables.label_argument import label_argument
 from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.row_numbers import check_same_rows, items_like
 from sfumato.tables.setting_checks import at_least
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, split_choices, strategy_from_name
@@ -76,7 +77,8 @@ class TrainedModels:
             raise BadSetting(found, expected, "train with a smaller learning rate", "no-predictions")
         first = tables[0]
         probs = np.mean([table.probs for table in tables], axis=0)
-        return SoftLabels.from_numpy(first.items.to_pylist(), probs, first.classes, 0, made_by=f"train: {target}")
+        items = items_like(first.items.to_pylist(), first)
+        return SoftLabels.from_numpy(items, probs, first.classes, 0, made_by=f"train: {target}")
 
 
 @explained
@@ -131,7 +133,10 @@ def train(
     if isinstance(inputs, np.ndarray):
         table = next(iter(sources.values()), None)
         ids = table.item.names if isinstance(table, Beliefs) else None if table is None else table.items
-        inputs = Inputs(tuple(map(str, range(len(inputs))) if ids is None else ids.to_pylist()), inputs)
+        inputs = Inputs(
+            tuple(map(str, range(len(inputs)))) if ids is None else items_like(ids.to_pylist(), table), inputs
+        )
+    check_same_rows(inputs, *sources.values())
     with _words_of_python():
         training_set = join_items(
             inputs,

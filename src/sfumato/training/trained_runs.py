@@ -22,6 +22,7 @@ from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing, show
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.json import read_document
 from sfumato.tables.model_inputs import Images, Inputs
+from sfumato.tables.row_numbers import check_same_rows
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import path_name
 from sfumato.training.networks.network import Network
@@ -88,6 +89,7 @@ def test_rows(run: Run, inputs: Inputs) -> Int[np.ndarray, "tested"]:
     if run.predictions is None:
         fix = "train with a --split that has test items, or give other inputs with --extra"
         raise BadFile("no predictions", "a run with test items", fix, "no-predictions", run.folder)
+    check_same_rows(run.predictions, inputs)
     items = run.predictions.items.to_pylist()
     rows = inputs.rows_of(items)
     missing = [items[i] for i in np.flatnonzero(rows < 0)]

@@ -22,6 +22,7 @@ from sfumato.tables.errors import (
 )
 from sfumato.tables.estimand import Estimand, check_estimand
 from sfumato.tables.model_inputs import Images
+from sfumato.tables.row_numbers import items_like
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +128,7 @@ class TrainingSet:
         # Converts masks to row numbers: a mask used as row numbers would select the first two items.
         index = np.arange(self.n_items)[index]
         return TrainingSet(
-            tuple(self.items[i] for i in index),
+            items_like((self.items[i] for i in index), self.items),
             self.classes,
             None if self.original is None else self.original[index],
             None if self.people is None else self.people[index],

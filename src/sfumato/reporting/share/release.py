@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -19,6 +19,7 @@ from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadTable, bad_classes, doubled_item, listing, no_rows, select_command, show
 from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.row_numbers import check_same_rows
 from sfumato.tables.shifted_times import shift_times
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
@@ -113,6 +114,7 @@ class Release:
             labels = labels.labels()
         if not len(labels):
             raise no_rows("at least one labeled item", "check how the labels were made", labels.path, "no labels")
+        check_same_rows(labels, inputs, counts, beliefs, annotations)
         notes: list[str] = []
         if inputs is not None:
             if inputs.features is not None:
@@ -180,7 +182,9 @@ def _counts_of(labels: SoftLabels, counts: Counts) -> Counts:
             "missing-item",
             counts.path,
         )
-    return Counts(labels.items, labels.classes, counts.counts[rows.to_numpy()][:, order], counts.path)
+    return Counts(
+        labels.items, labels.classes, counts.counts[rows.to_numpy()][:, order], counts.path, labels.row_sources
+    )
 
 
 def _is_labeled(item: CodedText, labels: SoftLabels) -> np.ndarray:
@@ -204,9 +208,9 @@ def _in_order(beliefs: Beliefs, labels: SoftLabels) -> Beliefs:
     order = _order("beliefs", beliefs.classes, labels)
     if beliefs.hard is None:
         assert beliefs.soft is not None
-        return Beliefs(beliefs.item, beliefs.annotator, labels.classes, soft=beliefs.soft[:, order])
+        return replace(beliefs, classes=labels.classes, soft=beliefs.soft[:, order])
     hard = np.argsort(order)[beliefs.hard].astype(beliefs.hard.dtype)
-    return Beliefs(beliefs.item, beliefs.annotator, labels.classes, hard=hard)
+    return replace(beliefs, classes=labels.classes, hard=hard)
 
 
 def _order(what: str, classes: tuple[str, ...], labels: SoftLabels) -> Int[np.ndarray, "classes"]:
