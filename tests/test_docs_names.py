@@ -26,6 +26,7 @@ NO_NAMES = {
     "sfumato.ordered",
     "sfumato.estimand",
     "sfumato.made_by",
+    "sfumato.row_numbers_of",
     "sfumato.json",
     "sfumato.commands",
 }

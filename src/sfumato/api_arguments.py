@@ -78,9 +78,11 @@ def votes_of(votes: Any, classes: Sequence[str] = (), *, repeats: bool = False) 
             raise no_rows(where=path)
     elif classes and isinstance(votes, Annotations):
         votes = replace(votes, classes=check_classes(class_names(classes)))
+    elif classes and isinstance(votes, (Beliefs, Counts)):
+        votes = votes.in_class_order(classes)
     elif classes:
         found, fix = f"classes= with a {type(votes).__name__}", "leave out classes="
-        raise BadSetting(found, "classes for a file or Annotations without class names", fix)
+        raise BadSetting(found, "classes for a file or a table", fix)
     if isinstance(votes, Counts):
         return votes
     if isinstance(votes, (Annotations, Beliefs)):

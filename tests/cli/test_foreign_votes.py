@@ -312,3 +312,39 @@ def test_one_metric_and_one_separator_are_said_plainly() -> None:
         shown = CliRunner().invoke(group, command).output
     assert "of the others" not in shown
     assert "Scores, 1 row\n" in shown
+
+
+def label_studio_task(number: int, choices: dict[int, str]) -> dict[str, Any]:
+    return {
+        "id": number,
+        "data": {"text": f"text {number}"},
+        "annotations": [
+            {"completed_by": who, "result": [{"type": "choices", "from_name": "c", "value": {"choices": [chosen]}}]}
+            for who, chosen in choices.items()
+        ],
+    }
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.SfumatoWarning")
+@pytest.mark.parametrize("name", ["studio.json", "records.json"])
+def test_evaluate_reads_answers_of_other_tools_with_classes_as_import_does(name: str) -> None:
+    """`none` was not chosen by anyone: only --classes names it."""
+    tasks = [label_studio_task(1, {1: "dog", 2: "cat"}), label_studio_task(2, {1: "dog", 2: "dog"})]
+    Path("studio.json").write_text(json.dumps(tasks))
+    records = [("1", "x", "dog"), ("1", "y", "cat"), ("2", "x", "dog"), ("2", "y", "dog")]
+    named = [dict(zip(("item", "annotator", "label"), each, strict=True)) for each in records]
+    Path("records.json").write_text(json.dumps(named))
+    Path("p.csv").write_text("item,p:cat,p:dog,p:none\n1,0.5,0.5,0.0\n2,0.1,0.9,0.0\n")
+    classes = ("none", "dog", "cat")
+    run("import", "auto", name, "--classes", ",".join(classes), "-o", "own.parquet")
+    found = [
+        sf.evaluate(predicted="p.csv", people=file, metrics="brier", classes=classes) for file in (name, "own.parquet")
+    ]
+    assert found[0] == found[1]
+    run("evaluate", "--predicted", "p.csv", "--people", name, "--classes", ",".join(classes), "-o", "s.parquet")
+
+
+def test_evaluate_names_the_command_for_answers_that_are_not_certain() -> None:
+    Path("by-annotator.csv").write_text("item,ann,bob\n1,dog,cat\n2,dog,dog\n3,cat,cat\n")
+    with pytest.raises(sf.SfumatoError, match=r"sfumato import wide by-annotator\.csv"):
+        run("evaluate", "--predicted", "predicted.csv", "--people", "by-annotator.csv", "-o", "s.parquet")

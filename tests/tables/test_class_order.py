@@ -61,10 +61,63 @@ def test_tables_and_files_keep_the_order(kind: str, tmp_path: Path) -> None:
         ordered.write(tmp_path / "t.csv")
 
 
-def test_a_scale_in_another_order_is_refused() -> None:
-    assert votes().as_ordered(["0", "1", "2"]).is_ordered
-    with pytest.raises(SfumatoError, match="the classes 0, 1, 2 in the table"):
-        votes().as_ordered(["2", "1", "0"])
+@pytest.mark.parametrize("kind", TABLES)
+def test_classes_in_another_order_take_their_numbers_with_them(kind: str) -> None:
+    table = TABLES[kind]()
+    order = [table.classes[k] for k in (2, 0, 1)]
+    for found, ordered in ((table.in_class_order(order), False), (table.as_ordered(order), True)):
+        assert (found.classes, found.is_ordered) == (tuple(order), ordered)
+        assert type(found).from_arrow(found.to_arrow()) == found
+        if kind == "annotations":  # answers name their class
+            assert found.payload.equals(table.payload)
+            continue
+        wide, before = found.head(9), table.head(9)
+        assert set(wide.columns) == set(before.columns)
+        assert wide.select(before.columns).equals(before)
+    with pytest.raises(SfumatoError, match=f"expected the classes {order[0]}, {order[1]}, maybe"):
+        table.in_class_order([*order[:2], "maybe"])
+
+
+def test_a_table_keeps_its_scale_until_another_is_given() -> None:
+    low_to_high = votes().as_ordered()
+    assert low_to_high.in_class_order(["2", "1", "0"]).classes == ("0", "1", "2")
+    with pytest.warns(SfumatoWarning, match="the scale 0 < 1 < 2 of the table is replaced by 2 < 1 < 0"):
+        turned = low_to_high.as_ordered(["2", "1", "0"])
+    assert turned.classes == ("2", "1", "0")
+    assert turned.hard is not None
+    assert turned.hard.tolist() == [2, 1, 0, 0]
+
+
+@pytest.mark.parametrize("command", ["agreement", "aggregate", "doubt", "import"])
+def test_every_command_takes_the_order_of_classes(command: str, scored: Path) -> None:
+    classes = ("--classes", "severe,none,mild")
+    words = {
+        "agreement": ("agreement", "beliefs.parquet", *classes, "--ordered", "--measure", "alpha-ordinal"),
+        "aggregate": ("aggregate", "beliefs.parquet", *classes, "--ordered", "-o", "out.parquet"),
+        "doubt": ("doubt", "beliefs.parquet", *classes),
+        "import": ("import", "auto", "beliefs.parquet", *classes, "-o", "out.parquet"),
+    }[command]
+    before = sf.read(scored / "beliefs.parquet")
+    sfumato(*words, cwd=scored)
+    if command == "aggregate":
+        found, plain = SoftLabels.read(scored / "out.parquet"), sf.aggregate(before)
+        assert found.classes == ("severe", "none", "mild")
+        assert found.is_ordered
+        for item in plain:
+            assert found[item] == pytest.approx(plain[item])
+    if command == "import":
+        assert sf.read(scored / "out.parquet") == before.in_class_order(["severe", "none", "mild"])
+
+
+def test_python_functions_take_the_order_of_classes(scored: Path) -> None:
+    before = sf.read(scored / "beliefs.parquet")
+    for votes_or_file in (before, scored / "beliefs.parquet", scored / "votes.csv"):
+        found = sf.aggregate(votes_or_file, classes=["severe", "none", "mild"])
+        assert found.classes == ("severe", "none", "mild")
+        for item in found:
+            assert found[item] == pytest.approx(sf.aggregate(before)[item])
+    with pytest.raises(SfumatoError, match="the classes mild, none, severe in the table"):
+        sf.agreement(before, classes=["none", "mild"])
 
 
 def test_wrong_metadata_is_an_error() -> None:
@@ -168,11 +221,15 @@ def test_classes_of_people_may_have_one_that_nobody_chose(scored: Path) -> None:
     assert "other-classes" in done.stderr
 
 
-def test_a_scale_of_people_is_not_replaced(scored: Path) -> None:
+def test_a_scale_of_people_is_replaced_by_a_given_one(scored: Path) -> None:
     sf.read(scored / "beliefs.parquet").as_ordered().write(scored / "beliefs.parquet")
-    given = ("--people", "beliefs.parquet", "--classes", "none,mild,severe", "--ordered")
-    done = sfumato("evaluate", "--predicted", "a.csv", *given, "-o", "s.csv", cwd=scored, code=2)
-    assert "found the classes mild, none, severe in the table" in done.stderr
+    given = ("--people", "beliefs.parquet", "--classes", "none,mild,severe", "--metrics", "wasserstein", "-o", "s.csv")
+    done = sfumato("evaluate", "--predicted", "a.csv", *given, "--ordered", cwd=scored)
+    assert "the scale mild < none < severe of the table is replaced by none < mild < severe" in done.stderr
+    assert pl.read_csv(scored / "s.csv")["value"].item() == pytest.approx(distance(0))
+    # Without --ordered, the names are only those of columns.
+    done = sfumato("evaluate", "--predicted", "a.csv", *given, cwd=scored)
+    assert pl.read_csv(scored / "s.csv")["value"].item() != pytest.approx(distance(0))
 
 
 def test_python_names_arguments_that_exist(scored: Path) -> None:

@@ -11,7 +11,7 @@ from sfumato.importers.importer import ImportResult
 from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
-from sfumato.tables.errors import bad_classes, listing, missing_column
+from sfumato.tables.errors import missing_column
 from sfumato.tables.files.table_file import class_names, read_rows
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -42,8 +42,7 @@ class SfumatoTableImporter:
         if names and rows.classes() is None and {"probs", "counts"} & set(rows.schema.names):
             rows = rows.with_classes(names)
         table: Table = kind.from_rows(rows)
-        if names and set(names) != set(table.classes):
-            raise bad_classes(f"the classes {listing(table.classes)}", names, "leave out --classes", rows.where())
+        table = table.in_class_order(names) if names else table
         name = type(table).__name__
         return ImportResult(table, (f"{len(table):,} rows of {name}, {len(table.classes)} classes",))
 

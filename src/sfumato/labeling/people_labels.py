@@ -8,21 +8,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from sfumato.importers.label_file import read_labels, recognized
+from sfumato.importers.importer import Importer
+from sfumato.importers.label_file import read_labels
 from sfumato.importers.prediction_file import FileOptions
 from sfumato.labeling.default_labeler import label_by_default
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
-from sfumato.tables.errors import no_rows
-from sfumato.tables.files.file_type import CSV, PARQUET
+from sfumato.tables.errors import BadTable, no_rows
+from sfumato.tables.files.file_type import CSV, NUMPY, PARQUET
 from sfumato.tables.files.table_file import class_names, read_rows
 from sfumato.tables.frame_votes import KNOWN_NAMES, has_votes_per_class, is_frame
 from sfumato.tables.label_argument import label_argument
 from sfumato.tables.soft_labels import SoftLabels
+
+BY_COLUMNS = ("counts", "images", "labels", "predictions", "table")
+"""Formats of one row per item, which are read by their columns, with the options for labels."""
 
 
 def people_labels(people: Any, call: str = "sf.evaluate", classes: Sequence[str] = ()) -> SoftLabels | Beliefs:
@@ -30,7 +32,9 @@ def people_labels(people: Any, call: str = "sf.evaluate", classes: Sequence[str]
     as Beliefs: then it is known who said what. A file is read, its votes with `classes`. A table with these classes in
     another order, and not on a scale, gets their order."""
     names = class_names(classes)
-    return _in_order_of(names, _as_labels(people, call, names))
+    found = _as_labels(people, call, names)
+    # Classes may also name the columns of predictions only: then they are not those of the table.
+    return found.in_class_order(names) if set(names) == set(found.classes) else found
 
 
 def _as_labels(people: Any, call: str, classes: tuple[str, ...]) -> SoftLabels | Beliefs:
@@ -54,28 +58,39 @@ def _beliefs(answers: Annotations | Beliefs) -> Beliefs:
     return label_by_default(counted)
 
 
-def _in_order_of(classes: tuple[str, ...], table: SoftLabels | Beliefs) -> SoftLabels | Beliefs:
-    """The same table with its columns in the order of `classes`, if these are its classes and it has no scale."""
-    if table.is_ordered or set(classes) != set(table.classes) or classes == tuple(table.classes):
-        return table
-    columns = [table.classes.index(name) for name in classes]
-    if isinstance(table, SoftLabels):
-        return replace(table, classes=classes, probs=table.probs[:, columns])
-    hard = None if table.hard is None else np.argsort(columns)[table.hard].astype(table.hard.dtype)
-    return replace(table, classes=classes, hard=hard, soft=None if table.soft is None else table.soft[:, columns])
-
-
 def _read(path: Path, classes: tuple[str, ...]) -> SoftLabels | Beliefs:
-    from sfumato.importers import import_file  # here, to keep chains of imports short
-
-    found: Any = None
-    if path.is_file() and path.name.lower().endswith((*CSV.suffixes, *PARQUET.suffixes)):
-        if set(KNOWN_NAMES["annotator"]) & set(read_rows(path).schema.names):
-            found = import_file(path, settings={"classes": classes} if classes else {}, are_votes=True).table
-    elif (importer := recognized(path)) is not None:
-        found = importer.read(path).table
-    if not isinstance(found, (Annotations, Beliefs)):
-        return read_labels(path, FileOptions(known=classes))
+    importer = _importer_of(path)
+    if isinstance(importer, BadTable) or importer is None:
+        try:
+            return read_labels(path, FileOptions(known=classes))
+        except BadTable:
+            if importer is None or importer.code != "not-certain":
+                raise
+            raise importer from None  # it names the formats that the file may have, and their commands
+    if classes and hasattr(importer, "classes"):
+        importer = replace(importer, classes=classes)  # type: ignore[type-var]
+    found = importer.read(path).table
     if not len(found):
         raise no_rows(where=path)
-    return _beliefs(found)
+    if isinstance(found, (Annotations, Beliefs)):
+        return _beliefs(found)
+    return replace(label_argument(found, "people", "sf.evaluate"), path=path)
+
+
+def _importer_of(path: Path) -> Importer | BadTable | None:
+    """The importer that `sfumato import auto` chooses, or its error if none is certain; None for labels and counts,
+    which are read by their columns."""
+    from sfumato.importers import importer_for  # here, to keep chains of imports short
+
+    if path.name.lower().endswith(NUMPY.suffixes):
+        return None
+    is_table = path.is_file() and path.name.lower().endswith((*CSV.suffixes, *PARQUET.suffixes))
+    has_annotators = is_table and bool(set(KNOWN_NAMES["annotator"]) & set(read_rows(path).schema.names))
+    try:
+        found = importer_for(path, are_votes=has_annotators)
+    except BadTable as error:
+        if has_annotators:
+            raise
+        return error
+    own: Importer = getattr(found, "importer", found)
+    return None if own.name in BY_COLUMNS and not has_annotators else own

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from jaxtyping import Float
 
 from sfumato.tables.beliefs import Beliefs, HardVotes
-from sfumato.tables.errors import BadSetting, BadTable, bad_classes, listing
+from sfumato.tables.errors import BadTable, bad_classes, listing
 from sfumato.tables.estimand import check_same_estimand
 from sfumato.tables.row_numbers import check_same_rows
 from sfumato.tables.setting_checks import above_0, at_least, share
@@ -43,6 +43,14 @@ def with_probs(table: Distributions, probs: Float[np.ndarray, "rows classes"], n
     votes = HardVotes(len(table.classes))
     votes.append(probs)
     return replace(votes.beliefs(table.item, table.annotator, table.classes), row_sources=table.row_sources)
+
+
+def _with_classes(labels: SoftLabels, table: Distributions, what: str) -> SoftLabels:
+    """The labels with their classes in the order of those of `table`; other classes are an error."""
+    if set(labels.classes) != set(table.classes):
+        raise bad_classes(f"{what} over {listing(labels.classes)}", table.classes, where=labels.path)
+    columns = [labels.classes.index(name) for name in table.classes]
+    return replace(labels, classes=table.classes, probs=labels.probs[:, columns])
 
 
 def _then(made_by: str | None, name: str) -> str:
@@ -75,12 +83,10 @@ class ClassMeans:
     def _classes_of(self, table: Distributions) -> np.ndarray:
         if self.original is None:
             return np.asarray(table.probs.argmax(axis=1))
-        if self.original.classes != table.classes:
-            expected, fix = f"the classes {listing(table.classes)}", "use the same class names in the same order"
-            raise BadSetting(f"original labels over {listing(self.original.classes)}", expected, fix, "bad-classes")
-        check_same_rows(table, self.original)
+        original = _with_classes(self.original, table, "original labels")
+        check_same_rows(table, original)
         items = table.items if isinstance(table, SoftLabels) else table.item.text()
-        return np.asarray(self.original.probs.argmax(axis=1)[self.original.rows_of(items)])
+        return np.asarray(original.probs.argmax(axis=1)[original.rows_of(items)])
 
 
 @dataclass(frozen=True)
@@ -101,25 +107,23 @@ class Infill:
         if not isinstance(table, SoftLabels):
             found, fix = f"{type(table).__name__}, one row per annotator", "aggregate them first (sfumato aggregate)"
             raise BadTable(found, "SoftLabels, one row per item", fix, "wrong-table")
-        if self.filling.classes != table.classes:
-            found = f"a filling over {listing(self.filling.classes)}"
-            raise bad_classes(found, table.classes, where=self.filling.path)
-        sources = check_same_rows(table, self.filling)
-        missing = pc.invert(pc.is_in(self.filling.items, value_set=table.items)).to_numpy(zero_copy_only=False)
+        filling = _with_classes(self.filling, table, "a filling")
+        sources = check_same_rows(table, filling)
+        missing = pc.invert(pc.is_in(filling.items, value_set=table.items)).to_numpy(zero_copy_only=False)
         counts = None
         if table.n_annotators is not None:
             filled = (
                 np.zeros(int(missing.sum()), np.int32)
-                if self.filling.n_annotators is None
-                else self.filling.n_annotators[missing]
+                if filling.n_annotators is None
+                else filling.n_annotators[missing]
             )
             counts = np.concatenate([table.n_annotators, filled]).astype(np.int32)
-        check_same_estimand(table, self.filling, "in-filling", any_estimand=self.any_estimand)
-        items = pa.concat_arrays([table.items, self.filling.items.filter(pa.array(missing))])
+        check_same_estimand(table, filling, "in-filling", any_estimand=self.any_estimand)
+        items = pa.concat_arrays([table.items, filling.items.filter(pa.array(missing))])
         return SoftLabels(
             items,
             table.classes,
-            np.concatenate([table.probs, self.filling.probs[missing]]),
+            np.concatenate([table.probs, filling.probs[missing]]),
             counts,
             estimand=table.estimand,
             made_by=_then(table.made_by, self.name),

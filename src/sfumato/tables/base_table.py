@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from html import escape
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.tables.call_arguments import no_attribute
-from sfumato.tables.class_order import OrderedClasses, is_ordered
-from sfumato.tables.errors import BadTable, MissingExtra, bad_classes, bad_number, listing, show, warn
+from sfumato.tables.class_order import OrderedClasses, is_ordered, reordered
+from sfumato.tables.errors import BadTable, MissingExtra, bad_number, listing, show, warn
 from sfumato.tables.files.file_type import CSV, TABLE_KINDS, kind_of
-from sfumato.tables.files.table_file import ROW_GROUP, Rows, check_columns, classes_metadata, write_rows
+from sfumato.tables.files.table_file import ROW_GROUP, Rows, check_columns, class_names, classes_metadata, write_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.row_numbers import row_sources_metadata
 
@@ -62,12 +62,15 @@ class Table(ABC):
 
     @final
     def as_ordered(self, scale: Sequence[str] = ()) -> Self:
-        """The same table with its classes on a scale, from the lowest to the highest, in the order of `classes`; a
-        `scale` in another order is an error."""
-        if scale and tuple(scale) != tuple(self.classes):
-            fix = "write the table with its classes in the order of the scale"
-            raise bad_classes(f"the classes {listing(self.classes)} in the table", scale, fix)
-        return replace(self, classes=OrderedClasses(self.classes))  # type: ignore[type-var]
+        """The same table with its classes on a scale, from the lowest to the highest: in the order of `scale`, or
+        else of `classes`."""
+        return self.in_class_order(OrderedClasses(scale or self.classes))
+
+    @final
+    def in_class_order(self, classes: Sequence[str]) -> Self:
+        """The same table with its classes, and the columns of their numbers, in the order of `classes`. Other names
+        are an error. A table with a scale keeps its order; `as_ordered` gives it another."""
+        return reordered(self, class_names(classes), getattr(self, "path", None))  # type: ignore[no-any-return]
 
     @final
     def to_arrow(self) -> pa.Table:

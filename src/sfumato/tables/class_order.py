@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from sfumato.tables.errors import BadSetting, BadTable, Where, show, warn
+import numpy as np
+
+from sfumato.tables.errors import BadSetting, BadTable, Where, bad_classes, show, warn
 
 ORDERED_KEY = b"sfumato.ordered"
 """The schema metadata key of a table with ordered classes; its value is `true`."""
@@ -52,12 +55,38 @@ def with_recorded_order(
     return OrderedClasses(classes) if text == b"true" else classes
 
 
-def scale_text(classes: Sequence[str]) -> str:
+def scale_text(classes: Sequence[str], between: str = " < ") -> str:
     """The scale for messages: `none < mild < severe`; the middle of a long one is left out."""
     shown = [name if name.isprintable() and len(name) <= 40 else show(name, 40) for name in classes]
     if len(shown) > MOST_SHOWN:
         shown = [*shown[: MOST_SHOWN // 2], "...", *shown[-MOST_SHOWN // 2 :]]
-    return " < ".join(shown)
+    return between.join(shown)
+
+
+def reordered(table: Any, classes: Sequence[str], where: Where = None) -> Any:
+    """A table (Annotations, Beliefs, Counts, SoftLabels) with its classes, and the columns of their numbers, in the
+    order of `classes`; other names are an error. A scale of `classes` becomes that of the table; if they are no scale,
+    a table with a scale keeps its own."""
+    given = names_like(classes, classes)
+    if sorted(given) != sorted(table.classes):
+        fix = "name the same classes, in any order, or leave out --classes"
+        raise bad_classes(f"the classes {scale_text(table.classes, ', ')} in the table", given, fix, where)
+    if is_ordered(table.classes) and not is_ordered(given):
+        return table
+    if tuple(given) == tuple(table.classes):
+        return replace(table, classes=given)
+    if is_ordered(table.classes):
+        warn(f"the scale {scale_text(table.classes)} of the table is replaced by {scale_text(given)}")
+    columns = [table.classes.index(name) for name in given]
+    changed: dict[str, Any] = {}
+    for name in ("probs", "counts", "soft"):
+        numbers = table.__dict__.get(name)
+        if numbers is not None:
+            changed[name] = numbers[:, columns]
+    hard = table.__dict__.get("hard")
+    if hard is not None:
+        changed["hard"] = np.argsort(columns)[hard].astype(hard.dtype)
+    return replace(table, classes=given, **changed)
 
 
 def in_order(table: Any, scale: Sequence[str] = ()) -> Any:
