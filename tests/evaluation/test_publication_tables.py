@@ -24,8 +24,9 @@ METRICS = [Brier(), CrossEntropy()]
 SMALL = PaperTable(
     ("target", "brier ↓"),
     (
-        (TableCell(text="a_b|c & 50% #1"), TableCell(0.12345, 0.0101, is_best=True, mark="*")),
+        (TableCell(text="a_b|c & 50% #1"), TableCell(0.12345, 0.11335, 0.13355, is_best=True, mark="*")),
         (TableCell(text="=1+1"), TableCell(np.inf)),
+        (TableCell(text="skewed"), TableCell(0.05, 0.01, 0.13)),
         (TableCell(text="none"), TableCell()),
     ),
     "note_",
@@ -38,6 +39,7 @@ def test_markdown() -> None:
         "| --- | --- |",
         r"| a\_b\|c & 50% #1 | **0.123 ± 0.010**\* |",
         "| =1+1 | ∞ |",
+        "| skewed | 0.050 (0.010 to 0.130) |",
         "| none | – |",
         "",
         r"note\_",
@@ -53,6 +55,7 @@ def test_latex() -> None:
         r"\midrule",
         r"a\_b|c \& 50\% \#1 & \textbf{0.123 $\pm$ 0.010}* \\",
         r"=1+1 & $\infty$ \\",
+        r"skewed & 0.050 (0.010 to 0.130) \\",
         r"none & – \\",
         r"\bottomrule",
         r"\end{tabular}",
@@ -61,10 +64,11 @@ def test_latex() -> None:
 
 def test_csv_keeps_every_digit() -> None:
     assert SMALL.csv().splitlines() == [
-        "target,brier ↓,brier ↓ ±",
-        "a_b|c & 50% #1,0.12345,0.0101",
-        "'=1+1,inf,",
-        "none,,",
+        "target,brier ↓,brier ↓ low,brier ↓ high",
+        "a_b|c & 50% #1,0.12345,0.11335,0.13355",
+        "'=1+1,inf,,",
+        "skewed,0.05,0.01,0.13",
+        "none,,,",
     ]
 
 
@@ -86,11 +90,16 @@ def test_scores_with_the_best_in_bold() -> None:
         (False, ""), (False, ""), (True, "*"), (True, "*")
     ]  # fmt: skip
     first = scores.scores[0]
-    assert table.rows[0][1].half == pytest.approx(first.high - first.value)
+    assert (table.rows[0][1].low, table.rows[0][1].high) == (first.low, first.high)
     assert "another training and other items: 95% t interval; * differs from hard" in table.note
     alone = table_of_scores(over_seeds(measure_runs(trained.grid(["soft"], [0]), people=trained.people())), METRICS)
     assert not any(cell.is_best for cell in alone.rows[0])
-    assert alone.note == "value ± 95% bootstrap of t over items, 1,000 resamples; best in bold"
+    how = "interval (± or low to high): 95% bootstrap of t over items, 1,000 resamples"
+    assert alone.note == f"value and {how}; best in bold"
+    # A bootstrap of t is not symmetric: both ends are printed.
+    one = next(score for score in over_seeds(measure_runs(trained.grid(["soft"], [0]), people=trained.people())).scores
+               if score.metric == "brier")  # fmt: skip
+    assert f"{one.value:.3f} ({one.low:.3f} to {one.high:.3f})" in alone.markdown()
 
 
 def test_mode_shift_and_cross_label() -> None:

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from sfumato.tables.base_table import ColumnTable
 from sfumato.tables.errors import BadTable, bad_classes, listing
+from sfumato.tables.printed_text import counted, wrapped
 from sfumato.tables.row_numbers import check_same_rows
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -34,6 +35,21 @@ class TruthScores(ColumnTable):
     brier: Float[np.ndarray, "methods"]
     n_zero: Int[np.ndarray, "methods"]
     n_items: Int[np.ndarray, "methods"]
+
+    def lines(self) -> list[str]:
+        """Accuracy, log-loss and Brier score of each method, the best of each marked."""
+        width = max(len("method"), *(len(name) for name in self.method))
+        columns = f"{'accuracy':>8}   {'log-loss':>8}   {'Brier':>8}   {'truth at 0':>10}"
+        lines = [f"{'method':{width}}  {'estimand':8}  {columns}"]
+        best = {"accuracy": self.accuracy.max(), "log_loss": self.log_loss.min(), "brier": self.brier.min()}
+        for i, name in enumerate(self.method):
+            cells = []
+            for column, top in best.items():
+                value = getattr(self, column)[i]
+                cells.append(f"{value:>8.4f}{'*' if value == top and len(self) > 1 else ' '}")
+            lines.append(f"{name:{width}}  {self.estimand[i]:8}  {'  '.join(cells)}  {self.n_zero[i]:>10,}".rstrip())
+        meaning = "log-loss: mean of -ln p of the true class; infinite if it has probability 0 for some item"
+        return [*lines, *wrapped(f"{counted(int(self.n_items[0]), 'item')} with a known class. {meaning}")]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from sfumato.cli.options import (
     repeats_option,
     same_rows_option,
 )
-from sfumato.cli.output import progress_bar, say, write_table
+from sfumato.cli.output import progress_bar, write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
 from sfumato.tables.errors import BadSetting, SfumatoError, unknown
 from sfumato.tables.setting_checks import between_0_and_1
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from sfumato.aggregation.aggregation import Aggregation, Aggregator
     from sfumato.aggregation.answer_matrix import AnswerMatrix
     from sfumato.aggregation.pass_engine import Engine
-    from sfumato.tables.soft_labels import SoftLabels
 
 ENGINES = ("local", "ray")
 ON_A_CLUSTER = ("mean", "majority", "dawid-skene", "ordinal-dawid-skene", "one-coin", "mace")
@@ -175,7 +174,9 @@ def command(
             found = intervals(result, level)
             write_table(found, interval_path, f"{len(found):,} intervals at {level:g}: {found.kind}")
     if right is not None:
-        _show_scores({name: each.labels for name, each in results.items()}, right)
+        from sfumato.aggregation.truth_scores import truth_scores
+
+        click.echo(str(truth_scores({name: each.labels for name, each in results.items()}, right)))
 
 
 def _chosen(names: tuple[str, ...], settings: dict[str, Any]) -> dict[str, Aggregator]:
@@ -232,26 +233,6 @@ def _write_several(results: dict[str, Aggregation], output: Path | None) -> None
     for name, result in results.items():
         path = output / f"{name.replace(':', '-').replace('=', '-')}.parquet"
         write_table(result.labels, path, f"SoftLabels of {len(result.labels):,} items: {result.estimand.meaning}")
-
-
-def _show_scores(labels: dict[str, SoftLabels], truth: SoftLabels) -> None:
-    """Accuracy, log-loss and Brier score of each method, the best of each marked."""
-    from sfumato.aggregation.truth_scores import truth_scores
-
-    scores = truth_scores(labels, truth)
-    width = max(len("method"), *(len(name) for name in scores.method))
-    columns = f"{'accuracy':>8}   {'log-loss':>8}   {'Brier':>8}   {'truth at 0':>10}"
-    click.echo(f"{'method':{width}}  {'estimand':8}  {columns}")
-    best = {"accuracy": scores.accuracy.max(), "log_loss": scores.log_loss.min(), "brier": scores.brier.min()}
-    for i, name in enumerate(scores.method):
-        cells = []
-        for column, top in best.items():
-            value = getattr(scores, column)[i]
-            cells.append(f"{value:>8.4f}{'*' if value == top and len(labels) > 1 else ' '}")
-        click.echo(f"{name:{width}}  {scores.estimand[i]:8}  {'  '.join(cells)}  {scores.n_zero[i]:>10,}".rstrip())
-    n_items, n_all = int(scores.n_items[0]), len(next(iter(labels.values())))
-    known = f"{n_items:,} of {n_all:,} items have a known class"
-    say(f"{known}. log-loss: mean of -ln p of the true class; infinite if it has probability 0 for some item")
 
 
 def _engine(name: str, workers: int | None, aggregators: list[str]) -> Engine:

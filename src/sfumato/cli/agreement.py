@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.options import PATH, check_outputs, classes_option, ordered_option, read_votes
-from sfumato.cli.output import counted, say, write_table
+from sfumato.cli.output import counted, write_table
 from sfumato.cli.strategy_help import FamilyCommand, Member, family_members
 
 if TYPE_CHECKING:
-    from sfumato.labeling.camps import Camps
-
-SHOWN = 3
-"""At most this many pairs of classes and items that divide camps are printed."""
+    pass
 
 
 def _measures() -> dict[str, list[Member]]:
@@ -65,14 +62,4 @@ def command(
         found = camps(people, rng=np.random.default_rng(0))
         write_table(found.members, members, f"Members of camps, {counted(len(found.members), 'annotator')}")
         write_table(found.items, divided, f"Items of camps, {counted(len(found.items), 'item')}")
-        _show_camps(found)
-
-
-def _show_camps(found: Camps) -> None:
-    """Print the finding, and the classes and items that divide the camps."""
-    say(found.sentence())
-    for each in found.class_pairs()[:SHOWN]:
-        say(f"camp 1 mostly answers {each.camp_1}, camp 2 {each.camp_2}: {counted(each.n_items, 'item')}", "  ")
-    if found.n_divided:
-        named = ", ".join(found.items.item[: min(SHOWN, found.n_divided)])
-        say(f"most divided: {named}; all with --divided FILE, who is in which camp with --members FILE", "  ")
+        click.echo(str(found))

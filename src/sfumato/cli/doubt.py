@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from sfumato.cli.options import PATH, check_not_negative, check_outputs, classes_option, read_votes, repeats_option
-from sfumato.cli.output import bar, printable, write_table
+from sfumato.cli.output import write_table
 
 if TYPE_CHECKING:
     from sfumato.tables.doubt import Doubt
@@ -32,7 +32,6 @@ def command(
     VOTES are Beliefs, Annotations, Counts, or a CSV with item, annotator and label.
     """
     from sfumato.aggregation.adaptive_study import audit_of, audit_sentence, study_doubt
-    from sfumato.tables.doubt import most_doubtful
     from sfumato.tables.errors import warn
     from sfumato.tables.setting_checks import between_0_and_1
 
@@ -49,12 +48,8 @@ def command(
             warn("the audit does not fit the model: use the audited answers alone for means over items")
     if plug_in:
         click.echo(_plug_in(doubt))
-    shown = most_doubtful(doubt, top)
-    largest = max((float(doubt.dissent[row]) for row in shown), default=0.0) or 1.0
-    for row in shown:
-        within = float(np.nan_to_num(doubt.dissent_within[row]))
-        line = bar([(within / largest, "█"), ((doubt.dissent[row] - within) / largest, "░")])
-        click.echo(f"  {printable(doubt.items[row].as_py(), 48):48} {line} {doubt.dissent[row]:.0%}")
+    for line in doubt.item_lines(top):
+        click.echo(line)
 
 
 def _plug_in(doubt: Doubt) -> str:

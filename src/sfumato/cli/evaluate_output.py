@@ -16,22 +16,24 @@ from sfumato.tables.printed_text import (
     block_head,
     difference_cells,
     difference_notes,
+    floor_lines,
     half_cell,
+    interval_cell,
+    is_symmetric,
     number_cell,
     printable,
+    score_lines,
     tested_text,
 )
 
 if TYPE_CHECKING:
     from sfumato.evaluation.comparison import LeadingUncertainty
     from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
-    from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Score, Scores
+    from sfumato.tables.scores import Difference, Differences, RunScore, RunScores, Scores
 
 NAME_WIDTH_WITH_RANGE = 13
 CONDITION_WIDTH = 40
 RANGE, RANGE_WIDTH = "low to high", 18
-SYMMETRIC = 0.01
-"""An interval whose halves differ by at most this share is printed with ±."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,12 @@ class ShownInterval:
     @property
     def is_symmetric(self) -> bool:
         """Also if there is no interval."""
-        below, above = self.value - self.low, self.high - self.value
-        return below != below or abs(below - above) <= max(SYMMETRIC * above, 5e-5)
+        return is_symmetric(self.value, self.low, self.high)
 
     def text(self, *, as_range: bool) -> str:
         """Half the width, or both ends, as a cell of a table."""
         if as_range:
-            ends = "-" if self.low != self.low else f"{number_cell(self.low)} to {number_cell(self.high)}"
-            return f"{ends:>{RANGE_WIDTH}}"
+            return f"{interval_cell(self.low, self.high):>{RANGE_WIDTH}}"
         return half_cell(max(self.high - self.value, self.value - self.low))
 
     def scaled(self, ratio: float) -> ShownInterval:
@@ -67,24 +67,7 @@ class ShownInterval:
 
 def show_scores(scores: Scores, level: float) -> None:
     """One block per condition, and below them the methods of the intervals."""
-    rows = scores.rows()
-    width = max(*(len(row.metric) for row in rows), *(min(len(row.condition), 30) for row in rows), len("all items"))
-    for condition in dict.fromkeys(row.condition for row in rows):
-        own = [row for row in rows if row.condition == condition]
-        name = "all items" if condition == "all" else printable(condition, width)
-        head = f"{100 * level:g}% interval"
-        click.echo(f"{name:{width}}  {'value':>8}  {head:>20}  {'floor':>8}  {'items':>9}")
-        for row in own:
-            between = "-" if row.low != row.low else f"{number_cell(row.low)} to {number_cell(row.high)}"
-            counts = f"{number_cell(row.floor)}  {row.n_items:>9,}"
-            click.echo(f"{row.metric:{width}}  {number_cell(row.value)}  {between:>20}  {counts}")
-        click.echo()
-    kinds = dict.fromkeys(row.covers for row in rows)
-    for kind in kinds:
-        of = list(dict.fromkeys(row.metric for row in rows if row.covers == kind))
-        whose = "of the others" if len(of) > len(rows) / 2 else f"of {', '.join(of)}"
-        say(f"interval {whose}: {kind}" if len(kinds) > 1 else f"interval: {kind}", hanging=2)
-    _explain_floors(rows)
+    click.echo("\n".join(score_lines(scores.rows(), level)))
     say("Intervals do not cover another training; for that give the runs of several seeds (--runs)")
 
 
@@ -193,7 +176,8 @@ def _explain(measured: RunMeasurements, rows: Sequence[RunScore], differences: D
     if all(row.n_seeds == 1 for row in rows):
         click.echo("One prediction per model does not show the variation between trainings; several seeds would.")
     say_about_people(measured.n_people)
-    _explain_floors(rows)
+    for line in floor_lines(rows):
+        click.echo(line)
     compared = [
         each for each in (differences.differences if differences else ()) if each.metric in {row.metric for row in rows}
     ]
@@ -258,16 +242,3 @@ def _covered(rows: Sequence[RunScore]) -> str:
     if any(row.se_people == row.se_people for row in rows):
         names.append("people")
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _explain_floors(rows: Sequence[Score] | Sequence[RunScore]) -> None:
-    """What the floors are, or why there are none, by metric and, if the reason differs, by condition."""
-    notes: dict[str, dict[str, None]] = {}
-    for row in rows:
-        if row.floor_note:
-            notes.setdefault(row.floor_note, {})[row.metric] = None
-    for note, metrics in notes.items():
-        where = list(dict.fromkeys(row.condition for row in rows if row.floor_note == note))
-        every = {row.condition for row in rows if row.metric in metrics}
-        named = "" if len(where) == len(every) else f" ({', '.join(printable(each, 30) for each in where)})"
-        say(f"floor of {', '.join(metrics)}{named}: {note}", hanging=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ import click
 
 from sfumato.tables.errors import one_line
 from sfumato.tables.printed_text import WIDTH as WIDTH
+from sfumato.tables.printed_text import bar as bar
+from sfumato.tables.printed_text import counted as counted
 from sfumato.tables.printed_text import printable as printable
 from sfumato.tables.printed_text import wrapped
 
-BAR = 24
 QUIET_SECONDS = 2.0
 LOG_SECONDS = 10.0
 
@@ -43,21 +44,6 @@ def say(text: str, indent: str = "", hanging: int | None = None) -> None:
 def number(value: float, digits: int = 3) -> str:
     """A number for a table; a dash if it is not known."""
     return "-" if value != value else f"{value:.{digits}f}"
-
-
-def counted(n: int, noun: str) -> str:
-    """`1 item`, `2 items`."""
-    return f"{n:,} {noun}{'s' * (n != 1)}"
-
-
-def bar(parts: Sequence[tuple[float, str]], width: int = BAR) -> str:
-    """Shares as runs of characters: `[(0.5, "█"), (0.25, "░")]`; the rest is blank."""
-    drawn = ""
-    total = 0.0
-    for share, mark in parts:
-        total += share
-        drawn += mark * max(round(total * width) - len(drawn), 0)
-    return drawn.ljust(width)
 
 
 @contextmanager

@@ -9,13 +9,14 @@ import click
 
 from sfumato.cli.checked_study import checked_study
 from sfumato.cli.options import seeded, typed_command
-from sfumato.cli.output import bar, counted, progress_bar, say, say_written, write_table
+from sfumato.cli.output import progress_bar, say_written, write_table
 from sfumato.cli.plan_options import budget_of, costs_of, deeper_items_of, pairs, read_source, threshold_of
 from sfumato.planning.goals import goal_named
+from sfumato.planning.plan_text import plan_lines
 from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
-    from sfumato.planning.plan_file import Plan
+    pass
 
 
 def run(
@@ -88,76 +89,7 @@ def run(
 
         write_plan_page(plan, page, file=str(output or "plan.json"), study=str(study or "STUDY"))
         say_written(page, "the plan as a page")
-    show(plan, notes)
-
-
-def show(plan: Plan, notes: list[str]) -> None:
-    """Print the decision, the curve, alternatives, what would change it, and the assumptions.
-
-    Assumptions about forms that were not chosen are only in the file.
-    """
-    from sfumato.planning.exchange_rates import USUAL
-
-    click.echo(f"based on {'an ' if plan.expected.source.startswith('assumed') else 'a '}{plan.expected.source}")
-    for note in notes:
-        say(note, "  - ")
-    click.echo()
-    say(decision(plan))
-    if plan.deeper_items and plan.question.deeper:
-        say(f"{len(plan.deeper_items):,} items get one {plan.question.deeper.kind} answer first.")
-    _show_curve(plan)
-    if plan.alternatives:
-        click.echo("\nalternatives:")
-        for each in plan.alternatives:
-            say(f"{each.what}: {each.value:.4g} for {each.money:,.2f} {plan.cost.currency}; {each.why_not}", "  - ")
-    click.echo("\nwhat would change it:")
-    for sentence in plan.would_change:
-        say(sentence, "  - ")
-    click.echo("\nassumptions:")
-    others = {
-        f"{what} per {kind} answer" for kind in USUAL for what in ("seconds", "votes") if kind != plan.question.kind
-    }
-    for fact in plan.assumptions:
-        if fact.what not in others:
-            say(f"{fact.what}: {fact.value} ({fact.source})", "  - ")
-
-
-def decision(plan: Plan) -> str:
-    """The decision in words: what to collect, the expected error, and the cost."""
-    from sfumato.planning.plan_file import PlanAdaptive
-
-    answers, cost, expected = plan.answers, plan.cost, plan.expected
-    titles = {"kl": "a mean KL divergence", "l2": "a mean squared distance", "wrong_class": "a share of wrong classes"}
-    error = titles.get(expected.measure, f"a {expected.measure.replace('_', ' ')}")
-    kind = "single-choice" if plan.question.kind == "choice" else plan.question.kind
-    collect = "collect" if plan.budget else "Collect"
-    what = f"{collect} {counted(cost.answers, f'{kind} answer')}"
-    if isinstance(answers, PlanAdaptive):
-        rule = f"until one class is {answers.lead} ahead" if answers.lead else "more for uncertain items"
-        how = f"{answers.on_average:.2g} per item on average ({answers.fewest} to {answers.most}, {rule})"
-    else:
-        how = f"{answers.each} for each of {counted(plan.n_items, 'item')}"
-    budget = f"With {plan.budget.amount:,g} {plan.budget.unit}: " if plan.budget else ""
-    between = "" if expected.low is None else f" (95% CI {expected.low:.3g} to {expected.high:.3g})"
-    return (
-        f"{budget}{what}, {how}. Expected error: {error} of {expected.value:.3g}{between}. "
-        f"Cost: {cost.money:,.2f} {cost.currency}, {cost.hours:,.1f} paid hours, about {cost.people:,} "
-        f"{'people' if cost.people != 1 else 'person'}."
-    )
-
-
-def _show_curve(plan: Plan) -> None:
-    if not plan.curve:
-        return
-    has_interval = plan.curve[0].low is not None
-    interval = f"  {'95% interval':^20}" if has_interval else ""
-    click.echo(f"\n{'answers':>7}  {'error':>8}{interval}  {'cost':>12}")
-    scale = max(point.value for point in plan.curve) or 1.0
-    for point in plan.curve:
-        between = f"  {point.low or 0:>8.4f} to {point.high or 0:<8.4f}" if has_interval else ""
-        is_chosen = abs(point.answers - plan.answers.on_average) < 0.005
-        line = f"{point.answers:>7.3g}  {point.value:>8.4f}{between}  {point.money:>12,.2f}"
-        click.echo(f"{line}  {bar([(point.value / scale, '█')])} {'<- the plan' if is_chosen else ''}".rstrip())
+    click.echo("\n".join(plan_lines(plan, notes)))
 
 
 def _items(n_items: int | None, checked: Any, of_pilot: tuple[str, ...]) -> list[str] | None:

@@ -26,7 +26,7 @@ from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.tables.base_table import ColumnTable, RecordTable
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.errors import BadTable
-from sfumato.tables.printed_text import printable, wrapped
+from sfumato.tables.printed_text import PrintedResult, printable, wrapped
 from sfumato.tables.setting_checks import at_least, between_0_and_1
 
 VOTES, LABELS, MOST_FREQUENT, ORIGINAL = "votes", "labels", "most frequent class", "original class"
@@ -86,7 +86,7 @@ class PredictionSets(ColumnTable):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CalibratedSets:
+class CalibratedSets(PrintedResult):
     """The sets of one model and how often they contain people's answers; `wanted` is the coverage asked for, `level`
     that of the intervals."""
 
@@ -97,9 +97,6 @@ class CalibratedSets:
 
     def __repr__(self) -> str:
         return f"<CalibratedSets: {len(self.sets):,} items, for {100 * self.wanted:g}% of people's answers>"
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
         """How often the sets contain a person's answer, by what they are calibrated on and what others say."""

@@ -17,6 +17,7 @@ from sfumato.evaluation.metric import Better, Metric
 from sfumato.tables.errors import one_line, wrong_ending
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.csv import guard_formula
+from sfumato.tables.printed_text import is_symmetric
 from sfumato.tables.scores import Differences, RunScore, RunScores
 
 PLACES = 3
@@ -32,10 +33,11 @@ LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class TableCell:
-    """A number with half of its interval (NaN: none), or a text."""
+    """A number with its interval (NaN: none), or a text."""
 
     value: float = np.nan
-    half: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
     is_best: bool = False
     mark: str = ""
     """Printed after the number: `*` for a significant difference."""
@@ -76,22 +78,22 @@ class PaperTable:
         return "\n".join([*note, *lines]) + "\n"
 
     def csv(self) -> str:
-        """Numbers are not rounded; halves of intervals are in separate columns."""
-        has_half = [any(not np.isnan(row[k].half) for row in self.rows) for k in range(len(self.head))]
+        """Numbers are not rounded; both ends of intervals are in columns of their own."""
+        has_ends = [any(not np.isnan(row[k].low) for row in self.rows) for k in range(len(self.head))]
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(
             [
                 each
-                for name, half in zip(self.head, has_half, strict=True)
-                for each in [guard_formula(name), f"{guard_formula(name)} ±"][: 1 + half]
+                for name, ends in zip(map(guard_formula, self.head), has_ends, strict=True)
+                for each in (name, *([f"{name} low", f"{name} high"] if ends else []))
             ]
         )
         for row in self.rows:
             line: list[object] = []
-            for cell, half in zip(row, has_half, strict=True):
+            for cell, ends in zip(row, has_ends, strict=True):
                 line.append(guard_formula(cell.text) if cell.text is not None else _number(cell.value))
-                line += [_number(cell.half)] if half else []
+                line += [_number(cell.low), _number(cell.high)] if ends else []
             writer.writerow(line)
         return out.getvalue()
 
@@ -110,12 +112,19 @@ class PaperTable:
         if np.isnan(cell.value):
             return escaped("–")
         figure = f"{cell.value:{sign}.{self.places}f}" if np.isfinite(cell.value) else escaped("∞")
-        if not np.isnan(cell.half):
-            plus_minus = "±" if escaped is _in_markdown else r"$\pm$"
-            figure += f" {plus_minus} {cell.half:.{self.places}f}"
+        if not np.isnan(cell.low):
+            figure += self._interval(cell, "±" if escaped is _in_markdown else r"$\pm$")
         if cell.is_best:
             figure = bold.format(figure)
         return figure + escaped(cell.mark)
+
+    def _interval(self, cell: TableCell, plus_minus: str) -> str:
+        """± half the width, or both ends if they are not equally far from the value."""
+        half = f"{max(cell.high - cell.value, cell.value - cell.low):.{self.places}f}"
+        if is_symmetric(cell.value, cell.low, cell.high):
+            return f" {plus_minus} {half}"
+        sign = "+" if cell.signed else ""
+        return f" ({cell.low:{sign}.{self.places}f} to {cell.high:{sign}.{self.places}f})"
 
 
 def check_ending(path: Path) -> str:
@@ -129,7 +138,7 @@ def check_ending(path: Path) -> str:
 def table_of_scores(
     scores: RunScores, metrics: Sequence[Metric], differences: Differences | None = None, *, places: int = PLACES
 ) -> PaperTable:
-    """Targets in rows, metrics in columns: the mean over seeds ± half its interval, the best of each network in bold.
+    """Targets in rows, metrics in columns: the mean over seeds and its interval, the best of each network in bold.
 
     With `differences`, a star marks significant differences from the baseline.
     """
@@ -146,12 +155,12 @@ def table_of_scores(
         for network, condition, target in keys
     ]
     star = f"; * differs from {differences.differences[0].baseline}" if differences and len(differences) else ""
-    note = f"{_averaged(scores.scores)} ± {_covered(scores.scores)}{star}; best in bold"
+    note = f"{_averaged(scores.scores)} and {_covered(scores.scores)}{star}; best in bold"
     return PaperTable((*head, *(cells.headed(name) for name in names)), tuple(rows), note, places)
 
 
 def table_of_mode_shift(shift: ModeShift, *, places: int = PLACES) -> PaperTable:
-    """One row per metric and kind of label: the two parts of the gain and the whole, ± half their intervals."""
+    """One row per metric and kind of label: the two parts of the gain and the whole, with their intervals."""
     head = ("network", "metric", "against", "condition", "other classes", "doubt", "both", "share of doubt")
     rows = []
     for i in range(0, len(shift), 3):
@@ -159,17 +168,14 @@ def table_of_mode_shift(shift: ModeShift, *, places: int = PLACES) -> PaperTable
         rows.append(
             (
                 *(TableCell(text=text) for text in (both.network, both.metric, both.against, both.condition)),
-                *(
-                    TableCell(each.difference, half_of(each, each.difference), signed=True)
-                    for each in (labels, doubt, both)
-                ),
+                *(TableCell(each.difference, each.low, each.high, signed=True) for each in (labels, doubt, both)),
                 TableCell(doubt.share),
             )
         )
     first = shift.shifts[-1] if len(shift) else None
     note = (
         f"{first.target} − {first.baseline} = other classes (majority − {first.baseline}) + doubt ({first.target} − "
-        f"majority); ± {_covered(shift.shifts)}"
+        f"majority); {_covered(shift.shifts)}"
         if first
         else ""
     )
@@ -196,16 +202,10 @@ def table_of_cross_label(cross: CrossLabel, metrics: Sequence[Metric], *, places
                     *(_cell_of(of_target.get(kind), best[kind]) for kind in kinds),
                 )
             )
-    values = f"{_averaged(cross.scores)} ± {_covered(cross.scores)}"
+    values = f"{_averaged(cross.scores)} and {_covered(cross.scores)}"
     note = f"trained on (down), scored against (across); {values}; best in bold"
     head = ("metric", "network", *["condition"] * has_condition, "trained on")
     return PaperTable((*head, *kinds), tuple(rows), note, places)
-
-
-def half_of(row: object, value: float) -> float:
-    """The longer side of the interval around `value`: half its width, unless one end is cut at a bound."""
-    low, high = row.low, row.high  # type: ignore[attr-defined]
-    return float(np.maximum(high - value, value - low))
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ class _Cells:
 def _cell_of(score: RunScore | None, best: float, mark: str = "") -> TableCell:
     if score is None:
         return TableCell()
-    return TableCell(score.value, half_of(score, score.value), is_best=bool(score.value == best), mark=mark)
+    return TableCell(score.value, score.low, score.high, is_best=bool(score.value == best), mark=mark)
 
 
 def _best(values: Sequence[float], better: Better) -> float:
@@ -268,7 +268,8 @@ def _averaged(scores: Sequence[RunScore]) -> str:
 def _covered(rows: Sequence[object]) -> str:
     """The method of the first interval."""
     kinds = [str(row.covers) for row in rows]  # type: ignore[attr-defined]
-    return next((kind for kind in kinds if not kind.startswith("none")), "no interval")
+    kind = next((kind for kind in kinds if not kind.startswith("none")), None)
+    return "no interval" if kind is None else f"interval (± or low to high): {kind}"
 
 
 def _in_markdown(text: str) -> str:

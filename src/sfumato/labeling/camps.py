@@ -13,6 +13,8 @@ from sfumato.labeling.shared_deviations import FEWEST_VOTES, SIGNIFICANT, Shared
 from sfumato.tables.base_table import ColumnTable
 from sfumato.tables.beliefs import Beliefs, CodedBeliefs
 from sfumato.tables.counts import Counts, without_annotators
+from sfumato.tables.option_words import is_command
+from sfumato.tables.printed_text import PrintedResult, counted, wrapped
 from sfumato.tables.setting_checks import at_least
 
 CAMP_PRIOR, CAMP_STEPS = 5.0, 3
@@ -22,6 +24,8 @@ CLEAR = 2 / 3
 """Annotators are counted in a camp if its probability is at least this: twice that of the other camp."""
 FEWEST_ITEMS = 20
 """With fewer items, camps are rarely found."""
+SHOWN = 3
+"""The number of pairs of classes, and of items, in the text of the result."""
 ITEM_PRIOR = 0.5
 """The parameter of the Dirichlet prior of a camp's answers about an item."""
 
@@ -49,7 +53,7 @@ class CampItems(ColumnTable):
 
 
 @dataclass(frozen=True, eq=False)
-class Camps:
+class Camps(PrintedResult):
     """The result: whether there are two camps, their members, and the items on which they differ.
 
     `p_value` is NaN if there were too few answers to test. The tables are empty unless camps were found.
@@ -99,6 +103,18 @@ class Camps:
         where = f"about {self.n_divided:,} item" + ("" if self.n_divided == 1 else "s")
         rest = f"; {self.n_unclear:,} of {len(self.members):,} annotators are unclear" if self.n_unclear else ""
         return f"two camps: {self.share:.0%} of annotators answer differently on {where}, p = {self.p_value:.2f}{rest}"
+
+    def lines(self) -> list[str]:
+        """The finding, and the classes and items that divide the camps."""
+        lines = wrapped(self.sentence())
+        for each in self.class_pairs()[:SHOWN]:
+            n_items = counted(each.n_items, "item")
+            lines += wrapped(f"camp 1 mostly answers {each.camp_1}, camp 2 {each.camp_2}: {n_items}", "  ")
+        if self.n_divided:
+            named = ", ".join(self.items.item[: min(SHOWN, self.n_divided)])
+            more = "all with --divided FILE, who is in which camp with --members FILE"
+            lines += wrapped(f"most divided: {named}; {more if is_command() else 'all in .items and .members'}", "  ")
+        return lines
 
     def class_pairs(self) -> tuple[CampClasses, ...]:
         """The classes that divide the camps: pairs of their most frequent classes per item, frequent ones first."""

@@ -8,6 +8,7 @@ import gzip
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,6 +21,7 @@ from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.file_type import JSON, kind_of
 from sfumato.tables.files.json import read_document
 from sfumato.tables.payloads import PAYLOAD_KINDS
+from sfumato.tables.printed_text import PrintedResult
 
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -195,6 +197,14 @@ class Plan(PlanPart, frozen=True, kw_only=True):
         cost = f"{self.cost.money:,.2f} {self.cost.currency}"
         error = f"expected {self.expected.measure} {self.expected.value:.3g}"
         return f"<Plan: {asked}, {len(self.classes)} classes; {error}; cost {cost}>"
+
+    def lines(self) -> list[str]:
+        """The plan as text: the decision, the curve, and the reasons."""
+        # Imported by name when used: the text depends on the plan.
+        return import_module("sfumato.planning.plan_text").plan_lines(self)  # type: ignore[no-any-return]
+
+    __str__ = PrintedResult.__str__
+    _repr_html_ = PrintedResult._repr_html_
 
     @classmethod
     def read(cls, path: str | Path) -> Plan:

@@ -25,6 +25,7 @@ from sfumato.tables.errors import BadTable, MissingExtra, bad_number, listing, s
 from sfumato.tables.files.file_type import CSV, TABLE_KINDS, kind_of
 from sfumato.tables.files.table_file import ROW_GROUP, Rows, check_columns, class_names, classes_metadata, write_rows
 from sfumato.tables.growable_array import freeze
+from sfumato.tables.printed_text import PrintedResult
 from sfumato.tables.row_numbers import row_sources_metadata
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-class Table(ABC):
+class Table(PrintedResult, ABC):
     """A frozen, checked table; subclasses define `chunk`.
 
     `wide` is the layout of a CSV: one column per class (`p:cat`) instead of the list column `probs`.
@@ -144,7 +145,7 @@ class Table(ABC):
 
     @final
     def _repr_html_(self) -> str:
-        return table_html(self)
+        return super()._repr_html_() if self.lines() else table_html(self)
 
     def __repr__(self) -> str:
         classes = f", {len(self.classes)} classes" if self.classes else ""

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from sfumato.tables.base_table import Table
 from sfumato.tables.dissent import PersonBeliefs, dissent_of_counts, vote_counts
+from sfumato.tables.printed_text import bar, counted, printable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +43,24 @@ class Doubt(Table):
     unsure_proportion: Float[np.ndarray, "items"] | None = None
 
     classes = ()
+
+    def lines(self) -> list[str]:
+        known = ~np.isnan(self.dissent)
+        mean = f"mean dissent {self.dissent[known].mean():.1%}" if known.any() else "no item with two answers"
+        most = self.item_lines()
+        below = ", the most uncertain first" * (len(self) > len(most) > 0)
+        return [f"{counted(len(self), 'item')}, {mean}{below}", *most]
+
+    def item_lines(self, top: int = 10) -> list[str]:
+        """The most uncertain items: dissent within (█) and between (░) annotators, as the command prints it."""
+        shown = most_doubtful(self, top)
+        largest = max((float(self.dissent[row]) for row in shown), default=0.0) or 1.0
+        lines = []
+        for row in shown:
+            within = float(np.nan_to_num(self.dissent_within[row]))
+            drawn = bar([(within / largest, "█"), ((self.dissent[row] - within) / largest, "░")])
+            lines.append(f"  {printable(self.items[row].as_py(), 48):48} {drawn} {self.dissent[row]:.0%}")
+        return lines
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
         columns: dict[str, Any] = {"item": self.items.slice(start, stop - start)}

@@ -19,6 +19,7 @@ from sfumato.tables.counts import Counts
 from sfumato.tables.dissent import PersonBeliefs, dissent_of_counts, vote_counts
 from sfumato.tables.doubt import entropy
 from sfumato.tables.entropy_estimates import chao_shen, jackknifed_entropy
+from sfumato.tables.printed_text import PrintedResult
 from sfumato.tables.two_way import LOGIT, AnswerDesign, LeaveOneOut, ratio, share_over_items, two_way
 
 VOTES_FOR_ENTROPY = 10
@@ -50,7 +51,7 @@ class MeanEntropy:
 
 
 @dataclass(frozen=True, repr=False)
-class MeanDoubt:
+class MeanDoubt(PrintedResult):
     """Mean uncertainty over the items with answers of at least two people.
 
     `dissent` is None if there are none: it is then not identifiable. `within` and `between` are its parts, for soft
@@ -74,9 +75,9 @@ class MeanDoubt:
         """Whether intervals are over items alone."""
         return self.over == OVER_ITEMS
 
-    def __str__(self) -> str:
+    def lines(self) -> list[str]:
         # Imported by name when used: tables do not depend on reporting.
-        return "\n".join(import_module("sfumato.reporting.phrases").doubt_lines(self))
+        return import_module("sfumato.reporting.phrases").doubt_lines(self)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         dissent = "not identifiable" if self.dissent is None else f"{self.dissent.value:.3g}"

@@ -1,18 +1,52 @@
-"""Text of results on a terminal, the same for commands and for `print`: names, numbers, and differences of models."""
+"""Text of results, the same for commands, for `print` and in notebooks: names, numbers, scores, differences of models.
+
+A result is a `PrintedResult`: its `lines` are what commands print.
+"""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
 from sfumato.tables.errors import one_line
 
 if TYPE_CHECKING:
-    from sfumato.tables.scores import Difference
+    from sfumato.tables.scores import Difference, RunScore, Score
 
 WIDTH = 100
 NAME_WIDTH = 19
+BAR = 24
+
+
+class PrintedResult:
+    """A result that `print` and notebooks show as text; without lines, as its `repr`."""
+
+    def lines(self) -> list[str]:
+        """The text, as commands print it."""
+        return []
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines()) or repr(self)
+
+    def _repr_html_(self) -> str:
+        return f'<pre class="sfumato">{escape(str(self))}</pre>'
+
+
+def counted(n: int, noun: str) -> str:
+    """`1 item`, `2 items`."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def bar(parts: Sequence[tuple[float, str]], width: int = BAR) -> str:
+    """Shares as runs of characters: `[(0.5, "█"), (0.25, "░")]`; the rest is blank."""
+    drawn = ""
+    total = 0.0
+    for share, mark in parts:
+        total += share
+        drawn += mark * max(round(total * width) - len(drawn), 0)
+    return drawn.ljust(width)
 
 
 def printable(text: str, limit: int = 60) -> str:
@@ -37,6 +71,80 @@ def number_cell(value: float, sign: str = "") -> str:
 def half_cell(half: float) -> str:
     """Half of an interval or a standard error in a column."""
     return f"{'-':>6}" if half != half else f"{half:>6.4f}" if half < 10 else f"{half:>6.1f}"
+
+
+SYMMETRIC = 0.01
+"""An interval whose halves differ by at most this share is printed with ±."""
+
+
+def is_symmetric(value: float, low: float, high: float) -> bool:
+    """Whether an interval can be printed with ±; also if there is none."""
+    below, above = value - low, high - value
+    return below != below or abs(below - above) <= max(SYMMETRIC * above, 5e-5)
+
+
+def interval_cell(low: float, high: float) -> str:
+    """Both ends of an interval in a column; a dash if there is none."""
+    return "-" if low != low else f"{number_cell(low)} to {number_cell(high)}"
+
+
+def score_lines(rows: Sequence[Score], level: float | None = None) -> list[str]:
+    """One block per condition, the methods of the intervals, and what the floors are."""
+    if not rows:
+        return ["no scores"]
+    width = max(*(len(row.metric) for row in rows), *(min(len(row.condition), 30) for row in rows), len("all items"))
+    head = "interval" if level is None else f"{100 * level:g}% interval"
+    lines = []
+    for condition in dict.fromkeys(row.condition for row in rows):
+        name = "all items" if condition == "all" else printable(condition, width)
+        lines.append(f"{name:{width}}  {'value':>8}  {head:>20}  {'floor':>8}  {'items':>9}")
+        for row in rows:
+            if row.condition == condition:
+                between, counts = interval_cell(row.low, row.high), f"{number_cell(row.floor)}  {row.n_items:>9,}"
+                lines.append(f"{row.metric:{width}}  {number_cell(row.value)}  {between:>20}  {counts}")
+        lines.append("")
+    kinds = dict.fromkeys(row.covers for row in rows)
+    for kind in kinds:
+        of = list(dict.fromkeys(row.metric for row in rows if row.covers == kind))
+        whose = "of the others" if len(of) > len(rows) / 2 else f"of {', '.join(of)}"
+        lines += wrapped(f"interval {whose}: {kind}" if len(kinds) > 1 else f"interval: {kind}", hanging=2)
+    return [*lines, *floor_lines(rows)]
+
+
+def floor_lines(rows: Sequence[Score] | Sequence[RunScore]) -> list[str]:
+    """What the floors are, or why there are none, by metric and, if the reason differs, by condition."""
+    notes: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row.floor_note:
+            notes.setdefault(row.floor_note, {})[row.metric] = None
+    lines = []
+    for note, metrics in notes.items():
+        where = list(dict.fromkeys(row.condition for row in rows if row.floor_note == note))
+        every = {row.condition for row in rows if row.metric in metrics}
+        named = "" if len(where) == len(every) else f" ({', '.join(printable(each, 30) for each in where)})"
+        lines += wrapped(f"floor of {', '.join(metrics)}{named}: {note}", hanging=2)
+    return lines
+
+
+def run_score_lines(rows: Sequence[RunScore]) -> list[str]:
+    """One block per metric, condition and network: a row per target."""
+    if not rows:
+        return ["no scores"]
+    width = min(NAME_WIDTH, max(len("target"), *(len(printable(row.target)) for row in rows)))
+    lines = []
+    for metric, condition, network in dict.fromkeys((row.metric, row.condition, row.network) for row in rows):
+        own = [row for row in rows if (row.metric, row.condition, row.network) == (metric, condition, network)]
+        lines.append(block_head(metric, network, condition, [row.n_items for row in own]))
+        lines.append(f"{'target':{width}}  {'value':>7}  {'interval':>18}  {'floor':>7}  {'seeds':>5}")
+        for row in own:
+            start = f"{printable(row.target, width):{width}}  {number_cell(row.value)}"
+            between = interval_cell(row.low, row.high)
+            lines.append(f"{start}  {between:>18}  {number_cell(row.floor)}  {row.n_seeds:>5}")
+        lines.append("")
+    covers = dict.fromkeys(row.covers for row in rows)
+    for kind in covers:
+        lines += wrapped(f"interval: {kind}", hanging=2)
+    return [*lines, *floor_lines(rows)]
 
 
 DIFFERENCE_HEAD = f"{'difference':>10}  {'±':>6}  {'p':>6}  result"

@@ -14,7 +14,7 @@ from sfumato.tables.base_table import ColumnTable, RecordTable
 from sfumato.tables.columns import numbers
 from sfumato.tables.errors import BadTable
 from sfumato.tables.files.table_file import Rows, check_columns, read_rows
-from sfumato.tables.printed_text import difference_lines
+from sfumato.tables.printed_text import difference_lines, run_score_lines, score_lines
 
 ALL = "all"
 """The condition of a score over all items."""
@@ -81,6 +81,9 @@ class Scores(ColumnTable):
                 read.append(Score(metric, condition, value, low, high, int(n_items), floor, covers, note))
         return cls.of(read)
 
+    def lines(self) -> list[str]:
+        return score_lines(self.rows())
+
     def rows(self) -> list[Score]:
         """The rows as `Score` objects."""
         return [
@@ -132,6 +135,9 @@ class RunScores(RecordTable):
     scores: tuple[RunScore, ...]
 
     record = RunScore
+
+    def lines(self) -> list[str]:
+        return run_score_lines(self.scores)
 
 
 def _numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> Float[np.ndarray, "rows"]:
@@ -192,5 +198,5 @@ class Differences(RecordTable):
 
     record = Difference
 
-    def __str__(self) -> str:
-        return "\n".join(difference_lines(self.differences))
+    def lines(self) -> list[str]:
+        return difference_lines(self.differences)

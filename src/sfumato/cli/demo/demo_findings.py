@@ -153,8 +153,8 @@ def _about_attack(folder: Path) -> str:
 
 
 def _about_plan(folder: Path) -> list[str]:
-    from sfumato.cli.plan_decision import decision
     from sfumato.planning.plan_file import Plan
+    from sfumato.planning.plan_text import decision
 
     forms = pl.read_csv(folder / "forms.csv", infer_schema_length=None).filter(pl.col("goal") == "distribution")
     values = []

@@ -47,9 +47,6 @@ class AgreementTable(ColumnTable):
     half_twice_items: Float[np.ndarray, "measures"]
     half_twice_annotators: Float[np.ndarray, "measures"]
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
     def lines(self) -> list[str]:
         """The table as text: values, the methods of the intervals, and what makes them wide."""
         if not len(self):
