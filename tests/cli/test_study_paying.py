@@ -227,13 +227,14 @@ def test_forget_erases_what_is_past_its_date(copied: Path) -> None:
     before = store.read_bytes()
     shown = run("forget", copied, "--expired", "--dry-run")
     assert shown.exit_code == 0, shown.output
-    assert shown.output.splitlines() == [
+    assert shown.output.splitlines()[:3] == [
         "3 platform ids would be deleted",
         "3 links would be invalidated, and completion codes deleted",
         "records of inputs and exact times of 3 participants (15 answers) would be erased",
     ]
+    assert "not known to be paid" in " ".join(shown.output.split())
     assert store.read_bytes() == before
-    shown = run("forget", copied, "--expired")
+    shown = run("forget", copied, "--expired", "--unpaid")
     assert shown.output.splitlines() == [
         "3 platform ids deleted",
         "3 links invalidated, and completion codes deleted",
@@ -245,9 +246,30 @@ def test_forget_erases_what_is_past_its_date(copied: Path) -> None:
     checked = CliRunner().invoke(group, ["verify", str(copied)])
     assert checked.exit_code == 0, checked.output
     assert "all unchanged (15 without their records, which were erased)" in checked.output
-    again = run("forget", copied, "--expired").output
+    again = run("forget", copied, "--expired").output  # nobody is left whose id could be needed
     assert again.startswith("0 platform ids deleted\n0 links")
     assert "Backups" not in again
+
+
+def test_forget_stops_before_people_who_are_not_known_to_be_paid(copied: Path, tmp_path: Path) -> None:
+    long_ago(copied, 3)
+    run("reconcile", copied, "-o", tmp_path / "r.csv")
+    owed = sorted(row["annotator"] for row in rows(tmp_path / "r.csv")[:3] if row["pay"] != "no")
+    assert owed
+    shown = run("forget", copied, "--expired")
+    assert isinstance(shown.exception, SfumatoError)
+    assert shown.exception.code == "unpaid"
+    assert f"{len(owed)} participant" in shown.exception.found
+    assert all(name in shown.exception.found for name in owed)
+    assert "--unpaid" in shown.exception.fix
+    held = [person for person, _ in IDS if person.encode() in (copied / "store/answers.sqlite").read_bytes()]
+    assert len(held) == len(IDS)
+    # A list of what was paid, as `sfumato study pay` writes it.
+    paid = "annotator,reason,amount,key\n" + "".join(f"{name},base,2.5,k-{name}\n" for name in owed)
+    (tmp_path / "paid.csv").write_text(paid)
+    shown = run("forget", copied, "--expired", "--paid", tmp_path / "paid.csv")
+    assert shown.exit_code == 0, shown.output
+    assert shown.output.startswith("3 platform ids deleted\n")
 
 
 def test_a_dry_run_of_forget_only_reads(copied: Path) -> None:
@@ -291,6 +313,7 @@ def test_serving_reminds_of_data_past_its_date(copied: Path) -> None:
     ("arguments", "found"),
     [
         (["--dry-run"], "--dry-run without --expired"),
+        (["--unpaid"], "--unpaid without --expired"),
         (["Abcdefghij2", "--expired"], "--expired together with a participant or --answers"),
         (["--answers", "--expired"], "--expired together with a participant or --answers"),
         (["--expired"], "a study without [privacy]"),

@@ -295,6 +295,16 @@ def test_a_body_in_chunks_has_the_same_limit(asked: AskedSite, person: Visit, st
     assert person.submit(person.body(CAT)).status == 201
 
 
+@pytest.mark.parametrize("body", [[b" " * 30_000] * 4, b" " * 65_537], ids=["in chunks", "whole"])
+def test_nobody_joins_by_a_body_that_is_too_large(asked: AskedSite, body: bytes | list[bytes]) -> None:
+    before = asked.rows()
+    reply = asked.client.send("POST", "/join", body, {"content-type": "application/x-www-form-urlencoded"})
+    assert (reply.status, reply.raised) == (413, None)
+    assert asked.rows() == before
+    assert asked.client.send("POST", "/join", b"", {}).status == 303
+    assert asked.rows() != before
+
+
 def test_a_body_in_chunks_is_an_answer_like_any(asked: AskedSite, person: Visit) -> None:
     body = json.dumps(person.body(CAT)).encode()
     reply = asked.client.send("POST", f"{person.base}/api/answers", [body[:9], body[9:50], body[50:]], JSON)

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -61,6 +62,12 @@ def wait_until_it_answers(server: StudyServer, seconds: float = 30) -> None:
             return
         time.sleep(0.02)
     raise AssertionError("no answer in time")
+
+
+def n_annotators(server: StudyServer) -> int:
+    """The participants in the store."""
+    with contextlib.closing(sqlite3.connect(f"file:{server.study}/store/answers.sqlite?mode=ro", uri=True)) as store:
+        return int(store.execute("SELECT count(*) FROM annotators").fetchone()[0])
 
 
 def health(server: StudyServer) -> int:
@@ -124,6 +131,19 @@ def test_a_body_in_chunks_beyond_the_limit_is_refused_and_others_are_served(serv
     said = asked_raw(server, head + b"Transfer-Encoding: chunked\r\n\r\n" + 4 * chunk + b"0\r\n\r\n", 30)
     assert said.startswith(b"HTTP/1.1 413 "), said[:60]
     assert b"Traceback" not in server.log.read_bytes()
+
+
+def test_joining_with_a_body_in_chunks_beyond_the_limit_adds_nobody(server: StudyServer) -> None:
+    before = n_annotators(server)
+    chunk = b"7530\r\n" + b" " * 30_000 + b"\r\n"
+    head = b"POST /join HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    said = asked_raw(server, head + 4 * chunk + b"0\r\n\r\n", 30)
+    assert said.startswith(b"HTTP/1.1 413 "), said[:60]
+    assert n_annotators(server) == before
+    assert asked_raw(server, b"POST /join HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n").startswith(
+        b"HTTP/1.1 303 "
+    )
+    assert n_annotators(server) == before + 1
 
 
 def test_clients_that_leave_or_ask_for_nothing_fill_no_log(server: StudyServer) -> None:

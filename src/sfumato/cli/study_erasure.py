@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.options import PATH, server_packages, store_option
-from sfumato.cli.output import counted, printable
+from sfumato.cli.output import counted, printable, say
 from sfumato.study.study_file import read_study
-from sfumato.tables.errors import BadSetting
+from sfumato.tables.errors import BadSetting, listing
 
 if TYPE_CHECKING:
     from sfumato.store.erasure import Expired
-    from sfumato.study.study import Privacy
+    from sfumato.store.location import StoreLocation
+    from sfumato.study.study import Privacy, Study
 
 
 @click.command("forget")
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 @click.option("--platform-id", help="The participant's id on the platform, instead of ANNOTATOR.")
 @click.option("--expired", is_flag=True, help="Erase what is past its date, by [privacy] of the study, for everybody.")
 @click.option("--dry-run", is_flag=True, help="With --expired: only say what would be erased.")
+@click.option("--paid", type=PATH, multiple=True, help="With --expired: a list of sfumato study pay that was paid.")
+@click.option("--unpaid", is_flag=True, help="With --expired: also erase people who are not known to be paid.")
 @click.option("--answers", is_flag=True, help="Also leave their answers out of all exports from now on.")
 @store_option
 def forget(
@@ -33,6 +36,8 @@ def forget(
     platform_id: str | None,
     expired: bool,
     dry_run: bool,
+    paid: tuple[Path, ...],
+    unpaid: bool,
     answers: bool,
     store: str | None,
 ) -> None:
@@ -45,7 +50,7 @@ def forget(
     """
     with server_packages():
         from sfumato.elicitation.clock import Clock
-        from sfumato.elicitation.researcher_actions import erase_expired, erase_participant
+        from sfumato.elicitation.researcher_actions import erase_expired, erase_participant, expired_of
         from sfumato.server.server import open_site
         from sfumato.store.database import reading
         from sfumato.store.erasure import expired as expired_in
@@ -54,6 +59,8 @@ def forget(
     asked = read_study(study)
     if dry_run and not expired:
         raise BadSetting("--dry-run without --expired", "both, or neither", "add --expired")
+    if (paid or unpaid) and not expired:
+        raise BadSetting(f"--{'paid' if paid else 'unpaid'} without --expired", "both, or neither", "add --expired")
     if expired and (annotator or platform_id or answers):
         found = "--expired together with a participant or --answers"
         raise BadSetting(found, "--expired, which is about everybody, or one participant", "remove one of them")
@@ -63,12 +70,22 @@ def forget(
     if dry_run:
         with reading(place) as connection:
             number = stored_study(connection, place, asked.name)["id"]
-            _say(expired_in(connection, number, asked.privacy, Clock().now()), "would be ")
+            past = expired_in(connection, number, asked.privacy, Clock().now())
+        _say(past, "would be ")
+        if owed := unpaid_people(place, asked, past, paid):
+            say(_unpaid_note(owed))
         return
     # Opening the site would add the study to a store that does not hold it.
     with reading(place, any_version=True) as connection:
         check_stored(connection, place, asked.name)
     if expired:
+        with open_site(asked, store) as site:
+            past = site.writer.run(expired_of)
+        owed = unpaid_people(place, asked, past, paid)
+        if owed and not unpaid:
+            command = shlex.join(["sfumato", "study", "pay", str(study), "--with-ids", "-o", "pay.csv"])
+            fix = f"pay them first ({command}); give the list of what was paid with --paid FILE, or go on with --unpaid"
+            raise BadSetting(_unpaid_note(owed), "people who were paid, or --unpaid", fix, "unpaid", study)
         with open_site(asked, store) as site:
             erased = site.writer.run(lambda running: erase_expired(running, "terminal"))
         _say(erased)
@@ -83,6 +100,29 @@ def forget(
         )
     kept = "answers left out of exports" if answers else "answers kept"
     click.echo(f"{printable(who)}: platform id deleted, link invalidated, records and exact times erased, {kept}")
+
+
+def unpaid_people(place: StoreLocation, study: Study, found: Expired, paid: Sequence[Path]) -> list[str]:
+    """The pseudonyms of people whose platform id would be deleted, who are owed pay (or may be), and are not in a list
+    of what was paid; none for a study without [pay]."""
+    from sfumato.recruitment.payment import read_paid
+    from sfumato.recruitment.payment_inputs import PaymentSources, reconcile
+
+    named = {row["pseudonym"] for row in found.ids if row["person"] is not None}
+    if study.pay is None or not named:
+        return []
+    done = {each.annotator for each in read_paid(paid)}
+    cases = reconcile(place, study, PaymentSources()).cases
+    return sorted(case.annotator for case in cases if case.annotator in named - done and case.pay != "no")
+
+
+def _unpaid_note(owed: Sequence[str]) -> str:
+    people = counted(len(owed), "participant")
+    verb = "is" if len(owed) == 1 else "are"
+    return (
+        f"{people} who {verb} not known to be paid ({listing([printable(each) for each in owed], 5)}): without their "
+        "platform ids nobody can pay them"
+    )
 
 
 def expiry_note(found: Expired, arguments: Sequence[str]) -> str:

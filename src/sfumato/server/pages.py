@@ -46,6 +46,8 @@ async def landing(request: Request) -> Response:
 async def join(request: Request) -> Response:
     """Register a new participant and redirect to their personal link."""
     site: ServedStudy = request.app.state.site
+    # The form has no fields, but a body that is too large must not add a participant before it is refused.
+    await request.body()
     try:
         request.app.state.limits.count_arrival(request)
         link = await site.writer.ask(lambda running: running.sessions.join())
