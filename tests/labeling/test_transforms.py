@@ -70,14 +70,22 @@ def test_infill_with_sparsified_dense_labels() -> None:
     assert filled.n_annotators.tolist() == [10, 10, 10, 9]
 
 
+def test_classes_of_other_tables_are_matched_by_name() -> None:
+    turned = FILLING.in_class_order(CLASSES[::-1])
+    assert Infill(filling=turned).apply(LABELS) == Infill(filling=FILLING).apply(LABELS)
+    original = SoftLabels.one_hot(["a", "b", "c"], ["cat", "dog", "dog"], CLASSES)
+    turned = original.in_class_order(CLASSES[::-1])
+    assert ClassMeans(turned).apply(LABELS) == ClassMeans(original).apply(LABELS)
+
+
 def test_other_classes_are_refused() -> None:
-    other = SoftLabels.one_hot(["d"], ["dog"], ("dog", "cat", "fox"))
-    with pytest.raises(BadTable, match=r"a filling over dog, cat, fox; .*same order"):
+    other = SoftLabels.one_hot(["d"], ["dog"], ("dog", "cat", "emu"))
+    with pytest.raises(BadTable, match=r"a filling over dog, cat, emu; .*same class names"):
         Infill(filling=other).apply(LABELS)
     beliefs = Beliefs.from_numpy(["d"], ["x"], [[1, 0, 0]], CLASSES)
     with pytest.raises(BadTable, match=r"found Beliefs, .*expected SoftLabels, .*sfumato aggregate"):
         Infill(filling=FILLING).apply(beliefs)
-    with pytest.raises(BadSetting, match="same order"):
+    with pytest.raises(BadTable, match="original labels over dog, cat, emu"):
         ClassMeans(other).apply(LABELS)
     with pytest.raises(BadTable, match="no label for item"):
         ClassMeans(SoftLabels.one_hot(["a"], ["cat"], CLASSES)).apply(LABELS)

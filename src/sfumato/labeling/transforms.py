@@ -48,7 +48,8 @@ def with_probs(table: Distributions, probs: Float[np.ndarray, "rows classes"], n
 def _with_classes(labels: SoftLabels, table: Distributions, what: str) -> SoftLabels:
     """The labels with their classes in the order of those of `table`; other classes are an error."""
     if set(labels.classes) != set(table.classes):
-        raise bad_classes(f"{what} over {listing(labels.classes)}", table.classes, where=labels.path)
+        fix = "use the same class names in both tables"
+        raise bad_classes(f"{what} over {listing(labels.classes)}", table.classes, fix, labels.path)
     columns = [labels.classes.index(name) for name in table.classes]
     return replace(labels, classes=table.classes, probs=labels.probs[:, columns])
 
