@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.evaluation import METRICS, MatchedLabels
-from sfumato.evaluation.metrics import RMSCalibration, Wasserstein
+from sfumato.evaluation.metrics import EntropyDifference, RMSCalibration, Wasserstein
 from sfumato.tables.bootstrap import Bootstrap
 
 N_CLASSES = 6
@@ -22,7 +22,8 @@ N_VOTES = 50
 MANY = 1_000_000
 POPULATIONS = {"overconfident": 1.8, "calibrated": 1.0, "underconfident": 0.6}
 SIZES = (300, 1000, 3000)
-METRICS_UNDER_TEST = [member() for member in METRICS if member is not Wasserstein] + [
+METRICS_UNDER_TEST = [member() for member in METRICS if member not in (Wasserstein, EntropyDifference)] + [
+    EntropyDifference(entropy="plug-in"),  # the corrected one has no interval
     Wasserstein(ordered=True),
     RMSCalibration(size=10),
 ]
@@ -75,8 +76,9 @@ def coverage(n: int, sharpness: float, figures: list[float], n_studies: int, dra
 
 
 def label_of(metric: Any) -> str:
-    """The metric's name, with its bin size for the RMS calibration error, which is listed twice."""
-    return f"{metric.name} (size {metric.size})" if isinstance(metric, RMSCalibration) else str(metric.name)
+    """The metric's name, with its bin size for the RMS calibration error, which is listed twice, and its entropy."""
+    setting = getattr(metric, "entropy", "") or (f"size {metric.size}" if isinstance(metric, RMSCalibration) else "")
+    return f"{metric.name} ({setting})" if setting else str(metric.name)
 
 
 def main(n_studies: int) -> None:

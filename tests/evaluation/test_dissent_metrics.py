@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.evaluation import RunPredictions, compare_runs, measure_runs, scores_over_seeds
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.metrics import (
@@ -18,6 +19,8 @@ from sfumato.evaluation.metrics import (
     TotalVariation,
 )
 from sfumato.tables.bootstrap import Bootstrap
+from sfumato.tables.estimand import Estimand
+from sfumato.tables.soft_labels import SoftLabels
 
 N = 1500
 
@@ -76,7 +79,31 @@ def test_entropy_difference_is_corrected() -> None:
     of = matched(model, truth, 4)
     known, plug_in = entropy[0] - entropy[1], value(EntropyDifference(entropy="plug-in"), of)[0]
     assert plug_in > known + 0.1
-    assert value(EntropyDifference(), of)[0] == pytest.approx(known, abs=0.05)
+    found, low, high = value(EntropyDifference(), of)
+    assert found == pytest.approx(known, abs=0.05)
+    # An interval over items alone would miss the error of the model.
+    assert np.isnan([low, high]).all()
+
+
+def test_entropy_difference_has_no_interval_but_compares_models() -> None:
+    """People's entropy is the same for all models, so that a difference between them has an interval."""
+    truth, model = world()
+    of = matched(model, truth, 4)
+    people = SoftLabels(of.items, of.classes, of.people, of.n_annotators, estimand=Estimand.JUDGMENT)
+    sharp = model**2 / (model**2).sum(axis=1, keepdims=True)
+    runs = [
+        RunPredictions(name, "", seed, SoftLabels(of.items, of.classes, probs, None, estimand=Estimand.PREDICTION))
+        for name, probs in (("plain", model), ("sharp", sharp))
+        for seed in (0, 1)
+    ]
+    measured = measure_runs(runs, people=people, metrics=[EntropyDifference()])
+    scores = scores_over_seeds(measured).scores
+    assert all(np.isnan(each.low) and each.covers.startswith("none: people's entropy") for each in scores)
+    (apart,) = compare_runs(measured, baseline="plain").differences
+    entropies = [float(-(p * np.log(np.maximum(p, 1e-300))).sum(axis=1).mean()) for p in (model, sharp)]
+    assert apart.difference == pytest.approx(entropies[1] - entropies[0], abs=1e-9)
+    assert apart.low < apart.difference < apart.high
+    assert apart.verdict == "differs"
 
 
 def test_floors_are_the_scores_of_the_crowd_itself() -> None:

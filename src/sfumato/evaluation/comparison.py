@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.evaluation.metric import Better
+from sfumato.evaluation.metric import MODEL_BASED, Better
 from sfumato.evaluation.paired_tests import correction_factors
 from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
 from sfumato.evaluation.run_predictions import PRETRAINED, default_baseline
@@ -59,6 +59,8 @@ def _interval_of_score(figures: SeedValues, parts: VarianceComponents | None, le
     if parts is None:
         why = next((each.kind for each in figures.intervals if np.isnan(each.low)), "none: not defined for every seed")
         return Interval(np.nan, np.nan, why)
+    if any(each.kind == MODEL_BASED for each in figures.intervals):
+        return Interval(np.nan, np.nan, MODEL_BASED)
     return parts.interval(level).within(figures.metric.bounds)
 
 

@@ -200,6 +200,10 @@ def ratio(totals: Float[np.ndarray, "draws 2"]) -> Float[np.ndarray, "draws"]:
     return np.asarray(np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0))
 
 
+MODEL_BASED = (
+    "none: people's entropy is estimated with a model whose error is not known; dissent_difference has an interval"
+)
+"""Why an estimate has a value, and differences between models have intervals, but the value itself has none."""
 FEW_ITEMS = 30
 """With fewer items bootstrap intervals are unreliable."""
 

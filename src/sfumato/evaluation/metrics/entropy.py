@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import (
+    MODEL_BASED,
     Better,
     Estimate,
     LinearPart,
@@ -31,9 +32,11 @@ class EntropyDifference:
     """The mean over items of H(p) - H(q), in nats: above 0 the model is more uncertain than people, below 0 less.
 
     EntCE of Baan et al. (2022) with its sign. If `people` are votes, their mean entropy is estimated from the votes
-    about all items (`sfumato.tables.chosen_probability`), because the entropy of the shares of a few votes is too low;
-    `entropy="plug-in"` takes the shares as they are. Few votes do not identify an entropy: prefer `dissent_difference`,
-    which is unbiased.
+    about all items (`sfumato.tables.chosen_probability`), because the entropy of the shares of a few votes is too low.
+    Few votes do not identify an entropy, and the error of the model is not known: this estimate has no interval,
+    because an interval over items alone would contain the truth too rarely (docs/coverage.md). Prefer
+    `dissent_difference`, which is unbiased. Differences between models keep their intervals: people's entropy is the
+    same for all models. `entropy="plug-in"` takes the shares as they are, with an interval for such shares.
     """
 
     entropy: str = CORRECTED
@@ -58,7 +61,8 @@ class EntropyDifference:
         naive = float(of_items.std()) / np.sqrt(len(matched))
         stretch = max(entropy_error(counts) / naive, 1.0) if naive > 0 else 1.0
         people = mean + stretch * (of_items - of_items.mean())
-        return mean_over_items(matched.predicted_entropy - people, bootstrap)
+        found = mean_over_items(matched.predicted_entropy - people, bootstrap)
+        return replace(found, interval=Interval(np.nan, np.nan, MODEL_BASED))
 
 
 NO_SPREAD = 1e-9
