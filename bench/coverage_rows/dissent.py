@@ -248,7 +248,11 @@ CELLS = [
     ),
     *(Cell("correlation with a model", name, n, 4, _correlation, relative=False) for name in SETS for n in (500, 1000)),
     *(Cell("dissent difference", name, 500, 2, _dissent_difference, relative=False) for name in SETS),
-    *(Cell("entropy difference, over items alone", name, 1000, m, _entropy_difference, relative=False) for name in SETS for m in (3, 5)),
+    *(
+        Cell("entropy difference, over items alone", name, 1000, m, _entropy_difference, relative=False)
+        for name in SETS
+        for m in (3, 5)
+    ),
     *(Cell(f"{name} floor", data, 1000, 5, floor) for name in ("KL", "Brier", "total variation") for data in SETS),
 ]  # fmt: skip
 

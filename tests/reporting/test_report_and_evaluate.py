@@ -15,7 +15,7 @@ from sfumato.evaluation import RunPredictions, compare_runs, measure_runs, metri
 from sfumato.evaluation.run_predictions import paired_runs, read_runs
 from sfumato.labeling.agreement import agreement
 from sfumato.reporting.blocks import Facts, Prose, ReportTable
-from sfumato.reporting.findings import findings
+from sfumato.reporting.findings import finding, findings
 from sfumato.reporting.missing_scores import score_models
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.phrases import NOT_IDENTIFIABLE, number_text
@@ -115,8 +115,14 @@ def test_single_answers_in_the_folder_are_what_models_are_scored_against(tmp_pat
     assert "All scores are against the single answers of 6 people in `beliefs.parquet`." in prose
     assert "Intervals are for people at large" in prose
     assert "--people beliefs.parquet" in models.source().command
+    titles = [str(getattr(block, "title", "")) for block in section.blocks]
+    assert any("people's single answers" in each for each in titles), titles
+    assert not any("people's labels" in each for each in titles)
     said = findings(models.evidence, models)
     assert "for people at large" in said[0]
+    sure = [replace(each, verdict="better") for each in models.differences if each.metric == "cross_entropy"]
+    (sentence,) = [finding(each, models.level, "predictions of", models.scored) for each in sure]
+    assert "are closer to people's single answers than predictions of" in sentence
     assert all("for people at large)" in each for each in said if "difference" in each and "not tested" not in each)
 
 

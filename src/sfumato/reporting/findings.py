@@ -25,13 +25,13 @@ from sfumato.tables.soft_labels import SoftLabels
 
 MAX_FINDINGS = 6
 OUTCOMES = {
-    "cross_entropy": ("are closer to people's labels", "are further from people's labels"),
+    "cross_entropy": ("are closer to {scored}", "are further from {scored}"),
     "accuracy": ("choose people's first choice more often", "choose people's first choice less often"),
     "ece": ("are better calibrated", "are worse calibrated"),
     "dissent_pearson": ("match people's uncertainty better", "match people's uncertainty less well"),
     "entropy_pearson": ("match people's uncertainty better", "match people's uncertainty less well"),
 }
-"""How a difference in a metric is described: if better, and if worse."""
+"""How a difference in a metric is described: if better, and if worse. `{scored}` is what models are scored against."""
 
 
 def findings(evidence: ReportInputs, models: ModelScores | None) -> tuple[str, ...]:
@@ -42,7 +42,8 @@ def findings(evidence: ReportInputs, models: ModelScores | None) -> tuple[str, .
         uncertainty = next((each for each in CORRELATIONS if models.difference(each) is not None), "")
         metrics = [each for each in OUTCOMES if each == uncertainty or each not in CORRELATIONS]
         found = [models.difference(metric) for metric in metrics]
-        compared = [finding(each, models.level, _models_of(models)) for each in found if each is not None]
+        whose = _models_of(models)
+        compared = [finding(each, models.level, whose, models.scored) for each in found if each is not None]
         compared = [f"{compared[0]} Scores are against {models.against}.", *compared[1:]] if compared else []
     elif models is not None and models.scores:
         compared = [_single_target(models)]
@@ -90,11 +91,12 @@ def _models_of(models: ModelScores) -> str:
     return "models trained on" if models.folders else "predictions of"
 
 
-def finding(difference: Difference, level: float, models: str = "models trained on") -> str:
-    """A difference between two targets as a sentence; `models` stands before their names."""
+def finding(difference: Difference, level: float, models: str, scored: str) -> str:
+    """A difference between two targets as a sentence; `models` stands before their names, and `scored` is what they are
+    scored against."""
     if difference.verdict not in ("better", "worse"):
         return comparison_sentence(difference, level)
-    outcome = OUTCOMES[difference.metric][difference.verdict == "worse"]
+    outcome = OUTCOMES[difference.metric][difference.verdict == "worse"].format(scored=scored)
     return (
         f"{capitalized(models)} `{difference.target}` {outcome} than {models} `{difference.baseline}`: "
         f"{metric_title(difference.metric)} {values_text(difference, level)}."

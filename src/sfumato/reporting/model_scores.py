@@ -169,11 +169,17 @@ class ModelScores:
         return next((name for name, each in self.evidence.scores.items() if isinstance(each, RunScores)), None)
 
     @property
+    def scored(self) -> str:
+        """What the models are scored against, in two or three words."""
+        is_of_answers = self.has_people or (self.table is None and self.evidence.people_answers is not None)
+        return "people's single answers" if is_of_answers else "people's labels"
+
+    @property
     def against(self) -> str:
-        """What the models are scored against, in words."""
+        """The same in full: whose answers, or which labels."""
         evidence = self.evidence
         if self.table is not None:
-            return "people's labels"
+            return self.scored
         answers, labels = evidence.people_answers, evidence.people_labels
         origin = evidence.origins.get(evidence.people_part)
         file = f" in `{origin.file}`" if origin is not None and origin.file else ""

@@ -46,8 +46,8 @@ def targets_section(models: ModelScores) -> Section | None:
         return None
     right, near = f"Higher is better. {lines_text(models)}", f"Lower is better. {lines_text(models)}"
     blocks: list[Block] = [Prose(tuple(_words(models)))]
-    blocks += score_panels(models, "right", "Accuracy against people's labels", right, RIGHT)
-    blocks += score_panels(models, "near", "Distance from people's labels", near, NEAR)
+    blocks += score_panels(models, "right", f"Accuracy against {models.scored}", right, RIGHT)
+    blocks += score_panels(models, "near", f"Distance from {models.scored}", near, NEAR)
     blocks += [_scores_listed(models)]
     if models.differences:
         blocks += [_differences_chart(models), _differences_listed(models)]
