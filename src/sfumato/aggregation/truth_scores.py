@@ -35,6 +35,7 @@ class TruthScores(ColumnTable):
     brier: Float[np.ndarray, "methods"]
     n_zero: Int[np.ndarray, "methods"]
     n_items: Int[np.ndarray, "methods"]
+    n_labels: Int[np.ndarray, "methods"]
 
     def lines(self) -> list[str]:
         """Accuracy, log-loss and Brier score of each method, the best of each marked."""
@@ -48,8 +49,9 @@ class TruthScores(ColumnTable):
                 value = getattr(self, column)[i]
                 cells.append(f"{value:>8.4f}{'*' if value == top and len(self) > 1 else ' '}")
             lines.append(f"{name:{width}}  {self.estimand[i]:8}  {'  '.join(cells)}  {self.n_zero[i]:>10,}".rstrip())
+        known = f"{self.n_items[0]:,} of {counted(int(self.n_labels[0]), 'item')}"
         meaning = "log-loss: mean of -ln p of the true class; infinite if it has probability 0 for some item"
-        return [*lines, *wrapped(f"{counted(int(self.n_items[0]), 'item')} with a known class. {meaning}")]
+        return [*lines, *wrapped(f"{known} have a known class. {meaning}")]
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class TruthScore:
     brier: float
     n_zero: int
     n_items: int
+    n_labels: int
+    """The items with a label, with and without a known class."""
 
 
 def truth_scores(labels: Mapping[str, SoftLabels], truth: SoftLabels) -> TruthScores:
@@ -91,4 +95,6 @@ def _score(name: str, labels: SoftLabels, truth: SoftLabels) -> TruthScore:
         log_loss = float(-np.log(own).mean())
     brier = float(((probs**2).sum(axis=1) - 2 * own + 1).mean())
     estimand = "" if labels.estimand is None else labels.estimand.value
-    return TruthScore(name, estimand, float(right.mean()), log_loss, brier, int((own == 0).sum()), len(probs))
+    return TruthScore(
+        name, estimand, float(right.mean()), log_loss, brier, int((own == 0).sum()), len(probs), len(labels)
+    )
