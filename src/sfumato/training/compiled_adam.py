@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numba
@@ -32,6 +34,20 @@ def _update(weights, gradients, means, squares, settings):  # type: ignore[no-un
         weights[i] = kept * w - rate * m / (np.sqrt(v) * scale + np.float32(EPSILON))
 
 
+@dataclass(frozen=True, eq=False)
+class _Arrays:
+    """The weights of a parameter and their moments as flat arrays, made again when a checkpoint is loaded."""
+
+    means_of: Tensor
+    weights: Any
+    means: Any
+    squares: Any
+
+    @classmethod
+    def of(cls, parameter: nn.Parameter, state: dict[str, Tensor]) -> _Arrays:
+        return cls(state["exp_avg"], *map(_in_memory_order, (parameter, state["exp_avg"], state["exp_avg_sq"])))
+
+
 class CompiledAdam:
     """Adam; `decoupled` applies weight decay to the weights."""
 
@@ -41,6 +57,7 @@ class CompiledAdam:
         self.param_groups: list[dict[str, Any]] = [{"params": list(parameters), "lr": rate}]
         self.state: dict[nn.Parameter, dict[str, Tensor]] = {each: {} for each in self.param_groups[0]["params"]}
         self.betas, self.decay, self.decoupled = betas, decay, decoupled
+        self._arrays: dict[nn.Parameter, _Arrays] = {}
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         assert set_to_none
@@ -49,6 +66,7 @@ class CompiledAdam:
 
     def step(self) -> None:
         """Update every weight that has a gradient."""
+        rate = self.param_groups[0]["lr"]
         for parameter in self.param_groups[0]["params"]:
             gradient = parameter.grad
             if gradient is None:
@@ -60,23 +78,30 @@ class CompiledAdam:
             if gradient.stride() != parameter.stride():
                 gradient = torch.empty_like(parameter).copy_(gradient)
             n_steps = float(state["step"].add_(1))
-            tensors = (parameter, gradient, state["exp_avg"], state["exp_avg_sq"])
-            _update(*map(_in_memory_order, tensors), self._settings(n_steps))
-
-    def _settings(self, n_steps: float) -> tuple[Any, ...]:
-        rate, (beta_1, beta_2) = self.param_groups[0]["lr"], self.betas
-        settings = (
-            1 - beta_1,
-            beta_2,
-            1 - beta_2,
-            0.0 if self.decoupled else self.decay,
-            1 - rate * self.decay if self.decoupled else 1.0,
-            rate / (1 - beta_1**n_steps),
-            1 / math.sqrt(1 - beta_2**n_steps),
-        )
-        return tuple(map(np.float32, settings))
+            arrays = self._arrays.get(parameter)
+            if arrays is None or arrays.means_of is not state["exp_avg"]:
+                arrays = self._arrays[parameter] = _Arrays.of(parameter, state)
+            settings = _settings(n_steps, rate, *self.betas, self.decay, self.decoupled)
+            _update(arrays.weights, _in_memory_order(gradient), arrays.means, arrays.squares, settings)
 
 
 def _in_memory_order(tensor: Tensor) -> Any:
     """The numbers of a dense tensor as a flat array, in the order of memory."""
     return torch.as_strided(tensor.detach(), (tensor.numel(),), (1,)).numpy()
+
+
+@lru_cache(4)
+def _settings(
+    n_steps: float, rate: float, beta_1: float, beta_2: float, decay: float, decoupled: bool
+) -> tuple[np.float32, ...]:
+    """The settings of `_update`, the same for all parameters of a step."""
+    settings = (
+        1 - beta_1,
+        beta_2,
+        1 - beta_2,
+        0.0 if decoupled else decay,
+        1 - rate * decay if decoupled else 1.0,
+        rate / (1 - beta_1**n_steps),
+        1 / math.sqrt(1 - beta_2**n_steps),
+    )
+    return tuple(map(np.float32, settings))

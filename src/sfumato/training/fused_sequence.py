@@ -280,4 +280,4 @@ def _products(
 
 def _flat(tensor: Tensor) -> Any:
     """The numbers of a tensor in order, as a flat array."""
-    return tensor.detach().contiguous().view(-1).numpy()
+    return tensor.detach().numpy().reshape(-1)
