@@ -26,8 +26,8 @@ ALL_SAVED = "All answers saved"
 ENDS = ("finished", "empty", "withdrawn", "gone")
 TIMEOUT_MS = 15_000
 SEEDS = range(int(os.environ.get("SFUMATO_SEEDS", "1")))
-KINDS = ("tokens", "choice", "top_two") if len(SEEDS) > 1 else ("tokens", "choice")
-"""The question types for the fault trials; in long runs also the longest form."""
+KINDS = ("tokens", "choice", "top_two") if len(SEEDS) > 1 else ("choice",)
+"""The question types of trials that run with several; the others use tokens. The forms have tests of their own."""
 WANTED = 4
 """Default number of trials per person."""
 ANSWERS = "**/api/answers"
