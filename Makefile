@@ -20,14 +20,14 @@ test: system $(VENV)/.tested lint
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" --durations=15
 
 # The tests that fail most often after a change, in at most three minutes on two cores: lint and types, contracts,
-# snapshots, layers, names in the documentation, and the quick tests of every package. PostgreSQL and the tests in LONG
+# snapshots, layers, names in the documentation, and the quick tests of every package. PostgreSQL, papers and tests in LONG
 # are left out: tests that start browsers, many processes or clusters, train networks, or try long random sequences.
 # `make test` runs them all.
 check: $(VENV)/.tested lint
 	@$(foreach path,$(LONG),$(if $(wildcard $(path)),,$(error LONG in the Makefile names $(path), which does not exist)))
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" -k "not postgresql" $(LONG:%=--ignore=%)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" -k "not postgresql" tests $(LONG:%=--ignore=%)
 
-LONG := papers/tests $(addprefix tests/,badinput browser cli/demo faults golden test_docs.py test_extending.py \
+LONG := $(addprefix tests/,badinput browser cli/demo faults golden test_docs.py test_extending.py \
   aggregation/test_ray_engine.py $(addprefix cli/test_,evaluate.py foreign_votes.py train.py) contracts/test_networks.py \
   elicitation/test_state_machine.py $(addprefix evaluation/test_,bounds.py duplicates.py floors.py metrics.py) \
   planning/informativeness \
