@@ -24,8 +24,9 @@ from sfumato.tables.errors import SfumatoWarning
 
 GOAL = (
     "85 to 95% of the intervals should contain the error (nominal 90%). *ratio* is the planned divided by the realized "
-    "error, geometric mean. The method was developed on the first half of Fashion-MNIST-H and on a simulated world "
-    "(logistic normal, five classes); Fashion-MNIST-H here is the other half."
+    "error, geometric mean. The method was developed on the first halves of Fashion-MNIST-H and CIFAR-10H and on a "
+    "simulated world (logistic normal, five classes), not on the other sets; Fashion-MNIST-H here is the other half, "
+    "CIFAR-10H is all images."
 )
 SETS = ("CIFAR-10H", "Fashion-MNIST-H", "bluebird", "dog", "rte", "sentiment-sp-amt", "face-sentiment")
 ITEMS, VOTES, ANSWERS = (50, 100, 200, 500), (5, 10), (4, 8, 16)

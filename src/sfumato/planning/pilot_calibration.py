@@ -4,11 +4,12 @@ A pilot shows a few items, and each by a few answers. What follows from it depen
 biased: a prior fitted to few items is too cautious, and one that fits them best is too sure. How uncertain and how
 biased it is, is simulated: pilots of the same size are drawn from the items estimated from the real one, and each is
 treated in the same way (a parametric bootstrap). The result is divided by their mean bias, and their spread is its
-uncertainty, on the scale of square roots, where the spread of an error depends little on its size. Labels that use a
-prior and more answers per item than the pilot has are more uncertain: see `_gap`.
+uncertainty, on the scale of square roots, where the spread of an error depends little on its size. It also covers that
+the items may be as the cautious prior expects (`_gap`).
 
 The estimated items have the components of the prior of `bayes`, with the weights that fit the pilot best: the prior of
 `bayes` is cautious, because that is better for the label of a single item, and in a mean over items caution is bias.
+Errors are means over draws from the posterior of each item, given its own answers.
 """
 
 from __future__ import annotations
@@ -118,42 +119,49 @@ def calibrated_errors(
     n = n_pilot or len(counts)
     pilot_items = PilotItems.of(counts)
     estimated = pilot_items.likely
-    items = Population.of_prior(estimated, DRAWS, rng)
+    items = Population.of_counts(counts, estimated, DRAWS, rng)
     known = np.stack([errors(items, m, rng) for m in n_answers], axis=1)
-    study, unknown_shape = known.mean(axis=0), np.zeros(len(n_answers))
+    study = known.mean(axis=0)
     if fits_prior:
         study = study * fit_penalty(estimated, errors, n_answers, n_items, rng)
-        gap = _gap(pilot_items, errors, float(study[-1]), n_answers[-1], n_items, rng)
-        beyond = gap * np.maximum(1 - counts.sum() / len(counts) / np.asarray(n_answers), 0.0)
-        # Uniform between the likely and the cautious items: its mean and standard deviation.
-        study, unknown_shape = study * np.exp(beyond / 2), beyond / np.sqrt(12) / 2
-    root = np.sqrt(np.maximum(known.mean(axis=0), LEAST))
+    gap = _gap(pilot_items, errors, float(study[-1]), n_answers[-1], n_items if fits_prior else None, rng)
+    if fits_prior:
+        # Beyond the answers of the pilot, halfway between the likely and the cautious items.
+        study = study * np.exp(gap / 2 * np.maximum(1 - counts.sum() / len(counts) / np.asarray(n_answers), 0.0))
+    drawn_items = Population.of_prior(estimated, DRAWS, rng)
+    truth = np.array([errors(drawn_items, m, rng).mean() for m in n_answers])
+    root = np.sqrt(np.maximum(truth, LEAST))
     size = min(n, LARGEST_PILOT)
     totals = np.rint(counts.sum(axis=1)).astype(np.int64)
     found = np.empty((n_pilots, len(n_answers)))
     for b in range(n_pilots):
         drawn = _drawn_pilot(estimated, totals[rng.integers(0, len(totals), size)], rng)
-        again = Population.of_prior(PilotItems.of(drawn).likely, DRAWS_PER_PILOT, rng)
+        again = Population.of_counts(drawn, PilotItems.of(drawn).likely, DRAWS_PER_PILOT, rng)
         means = np.array([errors(again, m, rng).mean() for m in n_answers])
         found[b] = np.sqrt(np.maximum(means, LEAST)) / root
         progress(b + 1, n_pilots, float(means[-1]))
     bias = 1 + (np.clip(found.mean(axis=0), 1 / MOST_BIAS, MOST_BIAS) - 1) * size / n
     between_pilots = found.std(axis=0, ddof=1) * np.sqrt(size / n)
-    between_studies = known.std(axis=0) / root**2 / 2 / np.sqrt(n_items)
-    spread = np.sqrt(between_pilots**2 + between_studies**2 + unknown_shape**2)
+    between_studies = known.std(axis=0) / np.maximum(known.mean(axis=0), LEAST) / 2 / np.sqrt(n_items)
+    # A uniform distribution between the likely and the cautious items; a root varies half as much as its square.
+    between_populations = gap / np.sqrt(12) / 2
+    spread = np.sqrt((1 + 1 / n_pilots) * between_pilots**2 + between_studies**2 + between_populations**2)
     return CalibratedErrors(np.asarray(n_answers), np.maximum(study, LEAST) / bias**2, spread, n_pilots - 1.0)
 
 
 def _gap(
-    items: PilotItems, errors: ItemErrors, likely: float, n_answers: int, n_items: int, rng: np.random.Generator
+    items: PilotItems, errors: ItemErrors, likely: float, n_answers: int, n_items: int | None, rng: np.random.Generator
 ) -> float:
-    """The logarithm of the error with the cautious items divided by that with the likely ones.
+    """The logarithm of the error with the cautious items divided by that with the likely ones; 0 if it is smaller.
 
-    With more answers per item than the pilot has, labels depend on details of the items' distributions that the pilot
-    does not show: whether classes that nobody chose are rare or absent.
+    A pilot does not decide between them: whether classes that nobody chose are rare or absent. For labels with a prior
+    that is fitted in a study of `n_items` items; None if they have no prior.
     """
-    fitted, _ = _errors_in_studies(items.cautious, errors, [n_answers], n_items, rng)
-    return float(np.clip(np.log(max(float(fitted[0]), LEAST) / max(likely, LEAST)), 0.0, np.log(MOST_BIAS**2)))
+    if n_items is None:
+        cautious = float(errors(Population.of_prior(items.cautious, DRAWS, rng), n_answers, rng).mean())
+    else:
+        cautious = float(_errors_in_studies(items.cautious, errors, [n_answers], n_items, rng)[0, 0])
+    return float(np.clip(np.log(max(cautious, LEAST) / max(likely, LEAST)), 0.0, np.log(MOST_BIAS**2)))
 
 
 def fit_penalty(
