@@ -302,7 +302,7 @@ def plan(
     if budget is None:
         raise BadSetting("no budget", "the money to spend", "give budget=500, or models= to compare two models")
     answers = pilot if isinstance(pilot, SoftLabels) else votes_of(pilot)
-    source = Pilot.of(answers)
+    source, terms = Pilot.of(answers), terms.for_task(len(answers.classes))
     return decide(
         source,
         goal=goal_named(goal),

@@ -137,7 +137,7 @@ def test_times_of_the_pilot_or_else_the_usual() -> None:
     assert plan.n_items == 60  # the pilot's, where nothing else is said
     source = pilot_of(Path("untimed.csv"), ("cat", "dog"))
     costs, notes = costs_of(source, None, seconds=(), wage=None, fee=None, overhead=None, currency=None)
-    assert costs.seconds("choice") == pytest.approx(3.3 * 1.29)
+    assert costs.seconds("choice") == pytest.approx((3.3 - 8 * 0.1) * 1.29)  # two classes, not ten
     assert "the pilot has no times" in notes[0]
 
 

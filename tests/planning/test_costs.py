@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.importers.hmix import HMixImporter
+from sfumato.planning.answer_times import measured_times, seconds_of
 from sfumato.planning.costs import DEFAULT_TIMES, CostModel, KindTime
-from sfumato.planning.pilot_evidence import measured_times, seconds_of
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import SfumatoError
 
@@ -103,7 +103,8 @@ def test_every_default_time_says_where_it_comes_from() -> None:
     assert set(DEFAULT_TIMES) == {
         "choice", "top_two", "plausible", "sliders", "tokens", "typicality", "similarity", "triplet", "mixture",
     }  # fmt: skip
-    assumed = {kind for kind, time in DEFAULT_TIMES.items() if time.source.startswith("assumed, ")}
+    assert all(time.is_assumed and time.source.startswith("not your data: ") for time in DEFAULT_TIMES.values())
+    assumed = {kind for kind, time in DEFAULT_TIMES.items() if "assumed, " in time.source}
     assert assumed == {"sliders", "tokens", "typicality", "similarity", "triplet"}
 
 
@@ -178,3 +179,22 @@ def test_the_defaults_are_those_of_the_published_answers(first_pass: Annotations
     mixture = HMixImporter().read(published / "hmix").table
     assert isinstance(mixture, Annotations)
     assert np.isclose(measured_times(mixture)["mixture"].seconds, DEFAULT_TIMES["mixture"].seconds, rtol=0.01)
+
+
+def test_assumed_times_grow_with_classes_and_with_words() -> None:
+    ten, hundred = (CostModel().for_task(k) for k in (10, 100))
+    assert ten.time("sliders").seconds == 30
+    assert hundred.time("sliders").seconds == 300  # one slider per class
+    assert hundred.time("choice").seconds == pytest.approx(3.3 + 90 * 0.1)
+    assert "for 100 classes, assumed" in hundred.time("sliders").source
+    texts = CostModel().for_task(10, words=119)
+    assert texts.time("choice").seconds == pytest.approx(3.3 + 30)  # half a minute at 238 words per minute
+    assert texts.time("triplet").seconds == pytest.approx(3.3 + 90)  # three texts
+    two = CostModel().for_task(2)
+    assert two.time("sliders").seconds == 6
+    assert two.time("choice").seconds == pytest.approx(2.5)
+
+
+def test_measured_times_stay_as_they_are() -> None:
+    own = CostModel().with_kind("sliders", 12.0).for_task(100, words=500)
+    assert own.time("sliders").seconds == 12

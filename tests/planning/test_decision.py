@@ -11,12 +11,12 @@ from sfumato.planning.answers_per_item import ErrorThreshold
 from sfumato.planning.candidate_plans import PlanTerms, best_within_budget, cheapest_within_threshold
 from sfumato.planning.costs import CostModel, KindTime
 from sfumato.planning.decision import DeeperItems, decide
-from sfumato.planning.exchange_rates import vote_rate, vote_rates
 from sfumato.planning.goal_error import Criterion, ExpectedError, VoteCurve
 from sfumato.planning.goals import Goal
 from sfumato.planning.pilot_answers import Pilot, dirichlet
 from sfumato.planning.plan_file import Budget, Fewest, PlanAdaptive
 from sfumato.planning.recorded_answers import bayes
+from sfumato.planning.vote_rates import vote_rate, vote_rates
 from sfumato.tables.errors import BadSetting, SfumatoError
 
 # An hour an answer at 1 an hour: an answer of `choice` costs 1, one of `sliders` 2.

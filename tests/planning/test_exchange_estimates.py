@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from sfumato.planning.exchange_estimates import MatchedAnswers, exchange_rates, qualities
-from sfumato.planning.exchange_rates import TOP_TWO, ExchangeRate, ExchangeRates, rate_sentence, votes_worth
+from sfumato.planning.exchange_rates import ExchangeRate, ExchangeRates, rate_sentence, votes_worth
 from sfumato.planning.goals import Goal
 from sfumato.planning.label_quality import QualitySplit
+from sfumato.planning.vote_rates import PUBLISHED_RATES
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import SfumatoError
@@ -167,8 +168,8 @@ def test_cifar_10s_is_worth_what_was_found_before(first_pass: Annotations, cifar
     assert by_m[1].low < 1.07 < by_m[1].high
     assert np.isclose(by_m[6].votes, 3.6, atol=0.2)
     assert by_m[6].low < 3.6 < by_m[6].high
-    for rate in TOP_TWO:
+    for rate in PUBLISHED_RATES:
         same = next(each for each in found.of_goal(Goal(rate.goal)) if each.n_answers == rate.n_answers)
-        assert np.isclose(same.votes, rate.votes, rtol=0.4 if rate.goal == Goal.GEOMETRY else 0.1), rate
+        assert np.isclose(same.votes, rate.votes, rtol=0.1), rate
         assert same.low <= rate.votes <= same.high, rate
         assert same.measure == rate.measure

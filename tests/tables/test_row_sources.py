@@ -139,7 +139,7 @@ def test_commands_refuse_and_same_rows_states_it(folder: Path) -> None:
     sfumato(*share, "--same-rows")
 
 
-def test_plan_compare_refuses_a_truth_of_other_rows(folder: Path) -> None:
+def test_plan_labels_refuses_a_truth_of_other_rows(folder: Path) -> None:
     sf.read(folder / "votes.npz").labels().write(folder / "labels.parquet")
     answers = [
         {"item": str(i), "annotator": a, "kind": "choice/1", "payload": json.dumps({"class": CLASSES[(i + k) % 2]})}
@@ -151,7 +151,7 @@ def test_plan_compare_refuses_a_truth_of_other_rows(folder: Path) -> None:
         {b"sfumato.classes": json.dumps(CLASSES).encode(), b"sfumato.row_numbers_of": source}
     )
     sf.Annotations.from_arrow(table).write(folder / "pilot.parquet")
-    compare = ("plan", "compare", "--pilot", folder / "pilot.parquet", "--truth", folder / "labels.parquet")
+    compare = ("plan", "labels", "--pilot", folder / "pilot.parquet", "--truth", folder / "labels.parquet")
     with refused("row numbers of 'pilot.npz'"):
         sfumato(*compare)
 

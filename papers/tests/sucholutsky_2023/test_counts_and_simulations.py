@@ -37,7 +37,7 @@ def mined(labels: np.ndarray) -> int:
 
 @pytest.mark.parametrize(("n", "k"), [(4, 3), (12, 4), (5, 9)])
 def test_the_formulas_against_triplets_written_out(n: int, k: int) -> None:
-    world = LatentWorld.sample(n, k, 3, rng=np.random.default_rng(n), less_than_one_shot=True)
+    world = LatentWorld.sample(n, k, 3, rng=np.random.default_rng(n))
     soft = world.soft_labels()
     assert mined(soft) == SoftLabelType().n_triplets(n, k)
     hard = HardLabels().labels(soft)

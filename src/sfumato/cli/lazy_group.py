@@ -1,7 +1,7 @@
 """Groups of commands that are imported when first used, so that `--help` is fast.
 
 Other distributions add commands by entry points of the group `sfumato.commands`: `reproduce` becomes
-`sfumato reproduce`, `plan figures` becomes `sfumato plan figures`.
+`sfumato reproduce`, `plan trial` becomes `sfumato plan trial`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -47,6 +48,13 @@ def _checked(command: click.Command) -> click.Command:
     return command
 
 
+def _is_there(point: EntryPoint) -> bool:
+    try:
+        return find_spec(point.module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
 class LazyGroup(click.Group):
     """`members` gives module and help line of each command; `prefix` is what entry points of this group begin with.
     In a module of several commands, the command is named: `sfumato.cli.backup:backup`.
@@ -68,8 +76,9 @@ class LazyGroup(click.Group):
 
     @cached_property
     def added(self) -> dict[str, EntryPoint]:
-        """The commands that other distributions add to this group."""
-        found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+        """The commands that other distributions add to this group; those whose module is not there are left out, as
+        after an update without a new installation."""
+        found = {point.name: point for point in entry_points(group=ENTRY_POINTS) if _is_there(point)}
         names = {name: name.removeprefix(self.prefix) for name in found if name.startswith(self.prefix)}
         return {short: found[name] for name, short in names.items() if " " not in short and short not in self.members}
 

@@ -11,13 +11,12 @@ from sfumato.cli.options import PATH, NameList
 from sfumato.tables.errors import BadSetting
 
 QUESTIONS = {
-    "compare": ("sfumato.cli.plan_compare", "Compare question types by information per cost."),
+    "labels": ("sfumato.cli.plan_labels", "Compare kinds of label by what they recover and what they cost."),
     "annotators": ("sfumato.cli.plan_annotators", "Compute how many answers per item are needed."),
     "items": ("sfumato.cli.plan_items", "Select items that need more answers or a richer form."),
     "models": ("sfumato.cli.plan_models", "Compute how many items and answers tell two models apart."),
     "rehearse": ("sfumato.cli.plan_rehearse", "Try a plan with simulated annotators."),
     "replay": ("sfumato.cli.plan_replay", "Replay assignment policies on recorded answers."),
-    "simulate": ("sfumato.cli.plan_simulate", "Simulate what labels of each type reveal about item similarity."),
 }
 
 
@@ -45,7 +44,7 @@ QUESTIONS = {
 )
 @click.option("--seconds", multiple=True, metavar="KIND=S", help="Mean seconds per answer, instead of known values.")
 @click.option("--votes", multiple=True, metavar="KIND=V", help="Plain votes per answer, instead of known values.")
-@click.option("--rates", type=PATH, help="Votes per answer of other kinds: from sfumato plan compare --rates.")
+@click.option("--rates", type=PATH, help="Votes per answer of other kinds: from sfumato plan labels --rates.")
 @click.option("--wage", type=float, help="Pay per hour.  [default: the study's, 12]")
 @click.option("--fee", type=float, help="Platform fee as a share of the pay.  [default: a third]")
 @click.option("--overhead", type=float, help="Paid time divided by answering time.  [default: 1.29]")

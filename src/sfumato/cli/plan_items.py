@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli.options import PATH, NameList, check_one_given, check_outputs, output_option, seeded
-from sfumato.cli.output import bar, printable, write_table
+from sfumato.cli.output import bar, printable, say, write_table
 from sfumato.cli.plan_options import costs_of, pairs, pilot_of
 from sfumato.planning.goals import goal_named
 from sfumato.tables.errors import BadSetting, unknown
@@ -97,12 +97,16 @@ def _forms(
 ) -> dict[str, Form]:
     """The forms with the votes and seconds per answer, known or given."""
     from sfumato.planning.allocation import Form
-    from sfumato.planning.exchange_rates import vote_rates
+    from sfumato.planning.vote_rates import TaskSize, vote_rates
 
     costs, notes = costs_of(source, None, seconds=seconds)
     for note in notes:
         click.echo(f"  - {note}")
-    worths = vote_rates(goal_named(goal), names, costs, given=pairs("votes", votes))
+    size = TaskSize(len(source.items), len(source.classes))
+    worths = vote_rates(goal_named(goal), names, costs, size=size, given=pairs("votes", votes))
+    for worth in worths:
+        if not worth.is_own:
+            say(f"{worth.kind} is taken to be worth {worth.votes:.3g} votes: {worth.source}", "  - ")
     return {worth.kind: Form(worth.votes, costs.seconds(worth.kind)) for worth in worths}
 
 

@@ -102,8 +102,8 @@ def costs_of(
     currency: str | None = None,
 ) -> tuple[CostModel, list[str]]:
     """The prices, and notes about them: measured times, then the study's pay, then options."""
+    from sfumato.planning.answer_times import measured_times
     from sfumato.planning.costs import CostModel
-    from sfumato.planning.pilot_evidence import measured_times
 
     given = {name: value for name, value in (("fee", fee), ("overhead", overhead)) if value is not None}
     study = checked.study if checked is not None else None
@@ -118,9 +118,10 @@ def costs_of(
         except SfumatoError as error:
             if error.code != "no-times":
                 raise
-            notes.append("the pilot has no times: published times are used, see the assumptions")
+            notes.append("the pilot has no times: published times of other data are used, see the assumptions")
     for kind, value in pairs("seconds", seconds).items():
         costs = costs.with_kind(kind, value)
+    costs = costs.for_task(len(source.classes))
     if wage is None and study is not None and study.pay is not None:
         hours = study.people.batch_size * costs.seconds(study.question.kind) / 3600
         wage = study.pay.amount / hours if hours else None

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sfumato.planning.answers_per_item import ErrorThreshold
 from sfumato.planning.candidate_plans import Candidate, PlanTerms, Selected
-from sfumato.planning.exchange_rates import PLAIN, ExchangeRates, vote_rates
+from sfumato.planning.exchange_rates import ExchangeRates
 from sfumato.planning.goals import Goal
 from sfumato.planning.plan_file import Alternative, Budget, PlanAdaptive
+from sfumato.planning.vote_rates import PLAIN, VoteRate, vote_rates
 
 LITTLE = 1.25
 """An error larger by at most a quarter is a small loss for half of the cost."""
@@ -47,10 +48,12 @@ def would_change(
     threshold: ErrorThreshold | None,
     measured: Mapping[str, ExchangeRates] | None,
     n_pilot: int,
+    unsure: Sequence[VoteRate] = (),
 ) -> tuple[str, ...]:
     """What would change the decision, in sentences, each with the value at which it would."""
     terms, candidate = chosen.terms, chosen.candidate
     sentences = [_other_form(terms, candidate, other) for other in _near(chosen) if other.kind != candidate.kind]
+    sentences += [_unsure_form(terms, candidate, rate) for rate in unsure]
     for other in _near(chosen):
         if other.kind == candidate.kind and isinstance(other.answers, PlanAdaptive):
             sentences.append(
@@ -160,6 +163,23 @@ def _other_form(terms: PlanTerms, candidate: Candidate, other: Candidate) -> str
     return (
         f"{other.kind} answers: better if one took less than {breaks_even:.3g} paid seconds (now {seconds:.3g}) or was "
         f"worth more than {votes:.3g} votes (now {rate.votes:.3g}, 95% CI {rate.low:.3g} to {rate.high:.3g})"
+    )
+
+
+PILOT_ITEMS, PILOT_ANSWERS = 50, 3
+"""A pilot that shows what another form is worth: this many items, with this many answers of either form each."""
+
+
+def _unsure_form(terms: PlanTerms, candidate: Candidate, rate: VoteRate) -> str:
+    """What a form would have to be worth, whose rate is not from the user's data, and the pilot that would show it."""
+    costs = terms.costs
+    even = costs.seconds(rate.kind) / costs.seconds(candidate.kind) if costs.seconds(candidate.kind) else float("inf")
+    n = PILOT_ITEMS * PILOT_ANSWERS
+    price = costs.money(rate.kind, n) + costs.money(PLAIN, n) if PLAIN in costs.times else costs.money(rate.kind, n)
+    return (
+        f"{rate.kind} answers: better if one is worth more than {even:.3g} {candidate.kind} answers; {rate.votes:.3g} "
+        f"votes is {rate.source}, so it does not decide; a pilot of {PILOT_ITEMS} items with {PILOT_ANSWERS} answers "
+        f"of both would show it, for {price:,.2f} {costs.currency}"
     )
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from sfumato.planning.adaptive_gain import AdaptiveCurve
 from sfumato.planning.answers_per_item import ErrorThreshold, rounded_up
 from sfumato.planning.costs import CostModel
-from sfumato.planning.exchange_rates import PLAIN, VoteRate
 from sfumato.planning.goal_error import Criterion, ExpectedError, VoteCurve
 from sfumato.planning.plan_file import Budget, Cost, Fewest, PlanAdaptive
+from sfumato.planning.vote_rates import PLAIN, VoteRate
 from sfumato.tables.errors import BadSetting
 
 ANSWERS = "answers"

@@ -21,7 +21,8 @@ class KindTime:
 
     The first answer of a session takes `first_ratio` times as long; the excess decays like `exp(-(t - 1) /
     learned_after)` with the t-th answer. `per_nat` is the relative change per nat of item entropy above the mean.
-    `source` says where the numbers come from.
+    `source` says where the numbers come from. If `is_assumed`, they are from other data than the user's: from questions
+    about pictures with `n_classes` classes, and every further class takes `per_class` seconds.
     """
 
     seconds: float
@@ -29,6 +30,9 @@ class KindTime:
     first_ratio: float = 1.0
     learned_after: float = LEARNED_AFTER
     per_nat: float = 0.0
+    is_assumed: bool = False
+    per_class: float = 0.0
+    n_classes: int = 10
 
     def __post_init__(self) -> None:
         not_negative("seconds", self.seconds)
@@ -43,6 +47,30 @@ class KindTime:
         learning = 1 + (self.first_ratio - 1) * float(decay.mean())
         return self.seconds * learning * max(1 + self.per_nat * nats_above_mean, 0.0)
 
+    def for_task(self, n_classes: int, reading: float = 0.0) -> KindTime:
+        """The time for another number of classes, after `reading` for so many seconds; as it is if not assumed."""
+        if not self.is_assumed:
+            return self
+        more = self.per_class * (n_classes - self.n_classes)
+        changes = [f"{self.per_class:g} s per class for {n_classes} classes"] if more else []
+        changes += [f"{reading:.3g} s of reading"] if reading else []
+        source = f"{self.source}; changed: {', '.join(changes)}, assumed" if changes else self.source
+        seconds = max(self.seconds + more, QUICKEST) + reading
+        return replace(self, seconds=seconds, source=source, n_classes=n_classes)
+
+
+QUICKEST = 1.0
+"""No answer is assumed to take less, in seconds."""
+WORDS_PER_MINUTE = 238.0
+"""Silent reading of English non-fiction, the mean of 190 studies (Brysbaert 2019, J. Memory and Language 109)."""
+TEXTS = {"similarity": 2, "triplet": 3, "mixture": 2}
+"""Items per question; one for other kinds."""
+
+
+def reading_seconds(words: float) -> float:
+    """The time to read so many words once."""
+    return 60 * not_negative("words", words) / WORDS_PER_MINUTE
+
 
 OVERHEAD = 1.29
 """Paid time divided by answering time: instructions, consent, final questions (CIFAR-10S)."""
@@ -51,39 +79,67 @@ WAGE = 12.0
 FEE = 1 / 3
 """The platform's fee as a share of the pay: an assumption, between the fees of well-known platforms."""
 
+
+def _published(
+    seconds: float,
+    source: str,
+    *,
+    per_class: float = 0.0,
+    first_ratio: float = 1.0,
+    learned_after: float = LEARNED_AFTER,
+    per_nat: float = 0.0,
+) -> KindTime:
+    """A time that is not the user's own."""
+    return KindTime(seconds, f"not your data: {source}", first_ratio, learned_after, per_nat, True, per_class)
+
+
 DEFAULT_TIMES: Mapping[str, KindTime] = MappingProxyType(
     {
-        "choice": KindTime(
-            3.3, "Peterson et al. 2019: mean session of 15 minutes for 200 pictures and 10 checks, without overhead"
+        "choice": _published(
+            3.3,
+            "pictures of 10 classes (Peterson et al. 2019): mean session of 15 minutes for 200 pictures and 10 checks",
+            per_class=0.1,
         ),
-        "top_two": KindTime(
+        "top_two": _published(
             39.2,
-            "CIFAR-10S (Collins et al. 2022): mean of 6,200 answers 44.4 s, 88 s for the first, fitted",
+            "pictures of 10 classes (CIFAR-10S, Collins et al. 2022): mean of 6,200 answers 44.4 s, 88 s for the first",
+            per_class=1.5,
             first_ratio=2.1,
             learned_after=2.5,
             per_nat=0.32,
         ),
-        "plausible": KindTime(
-            9.3, "soft-digits: median session of 14.6 minutes for about 70 pictures and 3 checks, without overhead"
+        "plausible": _published(
+            9.3,
+            "pictures of 10 classes (soft-digits): median session of 14.6 minutes for about 70 pictures and 3 checks",
+            per_class=0.93,
         ),
-        "sliders": KindTime(30.0, "assumed, from CIFAR-10S: 3 s per pointing action, ten sliders", first_ratio=2.1),
-        "tokens": KindTime(
+        "sliders": _published(
+            30.0, "assumed, from CIFAR-10S: 3 s per pointing action, one per class", per_class=3.0, first_ratio=2.1
+        ),
+        "tokens": _published(
             24.0,
             "assumed, from CIFAR-10S: its page without the boxes for impossible classes (39% of the actions)",
+            per_class=0.1,
             first_ratio=2.1,
         ),
-        "typicality": KindTime(5.1, "assumed, from H-Mix: one of its two sliders", first_ratio=1.7, learned_after=8.4),
-        "similarity": KindTime(5.1, "assumed, like one slider of H-Mix", first_ratio=1.7, learned_after=8.4),
-        "triplet": KindTime(3.3, "assumed, like one choice of CIFAR-10H"),
-        "mixture": KindTime(
+        "typicality": _published(
+            5.1, "assumed, from H-Mix: one of its two sliders", first_ratio=1.7, learned_after=8.4
+        ),
+        "similarity": _published(5.1, "assumed, like one slider of H-Mix", first_ratio=1.7, learned_after=8.4),
+        "triplet": _published(3.3, "assumed, like one choice of CIFAR-10H"),
+        "mixture": _published(
             10.1,
-            "H-Mix (Collins et al. 2023): mean of 4,950 answers 11.2 s, 22 s for the first, fitted",
+            "mixed pictures (H-Mix, Collins et al. 2023): mean of 4,950 answers 11.2 s, 22 s for the first, fitted",
             first_ratio=1.7,
             learned_after=8.4,
         ),
     }
 )
-"""The time of each kind, from published data if available; `source` says which, or that it is assumed."""
+"""The time of each kind, from published data if available; `source` says which, or that it is assumed.
+
+The time per class is one action (sliders, plausible), the boxes for impossible classes (top_two: 39% of 39 s for ten),
+or reading one more option, 0.1 s. None of these was measured with other numbers of classes.
+"""
 
 
 @dataclass(frozen=True)
@@ -156,6 +212,12 @@ class CostModel:
     def with_times(self, times: Mapping[str, KindTime]) -> CostModel:
         """The same, with these times added or replaced."""
         return replace(self, times={**self.times, **times})
+
+    def for_task(self, n_classes: int, *, words: float = 0.0) -> CostModel:
+        """The same, with assumed times adapted to a number of classes, and to texts of so many `words` on average."""
+        each = reading_seconds(words)
+        adapted = {kind: time.for_task(n_classes, each * TEXTS.get(kind, 1)) for kind, time in self.times.items()}
+        return replace(self, times=adapted)
 
     def with_kind(self, kind: str, seconds: float, source: str = "given") -> CostModel:
         """The same, for a kind whose answers take this long on average, learning included."""

@@ -27,7 +27,7 @@ from sfumato.planning.candidate_plans import (
     cheapest_within_threshold,
 )
 from sfumato.planning.costs import FEE, OVERHEAD, WAGE, CostModel
-from sfumato.planning.exchange_rates import PLAIN, ExchangeRates, vote_rate, vote_rates
+from sfumato.planning.exchange_rates import ExchangeRates
 from sfumato.planning.goal_error import Criterion
 from sfumato.planning.goals import Goal
 from sfumato.planning.item_prior import Population
@@ -43,6 +43,7 @@ from sfumato.planning.plan_file import (
     PlanQuestion,
     Point,
 )
+from sfumato.planning.vote_rates import PLAIN, TaskSize, vote_rate, vote_rates
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.setting_checks import at_least
 
@@ -160,7 +161,8 @@ def decide(
 ) -> Plan:
     """The best plan for a goal: the smallest error within a budget, or the cheapest one that reaches a threshold.
 
-    It compares the `kinds` of question (the votes per answer are as in `votes`, else as `measured`, else as published),
+    It compares the `kinds` of question (by default votes, and those whose votes per answer are given or `measured`; of
+    others the rate is simulated or published, and does not decide),
     equal numbers for all items or adaptive assignment, and numbers of answers. `n_items` items like those of the source
     are to be labeled; `items` are their ids, if known. With a budget and a threshold: the cheapest plan that reaches
     the threshold, or an error.
@@ -178,11 +180,16 @@ def decide(
     at_least("n_items", n_items, 1)
     at_least("most", most, 1)
     criterion = Criterion(goal, threshold.error if threshold is not None and threshold.share is not None else None)
-    rates = vote_rates(goal, kinds, costs, given=votes, measured=measured)
+    size = TaskSize(n_items, len(classes))
+    rates = vote_rates(goal, kinds, costs, size=size, given=votes, measured=measured)
+    # Rates of other data do not decide, unless there are no others.
+    own = tuple(rate for rate in rates if rate.is_own)
+    unsure = tuple(rate for rate in rates if own and not rate.is_own)
+    rates = own or rates
     deeper = None
     if deeper_items is not None:
         kind = deeper_items.kind
-        rate = vote_rate(kind, goal, costs, given=votes, measured=measured)
+        rate = vote_rate(kind, goal, costs, size=size, given=votes, measured=measured)
         deeper = PlanDeeper(kind=kind, votes=rate.votes, seconds=costs.seconds(kind))
     left = _what_is_left(budget, deeper_items, costs)
     n_pilot = 0 if isinstance(source, DirichletMixture) else source.n_items
@@ -202,7 +209,7 @@ def decide(
         assert left is not None
         chosen = best_within_budget(terms, left)
     terms, candidate, error = chosen.terms, chosen.candidate, chosen.candidate.error
-    changes = would_change(chosen, goal=goal, threshold=threshold, measured=measured, n_pilot=n_pilot)
+    changes = would_change(chosen, goal=goal, threshold=threshold, measured=measured, n_pilot=n_pilot, unsure=unsure)
     first = deeper_items.items if deeper_items else ()
     kept = _kept(items, first, terms.n_items, rng)
     name = f"pilot of {n_pilot:,} items" if n_pilot else "assumed prior"

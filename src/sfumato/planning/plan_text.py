@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.planning.exchange_rates import USUAL
 from sfumato.planning.plan_file import Plan, PlanAdaptive
+from sfumato.study.study import ABOUT_ONE_ITEM
 from sfumato.tables.printed_text import bar, counted, wrapped
 
 
@@ -29,9 +29,8 @@ def plan_lines(plan: Plan, notes: Sequence[str] = ()) -> list[str]:
     for sentence in plan.would_change:
         lines += wrapped(sentence, "  - ")
     lines += ["", "assumptions:"]
-    others = {
-        f"{what} per {kind} answer" for kind in USUAL for what in ("seconds", "votes") if kind != plan.question.kind
-    }
+    kinds = [kind for kind in ABOUT_ONE_ITEM if kind != plan.question.kind]
+    others = {f"{what} per {kind} answer" for kind in kinds for what in ("seconds", "votes")}
     for fact in plan.assumptions:
         if fact.what not in others:
             lines += wrapped(f"{fact.what}: {fact.value} ({fact.source})", "  - ")

@@ -123,7 +123,7 @@ def test_labels_keep_what_they_say_they_keep(kind: HardLabels | SoftLabelType | 
     expected = {
         "hard": [[1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 0]],
         "soft": soft,
-        "sparse(2)": [[0.7, 0.2, 0], [0, 0.3, 0.6], [0.3, 0.4, 0], [0.05, 0.9, 0]],
+        "sparse:2": [[0.7, 0.2, 0], [0, 0.3, 0.6], [0.3, 0.4, 0], [0.05, 0.9, 0]],
     }.get(kind.title)
     found = kind.labels(soft)
     if expected is None:

@@ -1,12 +1,10 @@
-"""What each kind's answers say: formulas against counted labels, simulations against each other, the map."""
+"""What each kind's answers say: formulas against counted labels, simulations against each other."""
 
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
 
-from sfumato.planning.costs import CostModel, KindTime
 from sfumato.planning.informativeness.answered_triplets import RankedLists, possible_triplets
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
@@ -18,7 +16,6 @@ from sfumato.planning.informativeness.question_signals import (
     simulated_rates,
     simulated_rho,
 )
-from sfumato.planning.label_type_comparison import value_map
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.payloads import PAYLOAD_KINDS
 
@@ -71,24 +68,3 @@ def test_at_a_noise_of_one_top_two_answers_are_worth_what_real_ones_are() -> Non
     assert np.isclose(found[5].votes, 12.5, rtol=0.25)
     with pytest.raises(SfumatoError, match="labels items"):
         simulated_rates("triplet", rng=np.random.default_rng(0))
-
-
-def test_the_map_marks_yours_and_money_changes_it() -> None:
-    cheap = CostModel({"choice": KindTime(1, ""), "sliders": KindTime(25, ""), "triplet": KindTime(1, "")})
-    settings = {"yours": (500, 4), "n": (20, 60), "k": (2, 8), "seeds": 2}
-    table = value_map(["choice", "sliders", "triplet"], cheap, rng=np.random.default_rng(0), **settings)
-    frame = table.to_polars()
-    assert set(frame["kind"]) == {"choice", "sliders"}
-    assert frame.filter(frame["yours"] == 1)["n"].to_list() == [500, 500]
-    assert frame.filter(frame["kind"] == "choice")["n_answers"].unique().to_list() == [25]
-    assert table.best(60, 8, at_equal_budget=False) == "sliders"
-    assert table.best(60, 8, at_equal_budget=True) == "choice"
-    alike = cheap.with_kind("choice", 25)
-    same = value_map(["choice", "sliders"], alike, rng=np.random.default_rng(0), **settings)
-    assert same.best(60, 8, at_equal_budget=True) == "sliders"
-    assert frame.group_by("n", "k").agg(pl.col("best_items").sum())["best_items"].min() == 1
-
-
-def test_a_map_needs_kinds_that_label() -> None:
-    with pytest.raises(SfumatoError, match="labels items"):
-        value_map(["triplet"], CostModel(), rng=np.random.default_rng(0))

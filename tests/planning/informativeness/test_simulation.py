@@ -40,7 +40,7 @@ def test_every_cell_once_and_in_order() -> None:
     assert [(c.n, c.k, c.d, c.seed, c.kind) for c in cells[:4]] == [
         (4, 3, 2, 0, "soft"),
         (4, 3, 2, 0, "hard"),
-        (4, 3, 2, 0, "sparse(2)"),
+        (4, 3, 2, 0, "sparse:2"),
         (4, 3, 2, 1, "soft"),
     ]
     for cell in cells:
@@ -104,7 +104,6 @@ def test_it_is_a_table(tmp_path: Path) -> None:
     [
         ({"d": (0,)}, "d = 0"),
         ({"k": (1, 3)}, "k = 1"),
-        ({"n": (4,), "k": (5,), "less_than_one_shot": False}, "k = 5"),
         ({"noise": -1.0}, "noise"),
         ({"spread": -1.0}, "spread"),
         ({"kinds": ()}, "kinds"),

@@ -16,12 +16,13 @@ from sfumato.planning.goals import UTILITIES, subjective_loss
 from sfumato.planning.informativeness.embedding import Gnmds
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
+from sfumato.planning.label_choice import LabelQuestion
+from sfumato.planning.label_prices import tradeoff_of
 from sfumato.reporting.charts import Chart, Field, heat_map
 from sfumato.tables.base_table import rows_of
 from sfumato.tables.files import read_rows
 from sfumato_papers.finding import Estimate, Finding, Statement, chart_columns
 from sfumato_papers.paper import Part, Rerun, Scale, once
-from sfumato_papers.sucholutsky_2023.geometry_runs import share_better
 
 DIMENSIONS = (5, 25, 125)
 N_SIZES = {Scale.SMALL: 10, Scale.CPU: 20, Scale.FULL: 88}
@@ -81,6 +82,15 @@ def n_processes(rerun: Rerun) -> int:
 def of_kind(cells: Sequence[GridCell], kind: str, d: int | None = None) -> list[GridCell]:
     """The cells of one kind of label; `d` None is all dimensions."""
     return [cell for cell in cells if cell.kind == kind and d in (None, cell.d)]
+
+
+def share_better(cells: Sequence[GridCell]) -> float:
+    """The share of worlds in which soft labels recover at least as much as hard ones."""
+    soft, hard = (
+        {(cell.n, cell.k, cell.d, cell.seed): cell.rho for cell in cells if cell.kind == kind}
+        for kind in ("soft", "hard")
+    )
+    return float(np.mean([soft[world] >= hard[world] for world in soft if world in hard]))
 
 
 def scaled_down(scale: Scale) -> str:
@@ -205,7 +215,7 @@ def _maps(cells: Sequence[GridCell]) -> Chart:
 
 
 BETAS = (0.01, 1.0, 10.0)
-"""How much cost hurts: costs are shares of what the dearest cell costs, 90 soft labels of 90 classes."""
+"""How much cost hurts: with 1, the dearest labels of the map, 90 soft ones of 90 classes, cost one unit of utility."""
 DEAREST = LARGEST**2
 FEW = 22
 """Points or classes that count as few."""
@@ -219,20 +229,21 @@ def cost_benefit(rerun: Rerun) -> Part:
     cells = worlds(rerun)
     gains = gains_of(cells)
     findings: list[Finding | Statement] = [_few(gains), *_high_beta(gains), *_low_beta(gains)]
-    near = min(gains["linear", 1.0], key=lambda size: abs(size[0] - EXAMPLE[0]) + abs(size[1] - EXAMPLE[1]))
     findings += [
         Finding(
-            f"The example (n = {EXAMPLE[0]}, k = {EXAMPLE[1]}), nearest cell n = {near[0]}, k = {near[1]}",
+            f"The example (n = {EXAMPLE[0]}, k = {EXAMPLE[1]}), `sfumato plan labels`",
             f"{name}, β = {beta:g}",
             None,
-            Estimate(gains[name, beta][near]),
-            how="advantage of soft labels; in what unit of cost the paper's β = 10 is, it does not say",
+            Estimate(gain),
+            how="advantage of soft labels; the paper does not say in what unit its β = 10 is; here soft labels of all "
+            "items cost β units of utility",
         )
-        for name, beta in gains
+        for (name, beta), gain in example_gains().items()
     ]
     about = (
         "L = β c - u(ρ), u linear, sigmoid or logit, ρ the mean over d = 5, 25, 125 of the simulations; n hard labels "
-        "cost n, n soft labels nk, as the paper assumes, here as shares of 90 x 90. Preferred is the smaller loss."
+        "cost n, n soft labels nk, as the paper assumes, here as shares of 90 x 90: with β = 1 the dearest labels of "
+        "the map cost one unit of utility. Preferred is the smaller loss."
     )
     title = "When soft labels are worth as many times the price as there are classes"
     smaller = scaled_down(rerun.scale)
@@ -250,6 +261,19 @@ def gains_of(cells: Sequence[GridCell]) -> dict[tuple[str, float], dict[tuple[in
                 - subjective_loss(soft[n, k], n * k / DEAREST, utility=utility, beta=beta)
                 for n, k in soft
             }
+    return found
+
+
+def example_gains() -> dict[tuple[str, float], float]:
+    """How much lower the loss of soft labels is in the paper's example, as `sfumato plan labels` computes it."""
+    n, k = EXAMPLE
+    question = LabelQuestion(n, k, (HardLabels(), SoftLabelType()))
+    hard, soft = question.grid().run(workers=1, cache=False)[0].rho(items_only=False).mean(axis=0).tolist()
+    found = {}
+    for name in UTILITIES:
+        for beta in BETAS:
+            tradeoff = tradeoff_of(n * k, utility=name, beta=beta)
+            found[name, beta] = tradeoff.loss(hard, n) - tradeoff.loss(soft, n * k)
     return found
 
 

@@ -29,7 +29,7 @@ CLASSES = 20
 def triplet_constraints(rerun: Rerun) -> Part:  # noqa: ARG001
     soft_off, hard_off, exact_off = [], [], []
     for n, k, d in COUNTED:
-        world = LatentWorld.sample(n, k, d, rng=np.random.default_rng([n, k, d]), less_than_one_shot=True)
+        world = LatentWorld.sample(n, k, d, rng=np.random.default_rng([n, k, d]))
         soft = world.soft_labels()
         soft_off.append(
             RankedLists.of_labels(SoftLabelType().labels(soft)).n_triplets - SoftLabelType().n_triplets(n, k)

@@ -156,17 +156,16 @@ def _about_plan(folder: Path) -> list[str]:
     from sfumato.planning.plan_file import Plan
     from sfumato.planning.plan_text import decision
 
-    forms = pl.read_csv(folder / "forms.csv", infer_schema_length=None).filter(pl.col("goal") == "distribution")
+    rates = pl.read_csv(folder / "rates.csv", infer_schema_length=None)
+    rates = rates.filter((pl.col("goal") == "distribution") & (pl.col("n_answers") == 1))
     values = []
     for name in ("tokens", "top_two"):
-        row = forms.row(by_predicate=pl.col("kind") == name, named=True)
-        votes = DemoFigure(row["votes"], row["votes_low"], row["votes_high"])
-        values.append(f"{name} equals {votes} votes and takes {row['seconds']:.1f} s")
-    vote = forms.row(by_predicate=pl.col("kind") == "choice", named=True)
-    best = forms.sort("rank_budget").row(0, named=True)["kind"]
+        row = rates.filter(pl.col("kind") == name).row(0, named=True)
+        values.append(f"{name} equals {DemoFigure(row['votes'], row['low'], row['high'])} votes")
+    best = pl.read_csv(folder / "kinds.csv").sort("loss").row(0, named=True)
     return [
-        f"One answer: {'; '.join(values)}; a vote takes {vote['seconds']:.1f} s. At equal cost, {best} is the most "
-        "informative about how people judge.",
+        f"One answer about how people judge: {'; '.join(values)}. For which items are alike, `sfumato plan labels` "
+        f"recommends {best['kind']} labels (rho {best['rho']:.2f}).",
         decision(Plan.read(folder / "plan.json")),
     ]
 

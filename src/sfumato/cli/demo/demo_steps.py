@@ -232,7 +232,10 @@ def _planning(size: Size) -> tuple[Step, ...]:
     given = " ".join(f"--pilot {{folder}}/{_in(form)}annotations.parquet" for form in FORMS)
     plan = f"sfumato plan --pilot {{folder}}/choice/annotations.parquet --budget 200{size.plan}"
     return (
-        _step("plan-compare", f"sfumato plan compare {given} -o {{folder}}/forms.csv"),
+        _step(
+            "plan-labels",
+            f"sfumato plan labels {given} --worlds 6 --rates {{folder}}/rates.csv -o {{folder}}/kinds.csv",
+        ),
         _step("plan", f"{plan} -o {{folder}}/plan.json"),
     )
 

@@ -43,9 +43,12 @@ class RankedLists:
         freeze(self, "first", "second", "starts", "pair", "tie")
 
     @classmethod
-    def of_labels(cls, labels: np.ndarray) -> RankedLists:
-        """The orders in labels, points x classes: the more of a class, the nearer. NaN means missing."""
-        labels = check_labels(labels)
+    def of_labels(cls, labels: np.ndarray, *, empty_rows: bool = False) -> RankedLists:
+        """The orders in labels, points x classes: the more of a class, the nearer. NaN means missing.
+
+        With `empty_rows` some points, but not all, may have no label.
+        """
+        check_labels(labels[~np.isnan(labels).all(axis=1)] if empty_rows else labels)
         n, k = labels.shape
         known = ~np.isnan(labels)
         number = np.full(labels.shape, -1)
@@ -55,16 +58,16 @@ class RankedLists:
         return cls(n, k, first, n + column, *_joined(rows, columns))
 
     @classmethod
-    def of_similarities(cls, similarities: np.ndarray) -> RankedLists:
+    def of_similarities(cls, similarities: np.ndarray, *, empty_rows: bool = False) -> RankedLists:
         """The orders in similarities, points x points: each row is a list, without its diagonal. NaN means missing.
 
-        The row is the anchor, so the matrix need not be symmetric.
+        The row is the anchor, so the matrix need not be symmetric. With `empty_rows` some points may not be judged.
         """
         if similarities.ndim != 2 or len(similarities) != similarities.shape[1] or len(similarities) < 3:
             raise _bad("similarities", f"an array of shape {similarities.shape}", "points x points, three or more")
         n = len(similarities)
         off_diagonal = np.where(np.eye(n, dtype=bool), np.nan, similarities)
-        _check_rows(off_diagonal, "similarities")
+        _check_rows(off_diagonal[~np.isnan(off_diagonal).all(axis=1)] if empty_rows else off_diagonal, "similarities")
         known = ~np.isnan(off_diagonal)
         first, second = np.nonzero(np.triu(known | known.T))
         number = np.full((n, n), -1)

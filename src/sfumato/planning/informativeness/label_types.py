@@ -1,9 +1,11 @@
 """Label types of the informativeness simulation: what each type keeps of a full soft label, how many triplets it gives
-(with equally large classes and without ties), and the names as typed (`soft`, `sparse:3`)."""
+(with equally large classes and without ties), how many judgments it takes, and the names as typed (`soft`,
+`sparse:2..10`)."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, final, runtime_checkable
 
@@ -14,7 +16,7 @@ from scipy.spatial.distance import pdist, squareform
 from sfumato.planning.informativeness.answered_triplets import RankedLists, check_labels, possible_triplets
 from sfumato.planning.informativeness.latent_world import LatentWorld, with_noise
 from sfumato.tables.errors import unknown
-from sfumato.tables.setting_checks import at_least, bad_setting
+from sfumato.tables.setting_checks import above_0, at_least, bad_setting
 
 PILOT = 200
 """Items used to choose the most informative classes."""
@@ -30,20 +32,85 @@ class LabelType(Protocol):
     def n_triplets(self, n: int, k: int) -> float:
         """How many triplets `n` points with `k` classes give, by formula."""
 
-    def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
-        """What such labels of all points of a world say; `noise` as in `latent_world.with_noise`."""
+    def judgments(self, n: int, k: int) -> int:
+        """How many judgments of one class, pair or triplet it takes to label `n` points of `k` classes once."""
+
+    def judge(
+        self, world: LatentWorld, *, noise: float = 0.0, times: float = 1.0, rng: np.random.Generator | None = None
+    ) -> RankedLists:
+        """What such labels of all points of a world say; `noise` as in `latent_world.with_noise`.
+
+        Everything is judged `times` times on average, by different people, whose answers are averaged; below 1, only
+        that share of the points, pairs or questions is judged.
+        """
+
+
+MOST_TIMES = 100
+"""More answers about the same point are not simulated: they would hardly change their mean."""
 
 
 class LabelSet(ABC):
     """A type that judges points against classes."""
 
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The name as typed."""
+
     @abstractmethod
     def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
         """What such labels keep of full soft labels, simulated or real."""
 
+    def kept_classes(self, n_classes: int) -> int:
+        """The number of classes that a label names."""
+        return n_classes
+
     @final
-    def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
-        return RankedLists.of_labels(self.labels(world.soft_labels(noise=noise, rng=rng)))
+    def judgments(self, n: int, k: int) -> int:
+        """One per point and named class."""
+        return n * self.kept_classes(k)
+
+    @final
+    def judge(
+        self, world: LatentWorld, *, noise: float = 0.0, times: float = 1.0, rng: np.random.Generator | None = None
+    ) -> RankedLists:
+        labels = self.mean_labels(world, noise=noise, times=times, rng=rng)
+        return RankedLists.of_labels(labels, empty_rows=times < 1)
+
+    @final
+    def mean_labels(
+        self, world: LatentWorld, *, noise: float = 0.0, times: float = 1.0, rng: np.random.Generator | None = None
+    ) -> Float[np.ndarray, "points classes"]:
+        """The labels, averaged over people; NaN for points that nobody labeled."""
+        if not noise and times >= 1:
+            # Everybody would answer the same.
+            return self.labels(world.soft_labels())
+        n_asked = numbers_asked(world.n_points, times, rng)
+        labels = np.zeros((world.n_points, world.n_classes))
+        missing = np.zeros(labels.shape, bool)
+        for i in range(n_asked.max()):
+            soft = world.soft_labels(noise=noise, rng=rng)
+            if i == 0:
+                seen = self.labels(soft)
+                missing = np.isnan(seen)
+            # Everybody is asked about the same classes.
+            seen = soft if missing.any() else self.labels(soft)
+            labels += np.where((n_asked > i)[:, None] & ~missing, seen, 0.0)
+        labels /= np.maximum(n_asked, 1)[:, None]
+        labels[missing | (n_asked == 0)[:, None]] = np.nan
+        return labels
+
+
+def numbers_asked(n: int, times: float, rng: np.random.Generator | None) -> Int[np.ndarray, "asked"]:
+    """How often each of `n` points or pairs is judged if all are judged `times` times on average; at least one is."""
+    times = min(above_0("times", times), MOST_TIMES)
+    n_asked = np.full(n, int(times))
+    n_more = max(round((times - int(times)) * n), int(times < 1))
+    if n_more:
+        if rng is None:
+            raise bad_setting("rng", rng, "a generator, to choose what is judged")
+        n_asked[rng.choice(n, n_more, replace=False)] += 1
+    return n_asked
 
 
 @final
@@ -52,6 +119,9 @@ class HardLabels(LabelSet):
     """Only the most relevant class. Cheap; with very many points it says nearly as much as soft labels."""
 
     title: ClassVar[str] = "hard"
+
+    def kept_classes(self, n_classes: int) -> int:  # noqa: ARG002
+        return 1
 
     def n_triplets(self, n: int, k: int) -> float:
         """`n (k - 1) + n^2 (1 - 1/k)`: the class of each item against the others, and in each class its items against
@@ -95,7 +165,10 @@ class SparseLabels(LabelSet):
 
     @property
     def title(self) -> str:
-        return f"sparse({self.kept})"
+        return f"sparse:{self.kept}"
+
+    def kept_classes(self, n_classes: int) -> int:  # noqa: ARG002
+        return self.kept
 
     def n_triplets(self, n: int, k: int) -> float:
         """`n [h (h - 1)/2 + h (k - h)] + k [m (m - 1)/2 + m (n - m)]`, `m = n h / k`: each item names `h` classes."""
@@ -125,7 +198,10 @@ class TopClassLabels(LabelSet):
 
     @property
     def title(self) -> str:
-        return f"top-class({self.kept})"
+        return f"top:{self.kept}"
+
+    def kept_classes(self, n_classes: int) -> int:  # noqa: ARG002
+        return self.kept
 
     def n_triplets(self, n: int, k: int) -> float:
         """`h n (h + n - 2) / 2`: soft labels of `h` classes, the same for all items; the others are unknown."""
@@ -152,8 +228,25 @@ class SimilarityLabels:
         """`3 C(n, 3)`: every question about items is answered, none about classes."""
         return possible_triplets(n)
 
-    def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
-        return RankedLists.of_similarities(-squareform(with_noise(pdist(world.points), noise=noise, rng=rng)))
+    def judgments(self, n: int, k: int) -> int:  # noqa: ARG002
+        """One per pair."""
+        return n * (n - 1) // 2
+
+    def judge(
+        self, world: LatentWorld, *, noise: float = 0.0, times: float = 1.0, rng: np.random.Generator | None = None
+    ) -> RankedLists:
+        """Distances are averaged over people, which is the same as one person with less noise."""
+        distances = pdist(world.points)
+        if not noise and times >= 1:
+            return RankedLists.of_similarities(-squareform(distances))
+        n_asked = numbers_asked(len(distances), times, rng)
+        if noise:
+            seen = with_noise(distances, noise=noise, rng=rng)
+            distances = distances + (seen - distances) / np.sqrt(np.maximum(n_asked, 1))
+        if n_asked.min() > 0:
+            return RankedLists.of_similarities(-squareform(distances))
+        similarities = -squareform(np.where(n_asked > 0, distances, np.nan))
+        return RankedLists.of_similarities(similarities, empty_rows=True)
 
 
 @final
@@ -165,18 +258,25 @@ class TripletLabels:
 
     @property
     def title(self) -> str:
-        return f"triplets({self.n_judgments})"
+        return f"triplet:{self.n_judgments}"
 
     def n_triplets(self, n: int, k: int) -> float:  # noqa: ARG002
         """One each, if no question is asked twice."""
         return min(at_least("n_judgments", self.n_judgments, 1), possible_triplets(n))
 
-    def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
-        """Needs a generator even without noise, to draw the questions."""
+    def judgments(self, n: int, k: int) -> int:  # noqa: ARG002
+        """As many as are asked, at most all."""
+        return min(self.n_judgments, possible_triplets(n))
+
+    def judge(
+        self, world: LatentWorld, *, noise: float = 0.0, times: float = 1.0, rng: np.random.Generator | None = None
+    ) -> RankedLists:
+        """Needs a generator even without noise, to draw the questions; further `times` are further questions."""
         if rng is None:
             raise bad_setting("rng", rng, "a generator, to draw the questions")
         points = world.points
-        asked = questions(len(points), at_least("n_judgments", self.n_judgments, 1), rng)
+        n_judgments = at_least("n_judgments", self.n_judgments, 1) * above_0("times", times)
+        asked = questions(len(points), max(round(n_judgments), 1), rng)
         anchor, a, b = asked.T
         distances = np.linalg.norm(points[anchor][:, None] - points[asked[:, 1:]], axis=2)
         near, far = with_noise(distances, noise=noise, rng=rng).T
@@ -223,23 +323,45 @@ def _check_size(n: int, k: int, kept: int = 1) -> None:
         raise bad_setting("kept", kept, f"at most {k}, the number of classes")
 
 
-PLAIN: dict[str, LabelType] = {"soft": SoftLabelType(), "hard": HardLabels(), "similarity": SimilarityLabels()}
+SIMPLE: dict[str, LabelType] = {"hard": HardLabels(), "soft": SoftLabelType(), "similarity": SimilarityLabels()}
 COUNTED: dict[str, type[SparseLabels | TopClassLabels | TripletLabels]] = {
     "sparse": SparseLabels,
-    "top-class": TopClassLabels,
-    "triplets": TripletLabels,
+    "top": TopClassLabels,
+    "triplet": TripletLabels,
 }
-NAMES = (*PLAIN, *(f"{name}:NUMBER" for name in COUNTED))
+NAMES = (*SIMPLE, "sparse:H", "top:H", "triplet")
 
 
-def label_kind_named(text: str) -> LabelType:
-    """The label type for a name as typed; its number is of classes, or of triplets."""
+def label_kinds_named(texts: Sequence[str], n: int, k: int) -> tuple[LabelType, ...]:
+    """The label types as typed, for `n` points of `k` classes: `hard`, `sparse:3`, `top:2..10`, `triplet:500`.
+
+    `triplet` without a number is as many questions as soft labels take judgments, `n k`.
+    """
+    kinds = [kind for text in texts for kind in _kinds_named(text, n, k)]
+    if not kinds:
+        raise bad_setting("kinds", "", f"one kind of label or more: {', '.join(NAMES)}")
+    return tuple(dict.fromkeys(kinds))
+
+
+def _kinds_named(text: str, n: int, k: int) -> list[LabelType]:
     name, colon, number = text.partition(":")
-    if name in PLAIN and not colon:
-        return PLAIN[name]
-    if name in COUNTED and number.isdecimal():
-        return COUNTED[name](at_least(text, int(number), 1))
-    if name in COUNTED or name in PLAIN:
-        expected = f"{name} and a number, 1 or more, as in {name}:3" if name in COUNTED else f"{name} without a number"
-        raise bad_setting("kind", text, expected)
-    raise unknown("kind of label", text, NAMES)
+    if name in SIMPLE and not colon:
+        return [SIMPLE[name]]
+    if name == "triplet" and not colon:
+        return [TripletLabels(min(n * k, possible_triplets(n)))]
+    if name in SIMPLE:
+        raise bad_setting("kind", text, f"{name} without a number")
+    if name not in COUNTED:
+        raise unknown("kind of label", text, NAMES)
+    low, dots, high = number.partition("..")
+    limits = [low, high] if dots and name != "triplet" else [number]
+    if not all(each.isdecimal() and int(each) for each in limits):
+        example = f"{name}:3" if name == "triplet" else f"{name}:3 or {name}:2..10"
+        raise bad_setting("kind", text, f"{name} and a number, 1 or more, as in {example}")
+    first, last = int(limits[0]), int(limits[-1])
+    if first > last:
+        raise bad_setting("kind", text, f"the smaller number first: {name}:{last}..{first}")
+    if name != "triplet" and last > k:
+        fix = f"write {name}:{min(first, k)}..{k}" if dots else f"write {name}:{k}, or give more classes"
+        raise bad_setting("kind", text, f"at most {k}, the number of classes", fix)
+    return [COUNTED[name](number) for number in range(first, last + 1)]

@@ -26,16 +26,13 @@ class LatentWorld:
         freeze(self, "points", "centroids", "class_of")
 
     @classmethod
-    def sample(
-        cls, n: int, k: int, d: int, *, rng: np.random.Generator, spread: float = 1.0, less_than_one_shot: bool = False
-    ) -> LatentWorld:
+    def sample(cls, n: int, k: int, d: int, *, rng: np.random.Generator, spread: float = 1.0) -> LatentWorld:
         """`k` standard normal centroids in `d` dimensions, and `n` points around them with deviation `spread`.
 
-        Class sizes differ by at most one point. More classes than points must be allowed explicitly:
-        `less_than_one_shot`. Use the generator only for this: an embedding that starts from the same stream would know
-        the truth.
+        Class sizes differ by at most one point; with more classes than points, some classes have none. Use the
+        generator only for this: an embedding that starts from the same stream would know the truth.
         """
-        check_world(n, k, d, less_than_one_shot=less_than_one_shot)
+        check_world(n, k, d)
         not_negative("spread", spread)
         centroids = rng.standard_normal((k, d))
         class_of = rng.permutation(k)[np.arange(n) % k]
@@ -97,14 +94,8 @@ def with_noise(
     return np.asarray(distances + noise * distances.std() * rng.standard_normal(distances.shape), np.float64)
 
 
-def check_world(n: int, k: int, d: int, *, less_than_one_shot: bool) -> None:
+def check_world(n: int, k: int, d: int) -> None:
     """Raise unless such a world is possible."""
     at_least("n", n, 2)
     at_least("k", k, 2)
     at_least("d", d, 1)
-    if k > n and not less_than_one_shot:
-        raise BadSetting(
-            f"k = {k} classes for n = {n} points",
-            "at least one point per class",
-            "use more points or fewer classes, or allow it: --less-than-one-shot",
-        )

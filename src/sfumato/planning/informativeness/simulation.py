@@ -1,5 +1,5 @@
-"""Simulation of label types over numbers of points, classes and dimensions, as a table. Called by `sfumato plan
-simulate` and by `sfumato_papers`."""
+"""Simulation of label types over numbers of points, classes and dimensions, as a table. Called by
+`sfumato_papers`; `kind_recovery` simulates for plans."""
 
 from __future__ import annotations
 
@@ -73,8 +73,6 @@ class SimulationGrid:
     spread: float = 1.0
     noise: float = 0.0
     embedder: Embedder = field(default_factory=SpectralUnfolding)
-    less_than_one_shot: bool = True
-    """Whether worlds may have more classes than points, as a third of the published grid."""
 
     def __post_init__(self) -> None:
         if not self.kinds:
@@ -86,7 +84,7 @@ class SimulationGrid:
         if not self.worlds():
             raise bad_setting("n, k or d", "()", "one number each, or more")
         for n, k, d, _ in self.worlds():
-            check_world(n, k, d, less_than_one_shot=self.less_than_one_shot)
+            check_world(n, k, d)
         for kind, n, k in product(self.kinds, self.n, self.k):
             # Raises now, not after hours, if such labels are impossible.
             kind.n_triplets(n, k)
@@ -134,9 +132,7 @@ def cells_in(grid: SimulationGrid, size: Size) -> list[GridCell]:
     def stream(which: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(grid.seed, spawn_key=(*size, which)))
 
-    world = LatentWorld.sample(
-        n, k, d, rng=stream(WORLD), spread=grid.spread, less_than_one_shot=grid.less_than_one_shot
-    )
+    world = LatentWorld.sample(n, k, d, rng=stream(WORLD), spread=grid.spread)
     true = world.cosines()
     cells = []
     for kind in grid.kinds:

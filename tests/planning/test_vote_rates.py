@@ -7,16 +7,19 @@ from math import inf, isnan
 import numpy as np
 import pytest
 
-from sfumato.planning.exchange_rates import (
+from sfumato.planning.costs import CostModel
+from sfumato.planning.exchange_rates import ExchangeRate, ExchangeRates
+from sfumato.planning.goals import Goal
+from sfumato.planning.vote_rates import (
     PUBLISHED_RATES,
     USUAL_POWER,
-    ExchangeRate,
-    ExchangeRates,
+    TaskSize,
     VoteRate,
     rate_for,
     rate_of,
+    vote_rate,
+    vote_rates,
 )
-from sfumato.planning.goals import Goal
 from sfumato.tables.errors import SfumatoError
 
 
@@ -71,12 +74,29 @@ def test_what_does_not_name_classes_is_worth_no_votes() -> None:
     assert rate_for("choice", Goal.CALIBRATION).votes == 1
 
 
-def test_published_rates_say_what_is_measured_and_what_assumed() -> None:
-    measured = {rate.kind for rate in PUBLISHED_RATES if rate.n_items}
-    assert measured == {"top_two"}
-    others = [rate for rate in PUBLISHED_RATES if not rate.n_items and rate.kind != "choice"]
-    assert all(rate.source.startswith(("assumed", "simulated")) for rate in others)
+def test_published_rates_say_that_they_are_not_the_users() -> None:
+    assert {rate.kind for rate in PUBLISHED_RATES} == {"top_two"}
+    assert all(rate.source.startswith("not your data: CIFAR-10S") for rate in PUBLISHED_RATES)
     assert all(rate.low <= rate.votes <= rate.high for rate in PUBLISHED_RATES)
+    assert not rate_for("top_two", Goal.CLASS).is_own
+    assert rate_for("choice", Goal.CLASS).is_own
+
+
+def test_rates_for_similarities_depend_on_items_and_classes() -> None:
+    """One answer with sliders is worth some votes with 2 classes, and many with 50 (by simulation, 1.5 and 18)."""
+    few, many = (rate_for("sliders", Goal.GEOMETRY, size=TaskSize(100, k)) for k in (2, 50))
+    assert 1 < few.votes < 4 < 10 < many.votes
+    assert "100 points, 50 classes" in many.source
+    assert "not measured on your data" in many.source
+
+
+def test_without_kinds_only_known_rates_are_compared() -> None:
+    costs = CostModel()
+    assert [each.kind for each in vote_rates(Goal.DISTRIBUTION, None, costs)] == ["choice"]
+    known = vote_rates(Goal.DISTRIBUTION, None, costs, given={"tokens": 2.0}, measured={"sliders": exchanged({1: 3.0})})
+    assert [(each.kind, each.is_own) for each in known] == [("choice", True), ("tokens", True), ("sliders", True)]
+    with pytest.raises(SfumatoError, match="never measured"):
+        vote_rate("sliders", Goal.DISTRIBUTION, costs)
 
 
 def test_a_power_beyond_one_is_refused() -> None:
