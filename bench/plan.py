@@ -12,8 +12,13 @@ grid-full    the grid of all n, k = 3 to 90, on two cores: its time is estimated
 precision    expected errors against 100,000 simulated sets of answers per item. [data]
 halves       answers per image that `bayes` saves on real halves of CIFAR-10H, even and adaptive. [data]
 update       an answer arrives, the next item is chosen: 10,000 items, 10 classes. [data]
+kinds-peer   what kinds of label recover in 40 worlds, compared with cblearn's GNMDS from a random start.
+kinds-map    the two regularities of Sucholutsky et al. (2023) over 11 x 11 numbers of items and classes.
+kinds-time   one question of `sfumato plan labels` with 22 kinds and its page.
 exchange     what a soft answer of CIFAR-10S is worth in votes of CIFAR-10H, six seeds. [data]
 all          all except grid-full.
+
+`--write docs/plan.md` writes the figures of kinds-*, and the answer to the paper's example, into the page.
 
 Each line shows the required value, the measured value, and their ratio. Values with [data] need SFUMATO_DATA, the
 folder of cifar10h and cifar10s. Ratios are valid on a busy machine, seconds are not.
@@ -37,9 +42,23 @@ import plan_allocation
 import plan_annotators
 import plan_exchange
 import plan_geometry
+import plan_labels
+from pages import markdown, write
 from plan_figures import Figure
 
-ALL = ("gnmds", "gradient", "grid", "correlation", "precision", "halves", "update", "exchange")
+ALL = (
+    "gnmds",
+    "gradient",
+    "grid",
+    "correlation",
+    "precision",
+    "halves",
+    "update",
+    "kinds-peer",
+    "kinds-map",
+    "kinds-time",
+    "exchange",
+)
 
 
 def main() -> None:
@@ -47,6 +66,7 @@ def main() -> None:
     parser.add_argument("figures", nargs="*", metavar="figures", help="see above")
     parser.add_argument("--sample", action="store_true", help="grid-full: only estimate the time")
     parser.add_argument("-o", "--output", type=Path, help="grid-full: file for the cells")
+    parser.add_argument("--write", type=Path, help="the page that gets the figures of kinds-*")
     given = parser.parse_args()
     known = (*ALL, "grid-full")
     named = dict.fromkeys(each for name in given.figures or ["all"] for each in (ALL if name == "all" else (name,)))
@@ -62,6 +82,9 @@ def main() -> None:
         "precision": plan_annotators.figures,
         "halves": plan_allocation.split_half,
         "update": plan_allocation.update,
+        "kinds-peer": plan_labels.peer,
+        "kinds-map": plan_labels.regularities,
+        "kinds-time": plan_labels.question,
         "exchange": plan_exchange.figures,
     }
     needs_data = {"precision", "halves", "update", "exchange"} & set(named)
@@ -70,8 +93,20 @@ def main() -> None:
         named = dict.fromkeys(name for name in named if name not in needs_data)
     for name in named:
         print(f"-- {name} (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)", flush=True)
+        found = []
         for figure in measured[name]():
             figure.show()
+            found.append(figure)
+        if given.write and name.startswith("kinds-"):
+            write(given.write, name, f"{_table(found)}\n\nMeasured by `python bench/plan.py {name}`.")
+    if given.write:
+        write(given.write, "kinds-example", plan_labels.example())
+
+
+def _table(figures: list[Figure]) -> str:
+    rows = [[f.what, f"{'at most' if f.at_most else 'at least'} {f.required:.3g}{f.unit}", f"{f.measured:.3g}{f.unit}"]
+            for f in figures]  # fmt: skip
+    return markdown(["figure", "required", "measured"], rows)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 `import sfumato as sf` gives the tables (`Annotations`, `Beliefs`, `Counts`, `SoftLabels`, `Doubt`, `Scores`, `Plan`)
 and one function per step (`read`, `select`, `doubt`, `agreement`, `camps`, `aggregate`, `train`, `evaluate`, `compare`,
-`prediction_sets`, `plan`, `report`). Names load when first used, so that `import sfumato` costs nothing.
+`prediction_sets`, `plan`, `plan_labels`, `report`). Names load when first used, so that `import sfumato` costs nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         evaluate,
         mean_doubt,
         plan,
+        plan_labels,
         prediction_sets,
         read,
         report,
@@ -67,6 +68,7 @@ _HOME = {
     "evaluate": "sfumato.api",
     "mean_doubt": "sfumato.api",
     "plan": "sfumato.api",
+    "plan_labels": "sfumato.api",
     "prediction_sets": "sfumato.api",
     "read": "sfumato.api",
     "report": "sfumato.api",
@@ -100,6 +102,7 @@ __all__ = [
     "evaluate",
     "mean_doubt",
     "plan",
+    "plan_labels",
     "prediction_sets",
     "read",
     "report",

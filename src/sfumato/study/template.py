@@ -120,7 +120,7 @@ ADAPTIVE = Template("""\
 
 # [deeper]                    # a more detailed form; an adaptive study uses it where it is worth more per second
 # kind = $deeper
-# votes = 1.07                # one answer is worth this many votes (sfumato plan compare measures it)
+# votes = 1.07                # one answer is worth this many votes (sfumato plan labels measures it)
 # seconds = 44
 $conditions""")
 
