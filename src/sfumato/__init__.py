@@ -20,13 +20,13 @@ if TYPE_CHECKING:
         evaluate,
         mean_doubt,
         plan,
-        plan_labels,
         prediction_sets,
         read,
         report,
         scorer,
         select,
     )
+    from sfumato.planning.label_plan import plan_labels
     from sfumato.planning.plan_file import Plan
     from sfumato.reporting.report import Report
     from sfumato.reporting.report_inputs import ReportInputs
@@ -68,7 +68,7 @@ _HOME = {
     "evaluate": "sfumato.api",
     "mean_doubt": "sfumato.api",
     "plan": "sfumato.api",
-    "plan_labels": "sfumato.api",
+    "plan_labels": "sfumato.planning.label_plan",
     "prediction_sets": "sfumato.api",
     "read": "sfumato.api",
     "report": "sfumato.api",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from sfumato.api_arguments import (
     chosen_metrics,
@@ -47,9 +47,7 @@ if TYPE_CHECKING:
     from sfumato.labeling.agreement.measure_protocol import AgreementMeasure
     from sfumato.labeling.camps import Camps
     from sfumato.planning.costs import CostModel
-    from sfumato.planning.label_plan import LabelPlan
     from sfumato.planning.model_power import ModelPlan
-    from sfumato.planning.pilot_kinds import PilotTable
     from sfumato.planning.plan_file import Plan
     from sfumato.reporting.report import Report
     from sfumato.tables.scores import Differences
@@ -313,54 +311,6 @@ def plan(
         n_items=items or source.n_items,
         budget=Budget(amount=number("budget", budget), unit=terms.currency),
         rng=rng or np.random.default_rng(0),
-    )
-
-
-@explained
-def plan_labels(
-    *,
-    items: int | None = None,
-    classes: int | None = None,
-    pilot: Table | Path | str | Sequence[Table | Path | str] = (),
-    kinds: Sequence[str] = (),
-    cost: Sequence[str] = (),
-    worth: str | None = None,
-    beta: float | None = None,
-    utility: str = "linear",
-    budget: str | float | None = None,
-    dimensions: Sequence[int] = (),
-    noise: float | None = None,
-    costs: CostModel | None = None,
-    worlds: int | None = None,
-    seed: int = 0,
-) -> LabelPlan:
-    """Which kind of label to collect: recovery and price of each, for these numbers of items and classes or a pilot's.
-
-    `kinds` (`"hard"`, `"soft"`, `"sparse:2..10"`), `cost` (`"soft=10"`, `"hard=0.02USD"`) and `worth`
-    (`"0.5:0.9=200"`) as in `sfumato plan labels`. `plan.choice.best` is the recommended kind.
-    """
-    from sfumato.planning.label_plan import plan_labels as planned
-
-    tables = [pilot] if isinstance(pilot, str | Path) or not isinstance(pilot, Sequence) else list(pilot)
-    found = [read_file(Path(each), are_votes=True) if isinstance(each, str | Path) else each for each in tables]
-    for each in found:
-        fix = "give answers, votes or counts; sf.read reads a file"
-        check_kind("pilot", each, (Annotations, Beliefs, Counts, SoftLabels), "a table of answers", fix)
-    return planned(
-        items=items,
-        classes=classes,
-        pilot=cast("list[PilotTable]", found),
-        kinds=kinds,
-        cost=cost,
-        worth=worth,
-        beta=beta,
-        utility=utility,
-        budget=budget,
-        dimensions=dimensions,
-        noise=noise,
-        costs=costs,
-        worlds=worlds,
-        seed=seed,
     )
 
 

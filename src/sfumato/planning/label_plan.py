@@ -25,6 +25,7 @@ from sfumato.planning.pilot_geometry import (
     noise_from_error,
 )
 from sfumato.planning.pilot_kinds import PilotTable, read_pilot
+from sfumato.tables.base_table import Table
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.setting_checks import above_0, at_least, not_negative
 
@@ -49,7 +50,7 @@ def plan_labels(
     *,
     items: int | None = None,
     classes: int | None = None,
-    pilot: Sequence[PilotTable] = (),
+    pilot: PilotTable | Sequence[PilotTable] = (),
     features: Float[np.ndarray, "items features"] | None = None,
     kinds: Sequence[str] = (),
     cost: Sequence[str] = (),
@@ -79,7 +80,8 @@ def plan_labels(
     money = costs or CostModel()
     if noise is not None and error:
         raise BadSetting("both --noise and --error", "one of them", "give only the error rates")
-    summary = read_pilot(pilot, dimensions=dimensions or None, costs=money, rng=rng) if pilot else None
+    tables = [pilot] if isinstance(pilot, Table) else pilot
+    summary = read_pilot(tables, dimensions=dimensions or None, costs=money, rng=rng) if tables else None
     n, k = _sizes(items, classes, (summary.n_items, summary.n_classes) if summary else None, features)
     named = kinds or _usual_kinds(k)
     chosen = label_kinds_named(named, n, k)

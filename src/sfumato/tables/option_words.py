@@ -11,7 +11,7 @@ from types import FrameType
 FLAGS = frozenset(
     {
         "allow-drift", "annotator-level", "any-estimand", "as-released", "average-repeats", "calibrate", "common",
-        "less-than-one-shot", "logits", "only-first", "ordered", "repeats", "same-rows", "skip-bad-percents",
+        "logits", "only-first", "ordered", "repeats", "same-rows", "skip-bad-percents",
         "zero-is-uniform",
     }
 )  # fmt: skip
