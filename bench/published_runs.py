@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.importers import Cifar10HImporter, FashionMnistHImporter
+from sfumato.tables.counts import Counts
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.experiment import Experiment
 from sfumato.training.experiment_file import ExperimentFile
@@ -44,8 +45,8 @@ class Protocol:
     def people(self) -> SoftLabels:
         reader = Cifar10HImporter() if self.name == "cifar" else FashionMnistHImporter()
         table = reader.read(DATA / self.folder).table
-        assert isinstance(table, SoftLabels)
-        return table
+        assert isinstance(table, SoftLabels | Counts)
+        return table.labels() if isinstance(table, Counts) else table
 
     def split(self) -> tuple[np.ndarray, np.ndarray]:
         if self.name == "cifar":

@@ -37,10 +37,11 @@ from torch.utils.data import DataLoader, TensorDataset
 from pages import markdown, write
 from published_runs import DATA, TARGETS, published_runs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.network_inputs import PixelScale
 from sfumato.training.networks import network_named
 from sfumato.training.random_streams import RandomStreams
 from sfumato.training.recipe import Recipe
-from sfumato.training.run_folder import PixelScale, Run
+from sfumato.training.run_folder import Run
 from sfumato.training.run_group import RunGroup
 from sfumato.training.targets import target_named
 from sfumato.training.training_loop import TrainingLoop

@@ -249,7 +249,7 @@ def test_settings_that_mean_nothing_are_refused(family: Any) -> None:
 
 @pytest.mark.parametrize("network", COMPUTED.values(), ids=COMPUTED)
 def test_inputs_that_cannot_be_are_refused(network: Network) -> None:
-    smallest = {"simple-ffn": 1, "deeper-ffn": 1, "lenet": 12, "vgg": 16}.get(network.name, 8)
+    smallest = {"simple-ffn": 1, "deeper-ffn": 1, "mlp": 1, "lenet": 12, "vgg": 16}.get(network.name, 8)
     for shape in ((0, 28, 28), (1, smallest - 1, 28), (1, 28, smallest - 1)):
         with pytest.raises(BadSetting, match=f"{shape[1]} x {shape[2]} pixels.*{smallest} x {smallest}") as caught:
             network.build(shape, 10)

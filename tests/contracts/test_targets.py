@@ -113,8 +113,8 @@ def accesses(training_set: TrainingSet, each: int = 12) -> tuple[np.ndarray, np.
 def gives_a_distribution_at_every_access(target: Target, training_set: TrainingSet) -> None:
     labels = made_by(target, training_set)
     index, chance = accesses(training_set)
+    assert at(labels, index, chance).dtype == np.float32
     for got in (at(labels, index, chance), labels.mean()):
-        assert got.dtype == np.float32
         assert np.isfinite(got).all()
         assert (got >= 0).all()
         np.testing.assert_allclose(got.sum(axis=1, dtype=np.float64), 1, rtol=0, atol=1e-6)
@@ -333,7 +333,7 @@ class _Wrong:
 
 class _Unchecked(_Wrong):
     def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> TargetLabels:
-        return FixedLabels(torch.from_numpy(self.spoilt(training_set.need_people(self.name), training_set, rng)))
+        return FixedLabels(self.spoilt(training_set.need_people(self.name), training_set, rng))
 
 
 class SumsToTwo(_Unchecked):
@@ -351,22 +351,24 @@ class GivesNothing(_Unchecked):
         return np.where(people > 0, people, np.nan).astype(np.float32)
 
 
-class GivesDoubles(_Unchecked):
-    pass
+class _Doubles(FixedLabels):
+    def at(self, index: torch.Tensor, chance: torch.Tensor) -> torch.Tensor:
+        return super().at(index, chance).double()
 
 
-class SharesMemory(_Unchecked):
-    def spoilt(self, people: np.ndarray, training_set: TrainingSet, rng: np.random.Generator) -> np.ndarray:
-        return np.asarray(people, np.float32)
-
+class GivesDoubles(_Wrong):
     def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> TargetLabels:
-        probs = torch.from_numpy(self.spoilt(training_set.need_people(self.name), training_set, rng))
-        return _Windows(probs)
+        return _Doubles(training_set.need_people(self.name))
+
+
+class SharesMemory(_Wrong):
+    def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> TargetLabels:
+        return _Windows(training_set.need_people(self.name))
 
 
 class _Windows(FixedLabels):
     def mean(self) -> np.ndarray:
-        return self.probs.numpy()
+        return self.probs
 
 
 class _ShiftedMean(FixedLabels):
@@ -387,7 +389,7 @@ class _OneLuckForAll(SampledLabels):
 class DrawsOnceForTheBatch(_Wrong):
     def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> TargetLabels:
         right = SampledLabels.of(training_set.need_people(self.name))
-        return _OneLuckForAll(right.probs, right.cumulative)
+        return _OneLuckForAll(right.probs)
 
 
 class SeedsItself(_Wrong):

@@ -12,8 +12,9 @@ from torch import nn
 from sfumato.tables.errors import BadSetting, SfumatoError, UnknownName
 from sfumato.tables.model_inputs import Inputs
 from sfumato.training.attacks import ATTACKS, Attack, Attacked, Fgsm, Pgd, attack_named, attacked
+from sfumato.training.network_inputs import PixelScale
+from sfumato.training.network_run import NetworkPredictor
 from sfumato.training.networks import LeNet
-from sfumato.training.run_folder import PixelScale, Predictor
 from sfumato.training.trained_runs import PixelModel
 
 WEIRD = PixelScale((0.9, -3.0, 0.1), (0.01, 7.0, 250.0))
@@ -33,7 +34,7 @@ def luck(seed: int = 2) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def linear(scale: PixelScale, classes: int = 3, size: int = 4) -> Predictor:
+def linear(scale: PixelScale, classes: int = 3, size: int = 4) -> NetworkPredictor:
     """Softmax regression; its weights stand against the scale, so that none is sure of anything."""
     network = nn.Sequential(nn.Flatten(), nn.Linear(3 * size * size, classes))
     rng = np.random.default_rng(4)
@@ -41,10 +42,10 @@ def linear(scale: PixelScale, classes: int = 3, size: int = 4) -> Predictor:
     with torch.no_grad():
         network[1].weight.copy_(torch.from_numpy(by_pixel.reshape(classes, -1)))
         network[1].bias.copy_(torch.zeros(classes))
-    return Predictor(network, scale, (3, size, size), tuple("abc"[:classes]))
+    return NetworkPredictor(network, scale, (3, size, size), tuple("abc"[:classes]))
 
 
-def in_pixels(predictor: Predictor, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def in_pixels(predictor: NetworkPredictor, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights by pixel from 0 to 1, classes x channels x height x width, and what is predicted; in NumPy."""
     scale = predictor.scale
     weights = predictor.network[1].weight.detach().numpy().astype(float).reshape(-1, 3, *images.shape[1:3])
@@ -58,7 +59,7 @@ def losses(probs: np.ndarray, q: np.ndarray) -> np.ndarray:
     return -(q * np.log(probs)).sum(-1)
 
 
-def run(predictor: Predictor, attack: Attack, images: np.ndarray, q: np.ndarray, **more: int) -> Attacked:
+def run(predictor: NetworkPredictor, attack: Attack, images: np.ndarray, q: np.ndarray, **more: int) -> Attacked:
     return attacked(PixelModel.of(predictor), attack, images, q, luck(), **more)
 
 
@@ -149,11 +150,11 @@ def test_l2_begins_evenly_within_the_ball() -> None:
 
 
 @pytest.fixture(scope="module")
-def lenet() -> Predictor:
+def lenet() -> NetworkPredictor:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         network = nn.Sequential(LeNet().build((3, 16, 16), 4), nn.BatchNorm1d(4), nn.Dropout())
-    return Predictor(network, WEIRD, (3, 16, 16), tuple("abcd"))
+    return NetworkPredictor(network, WEIRD, (3, 16, 16), tuple("abcd"))
 
 
 ANY = (Fgsm(), Fgsm(eps=0.2), Pgd(), Pgd(eps=0.2, steps=3), Pgd(eps=0.5, alpha=0.1, norm="l2"))
@@ -161,7 +162,7 @@ SHOTS = np.random.default_rng(8).integers(0, 256, (7, 16, 16, 3), dtype=np.uint8
 
 
 @pytest.mark.parametrize("attack", ANY, ids=repr)
-def test_pictures_stay_near_and_stay_pictures(attack: Attack, lenet: Predictor) -> None:
+def test_pictures_stay_near_and_stay_pictures(attack: Attack, lenet: NetworkPredictor) -> None:
     result = run(lenet, attack, SHOTS, doubt(7, 4))
     assert result.images.min() >= 0
     assert result.images.max() <= 1
@@ -172,7 +173,7 @@ def test_pictures_stay_near_and_stay_pictures(attack: Attack, lenet: Predictor) 
 
 
 @pytest.mark.parametrize("attack", ANY, ids=repr)
-def test_networks_are_left_as_they_were(attack: Attack, lenet: Predictor) -> None:
+def test_networks_are_left_as_they_were(attack: Attack, lenet: NetworkPredictor) -> None:
     lenet.network.train()
     before = {name: tensor.clone() for name, tensor in lenet.network.state_dict().items()}
     with torch.no_grad():  # also where somebody switched gradients off
@@ -183,7 +184,7 @@ def test_networks_are_left_as_they_were(attack: Attack, lenet: Predictor) -> Non
     assert all(torch.equal(tensor, before[name]) for name, tensor in lenet.network.state_dict().items())
 
 
-def test_predictions_are_the_predictors_and_those_of_eps_0(lenet: Predictor) -> None:
+def test_predictions_are_the_predictors_and_those_of_eps_0(lenet: NetworkPredictor) -> None:
     inputs = Inputs(tuple("0123456"), SHOTS)
     clean = lenet.predict(inputs).probs
     assert np.array_equal(PixelModel.of(lenet).probs(SHOTS), clean)
@@ -194,7 +195,7 @@ def test_predictions_are_the_predictors_and_those_of_eps_0(lenet: Predictor) -> 
             np.testing.assert_allclose(step, clean, rtol=0, atol=1e-7)
 
 
-def test_luck_comes_from_rng_alone_and_batches_do_not_matter(lenet: Predictor) -> None:
+def test_luck_comes_from_rng_alone_and_batches_do_not_matter(lenet: NetworkPredictor) -> None:
     model, q = PixelModel.of(lenet), doubt(7, 4)
     for attack in (Pgd(), Pgd(norm="l2", eps=0.5)):
         torch.manual_seed(1)
@@ -210,7 +211,7 @@ def test_luck_comes_from_rng_alone_and_batches_do_not_matter(lenet: Predictor) -
         assert not np.array_equal(one.steps[0], other.steps[0])
 
 
-def test_attacks_hurt_and_pgd_hurts_more(lenet: Predictor) -> None:
+def test_attacks_hurt_and_pgd_hurts_more(lenet: NetworkPredictor) -> None:
     q = np.eye(4)[PixelModel.of(lenet).probs(SHOTS).argmax(1)]
     clean = losses(PixelModel.of(lenet).probs(SHOTS), q).mean()
     fgsm = losses(run(lenet, Fgsm(eps=0.1), SHOTS, q).steps[-1], q).mean()
@@ -222,7 +223,7 @@ def test_attacks_hurt_and_pgd_hurts_more(lenet: Predictor) -> None:
 def test_grey_pictures_with_and_without_an_axis() -> None:
     with torch.random.fork_rng(devices=[]):
         network = LeNet().build((1, 16, 16), 2)
-    predictor = Predictor(network, PixelScale((0.3,), (0.2,)), (1, 16, 16), ("a", "b"))
+    predictor = NetworkPredictor(network, PixelScale((0.3,), (0.2,)), (1, 16, 16), ("a", "b"))
     q = doubt(7, 2)
     for attack in (Fgsm(), Pgd()):
         one, other = (run(predictor, attack, images, q) for images in (SHOTS[..., 0], SHOTS[..., :1]))
@@ -260,6 +261,6 @@ def test_settings_that_mean_nothing(attack: type, settings: dict[str, object]) -
     assert caught.value.code == "bad-setting"
 
 
-def test_labels_must_be_distributions(lenet: Predictor) -> None:
+def test_labels_must_be_distributions(lenet: NetworkPredictor) -> None:
     with pytest.raises(SfumatoError):
         run(lenet, Fgsm(), SHOTS, 2 * doubt(7, 4))

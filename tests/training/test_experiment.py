@@ -15,14 +15,15 @@ import toy_data
 
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.tables.model_inputs import Inputs
-from sfumato.training.experiment import GROUP, UNFINISHED, Experiment
-from sfumato.training.grid import Grid, RunGroupKey
+from sfumato.training.experiment import UNFINISHED, Experiment
+from sfumato.training.grid import GROUP, Grid, RunGroupKey
 from sfumato.training.item_join import join_items
+from sfumato.training.network_training import run_group
 from sfumato.training.networks import LeNet, SimpleFfn
 from sfumato.training.optimizers import Adam, Sgd
-from sfumato.training.random_streams import rng_of
 from sfumato.training.recipe import Recipe
 from sfumato.training.run_folder import MODEL, Run
+from sfumato.training.seeds import rng_of
 from sfumato.training.splits import KFold, NoSplit, RandomSplit
 from sfumato.training.targets import (
     DeaggregatedTarget,
@@ -48,12 +49,12 @@ def done(folder: Path, *args: Any, **more: Any) -> Experiment:
     return made
 
 
-def weights(folder: Path, name: str) -> dict[str, torch.Tensor]:
+def weights(folder: Path, name: str) -> dict[str, np.ndarray]:
     return Run.read(folder / name).weights()
 
 
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+def same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
 
 
 SOFT = "soft.ffn.seed-0.fold-0"
@@ -199,7 +200,7 @@ def test_a_stack_cut_off_while_it_was_written_ends_as_it_would_have(tmp_path: Pa
     first = weights(tmp_path, SOFT)
     written = (tmp_path / HARD / MODEL).stat().st_mtime_ns
     (tmp_path / SOFT / "run.json").unlink()
-    folder = made._unfinished(RunGroupKey(("hard", "soft"), "ffn", 0, 0))
+    folder = made.unfinished(RunGroupKey(("hard", "soft"), "ffn", 0, 0))
     folder.mkdir(parents=True)
     (folder / GROUP).write_text('["hard", "soft"]')
     assert made.missing(GRID.run_groups(1)) == GRID.run_groups(1)
@@ -257,7 +258,7 @@ def test_a_target_without_its_source_is_said_before_anything_is_trained(tmp_path
 
 def test_targets_of_a_seed_meet_the_same_label_rng(tmp_path: Path) -> None:
     made = experiment(tmp_path, replace(GRID, targets={"shuffled": ShuffledTarget(), "again": ShuffledTarget()}))
-    task = made.run_group(made.run_groups()[0])
+    task = run_group(made, made.run_groups()[0])
     np.testing.assert_array_equal(task.labels[0].mean(), task.labels[1].mean())
     # All of a class are judged alike here, and a shuffle within it changes nothing: so look at the draws themselves.
     assert rng_of(0, "labels").random() == rng_of(0, "labels").random() != rng_of(1, "labels").random()
@@ -298,7 +299,7 @@ def test_a_run_that_diverges_says_so_and_keeps_what_was_good(tmp_path: Path) -> 
     made = done(tmp_path, wild)
     run = Run.read(tmp_path / SOFT)
     assert run.metadata["ended"] == "diverged"
-    assert all(tensor.isfinite().all() for tensor in run.weights().values())
+    assert all(np.isfinite(array).all() for array in run.weights().values())
     assert made.predictions("soft", "ffn", 0) is None
 
 

@@ -217,7 +217,7 @@ def test_a_given_split_may_name_items_without_labels(tmp_path: Path) -> None:
         ("[grid]\ntargets = ['smoothing:shar=1']\n", "unknown-setting", "did you mean 'share'?"),
         ("[grid]\ntargets = ['smoothing:share=2']\n", "bad-setting", "share"),
         ("[grid]\ntargets = ['smoothing:share=much']\n", "bad-setting", "a number"),
-        ("[grid]\nnetworks = ['lenett']\n", "unknown-network", "did you mean 'lenet'?"),
+        ("[grid]\nnetworks = ['lenett']\n", "unknown-model", "did you mean 'lenet'?"),
         ("[grid]\nseeds = 0\n", "bad-setting", "at least 1"),
         ("[grid]\nseeds = [1.5]\n", "bad-setting", "seeds"),
         ("[grid]\ndevice = 3\n", "bad-setting", "a device"),

@@ -105,8 +105,13 @@ def test_what_stands_beside_must_be_there_for_every_item() -> None:
 def test_nothing_to_learn_or_to_see_is_an_error() -> None:
     with pytest.raises(BadSetting, match="found no labels"):
         join_items(INPUTS)
-    with pytest.raises(BadTable, match="found texts"):
-        join_items(Inputs(("a",), texts=("hello",)), people=PEOPLE)
+
+
+def test_texts_are_joined_too() -> None:
+    items = tuple(PEOPLE.items.to_pylist())
+    joined = join_items(Inputs(items[::-1], texts=tuple(f"about {item}" for item in items[::-1])), people=PEOPLE)
+    assert joined.kind == "texts"
+    assert joined.texts == tuple(f"about {item}" for item in joined.items)
 
 
 def test_hashes_are_of_values() -> None:

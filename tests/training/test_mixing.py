@@ -444,7 +444,7 @@ def test_smoothed_labels_are_those_of_the_labeler(rescaled: bool) -> None:
     made = mixtures()
     by_labeler, by_us = made.believed(beliefs), made.by_annotator(MixtureSmoothing(rescaled=rescaled))
     assert by_labeler.starts.tolist() == by_us.starts.tolist() == [0, 3, 4]  # type: ignore[union-attr]
-    np.testing.assert_allclose(by_labeler.rows.numpy(), by_us.rows.numpy(), atol=1e-7)  # type: ignore[union-attr]
+    np.testing.assert_allclose(by_labeler.rows, by_us.rows, atol=1e-7)  # type: ignore[union-attr]
     np.testing.assert_allclose(made.believed(beliefs, averaged=True).mean(), by_us.mean(), atol=1e-7)
 
 

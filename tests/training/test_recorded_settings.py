@@ -33,8 +33,8 @@ DOCUMENT = {
     "augmentation": {"pad": 2},
     "pretraining": {"inputs": "x.npz", "labels": "labels.parquet", "epochs": 1},
 }
-KEYS = ["run", "target", "network", "seed", "fold", "settings", "classes", "shape", "scale", "data", "seconds"]
-KEYS += ["ended", "epochs", "environment"]
+KEYS = ["run", "target", "network", "seed", "fold", "settings", "classes", "data", "kind", "shape", "scale"]
+KEYS += ["seconds", "ended", "epochs", "environment"]
 DIGESTS = {
     "crowd-layer-decay-0.1.simple-ffn.seed-1.fold-2": ("b272942666784268", "fc62d364eb3e80fa"),
     "distilled-temperature-2.simple-ffn.seed-0.fold-0": ("fde02623528fd86a", "94756e393ee536dc"),

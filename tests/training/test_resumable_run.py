@@ -17,8 +17,9 @@ from sfumato.tables.errors import CannotWrite
 from sfumato.training import resumable_run, training_loop
 from sfumato.training.checkpoint import Checkpoint
 from sfumato.training.random_streams import RandomStreams
-from sfumato.training.resumable_run import STOPPED, train_group
+from sfumato.training.resumable_run import train_group
 from sfumato.training.training_loop import TrainingLoop
+from sfumato.training.training_progress import STOPPED
 
 NEVER = float("inf")
 

@@ -13,15 +13,16 @@ from torch import nn
 from sfumato.evaluation.representation import Features
 from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.tables.model_inputs import Inputs
+from sfumato.training.network_inputs import PixelScale
+from sfumato.training.network_run import NetworkPredictor
 from sfumato.training.networks import LeNet, ResNet, SimpleFfn, Small
-from sfumato.training.run_folder import PixelScale, Predictor
 from sfumato.training.trained_runs import features_of
 
 SHAPE = (1, 28, 28)
 
 
-def predictor(network: nn.Module) -> Predictor:
-    return Predictor(network.eval(), PixelScale((0.3,), (0.3,)), SHAPE, toy_data.CLASSES)
+def predictor(network: nn.Module) -> NetworkPredictor:
+    return NetworkPredictor(network.eval(), PixelScale((0.3,), (0.3,)), SHAPE, toy_data.CLASSES)
 
 
 @pytest.mark.parametrize(

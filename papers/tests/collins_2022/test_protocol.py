@@ -70,7 +70,7 @@ def test_every_label_set_can_be_learnt(full: Rerun, sets: LabelSets) -> None:
     for name, labels in made.items():
         if name != "smoothing":
             assert (labels.mean()[~some].max(axis=1) == 1).all(), name
-    pools = {name: np.diff(each.starts.numpy())[some] for name, each in made.items() if isinstance(each, PooledLabels)}
+    pools = {name: np.diff(each.starts)[some] for name, each in made.items() if isinstance(each, PooledLabels)}
     assert set(pools["10s"]) == {6, 7}
     assert (pools["10s m=3"] == 3).all()
     assert (pools["10h m=32"] == 32).all()

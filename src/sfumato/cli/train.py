@@ -15,7 +15,6 @@ from sfumato.cli.options import (
     any_estimand_option,
     check_folder,
     check_not_negative,
-    check_torch_installed,
     given,
     plain_input_options,
     same_rows_option,
@@ -54,7 +53,10 @@ Crowd layers, trained on beliefs together with the network:
 RECIPE = ("epochs", "batch_size", "clip", "validation", "patience", "dynamics", "predictions_each_epoch", "precision")
 CHOICE_LINES = """\b
 Settings follow a name: smoothing:share=0.2 sgd:momentum=0.9:weight-decay=1e-4 steps:after=[50,55]:by=0.1
-Models:     simple-ffn deeper-ffn lenet small vgg-11 resnet-20 wrn-16-2 ... (docs/train.md lists all)
+Models:     images: lenet small resnet-20 wrn-16-2 ... (docs/train.md lists all)
+            features: linear mlp knn boosting     texts: text-linear encoder:folder=...
+            predictions: linear-head vector-scaling temperature as-predicted
+            your own: sklearn:package.Class   package:function (a torch network)
 Optimizers: adam sgd     Schedules: constant steps one-cycle plateau
 Mixings:    plain mixup mix-max-ent entropy-weighted class-pair
 Splits:     share:test=0.3  k-fold:k=10  given:train=a.npy:test=b.npy  none"""
@@ -68,7 +70,10 @@ Splits:     share:test=0.3  k-fold:k=10  given:train=a.npy:test=b.npy  none"""
     f"Targets:\n\n{TARGET_LINES}\n\n{CHOICE_LINES}",
 )
 @click.option("--grid", "grid_path", type=PATH, help="All settings as a TOML file (examples/grid.toml).")
-@click.option("--inputs", type=PATH, help="A folder of images, or an npz with images, items and labels.")
+@click.option(
+    "--inputs", type=PATH, help="Images (a folder or npz), texts (CSV, Parquet, JSON Lines) or features (npz)."
+)
+@click.option("--start", type=PATH, help="Predictions of a finished model instead of inputs, to train heads on.")
 @plain_input_options
 @click.option("--labels", type=PATH, help="People's soft labels (SoftLabels).")
 @click.option("--beliefs", type=PATH, help="The belief of each annotator (Beliefs).")
@@ -78,7 +83,11 @@ Splits:     share:test=0.3  k-fold:k=10  given:train=a.npy:test=b.npy  none"""
 )
 @click.option("--targets", metavar="NAMES", help="Targets, separated by commas.  [default: hard,soft]")
 @click.option(
-    "--model", "--network", "networks", metavar="NAMES", help="Models, separated by commas.  [default: lenet]"
+    "--model",
+    "--network",
+    "networks",
+    metavar="NAMES",
+    help="Models, separated by commas.  [default: lenet for images, linear, text-linear]",
 )
 @click.option("--seeds", type=int, help="Number of seeds.  [default: 1]")
 @click.option("--folds", type=int, help="Number of folds: each item is predicted by models trained on the others.")
@@ -119,13 +128,18 @@ def command(
     file = ExperimentFile.read(grid_path) if grid_path else ExperimentFile.of(_document(settings))
     check_folder(output)
     file.load()
-    check_torch_installed()
-    from sfumato.training.ranks import process_group
     from sfumato.training.worker_pool import run_experiment
 
     experiment = file.experiment(output, allow_drift=allow_drift)
     for note in file.notes:
         click.echo(f"  - {note}")
+    if not experiment.grid.has_networks:
+        with _progress() as progress:
+            run_experiment(experiment, processes=processes, engine=engine, on_progress=progress)
+        _show(experiment, experiment.write_table())
+        return
+    from sfumato.training.ranks import process_group
+
     with process_group() as ranks:
         with _progress() as progress:
             run_experiment(
@@ -142,7 +156,7 @@ def _document(settings: dict[str, Any]) -> dict[str, Any]:
         return {name: settings[name] for name in names if name in settings}
 
     document: dict[str, Any] = {
-        "data": part("inputs", "text", "items", "size", "labels", "beliefs", "original", "any_estimand"),
+        "data": part("inputs", "start", "text", "items", "size", "labels", "beliefs", "original", "any_estimand"),
         "grid": part("seeds", "device"),
         "recipe": part(*RECIPE),
         **part("optimiser", "schedule", "mixing"),

@@ -18,7 +18,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from sfumato.tables.setting_checks import at_least, between_0_and_1, not_negative
-from sfumato.training.target_labels import Accesses, Chances, Distributions, MeanLabels, PooledLabels
+from sfumato.training.label_tensors import Accesses, Chances, Distributions, PooledTensors
+from sfumato.training.target_labels import MeanLabels, PooledLabels
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 
 Logits = Float[Tensor, "batch classes"]
@@ -100,7 +101,7 @@ class CrowdLabels:
 
     crowd: CrowdModel
     pool: AnnotatorBeliefs
-    sampled: PooledLabels
+    sampled: PooledLabels | PooledTensors
 
     @classmethod
     def of(cls, crowd: CrowdModel, training_set: TrainingSet) -> CrowdLabels:
@@ -119,10 +120,10 @@ class CrowdLabels:
         return self.sampled.at(index, chance)
 
     def mean(self) -> MeanLabels:
-        return self.sampled.mean()
+        return PooledLabels.of(self.pool.rows, self.pool.starts).mean()
 
     def to(self, device: torch.device) -> CrowdLabels:
-        return CrowdLabels(self.crowd, self.pool, self.sampled.to(device))
+        return CrowdLabels(self.crowd, self.pool, PooledTensors.of(self.pool.rows, self.pool.starts, device))
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import glob
 import hashlib
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -14,29 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from sfumato.tables.base_table import columns_of
 from sfumato.tables.errors import BadSetting, show, warn, wrong_shape
-from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.table_file import write_table
 from sfumato.tables.row_numbers import items_like
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.checkpoint import delete_checkpoints
-from sfumato.training.fingerprint import Fingerprint
-from sfumato.training.grid import PRETRAINED, Grid, RunGroupKey, RunKey, RunRow
-from sfumato.training.random_streams import rng_of
-from sfumato.training.ranks import Ranks
-from sfumato.training.resumable_run import train_group
-from sfumato.training.run_folder import RUN, PixelScale, Run, shape_of, write_run
-from sfumato.training.run_group import RunGroup, RunState
+from sfumato.training.fitted_run import check_model_takes, fit_models
+from sfumato.training.grid import GROUP, Grid, RunGroupKey, RunKey, RunRow
+from sfumato.training.models import is_network
+from sfumato.training.run_folder import RUN, Run
 from sfumato.training.splits import Fold, names_of
-from sfumato.training.targets.hard import HardTarget
 from sfumato.training.training_set import TrainingSet, digest_of
 
 UNFINISHED = "unfinished"
 """The folder, inside that of the runs, for checkpoints of trainings that are not finished."""
-GROUP, TABLE = "stack.json", "runs.csv"
+TABLE = "runs.csv"
 OPTIONAL_SOURCES = ("beliefs", "predicted")
 """Sources that do not change a run which was trained without them."""
 
@@ -58,6 +49,8 @@ class Experiment:
 
     def __post_init__(self) -> None:
         assert (self.grid.pretraining is None) == (self.pretraining_set is None), "pretraining has a recipe and data"
+        for name, model in self.grid.networks.items():
+            check_model_takes(model, name, self.data)
         if self.pretraining_set is not None:
             size, other = (" x ".join(map(str, each.images.shape[1:])) for each in (self.data, self.pretraining_set))
             if size != other:
@@ -122,103 +115,34 @@ class Experiment:
 
     # --- one run group ---
 
-    def run_group(self, key: RunGroupKey) -> RunGroup:
-        """The runs of `key`, ready to be trained."""
-        train, test = self._train_and_test(key)
-        recipe = self.grid.pretraining if key.fold is None else self.grid.recipe
-        assert recipe is not None
-        targets = [HardTarget() if name == PRETRAINED else self.grid.targets[name] for name in key.targets]
-        scale = self._scale(train)
-        return RunGroup(
-            names=key.targets,
-            network=self.grid.networks[key.network],
-            # The same random numbers for every target of a seed.
-            labels=tuple(target.labels(train, rng_of(key.seed, "labels")) for target in targets),
-            training_set=train,
-            images=scale.applied(train.images),
-            recipe=recipe,
-            seed=key.seed,
-            test_images=scale.applied(test.images),
-            initial_weights=self._initial_weights(key),
-            device=torch.device(self.grid.device),
-        )
-
     def train(self, key: RunGroupKey, on_epoch: Callable[[int, int], None] | None = None) -> None:
         """Train a run group, from its checkpoint if there is one, and write its runs."""
-        started_at, cpu_at = time.perf_counter(), time.process_time()
-        ranks, unfinished = Ranks.here(), self._unfinished(key)
-        if ranks.writes:
-            unfinished.mkdir(parents=True, exist_ok=True)
-            with atomic_write(unfinished / GROUP) as part:
-                part.write_text(json.dumps(list(key.targets)), "utf-8")
-        group = self.run_group(key)
-        hashes = self._data_hashes(key)
-        fingerprint = Fingerprint.now(
-            settings={"runs": [self.grid.settings_of(run) for run in key.runs]},
-            data=hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest(),
-            device=group.device,
-            precision=group.recipe.precision,
-        )
-        runs = train_group(
-            group, folder=unfinished, fingerprint=fingerprint, allow_drift=self.allow_drift, on_epoch=on_epoch
-        )
-        seconds = {
-            "wall": (time.perf_counter() - started_at) / len(runs),
-            "cpu": (time.process_time() - cpu_at) / len(runs),
-            "side_by_side": len(runs),
-        }
-        if ranks.writes:
-            self._write(key, runs, group, {"data": hashes, "seconds": seconds})
-        ranks.wait()
+        if is_network(self.grid.networks[key.network]):
+            from sfumato.training.network_training import train_networks
 
-    def _write(self, key: RunGroupKey, states: list[RunState], group: RunGroup, more: dict[str, Any]) -> None:
-        """Write the runs of a group, then delete its checkpoints."""
-        unfinished = self._unfinished(key)
-        test_items = self.data.items if key.fold is None else names_of(self.data, self.folds[key.fold].test)
-        scale = self._scale(group.training_set)
-        for run, state in zip(key.runs, states, strict=True):
-            folder = self.folder / run.name
-            if (folder / RUN).is_file():
-                continue
-            metadata = {
-                "run": run.name,
-                **asdict(run),
-                "settings": self.grid.settings_of(run),
-                "classes": list(self.data.classes),
-                "shape": list(shape_of(self.data.images)),
-                "scale": {"mean": list(scale.mean), "std": list(scale.std)},
-                **more,
-            }
-            write_run(folder, state, group, test_items, metadata)
-        delete_checkpoints(unfinished)
-        # Last: as long as this file exists, a group that is interrupted here is recognized.
-        (unfinished / GROUP).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            unfinished.rmdir()
+            train_networks(self, key, on_epoch)
+        else:
+            fit_models(self, key)
+
+    def run_metadata(self, key: RunKey) -> dict[str, Any]:
+        """What `run.json` says about a run before it is trained."""
+        return {
+            "run": key.name,
+            **asdict(key),
+            "settings": self.grid.settings_of(key),
+            "classes": list(self.data.classes),
+            "data": self.data_hashes(key),
+        }
 
     # --- data ---
 
-    def _train_and_test(self, key: RunGroupKey) -> tuple[TrainingSet, TrainingSet]:
+    def train_and_test(self, key: RunGroupKey) -> tuple[TrainingSet, TrainingSet]:
         """Training and test items of a run group."""
         if key.fold is None:
             assert self.pretraining_set is not None
             return self.pretraining_set, self.data
         fold = self.folds[key.fold]
         return self.data.take(fold.train), self.data.take(fold.test)
-
-    def _scale(self, train: TrainingSet) -> PixelScale:
-        # Pretrained weights need the scale that they were trained with.
-        return PixelScale.of(train.images if self.pretraining_set is None else self.pretraining_set.images)
-
-    def _initial_weights(self, key: RunGroupKey) -> dict[str, torch.Tensor] | None:
-        if self.pretraining_set is None or key.fold is None:
-            return None
-        run = self.run(RunKey(PRETRAINED, key.network, key.seed, None))
-        assert run is not None, "networks are pretrained before any target is trained"
-        if run.metadata["ended"] == "diverged":
-            found, fix = f"that {run.folder.name} diverged", "pretrain with a smaller rate, into another folder"
-            raise BadSetting(found, "a pretrained network to start with", fix, "diverged", run.folder)
-        return run.weights()
 
     @cached_property
     def _hashes(self) -> dict[str, str]:
@@ -229,7 +153,7 @@ class Experiment:
         hashes = {} if self.pretraining_set is None else self.pretraining_set.hashes()
         return {f"pretraining.{name}": value for name, value in hashes.items()}
 
-    def _data_hashes(self, key: RunGroupKey | RunKey) -> dict[str, str]:
+    def data_hashes(self, key: RunGroupKey | RunKey) -> dict[str, str]:
         """Hashes of all data that a run depends on."""
         if key.fold is None:
             return self._pretraining_hashes
@@ -240,7 +164,7 @@ class Experiment:
         run = self.run(key)
         if run is None:
             return False
-        now = {"settings": self.grid.settings_of(key), "data": self._data_hashes(key)}
+        now = {"settings": self.grid.settings_of(key), "data": self.data_hashes(key)}
         before = {"settings": run.settings, "data": run.metadata.get("data", {})}
         differences = [
             f"{name} was {show(old, 30)} and is {show(new, 30)}"
@@ -256,7 +180,8 @@ class Experiment:
         warn(f"{found}; it is kept ({run.folder})")
         return True
 
-    def _unfinished(self, key: RunGroupKey) -> Path:
+    def unfinished(self, key: RunGroupKey) -> Path:
+        """The folder for checkpoints of a run group."""
         names = hashlib.sha256("\0".join(key.targets).encode()).hexdigest()[:8]
         first = RunKey("stack", key.network, key.seed, key.fold).name
         return self.folder / UNFINISHED / f"{first}.{names}"

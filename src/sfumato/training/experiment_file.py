@@ -6,23 +6,26 @@ Reads and checks the data before it imports torch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sfumato.importers.hard_labels import read_hard_labels
 from sfumato.importers.label_file import read_labels
 from sfumato.importers.prediction_file import read_predictions
 from sfumato.study.toml_mistakes import lines_of
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadSetting, ErrorLocation, show, unknown
+from sfumato.tables.errors import BadSetting, ErrorLocation, listing, show, unknown
 from sfumato.tables.model_inputs import InputOptions, Inputs
-from sfumato.tables.row_numbers import check_same_rows
+from sfumato.tables.row_numbers import check_same_rows, items_like
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, described, settings_for, strategy_from_name
 from sfumato.tables.text_file import read_text
 from sfumato.tables.toml_file import parse_toml
-from sfumato.training.item_join import first_choices, join_items
+from sfumato.training.item_join import columns_of_classes, first_choices, join_items
 from sfumato.training.splits import SPLITS, Fold, NamedSplit, NoSplit, RandomSplit, Split
 from sfumato.training.training_set import TrainingSet
 
@@ -35,7 +38,7 @@ MAX_BYTES = 1_000_000
 FAMILIES = ("optimiser", "schedule", "mixing", "augmentation")
 """Parts of a recipe; each has its own section."""
 SECTIONS = ("data", "grid", "split", "recipe", *FAMILIES, "pretraining")
-DATA_FILES = ("inputs", "labels", "original", "beliefs")
+DATA_FILES = ("inputs", "start", "labels", "original", "beliefs")
 DATA = (*DATA_FILES, "teachers", "any_estimand", "text", "items", "size")
 GRID = ("targets", "networks", "seeds", "device")
 DEFAULTS = {"optimiser": "adam", "schedule": "constant", "mixing": "plain", "augmentation": "crop-and-flip"}
@@ -94,7 +97,7 @@ class ExperimentFile:
         self._split  # noqa: B018
         original = read_hard_labels(paths["original"]) if "original" in paths else None
         check_same_rows(self._inputs, original)
-        return join_items(
+        joined = join_items(
             self._inputs,
             people=read_labels(paths["labels"]) if "labels" in paths else None,
             original=None if original is None else original.of,
@@ -102,6 +105,16 @@ class ExperimentFile:
             teachers=[read_predictions(self._path(("data", "teachers"), each)) for each in teachers],
             any_estimand=self._any_estimand,
         )
+        if "start" not in self.document["data"]:
+            return joined
+        columns = columns_of_classes(self._start.classes, joined.classes, "predictions to start from", self._start.path)
+        assert isinstance(joined.features, np.ndarray)
+        return replace(joined, features=joined.features[:, columns])
+
+    @cached_property
+    def _start(self) -> SoftLabels:
+        """The predictions that heads are trained on."""
+        return read_predictions(self._path(("data", "start"), self.document["data"]["start"]))
 
     @property
     def _any_estimand(self) -> bool:
@@ -138,7 +151,14 @@ class ExperimentFile:
 
     @cached_property
     def _inputs(self) -> Inputs:
-        return self._read_inputs("data")
+        section = self.document.get("data", {})
+        if "start" not in section:
+            return self._read_inputs("data")
+        if "inputs" in section:
+            found = "inputs and predictions to start from"
+            raise BadSetting(found, "one of them", "omit --inputs or --start", where=self.where("data", "start"))
+        table = self._start
+        return Inputs(items_like(table.items.to_pylist(), table), features=table.probs, path=table.path)
 
     def _read_inputs(self, name: str) -> Inputs:
         """The inputs of the section `name`, read as its keys `text`, `items` and `size` say."""
@@ -159,7 +179,7 @@ class ExperimentFile:
     def _paths(self, name: str) -> dict[str, Path]:
         """The files of the section `name`, without teachers."""
         section = self.document.get(name, {})
-        if "inputs" not in section:
+        if "inputs" not in section and not (name == "data" and "start" in section):
             found = f"found no inputs in [{name}]" if self.where("x").file else "found no inputs"
             fix = "give --inputs, or inputs in the experiment file"
             raise BadSetting(found, "a folder of images, or an npz with them", fix, "missing-source", self.where(name))
@@ -188,10 +208,8 @@ class ExperimentFile:
 
     def grid(self) -> Grid:
         """What is compared: targets, networks and seeds, with their recipe."""
-        from sfumato.training.crowd_layers import CROWDS
         from sfumato.training.grid import Grid
-        from sfumato.training.networks import NETWORKS, network_named
-        from sfumato.training.targets import TARGETS, target_named
+        from sfumato.training.models import is_network
 
         section = self.document.get("grid", {})
         device = section.get("device", "cpu")
@@ -201,14 +219,12 @@ class ExperimentFile:
         if own is not None:
             settings = {key: value for key, value in own.items() if key not in (*DATA, *FAMILIES)}
             pretraining = self._recipe(("pretraining",), own, settings)
-        return Grid(
-            self._strategies("targets", section.get("targets", ["hard", "soft"]), (*TARGETS, *CROWDS), target_named),
-            self._strategies("networks", section.get("networks", ["lenet"]), NETWORKS, network_named),
-            self._seeds(section.get("seeds", 1)),
-            self._recipe((), self.document, self.document.get("recipe", {})),
-            pretraining,
-            device,
-        )
+        models = self._models(section)
+        has_networks = any(map(is_network, models.values()))
+        self._check_recipe(has_networks, list(models))
+        recipe = self._recipe((), self.document, self.document.get("recipe", {})) if has_networks else None
+        seeds = self._seeds(section.get("seeds", 1))
+        return Grid(self._targets(section), models, seeds, recipe, pretraining, device)  # type: ignore[arg-type]
 
     def experiment(self, folder: Path, *, allow_drift: bool = False) -> Experiment:
         """The experiment that writes its runs to `folder`."""
@@ -216,17 +232,52 @@ class ExperimentFile:
 
         return Experiment(self.grid(), self.training_set, self.folds, folder, self.pretraining_set, allow_drift)
 
-    def _strategies(self, key: str, value: Any, members: tuple[Any, ...], named: Callable[..., Any]) -> dict[str, Any]:
+    def _targets(self, section: Mapping[str, Any]) -> dict[str, Any]:
+        from sfumato.training.targets import target_family, target_named
+
+        def named(value: Any, where: ErrorLocation) -> tuple[str, Any]:
+            choice = StrategyText.of(value, where)
+            return choice.text, target_named(choice.name, choice.typed(target_family(choice.name), where))
+
+        return self._strategies("targets", section.get("targets", ["hard", "soft"]), named)
+
+    def _models(self, section: Mapping[str, Any]) -> dict[str, Any]:
+        from sfumato.training.models import USUAL_HEADS, USUAL_MODELS, model_named
+
+        def named(value: Any, where: ErrorLocation) -> tuple[str, Any]:
+            found = model_named(value, where)
+            return found.text, found.model
+
+        if "networks" not in section and "start" in self.document.get("data", {}):
+            return self._strategies("networks", list(USUAL_HEADS), named)
+        if "networks" in section:
+            return self._strategies("networks", section["networks"], named)
+        has_inputs = "inputs" in self.document.get("data", {})
+        return self._strategies("networks", [USUAL_MODELS[self._inputs.kind if has_inputs else "images"]], named)
+
+    def _strategies(
+        self, key: str, value: Any, named: Callable[[Any, ErrorLocation], tuple[str, Any]]
+    ) -> dict[str, Any]:
         if not isinstance(value, list) or not value:
             raise self._bad(("grid", key), value, f"a list of {key}")
         found: dict[str, Any] = {}
-        where = self.where("grid", key)
         for each in value:
-            choice = StrategyText.of(each, where)
-            if choice.text in found:
-                raise self._bad(("grid", key), choice.text, f"each of the {key} once")
-            found[choice.text] = named(choice.name, choice.typed(members, where))
+            text, strategy = named(each, self.where("grid", key))
+            if text in found:
+                raise self._bad(("grid", key), text, f"each of the {key} once")
+            found[text] = strategy
         return found
+
+    def _check_recipe(self, has_networks: bool, models: list[str]) -> None:
+        """Raise an error for settings of epochs and batches if no model is trained in epochs."""
+        section = self.document.get("recipe", {})
+        given = [name for name in FAMILIES if name in self.document]
+        given += list(section) if isinstance(section, Mapping) else []
+        if given and not has_networks:
+            found = f"{given[0]} for {listing(models)}, which {'are' if len(models) > 1 else 'is'} fitted in one step"
+            raise BadSetting(
+                found, "a network, which is trained in epochs", f"omit {given[0]}", where=self.where("recipe")
+            )
 
     def _seeds(self, value: Any) -> tuple[int, ...]:
         if type(value) is int and value >= 1:

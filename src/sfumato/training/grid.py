@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from sfumato.tables.errors import BadSetting, show
 from sfumato.tables.strategies import described
-from sfumato.training.networks.network import Network
-from sfumato.training.recipe import Recipe
+from sfumato.training.models import is_network
+from sfumato.training.models.model import Model
 from sfumato.training.target_labels import Target
 
+if TYPE_CHECKING:
+    import torch
+
+    from sfumato.training.networks.network import Network
+    from sfumato.training.recipe import Recipe
+
 PRETRAINED = "pretrained"
+GROUP = "stack.json"
+"""The file with the targets of a run group that is not finished; deleted last."""
+
+
+def _default_recipe() -> Recipe:
+    from sfumato.training.recipe import Recipe
+
+    return Recipe()
 
 
 @dataclass(frozen=True)
@@ -52,9 +64,11 @@ class Grid:
     """What is compared. The keys of targets and networks are used in the names of runs."""
 
     targets: Mapping[str, Target]
-    networks: Mapping[str, Network]
+    networks: Mapping[str, Network | Model]
+    """The models: networks, and others that are fitted in one step."""
     seeds: tuple[int, ...] = (0,)
-    recipe: Recipe = field(default_factory=Recipe)
+    recipe: Recipe = field(default_factory=_default_recipe)
+    """How networks are trained."""
     pretraining: Recipe | None = None
     """How networks are pretrained on hard labels."""
     device: str = "cpu"
@@ -72,7 +86,16 @@ class Grid:
         if len(set(names)) < len(names):
             found = "targets or networks whose runs would share a folder"
             raise BadSetting(found, "names that differ in letters and digits", "give each of them another name")
+        if not self.has_networks:
+            if self.pretraining is not None:
+                found = "pretraining without a network"
+                raise BadSetting(found, "a network to pretrain", "omit [pretraining], or train a network")
+            return
         check_device(self.device)
+
+    @property
+    def has_networks(self) -> bool:
+        return any(map(is_network, self.networks.values()))
 
     def run_groups(self, n_folds: int) -> list[RunGroupKey]:
         """All run groups, seed by seed: a grid that is stopped early has complete seeds."""
@@ -87,16 +110,22 @@ class Grid:
         """The networks to pretrain: one per network and seed."""
         if self.pretraining is None:
             return []
-        return [RunGroupKey((PRETRAINED,), network, seed, None) for seed in self.seeds for network in self.networks]
+        networks = [name for name, model in self.networks.items() if is_network(model)]
+        return [RunGroupKey((PRETRAINED,), network, seed, None) for seed in self.seeds for network in networks]
 
     def settings_of(self, key: RunKey) -> dict[str, Any]:
         """Everything except the data that determines a run."""
         is_pretraining = key.target == PRETRAINED and key.fold is None
-        return {
+        what = {
             "target": {"name": PRETRAINED} if is_pretraining else described(self.targets[key.target]),
             "network": described(self.networks[key.network]),
             "seed": key.seed,
             "fold": key.fold,
+        }
+        if not is_network(self.networks[key.network]):
+            return what
+        return {
+            **what,
             "recipe": described(self.pretraining if is_pretraining else self.recipe),
             "pretraining": None if is_pretraining else described(self.pretraining),
             "device": self.device,
@@ -125,6 +154,8 @@ class RunRow:
 
 def check_device(name: str) -> torch.device:
     """The device called `name`, or an error if this machine does not have it."""
+    import torch
+
     try:
         device = torch.device(name)
         torch.zeros(1, device=device)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -43,9 +44,6 @@ def join_items(
     Columns are matched by class name; their order is that of `classes`, else of the first table. `any_estimand` allows
     soft targets of labels that do not estimate how people judge.
     """
-    if inputs.images is None:
-        fix = f"give a folder of images or an npz with images, or train on {inputs.kind} in Python with EstimatorModel"
-        raise BadTable(inputs.described(), "images, which the networks need", fix, "no-images", inputs.path)
     original_path = None
     if original is None and inputs.labels is not None:
         original, original_path = dict(zip(inputs.items, inputs.labels, strict=True)), inputs.path
@@ -79,11 +77,16 @@ def join_items(
         None if people is None else _rows(people, items, names, "labels"),
         pool,
         np.asarray(np.mean(predicted, axis=0)) if teachers else None,
-        inputs.images[kept],
-        tuple(notes),
-        None if people is None or any_estimand else people.estimand,
-        None if people is None else people.made_by,
+        notes=tuple(notes),
+        estimand=None if people is None or any_estimand else people.estimand,
+        made_by=None if people is None else people.made_by,
+        **_content(inputs.take(kept)),
     )
+
+
+def _content(inputs: Inputs) -> dict[str, Any]:
+    """The images, texts or features."""
+    return {inputs.kind: getattr(inputs, inputs.kind)}
 
 
 def first_choices(labels: SoftLabels) -> dict[str, str]:
@@ -111,7 +114,7 @@ def _labeled_items(people: SoftLabels | None, original: Original | None, beliefs
     return items
 
 
-def _columns(own: Names, classes: Names, what: str, path: Path | None) -> Int[np.ndarray, "classes"]:
+def columns_of_classes(own: Names, classes: Names, what: str, path: Path | None) -> Int[np.ndarray, "classes"]:
     """The column of each of `classes` in a table."""
     if set(own) != set(classes):
         others = [name for name in own if name not in classes]
@@ -126,7 +129,7 @@ def _columns(own: Names, classes: Names, what: str, path: Path | None) -> Int[np
 
 def _rows(labels: SoftLabels, items: Names, classes: Names, what: str) -> Float[np.ndarray, "items classes"]:
     """The labels of `items`, with columns in the order of `classes`."""
-    columns = _columns(labels.classes, classes, what, labels.path)
+    columns = columns_of_classes(labels.classes, classes, what, labels.path)
     return np.ascontiguousarray(labels.probs[labels.rows_of(items)][:, columns])
 
 
@@ -146,7 +149,7 @@ def _original(original: Original, items: Names, classes: Names, path: Path | Non
 
 def beliefs_pool(beliefs: Beliefs, items: Names, classes: Names) -> AnnotatorBeliefs:
     """The beliefs about `items`, sorted by item; within an item in the order of the table."""
-    columns = _columns(beliefs.classes, classes, "beliefs", None)
+    columns = columns_of_classes(beliefs.classes, classes, "beliefs", None)
     coded = beliefs.coded()
     place = pc.index_in(beliefs.item.names, value_set=pa.array(items, pa.string()))
     item = place.fill_null(-1).to_numpy().astype(np.int64)[coded.item]

@@ -5,13 +5,13 @@ All targets of a seed use the same numbers, and a resumed training continues wit
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+from sfumato.training.seeds import seed_of
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,6 @@ class RandomStreams:
         return generator_of(self.seed, self.epoch, purpose)
 
 
-def rng_of(*parts: int | str) -> np.random.Generator:
-    """A NumPy generator seeded by these strings and numbers."""
-    return np.random.default_rng(generator_of(*parts).initial_seed())
-
-
 def generator_of(*parts: int | str) -> torch.Generator:
     """A generator seeded by these strings and numbers."""
-    digest = hashlib.sha256("\0".join(map(str, parts)).encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+    return torch.Generator().manual_seed(seed_of(*parts))

@@ -16,9 +16,8 @@ from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.ranks import Ranks
 from sfumato.training.run_group import RunGroup, RunState
 from sfumato.training.training_loop import TrainingLoop
+from sfumato.training.training_progress import STOPPED
 
-STOPPED = 75
-"""The exit code of a process that was stopped and can be started again (EX_TEMPFAIL)."""
 SPACING = 40.0
 """Seconds between checkpoints per second that one takes: with `KEEPING` less than 3% of the time."""
 KEEPING = 200.0

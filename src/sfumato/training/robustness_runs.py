@@ -24,9 +24,10 @@ from sfumato.training.attacks import ATTACKED_AT_ONCE, Attack, attacked
 from sfumato.training.corruptions import CORRUPTIONS, SEVERITIES, Corruption, check_severity
 from sfumato.training.grid import path_name
 from sfumato.training.item_join import Original, join_items
+from sfumato.training.network_run import shape_of
 from sfumato.training.networks.network import Network
-from sfumato.training.random_streams import rng_of
-from sfumato.training.run_folder import Run, normalized, shape_of
+from sfumato.training.run_folder import Run, normalized
+from sfumato.training.seeds import rng_of
 from sfumato.training.targets.hard import HardTarget, MajorityTarget
 from sfumato.training.targets.soft import SoftTarget
 from sfumato.training.trained_runs import (

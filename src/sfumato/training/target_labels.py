@@ -1,42 +1,38 @@
 """The protocols of targets and of their labels: one distribution per access to an item.
 
-Random numbers are passed in, one per access, so that all targets of a comparison use the same numbers.
+Random numbers are passed in, one per access, so that all targets of a comparison use the same numbers. Labels are
+NumPy arrays; networks get them as tensors with `to`, and only then torch is imported.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
-from torch import Tensor
 
 from sfumato.tables.columns import check_probs
 from sfumato.training.training_set import TrainingSet
 
-Accesses = Int[Tensor, "accesses"]
-"""The item of each access, by number."""
-Chances = Float[Tensor, "accesses"]
-Distributions = Float[Tensor, "accesses classes"]
+if TYPE_CHECKING:
+    import torch
+
+    from sfumato.training.label_tensors import Accesses, Chances, Distributions, LabelTensors
+
 MeanLabels = Float[np.ndarray, "items classes"]
 
 
 @runtime_checkable
 class TargetLabels(Protocol):
-    """A distribution for every access to an item."""
-
-    def at(self, index: Accesses, chance: Chances) -> Distributions:
-        """The labels of the items `index`; `chance` has one uniform number in 0..1 per access."""
-        ...
+    """The labels of a target, before they are on a device."""
 
     def mean(self) -> MeanLabels:
         """The mean label of each item."""
         ...
 
-    def to(self, device: torch.device) -> TargetLabels:
-        """A copy on a device."""
+    def to(self, device: torch.device) -> LabelTensors:
+        """A copy on a device, with a distribution for every access to an item."""
         ...
 
 
@@ -52,83 +48,105 @@ class Target(Protocol):
         ...
 
 
+def labels_once(labels: TargetLabels, chance: Float[np.ndarray, "items"]) -> MeanLabels:
+    """One label per item, for models that are fitted once instead of epoch by epoch.
+
+    Labels that differ between accesses are drawn with `chance`, one uniform number per item; others are as they are.
+    """
+    return labels.once(chance) if isinstance(labels, (SampledLabels, PooledLabels)) else labels.mean()
+
+
+class _OnCpu:
+    """Labels that can be accessed without a copy on a device."""
+
+    def at(self: Any, index: Accesses, chance: Chances) -> Distributions:
+        """The labels of the items `index`; `chance` has one uniform number in 0..1 per access."""
+        import torch
+
+        return self.to(torch.device("cpu")).at(index, chance)  # type: ignore[no-any-return]
+
+
 @dataclass(frozen=True, eq=False)
-class FixedLabels:
+class FixedLabels(_OnCpu):
     """The same distribution at every access."""
 
-    probs: Float[Tensor, "items classes"]
+    probs: Float[np.ndarray, "items classes"]
 
     @classmethod
     def of(cls, probs: Float[np.ndarray, "items classes"]) -> FixedLabels:
-        check_probs(np.asarray(probs, np.float64))
-        return cls(_copied(probs))
-
-    def at(self, index: Accesses, chance: Chances) -> Distributions:  # noqa: ARG002
-        return self.probs.index_select(0, index)
+        return cls(_checked(probs))
 
     def mean(self) -> MeanLabels:
-        return self.probs.cpu().numpy().copy()
+        return self.probs.copy()
 
-    def to(self, device: torch.device) -> FixedLabels:
-        return FixedLabels(self.probs.to(device))
+    def to(self, device: torch.device) -> LabelTensors:
+        from sfumato.training.label_tensors import FixedTensors
+
+        return FixedTensors.of(self.probs, device)
 
 
 @dataclass(frozen=True, eq=False)
-class SampledLabels:
+class SampledLabels(_OnCpu):
     """At every access one class, sampled from the item's distribution."""
 
-    probs: Float[Tensor, "items classes"]
-    cumulative: Float[Tensor, "items classes"]
+    probs: Float[np.ndarray, "items classes"]
 
     @classmethod
     def of(cls, probs: Float[np.ndarray, "items classes"]) -> SampledLabels:
-        probs = np.asarray(probs, np.float64)
-        check_probs(probs)
-        cumulative = np.cumsum(probs, axis=1)
+        return cls(_checked(probs))
+
+    @property
+    def cumulative(self) -> Float[np.ndarray, "items classes"]:
+        """A class is chosen if the random number is below its value and not below that of the class before."""
+        cumulative = np.cumsum(self.probs, axis=1)
         # Infinite from the last class with mass on, so that rounding never selects a class without votes.
         cumulative[cumulative >= cumulative[:, -1:]] = np.inf
-        return cls(_copied(probs), torch.from_numpy(cumulative))
-
-    def at(self, index: Accesses, chance: Chances) -> Distributions:
-        chosen = (self.cumulative.index_select(0, index) <= chance.to(self.cumulative.dtype)[:, None]).sum(1)
-        return torch.nn.functional.one_hot(chosen, self.probs.shape[1]).to(torch.float32)
+        return cumulative
 
     def mean(self) -> MeanLabels:
-        return self.probs.cpu().numpy().copy()
+        return self.probs.copy()
 
-    def to(self, device: torch.device) -> SampledLabels:
-        return SampledLabels(self.probs.to(device), self.cumulative.to(device))
+    def once(self, chance: Float[np.ndarray, "items"]) -> MeanLabels:
+        """One class per item, drawn with `chance`."""
+        chosen = (self.cumulative <= chance[:, None]).sum(axis=1)
+        return np.asarray(np.eye(self.probs.shape[1])[chosen])
+
+    def to(self, device: torch.device) -> LabelTensors:
+        from sfumato.training.label_tensors import SampledTensors
+
+        return SampledTensors.of(self.cumulative, device)
 
 
 @dataclass(frozen=True, eq=False)
-class PooledLabels:
+class PooledLabels(_OnCpu):
     """At every access one row of the item, sampled uniformly; the rows of item i start at `starts[i]`."""
 
-    rows: Float[Tensor, "rows classes"]
-    starts: Int[Tensor, "bounds"]
+    rows: Float[np.ndarray, "rows classes"]
+    starts: Int[np.ndarray, "bounds"]
 
     @classmethod
     def of(cls, rows: Float[np.ndarray, "rows classes"], starts: Int[np.ndarray, "bounds"]) -> PooledLabels:
-        check_probs(np.asarray(rows, np.float64))
         assert starts[0] == 0, "the first item starts at the first row"
         assert starts[-1] == len(rows), "the last item ends with the last row"
         assert (np.diff(starts) > 0).all(), "every item needs at least one row"
-        return cls(_copied(rows), torch.from_numpy(starts.astype(np.int64)))
-
-    def at(self, index: Accesses, chance: Chances) -> Distributions:
-        start, stop = self.starts[index], self.starts[index + 1]
-        drawn = (chance.to(torch.float64) * (stop - start)).to(torch.int64)
-        return self.rows.index_select(0, torch.minimum(start + drawn, stop - 1))
+        return cls(_checked(rows), starts.astype(np.int64))
 
     def mean(self) -> MeanLabels:
-        rows, starts = self.rows.cpu().numpy().astype(np.float64), self.starts.cpu().numpy()
-        means = np.add.reduceat(rows, starts[:-1]) / np.diff(starts)[:, None]
-        return means.astype(np.float32)
+        return np.asarray(np.add.reduceat(self.rows, self.starts[:-1]) / np.diff(self.starts)[:, None])
 
-    def to(self, device: torch.device) -> PooledLabels:
-        return PooledLabels(self.rows.to(device), self.starts.to(device))
+    def once(self, chance: Float[np.ndarray, "items"]) -> MeanLabels:
+        """One row per item, drawn with `chance`."""
+        n_rows = np.diff(self.starts)
+        return np.asarray(self.rows[self.starts[:-1] + np.minimum((chance * n_rows).astype(np.int64), n_rows - 1)])
+
+    def to(self, device: torch.device) -> LabelTensors:
+        from sfumato.training.label_tensors import PooledTensors
+
+        return PooledTensors.of(self.rows, self.starts, device)
 
 
-def _copied(probs: Float[np.ndarray, "rows classes"]) -> Float[Tensor, "rows classes"]:
-    """Distributions as a tensor that shares no memory with the training set."""
-    return torch.from_numpy(np.array(probs, np.float32, order="C"))
+def _checked(probs: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
+    """Distributions that share no memory with the training set."""
+    copied = np.array(probs, np.float64, order="C")
+    check_probs(copied)
+    return copied

@@ -29,7 +29,12 @@ from sfumato.training.item_join import join_items
 from sfumato.training.splits import SPLITS, Split
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from sfumato.training.experiment import Experiment
+    from sfumato.training.models import NamedModel
+    from sfumato.training.models.estimator import Estimator
+    from sfumato.training.models.model import Model
     from sfumato.training.networks.network import Network
     from sfumato.training.recipe import Recipe
     from sfumato.training.run_folder import Run
@@ -83,14 +88,14 @@ class TrainedModels:
 
 @explained
 def train(
-    inputs: Inputs | np.ndarray | str | Path,
+    inputs: Inputs | np.ndarray | csr_array | Sequence[str] | str | Path,
     labels: SoftLabels | Counts | str | Path | Mapping[str, SoftLabels | Counts | Beliefs],
     *,
     targets: str | Target | Sequence[str | Target] = ("soft",),
-    model: str | Network = "lenet",
+    model: str | Network | Model | Estimator | None = None,
     seeds: int | Sequence[int] = 1,
     split: str | Split = "share:test=0.3",
-    epochs: int = 30,
+    epochs: int | None = None,
     recipe: Recipe | None = None,
     output: str | Path | None = None,
     processes: int = 1,
@@ -98,23 +103,21 @@ def train(
 ) -> TrainedModels:
     """Train `model` on every target and seed, and predict the test items of `split`.
 
-    `inputs` are images by item, a file of them, or an array in the order of the labels. `labels` are people's, or
-    tables by source: `people`, `original` (one-hot), `beliefs`, `teacher`. Targets, model and split are names with
-    settings (`smoothing:share=0.2`) or objects; several targets are a list, or names separated by commas. `recipe`
-    replaces `epochs`. Runs are written to `output`, by default to a temporary folder; finished runs in it are not
-    trained again. With `processes` above 1, call this from a script that has an `if __name__ == "__main__"` block.
-    Targets with people's uncertainty need labels of how people judge; `any_estimand` allows others.
+    `inputs` are images, features or texts by item, a file of them, or an array or list in the order of the labels.
+    `labels` are people's, or tables by source: `people`, `original` (one-hot), `beliefs`, `teacher`. Targets, model and
+    split are names with settings (`smoothing:share=0.2`) or objects; several targets are a list, or names separated by
+    commas. A model can also be an estimator or pipeline of scikit-learn. `epochs` and `recipe` are for networks. Runs
+    are written to `output`, by default to a temporary folder; finished runs in it are not trained again. With
+    `processes` above 1, call this from a script that has an `if __name__ == "__main__"` block. Targets with people's
+    uncertainty need labels of how people judge; `any_estimand` allows others.
     """
     from sfumato.training.experiment import Experiment
     from sfumato.training.grid import Grid
-    from sfumato.training.networks import network_named
-    from sfumato.training.recipe import Recipe
+    from sfumato.training.models import USUAL_MODELS, is_network
     from sfumato.training.targets import target_named
     from sfumato.training.worker_pool import run_experiment
 
     inputs = Inputs.read(inputs) if isinstance(inputs, (str, Path)) else inputs
-    fix = 'read a file with sf.Inputs.read("images.npz"), or give an array of images'
-    check_kind("inputs", inputs, (Inputs, np.ndarray), "Inputs, an array or a file", fix)
     given = labels if isinstance(labels, Mapping) else {"people": _people(labels)}
     sources: Mapping[str, Any] = {name: _source(name, each) for name, each in given.items()}
     if isinstance(targets, str):
@@ -122,20 +125,16 @@ def train(
     many = targets if isinstance(targets, Sequence) else [targets]
     fix = "give a number of seeds, as in seeds=3, or a list of them"
     check_kind("seeds", seeds, (int, np.integer, Sequence), "a whole number or a list of them", fix)
+    inputs = _inputs(inputs, sources)
+    named_model = _model(USUAL_MODELS[inputs.kind] if model is None else model)
     grid = Grid(
         dict(_named("target", each, target_named, "soft") for each in many),
-        dict([_named("model", model, network_named, "lenet")]),
+        {named_model.text: named_model.model},
         tuple(seeds) if isinstance(seeds, Sequence) else tuple(range(at_least("seeds", seeds, 1))),
-        recipe or Recipe(epochs=epochs),
+        _recipe(recipe, epochs, named_model.text, is_network(named_model.model)),
     )
     example = f"share:test={split}" if isinstance(split, float) else "share:test=0.3"
     _, chosen_split = _named("split", split, lambda *text: strategy_from_name("split", SPLITS, *text), example)
-    if isinstance(inputs, np.ndarray):
-        table = next(iter(sources.values()), None)
-        ids = table.item.names if isinstance(table, Beliefs) else None if table is None else table.items
-        inputs = Inputs(
-            tuple(map(str, range(len(inputs)))) if ids is None else items_like(ids.to_pylist(), table), inputs
-        )
     check_same_rows(inputs, *sources.values())
     with _words_of_python():
         training_set = join_items(
@@ -154,6 +153,55 @@ def train(
     with _words_of_python():
         run_experiment(models.experiment, processes=processes)
     return models
+
+
+def _inputs(inputs: Any, sources: Mapping[str, Any]) -> Inputs:
+    """Inputs by item; an array or list has the order of the labels."""
+    if isinstance(inputs, Inputs):
+        return inputs
+    is_texts = isinstance(inputs, (list, tuple)) and len(inputs) > 0 and all(isinstance(each, str) for each in inputs)
+    is_array = isinstance(inputs, np.ndarray) or hasattr(inputs, "tocsr")
+    if not is_texts and not is_array:
+        fix = (
+            'read a file with sf.Inputs.read("images.npz"), or give an array of images or features, or a list of texts'
+        )
+        check_kind("inputs", inputs, (Inputs, np.ndarray), "Inputs, an array, a list of texts or a file", fix)
+    table = next(iter(sources.values()), None)
+    ids = table.item.names if isinstance(table, Beliefs) else None if table is None else table.items
+    n_rows = len(inputs) if is_texts else inputs.shape[0]
+    items = tuple(map(str, range(n_rows))) if ids is None else items_like(ids.to_pylist(), table)
+    if is_texts:
+        return Inputs(items, texts=tuple(inputs))
+    is_features = hasattr(inputs, "tocsr") or (inputs.ndim == 2 and inputs.dtype.kind in "fiub")
+    return Inputs(items, features=inputs) if is_features else Inputs(items, inputs)
+
+
+def _model(model: Any) -> NamedModel:
+    """A model by name, as an object, or as an estimator of scikit-learn."""
+    from sfumato.training.models import NamedModel, is_network, model_named
+    from sfumato.training.models.estimator import EstimatorModel
+
+    if isinstance(model, str):
+        return model_named(model)
+    made = model() if isinstance(model, type) and hasattr(model, "name") else model
+    if not is_network(made) and not hasattr(made, "fit_many"):
+        if not hasattr(made, "fit"):
+            found, fix = f"model = {show(model)}", 'write its name: "lenet"'
+            raise BadSetting(found, "a model, by name or as an object", fix, "wrong-argument")
+        made = EstimatorModel(made)
+    return NamedModel(made.name, made)
+
+
+def _recipe(recipe: Recipe | None, epochs: int | None, model: str, is_network: bool) -> Any:
+    """The recipe of a network; None for models that are fitted in one step."""
+    if not is_network:
+        if recipe is not None or epochs is not None:
+            found = f"{'recipe' if recipe is not None else 'epochs'} for {model}, which is fitted in one step"
+            raise BadSetting(found, "a network, which is trained in epochs", "leave it out", "wrong-argument")
+        return None
+    from sfumato.training.recipe import Recipe
+
+    return recipe or Recipe(epochs=30 if epochs is None else epochs)
 
 
 def _people(labels: Any) -> SoftLabels:

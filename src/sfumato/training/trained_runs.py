@@ -25,6 +25,8 @@ from sfumato.tables.model_inputs import Images, Inputs
 from sfumato.tables.row_numbers import check_same_rows
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import path_name
+from sfumato.training.models import is_network_settings
+from sfumato.training.network_run import NetworkPredictor, check_image_shape, network_predictor
 from sfumato.training.networks.network import Network
 from sfumato.training.run_folder import (
     MODEL,
@@ -32,7 +34,6 @@ from sfumato.training.run_folder import (
     RUN,
     Predictor,
     Run,
-    check_image_shape,
     environment,
     normalized,
     write_metadata,
@@ -74,6 +75,8 @@ def _problem(run: Run) -> str:
         return "predictions under a condition, without a network"
     if run.metadata["ended"] == "diverged":
         return "a run that diverged"
+    if not is_network_settings(run.settings.get("network")):
+        return f"a run of {run.metadata['network']}, which is no network"
     if not (run.folder / MODEL).is_file():
         return f"no {MODEL}"
     return ""
@@ -107,10 +110,10 @@ def check_fits(run: Run, inputs: Inputs) -> None:
     check_image_shape(inputs, (channels, height, width), f"that {run.folder.name} was trained on")
 
 
-def predictor_of(run: Run, networks: Mapping[str, Network]) -> Predictor:
+def predictor_of(run: Run, networks: Mapping[str, Network]) -> NetworkPredictor:
     """The run's network; `networks` holds your own networks, by their names in the runs."""
     try:
-        return run.predictor(networks.get(run.metadata["network"]))
+        return network_predictor(run, networks.get(run.metadata["network"]))
     except RuntimeError as error:
         found = f"weights of another network ({' '.join(str(error).split())[:120]})"
         fix = "delete the run's folder and run the experiment again"
@@ -128,7 +131,7 @@ class PixelModel:
     classes: tuple[str, ...]
 
     @classmethod
-    def of(cls, predictor: Predictor, device: torch.device | str = "cpu") -> PixelModel:
+    def of(cls, predictor: NetworkPredictor, device: torch.device | str = "cpu") -> PixelModel:
         network = copy.deepcopy(predictor.network).to(device).eval().requires_grad_(False)
         mean, std = (
             torch.tensor(values, dtype=torch.float32, device=device)[:, None, None]
@@ -224,6 +227,9 @@ class FeatureTable:
 def features_of(predictor: Predictor, inputs: Inputs) -> FeatureTable:
     """The inputs of the last linear layer, one row per item: the penultimate activations of our networks, and of any
     other network whose last linear layer is its head."""
+    if not isinstance(predictor, NetworkPredictor):
+        found, fix = "a model without layers", "give the features themselves with --features"
+        raise BadSetting(found, "a network whose last linear layer is its head", fix, "no-head")
     head = head_of(predictor.network)
     features: list[np.ndarray] = []
 

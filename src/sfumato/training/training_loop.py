@@ -32,7 +32,6 @@ from sfumato.training.mixing.mixup import Labels, cross_entropies
 from sfumato.training.random_streams import RandomStreams
 from sfumato.training.ranks import Ranks
 from sfumato.training.run_group import EpochRow, RunGroup, RunState
-from sfumato.training.target_labels import FixedLabels
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 LARGEST_BLOCK = 32 * 1024 * 1024
@@ -261,10 +260,8 @@ class TrainingLoop:
         return [float(loss) for loss in torch.stack(losses).sum(0) / len(index)]
 
     def _mean_labels(self, number: int) -> Float[Tensor, "items classes"]:
-        labels = self._labels[number]
-        if isinstance(labels, FixedLabels):
-            return labels.probs
-        return torch.from_numpy(np.asarray(labels.mean(), np.float32)).to(self.group.device)
+        means = np.asarray(self.group.labels[number].mean(), np.float32)
+        return torch.from_numpy(means).to(self.group.device)
 
     def _dynamics_at_end(self) -> DynamicsBuffer:
         recorded = self._empty_dynamics()

@@ -7,12 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch.utils.flop_counter import FlopCounterMode
-
+from sfumato.tables.model_inputs import Images
 from sfumato.training.grid import RunGroupKey
-from sfumato.training.ranks import Ranks
-from sfumato.training.run_folder import shape_of
+from sfumato.training.models import is_network
 
 if TYPE_CHECKING:
     from sfumato.training.experiment import Experiment
@@ -50,6 +47,8 @@ class Progress:
 
 
 ProgressCallback = Callable[[Progress], None]
+STOPPED = 75
+"""The exit code of a process that was stopped and can be started again (EX_TEMPFAIL)."""
 
 
 class ProgressCounter:
@@ -61,7 +60,10 @@ class ProgressCounter:
         keys: list[RunGroupKey],
         cost: Callable[[RunGroupKey], float],
         on_progress: ProgressCallback | None,
+        *,
+        writes: bool = True,
     ) -> None:
+        self._writes = writes
         self._experiment, self._cost, self._on_progress = experiment, cost, on_progress
         self._progress = Progress(len(keys), sum(map(cost, keys)))
         self._share: dict[RunGroupKey, float] = {}
@@ -78,7 +80,7 @@ class ProgressCounter:
     def finish_group(self, key: RunGroupKey) -> None:
         self._progress.n_done += 1
         self._add(key, 1.0 - self._share.get(key, 0.0))
-        if Ranks.here().writes:
+        if self._writes:
             self._experiment.write_table()
 
     def _add(self, key: RunGroupKey, share: float) -> None:
@@ -90,11 +92,11 @@ class ProgressCounter:
 
 def costs_of(experiment: Experiment) -> Callable[[RunGroupKey], float]:
     """The estimated cost of a run group: operations per image, times images, epochs and runs."""
-    shape = shape_of(experiment.data.images)
-    n_classes = experiment.data.n_classes
-    networks = experiment.grid.networks
+    images, networks = experiment.data.images, experiment.grid.networks
+    # Only images: there the networks that are compared can differ a hundredfold.
+    is_estimated = experiment.data.kind == "images" and len(networks) > 1
     per_image = {
-        name: 1.0 if len(networks) == 1 else _operations(network, shape, n_classes)
+        name: _operations(network, images, experiment.data.n_classes) if is_estimated and is_network(network) else 1.0
         for name, network in networks.items()
     }
 
@@ -104,13 +106,20 @@ def costs_of(experiment: Experiment) -> Callable[[RunGroupKey], float]:
             assert experiment.grid.pretraining is not None
             n_accesses = experiment.pretraining_set.n_items * experiment.grid.pretraining.epochs
         else:
-            n_accesses = len(experiment.folds[key.fold].train) * experiment.grid.recipe.epochs
+            n_epochs = experiment.grid.recipe.epochs if is_network(networks[key.network]) else 1
+            n_accesses = len(experiment.folds[key.fold].train) * n_epochs
         return per_image[key.network] * len(key.targets) * n_accesses
 
     return cost
 
 
-def _operations(network: Any, shape: tuple[int, int, int], n_classes: int) -> float:
+def _operations(network: Any, images: Images, n_classes: int) -> float:
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from sfumato.training.network_run import shape_of
+
+    shape = shape_of(images)
     with torch.random.fork_rng(devices=[]), torch.no_grad(), FlopCounterMode(display=False) as counter:
         network.build(shape, n_classes).eval()(torch.zeros(1, *shape))
     return float(counter.get_total_flops())

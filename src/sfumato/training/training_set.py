@@ -1,11 +1,11 @@
-"""TrainingSet: images and labels of the items that models are trained on, row by row."""
+"""TrainingSet: inputs and labels of the items that models are trained on, row by row."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -23,6 +23,9 @@ from sfumato.tables.errors import (
 from sfumato.tables.estimand import Estimand, check_estimand
 from sfumato.tables.model_inputs import Images
 from sfumato.tables.row_numbers import items_like
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,18 +84,31 @@ class TrainingSet:
     predicted: Float[np.ndarray, "items classes"] | None = None
     """A teacher's predictions: one model, or the mean of several."""
     images: Images = field(default_factory=lambda: np.zeros((0, 0, 0), np.uint8))
-    """What models see; empty in a set that only has labels."""
+    """What models see; empty in a set that has texts or features, or only labels."""
     notes: tuple[str, ...] = ()
     """Which items were left out, for people to read."""
     estimand: Estimand | None = None
     """The estimand of people's labels; None if it is unknown or does not matter."""
     made_by: str | None = None
     """How people's labels were made."""
+    features: np.ndarray | csr_array | None = None
+    texts: tuple[str, ...] | None = None
+    weights: Float[np.ndarray, "items"] | None = None
+    """How much each item counts in training; None if all count the same."""
 
     def __post_init__(self) -> None:
         check_classes(self.classes)
         if len(self.images):
             self._check_rows("images", len(self.images))
+        if self.features is not None:
+            self._check_rows("features", self.features.shape[0])
+        if self.texts is not None:
+            self._check_rows("texts", len(self.texts))
+        if self.weights is not None:
+            self._check_rows("weights", len(self.weights))
+            if not (np.isfinite(self.weights) & (self.weights >= 0)).all() or not self.weights.any():
+                fix = "give numbers of at least 0, and not only zeros"
+                raise BadTable("weights that are negative or not finite, or all 0", "finite weights", fix, "bad-number")
         for name in ("people", "predicted"):
             probs = getattr(self, name)
             if probs is not None:
@@ -138,14 +154,32 @@ class TrainingSet:
             self.notes,
             self.estimand,
             self.made_by,
+            None if self.features is None else self.features[index],
+            None if self.texts is None else tuple(self.texts[i] for i in index),
+            None if self.weights is None else self.weights[index],
         )
+
+    @property
+    def kind(self) -> str:
+        """What models see: `images`, `texts`, `features`, or `labels` if there are no inputs."""
+        if self.texts is not None:
+            return "texts"
+        return "features" if self.features is not None else "images" if len(self.images) else "labels"
 
     def hashes(self) -> dict[str, str]:
         """A SHA-256 of each source, stored with every run."""
-        names = ("items", "classes", "images", "original", "people", "beliefs", "predicted")
-        sources: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        beliefs = () if self.beliefs is None else (self.beliefs.rows, self.beliefs.starts)
-        return {name: digest_of(*(beliefs if name == "beliefs" else [each])) for name, each in sources.items()}
+        parts: dict[str, list[Any]] = {
+            name: [each]
+            for name in ("items", "classes", "images", "original", "people", "predicted", "texts", "weights")
+            if (each := getattr(self, name)) is not None
+        }
+        if self.beliefs is not None:
+            parts["beliefs"] = [self.beliefs.rows, self.beliefs.starts]
+        if isinstance(self.features, np.ndarray):
+            parts["features"] = [self.features]
+        elif self.features is not None:
+            parts["features"] = [self.features.data, self.features.indices, self.features.indptr]
+        return {name: digest_of(*each) for name, each in parts.items()}
 
     # --- sources that targets need ---
 

@@ -1,6 +1,6 @@
 """Runs the missing run groups of an experiment: in this process, in local worker processes, or on a Ray cluster.
 
-Each process uses one torch thread: two threads under load are many times slower than one. A local worker that dies is
+Each process uses one thread: two threads under load are many times slower than one. A local worker that dies is
 replaced once and resumes from its checkpoint; workers save a checkpoint when the program is stopped by a signal. On
 Ray, the experiment's folder must be visible to every machine.
 """
@@ -23,16 +23,16 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.jobs import check_engine, n_cores, run_jobs
 from sfumato.tables.errors import NotNow, SfumatoError, warn
 from sfumato.training.experiment import UNFINISHED, Experiment
 from sfumato.training.grid import RunGroupKey
-from sfumato.training.ranks import Ranks, process_group
-from sfumato.training.resumable_run import STOPPED
-from sfumato.training.training_loop import one_torch_thread, use_one_torch_thread
-from sfumato.training.training_progress import ProgressCallback, ProgressCounter, costs_of
+from sfumato.training.training_progress import STOPPED, ProgressCallback, ProgressCounter, costs_of
+
+if TYPE_CHECKING:
+    from sfumato.training.ranks import Ranks
 
 LOCK = ".lock"
 BLOCKED_SIGNALS = {signal.SIGINT, signal.SIGTERM}
@@ -50,11 +50,28 @@ def run_experiment(
 
     With `engine` "ray", run groups are trained on a cluster. Under torchrun, all ranks train each group together.
     """
+    if not experiment.grid.has_networks:
+        with _locked(experiment.folder):
+            _fit_missing(experiment, processes or n_cores(), check_engine(engine), on_progress)
+        return
+    from sfumato.training.ranks import process_group
+
     with process_group() as ranks, _locked(experiment.folder) if ranks.writes else contextlib.nullcontext():
         _run_missing(experiment, processes or n_cores(), check_engine(engine), on_progress, ranks)
         if ranks.writes:
             with contextlib.suppress(OSError):
                 (experiment.folder / UNFINISHED).rmdir()
+
+
+def _fit_missing(experiment: Experiment, processes: int, engine: str, on_progress: ProgressCallback | None) -> None:
+    """Fit the missing models; without networks, torch is not needed."""
+    missing = experiment.missing(experiment.run_groups())
+    experiment.write_table()
+    counter = ProgressCounter(experiment, missing, costs_of(experiment), on_progress)
+    n_workers = min(processes, len(missing))
+    results = run_jobs(experiment.train, missing, engine=engine, workers=n_workers) if missing else ()
+    for key, _ in zip(missing, results, strict=True):
+        counter.finish_group(key)
 
 
 def _run_missing(
@@ -67,12 +84,15 @@ def _run_missing(
     if ranks.writes:
         experiment.write_table()
     cost = costs_of(experiment)
-    counter = ProgressCounter(experiment, [key for phase in missing for key in phase], cost, on_progress)
+    keys = [key for phase in missing for key in phase]
+    counter = ProgressCounter(experiment, keys, cost, on_progress, writes=ranks.writes)
     for phase in missing:
         longest_first = sorted(phase, key=lambda key: -cost(key))
         if engine == "ray" and phase:
             _on_cluster(experiment, longest_first, processes, counter)
         elif ranks.world > 1 or processes == 1 or len(phase) == 1:
+            from sfumato.training.training_loop import one_torch_thread
+
             with one_torch_thread():
                 for key in longest_first:
                     experiment.train(key, partial(counter.epoch, key))
@@ -84,6 +104,8 @@ def _run_missing(
 
 def _on_cluster(experiment: Experiment, keys: list[RunGroupKey], n_workers: int, counter: ProgressCounter) -> None:
     """Train each run group in a process with one CPU, and one GPU if the grid's device is one."""
+    from sfumato.training.training_loop import use_one_torch_thread
+
     results = run_jobs(
         experiment.train,
         keys,
@@ -136,6 +158,8 @@ class _Done:
 
 def _work(connection: Connection) -> None:
     """Main function of a worker: receives the experiment, then one run group at a time until None arrives."""
+    from sfumato.training.training_loop import use_one_torch_thread
+
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     use_one_torch_thread()
     warnings.showwarning = lambda message, *_, **__: connection.send(_Warning(str(message)))

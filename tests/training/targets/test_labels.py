@@ -134,5 +134,5 @@ def test_labels_share_no_memory_with_where_they_came_from() -> None:
         labels.mean()[:] = 9
         held = labels.rows if isinstance(labels, PooledLabels) else labels.probs
         assert held.tolist() == probs.tolist()
-        held.fill_(9)
+        held.fill(9)
         assert probs.tolist() == [[0.25, 0.75], [1.0, 0.0]]

@@ -54,8 +54,8 @@ class Relabelled:
         own = np.array([place.get(item, -1) for item in training_set.items], np.int64)
         made = self.target.labels(self.known.training_set, rng)
         assert isinstance(made, FixedLabels | PooledLabels), f"{self.target.name} draws from no pool"
-        rows = (made.probs if isinstance(made, FixedLabels) else made.rows).cpu().numpy().astype(np.float64)
-        starts = np.arange(len(rows) + 1) if isinstance(made, FixedLabels) else made.starts.cpu().numpy()
+        rows = made.probs if isinstance(made, FixedLabels) else made.rows
+        starts = np.arange(len(rows) + 1) if isinstance(made, FixedLabels) else made.starts
         sure = one_hot(training_set.need_original(self.name), training_set.n_classes)
         parts = [sure[i : i + 1] if k < 0 else rows[starts[k] : starts[k + 1]] for i, k in enumerate(own)]
         return PooledLabels.of(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))

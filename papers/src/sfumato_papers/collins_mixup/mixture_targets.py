@@ -24,7 +24,7 @@ class RowsOf:
 
     def __init__(self, mixtures: HumanMixtures, labels: FixedLabels | PooledLabels) -> None:
         if isinstance(labels, PooledLabels):
-            rows, starts = labels.rows.numpy(), labels.starts.numpy()
+            rows, starts = labels.rows, labels.starts
         else:
             rows, starts = labels.mean(), np.arange(len(mixtures.items) + 1)
         self.digest = digest_of(mixtures.items, rows, starts)

@@ -40,11 +40,12 @@ class LinearHead:
     ridge: float = 0.001
 
     name: ClassVar[str] = "linear-head"
+    takes: ClassVar[tuple[str, ...]] = ("features",)
 
     def __post_init__(self) -> None:
         not_negative("ridge", self.ridge)
 
-    def fit_many(self, x: Any, probs: Probs, weights: Weights = None) -> list[FittedHead]:
+    def fit_many(self, x: Any, probs: Probs, weights: Weights = None, *, seed: int = 0) -> list[FittedHead]:  # noqa: ARG002
         """One head per target on the predictions `x`, items x classes."""
         given = _Predictions.checked(x, probs, weights)
         n_targets, n_items, n_classes = given.probs.shape
@@ -68,11 +69,12 @@ class VectorScaling:
     ridge: float = 0.001
 
     name: ClassVar[str] = "vector-scaling"
+    takes: ClassVar[tuple[str, ...]] = ("features",)
 
     def __post_init__(self) -> None:
         not_negative("ridge", self.ridge)
 
-    def fit_many(self, x: Any, probs: Probs, weights: Weights = None) -> list[FittedHead]:
+    def fit_many(self, x: Any, probs: Probs, weights: Weights = None, *, seed: int = 0) -> list[FittedHead]:  # noqa: ARG002
         """One head per target on the predictions `x`, items x classes."""
         given = _Predictions.checked(x, probs, weights)
         n_classes = given.probs.shape[2]
@@ -88,8 +90,9 @@ class TemperatureScaling:
     """One temperature T: logits `z / T`. It changes how sure the model is, never which class comes first."""
 
     name: ClassVar[str] = "temperature"
+    takes: ClassVar[tuple[str, ...]] = ("features",)
 
-    def fit_many(self, x: Any, probs: Probs, weights: Weights = None) -> list[FittedHead]:
+    def fit_many(self, x: Any, probs: Probs, weights: Weights = None, *, seed: int = 0) -> list[FittedHead]:  # noqa: ARG002
         """One head per target on the predictions `x`, items x classes."""
         given = _Predictions.checked(x, probs, weights)
         n_targets, _, n_classes = given.probs.shape

@@ -49,6 +49,7 @@ class LinearModel:
     standardize: bool = True
 
     name: ClassVar[str] = "linear"
+    takes: ClassVar[tuple[str, ...]] = ("features", "images")
 
     def __post_init__(self) -> None:
         not_negative("penalty", self.penalty)
@@ -58,6 +59,8 @@ class LinearModel:
         x: Features,
         probs: Float[np.ndarray, "targets items classes"],
         weights: Float[np.ndarray, "items"] | None = None,
+        *,
+        seed: int = 0,  # noqa: ARG002
     ) -> list[FittedLinear]:
         """One fitted model per target. `weights` are weights of items, 1 by default."""
         given = FitInputs.checked(x, probs, weights)

@@ -32,6 +32,7 @@ class NearestNeighbors:
     standardize: bool = True
 
     name: ClassVar[str] = "knn"
+    takes: ClassVar[tuple[str, ...]] = ("features", "images")
 
     def __post_init__(self) -> None:
         if self.k is not None:
@@ -42,6 +43,8 @@ class NearestNeighbors:
         x: Features,
         probs: Float[np.ndarray, "targets items classes"],
         weights: Float[np.ndarray, "items"] | None = None,
+        *,
+        seed: int = 0,  # noqa: ARG002
     ) -> list[FittedNeighbors]:
         """One fitted model per target."""
         given = FitInputs.checked(x, probs, weights)

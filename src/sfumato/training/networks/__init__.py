@@ -1,4 +1,5 @@
-"""Networks for small images. `NETWORKS` lists the families, `NAMED` the networks with their own names.
+"""Networks for small images. `NETWORKS` lists the families, `NAMED` the networks with their own names, `TEXT_NETWORKS`
+those for texts.
 
 All of them can be stacked. Any other object with `build` can be used from Python without a name.
 """
@@ -12,7 +13,8 @@ from typing import Any
 from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.strategies import strategy_from_name
 from sfumato.training.networks.densenet import DenseNet
-from sfumato.training.networks.feed_forward import DeeperFfn, LeNet, SimpleFfn, Small, Vgg
+from sfumato.training.networks.encoder import Encoder
+from sfumato.training.networks.feed_forward import DeeperFfn, LeNet, Mlp, SimpleFfn, Small, Vgg
 from sfumato.training.networks.network import Network, Shape
 from sfumato.training.networks.resnet import PreactResNet, PyramidNet, ResNet, ResNeXt, WideResNet
 from sfumato.training.networks.shake_shake import ShakeShake
@@ -20,6 +22,7 @@ from sfumato.training.networks.shake_shake import ShakeShake
 NETWORKS: tuple[Any, ...] = (
     SimpleFfn,
     DeeperFfn,
+    Mlp,
     LeNet,
     Small,
     Vgg,
@@ -31,11 +34,14 @@ NETWORKS: tuple[Any, ...] = (
     PyramidNet,
     ShakeShake,
 )
+TEXT_NETWORKS: tuple[Any, ...] = (Encoder,)
+"""Networks for texts."""
 
 NAMED: Mapping[str, Network] = MappingProxyType(
     {
         "simple-ffn": SimpleFfn(),
         "deeper-ffn": DeeperFfn(),
+        "mlp": Mlp(),
         "lenet": LeNet(),
         "small": Small(),
         "vgg-11": Vgg(depth=11),
@@ -61,9 +67,12 @@ NAMED: Mapping[str, Network] = MappingProxyType(
 __all__ = [
     "NAMED",
     "NETWORKS",
+    "TEXT_NETWORKS",
     "DeeperFfn",
     "DenseNet",
+    "Encoder",
     "LeNet",
+    "Mlp",
     "Network",
     "PreactResNet",
     "PyramidNet",
@@ -83,10 +92,11 @@ def network_named(name: str, settings: Mapping[str, Any] | None = None) -> Netwo
     """The network called `name`: one of `NAMED`, or a family of `NETWORKS` with `settings`."""
     if name in NAMED and not settings:
         return NAMED[name]
-    families = [family.name for family in NETWORKS]
+    members = (*NETWORKS, *TEXT_NETWORKS)
+    families = [family.name for family in members]
     family = name.partition(":")[0]
     if family in families:
-        return strategy_from_name("network", NETWORKS, name, settings or {})  # type: ignore[no-any-return]
+        return strategy_from_name("network", members, name, settings or {})  # type: ignore[no-any-return]
     if family in NAMED:
         expected = "no settings: the name determines them"
         raise BadSetting(f"settings for {family}", expected, f"omit them, or use the family {NAMED[family].name}")

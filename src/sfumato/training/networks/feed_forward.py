@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from torch import nn
 
-from sfumato.tables.setting_checks import at_least, one_of
+from sfumato.tables.setting_checks import at_least, bad_setting, one_of
 from sfumato.training.networks.layers import conv, he_normal, named, relu
 from sfumato.training.networks.network import Shape, check_shape
 
@@ -60,6 +60,34 @@ class DeeperFfn:
             nn.ReLU(),
             nn.Linear(self.second, n_classes),
         )
+
+
+@dataclass(frozen=True)
+class Mlp:
+    """`depth` hidden layers of `width` units with ReLU, for features. Torch's default initialization.
+
+    `dropout` is the share of units that is left out at random in training.
+    """
+
+    width: int = 256
+    depth: int = 2
+    dropout: float = 0.0
+
+    name: ClassVar[str] = "mlp"
+
+    def __post_init__(self) -> None:
+        at_least("width", self.width, 1)
+        at_least("depth", self.depth, 1)
+        if not 0 <= self.dropout < 1:
+            raise bad_setting("dropout", self.dropout, "a share from 0 to below 1")
+
+    def build(self, shape: Shape, n_classes: int) -> nn.Module:
+        check_shape(self.name, shape, n_classes, smallest=1)
+        layers: list[nn.Module] = [nn.Flatten()]
+        for n_in in (prod(shape), *[self.width] * (self.depth - 1)):
+            layers += [nn.Linear(n_in, self.width), nn.ReLU()]
+            layers += [nn.Dropout(self.dropout)] if self.dropout else []
+        return nn.Sequential(*layers, nn.Linear(self.width, n_classes))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.tables.strategies import strategy_from_name
-from sfumato.training.crowd_layers import CROWDS
 from sfumato.training.target_labels import Target
 from sfumato.training.targets.controls import RandomTarget, ShuffledTarget, UniformTarget
 from sfumato.training.targets.hard import HardTarget, MajorityTarget
@@ -50,10 +49,24 @@ __all__ = [
     "Target",
     "TemperedTarget",
     "UniformTarget",
+    "target_family",
     "target_named",
 ]
 
 
 def target_named(name: str, settings: Mapping[str, Any]) -> Target:
-    """The target called `name` with `settings`; crowd layers (`CROWDS`) are targets too."""
-    return strategy_from_name("target", (*TARGETS, *CROWDS), name, settings)  # type: ignore[no-any-return]
+    """The target called `name` with `settings`; crowd layers are targets too."""
+    return strategy_from_name("target", target_family(name), name, settings)  # type: ignore[no-any-return]
+
+
+def target_family(name: str) -> tuple[Any, ...]:
+    """The targets that `name` is chosen from: with crowd layers, which need torch, unless it is one of `TARGETS`."""
+    if name.partition(":")[0].strip() in [member.name for member in TARGETS]:
+        return TARGETS
+    try:
+        from sfumato.training.crowd_layers import CROWDS
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        return TARGETS
+    return (*TARGETS, *CROWDS)
