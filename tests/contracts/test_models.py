@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from torch import nn
 
 import sfumato as sf
-from sfumato.tables.errors import BadFile, BadSetting, SfumatoError
+from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoError, SfumatoWarning
 from sfumato.training.networks.imported_network import ImportedNetwork
 from sfumato.training.run_folder import Run
 
@@ -40,7 +40,11 @@ def own_pipeline() -> Any:
 
 
 HERE = Path(__file__).stem
-INPUTS: dict[str, Any] = {"features": FEATURES, "sparse": csr_array(FEATURES), "texts": TEXTS}
+INPUTS = {
+    "features": sf.Inputs(tuple(ITEMS), features=FEATURES),
+    "sparse": sf.Inputs(tuple(ITEMS), features=csr_array(FEATURES)),
+    "texts": sf.Inputs(tuple(ITEMS), texts=tuple(TEXTS)),
+}
 MODELS = {
     "linear": "features",
     "linear:penalty=0.1:standardize=false": "sparse",
@@ -98,8 +102,6 @@ def test_every_model_keeps_its_promises(model: str, kind: str, tmp_path: Path) -
 
     # What is stored predicts the same; what is not stored says so.
     run = Run.read(tmp_path / next(each.folder.name for each in runs.runs if each.metadata["target"] == "soft"))
-    inputs = {"texts": {"texts": tuple(TEXTS)}}.get(kind, {"features": INPUTS[kind]})
-    table = sf.Inputs(tuple(ITEMS), **inputs)
     if model.startswith(("sklearn", "boosting")):
         with pytest.raises(BadFile, match="not stored"):
             run.predictor()
@@ -108,7 +110,7 @@ def test_every_model_keeps_its_promises(model: str, kind: str, tmp_path: Path) -
         if network is not None:
             with pytest.raises(BadFile, match="your own network"):
                 run.predictor()
-        predicted = run.predictor(network).predict(table)
+        predicted = run.predictor(network).predict(INPUTS[kind])
         assert run.predictions is not None
         rows = predicted.rows_of(run.predictions.items.to_pylist())
         np.testing.assert_allclose(predicted.probs[rows], run.predictions.probs, atol=1e-6)
@@ -118,6 +120,19 @@ def test_an_estimator_object_is_a_model() -> None:
     runs = trained(own_pipeline(), "texts", split="k-fold:k=2")
     assert len(runs.predictions("soft").probs) == N
     assert runs.runs[0].metadata["network"] == "LogisticRegression"
+
+
+def test_texts_without_ids_have_the_order_of_the_labels_with_a_warning() -> None:
+    by_item = sf.train(dict(zip(ITEMS, TEXTS, strict=True)), labels()).predictions("soft")
+    with pytest.warns(SfumatoWarning, match="in the order of the labels"):
+        by_order = sf.train(TEXTS, labels()).predictions("soft")
+    np.testing.assert_array_equal(by_order.probs, by_item.probs)
+    reversed_labels = sf.SoftLabels.from_numpy(ITEMS[::-1], SOFT[::-1], CLASSES)
+    again = sf.train(dict(zip(ITEMS, TEXTS, strict=True)), reversed_labels).predictions("soft")
+    np.testing.assert_allclose(again.probs[again.rows_of(by_item.items.to_pylist())], by_item.probs, atol=1e-6)
+    with pytest.raises(BadTable, match="texts=") as caught:
+        sf.Inputs(tuple(ITEMS), TEXTS)  # type: ignore[arg-type]
+    assert caught.value.code == "bad-images"
 
 
 @pytest.mark.parametrize(
@@ -201,10 +216,12 @@ def test_a_local_encoder_is_trained_on_texts(tmp_path: Path) -> None:
         vocab_size=5 + len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
     )
     BertModel(config).save_pretrained(folder)
-    runs = sf.train(TEXTS, labels(), model=f"encoder:folder={folder}:length=8", epochs=3, output=tmp_path / "runs")
+    runs = sf.train(
+        INPUTS["texts"], labels(), model=f"encoder:folder={folder}:length=8", epochs=3, output=tmp_path / "runs"
+    )
     run = runs.runs[0]
     assert run.metadata["kind"] == "texts"
-    predicted = run.predictor().predict(sf.Inputs(tuple(ITEMS), texts=tuple(TEXTS)))
+    predicted = run.predictor().predict(INPUTS["texts"])
     assert run.predictions is not None
     rows = predicted.rows_of(run.predictions.items.to_pylist())
     np.testing.assert_allclose(predicted.probs[rows], run.predictions.probs, atol=1e-5)

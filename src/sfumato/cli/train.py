@@ -81,7 +81,11 @@ Splits:     share:test=0.3  k-fold:k=10  given:train=a.npy:test=b.npy  none"""
 @click.option(
     "--teacher", "teachers", type=PATH, multiple=True, help="Predictions of a teacher (SoftLabels); repeat for a mean."
 )
-@click.option("--targets", metavar="NAMES", help="Targets, separated by commas.  [default: hard,soft]")
+@click.option(
+    "--targets",
+    metavar="NAMES",
+    help="Targets, separated by commas.  [default: hard (or majority), soft]",
+)
 @click.option(
     "--model",
     "--network",

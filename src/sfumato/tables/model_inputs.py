@@ -176,7 +176,11 @@ class Inputs:
         row = {name: i for i, name in enumerate(self.items)}
         return np.array([row.get(name, -1) for name in items], np.int64)
 
-    def _check_images(self, images: np.ndarray) -> None:
+    def _check_images(self, images: Any) -> None:
+        if not isinstance(images, np.ndarray):
+            found, expected = f"images of type {type(images).__name__}", "an array"
+            fix = "give texts as texts=..., features as features=..., and images as a NumPy array"
+            raise self._bad("images", found, expected, "bad-images", fix)
         shape_fits = images.ndim == 3 or (images.ndim == 4 and images.shape[3] in (1, 3))
         if images.dtype != np.uint8 or not shape_fits:
             found = f"images of type {images.dtype} and shape {images.shape}"

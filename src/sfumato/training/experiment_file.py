@@ -239,7 +239,12 @@ class ExperimentFile:
             choice = StrategyText.of(value, where)
             return choice.text, target_named(choice.name, choice.typed(target_family(choice.name), where))
 
-        return self._strategies("targets", section.get("targets", ["hard", "soft"]), named)
+        if "targets" in section:
+            return self._strategies("targets", section["targets"], named)
+        # Without original classes, people's first choice is the hard label.
+        has_data = {"inputs", "start"} & set(self.document.get("data", {}))
+        hard = "majority" if has_data and self.training_set.original is None else "hard"
+        return self._strategies("targets", [hard, "soft"], named)
 
     def _models(self, section: Mapping[str, Any]) -> dict[str, Any]:
         from sfumato.training.models import USUAL_HEADS, USUAL_MODELS, model_named

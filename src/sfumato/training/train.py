@@ -18,10 +18,10 @@ from sfumato.importers.label_file import read_labels
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.call_arguments import check_kind, explained
 from sfumato.tables.counts import Counts
-from sfumato.tables.errors import BadSetting, SfumatoError, UnknownName, listing, nearest, show, unknown
+from sfumato.tables.errors import BadSetting, SfumatoError, UnknownName, listing, nearest, show, unknown, warn
 from sfumato.tables.label_argument import label_argument
 from sfumato.tables.model_inputs import Inputs
-from sfumato.tables.row_numbers import check_same_rows, items_like
+from sfumato.tables.row_numbers import check_same_rows, items_like, n_numbered_rows
 from sfumato.tables.setting_checks import at_least
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, split_choices, strategy_from_name
@@ -88,7 +88,7 @@ class TrainedModels:
 
 @explained
 def train(
-    inputs: Inputs | np.ndarray | csr_array | Sequence[str] | str | Path,
+    inputs: Inputs | np.ndarray | csr_array | Mapping[str, str] | Sequence[str] | str | Path,
     labels: SoftLabels | Counts | str | Path | Mapping[str, SoftLabels | Counts | Beliefs],
     *,
     targets: str | Target | Sequence[str | Target] = ("soft",),
@@ -103,7 +103,8 @@ def train(
 ) -> TrainedModels:
     """Train `model` on every target and seed, and predict the test items of `split`.
 
-    `inputs` are images, features or texts by item, a file of them, or an array or list in the order of the labels.
+    `inputs` are images, features or texts by item, a file of them, texts by item as a dictionary, or an array or list
+    in the order of the labels, which is not always the order of the votes: prefer the others.
     `labels` are people's, or tables by source: `people`, `original` (one-hot), `beliefs`, `teacher`. Targets, model and
     split are names with settings (`smoothing:share=0.2`) or objects; several targets are a list, or names separated by
     commas. A model can also be an estimator or pipeline of scikit-learn. `epochs` and `recipe` are for networks. Runs
@@ -159,6 +160,9 @@ def _inputs(inputs: Any, sources: Mapping[str, Any]) -> Inputs:
     """Inputs by item; an array or list has the order of the labels."""
     if isinstance(inputs, Inputs):
         return inputs
+    if isinstance(inputs, Mapping):
+        check_kind("inputs", next(iter(inputs.values()), ""), (str,), "texts by item", 'write {"item-1": "a text"}')
+        return Inputs(tuple(map(str, inputs)), texts=tuple(inputs.values()))
     is_texts = isinstance(inputs, (list, tuple)) and len(inputs) > 0 and all(isinstance(each, str) for each in inputs)
     is_array = isinstance(inputs, np.ndarray) or hasattr(inputs, "tocsr")
     if not is_texts and not is_array:
@@ -169,6 +173,11 @@ def _inputs(inputs: Any, sources: Mapping[str, Any]) -> Inputs:
     table = next(iter(sources.values()), None)
     ids = table.item.names if isinstance(table, Beliefs) else None if table is None else table.items
     n_rows = len(inputs) if is_texts else inputs.shape[0]
+    if ids is not None and n_numbered_rows(ids) is None:
+        warn(
+            f"inputs without ids are taken in the order of the labels ({listing(ids.to_pylist()[:3])} ...): if this is "
+            "not their order, give them by item, as sf.Inputs or {item: text}"
+        )
     items = tuple(map(str, range(n_rows))) if ids is None else items_like(ids.to_pylist(), table)
     if is_texts:
         return Inputs(items, texts=tuple(inputs))

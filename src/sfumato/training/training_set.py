@@ -184,7 +184,8 @@ class TrainingSet:
     # --- sources that targets need ---
 
     def need_original(self, target: str) -> Int[np.ndarray, "items"]:
-        return _needed(self.original, target, "the original label for every item", "--original")
+        instead = "or use people's first choice: majority, shuffled:by=majority, class-level:by=majority"
+        return _needed(self.original, target, "the original label for every item", "--original", instead)
 
     def need_people(self, target: str, *, hard: bool = False) -> Float[np.ndarray, "items classes"]:
         """People's labels: how people judge, or any estimand if only the most probable class is used (`hard`)."""
@@ -247,8 +248,8 @@ def one_hot(numbers: Sequence[int] | np.ndarray, n_classes: int) -> Float[np.nda
 T = TypeVar("T")
 
 
-def _needed(source: T | None, target: str, what: str, option: str) -> T:
+def _needed(source: T | None, target: str, what: str, option: str, instead: str = "or leave the target out") -> T:
     if source is None:
         found = f"no source for the target {target}"
-        raise BadSetting(found, what, f"give it with {option}, or leave the target out", "missing-source")
+        raise BadSetting(found, what, f"give it with {option}, {instead}", "missing-source")
     return source
