@@ -63,7 +63,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: sf.compare({"a": predicted, "b": predicted}, people=labels, baseline="c"),
         "one of a, b",
     ),
-    "plan without names": (lambda: sf.plan(votes, 500), "sf.plan(pilot=..., budget=...)"),
+    "plan without names": (lambda: sf.plan(votes, 500), "sf.plan(pilot=...)"),
     "plan without a budget": (lambda: sf.plan(pilot=votes), "no budget"),
     "plan with a negative budget": (lambda: sf.plan(pilot=votes, budget=-3), "above 0"),
     "plan with a budget as text": (lambda: sf.plan(pilot=votes, budget="500"), "a number, without quotes"),

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from sfumato.tables.errors import BadSetting, BadTable, Where, bad_classes, show, warn
 
 ORDERED_KEY = b"sfumato.ordered"
@@ -85,6 +83,9 @@ def reordered(table: Any, classes: Sequence[str], where: Where = None) -> Any:
             changed[name] = numbers[:, columns]
     hard = table.__dict__.get("hard")
     if hard is not None:
+        # Imported here: a study is read without it.
+        import numpy as np
+
         changed["hard"] = np.argsort(columns)[hard].astype(hard.dtype)
     return replace(table, classes=given, **changed)
 
