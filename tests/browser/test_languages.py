@@ -148,7 +148,9 @@ def answered(person: Person, kind: str, server: StudyServer) -> list[dict[str, A
         if len(expected) == 1:
             look(person, language, f"{kind}-answered", (("phone", "dark"),))
         (person.submits_by_key if len(expected) % 2 else person.submits_by_click)()
-        person.page.locator(f'.trial[data-open="{handle}"]').wait_for(state="detached")
+        # The next trial or another page: until then the page is still called "trial", without an open one.
+        after = f'.trial[data-open]:not([data-open="{handle}"]), #page:not([data-page="trial"])'
+        person.page.locator(after).first.wait_for(state="attached")
     stored = person.stored(server, len(expected))
     for row, answer in zip(stored, expected, strict=True):
         for name in row["payload"]:
