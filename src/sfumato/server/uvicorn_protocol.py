@@ -43,6 +43,7 @@ class StrictHttpProtocol(HttpToolsProtocol):
         self._is_chunked = False
         self._n_bytes: int | None = None
         """Bytes of the request that is being received, if it takes several packets; None between requests."""
+        self._n_packet = 0
         self._status = 400
         self._since: float | None = None
         """Since when we wait for the client; None while a request is being answered."""
@@ -78,7 +79,7 @@ class StrictHttpProtocol(HttpToolsProtocol):
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        n_bytes = self._n_bytes
+        n_bytes, self._n_packet = self._n_bytes, len(data)
         self._unset_keepalive_if_required()
         try:
             self.parser.feed_data(data)
@@ -125,6 +126,10 @@ class StrictHttpProtocol(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
+        # Here, because the packet that ends a body can hold the next request too, which would start a new count.
+        if self._is_chunked and (self._n_bytes or 0) + self._n_packet > MAX_CHUNKED:
+            self._status = 413
+            raise ValueError("the request is too large")
         super().on_message_complete()
         self._n_bytes = self._since = None
         if self.cycle.response_complete:
