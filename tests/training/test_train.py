@@ -10,7 +10,7 @@ import pytest
 import toy_data
 
 import sfumato as sf
-from sfumato.tables.errors import BadTable, UnknownName
+from sfumato.tables.errors import BadTable, SfumatoWarning, UnknownName
 from sfumato.tables.estimand import Estimand
 from sfumato.training.networks import SimpleFfn
 from sfumato.training.recipe import Recipe
@@ -22,10 +22,11 @@ SMALL = Recipe(epochs=1, batch_size=16)
 
 
 def test_one_table_of_labels_and_names(tmp_path: Path) -> None:
-    models = sf.train(
-        toy_data.images(), toy_data.people(), targets="soft, majority", model="simple-ffn", seeds=2, recipe=SMALL,
-        output=tmp_path / "runs",
-    )  # fmt: skip
+    with pytest.warns(SfumatoWarning, match=r"inputs without ids are taken in the order of the labels \(i0, i1, i2"):
+        models = sf.train(
+            toy_data.images(), toy_data.people(), targets="soft, majority", model="simple-ffn", seeds=2, recipe=SMALL,
+            output=tmp_path / "runs",
+        )  # fmt: skip
     assert [run.folder.name for run in models.runs][:2] == [
         "soft.simple-ffn.seed-0.fold-0", "majority.simple-ffn.seed-0.fold-0"
     ]  # fmt: skip
