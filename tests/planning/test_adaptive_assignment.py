@@ -198,6 +198,31 @@ def test_audits_are_the_same_after_a_restart(served: Callable[..., StudyInstance
     assert selectors[1]._state.counts.sum() == 0
 
 
+def test_nobody_can_compute_which_items_are_audited() -> None:
+    """They followed from the name of the study and the ids of the items, which people may know."""
+    study = adaptive_study(Adaptive(lead=2, index="lead", audit=0.4), most=6, batch=20)
+    names = {k: f"i{k}" for k in range(50)}
+    drawn = []
+    for secret in ("", "0a" * 32, "0b" * 32, "0a" * 32):
+        selector = AdaptiveSelector(study, background=False)
+        selector.begin([(k, 6, 0) for k in names], names, [], secret)
+        drawn.append(tuple(selector._audits.tolist()))
+    assert drawn[1] == drawn[3]
+    assert len(set(drawn)) == 3
+
+
+def test_the_server_draws_audits_with_the_secret_of_its_store(served: Callable[..., StudyInstance]) -> None:
+    at = served(adaptive_study(Adaptive(lead=2, index="lead", audit=0.4), most=6, batch=20), n_items=50)
+    selector, apart = at.selector, AdaptiveSelector(at.study, background=False)
+    assert isinstance(selector, AdaptiveSelector)
+    items = [(item, 6, 0) for item in at.running.state.stimuli]
+    names = {item: each.item for item, each in at.running.state.stimuli.items()}
+    apart.begin(items, names, [], at.running.state.secret)
+    assert selector._audits.tolist() == apart._audits.tolist()
+    apart.begin(items, names, [])
+    assert selector._audits.tolist() != apart._audits.tolist()
+
+
 def test_items_without_room_for_two_more_votes_are_not_audited() -> None:
     selector = AdaptiveSelector(adaptive_study(Adaptive(audit=1.0), most=3), background=False)
     selector.begin([(k, 3, 0) for k in range(5)], {k: f"i{k}" for k in range(5)}, [])

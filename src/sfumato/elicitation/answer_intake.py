@@ -78,8 +78,7 @@ class AnswerIntake:
             self._leases.set_deeper(trial, unsure=record.opened == "unsure")
         self._leases.complete(participant, trial)
         participant.note(submitted.key, AnswerReceipt(submitted.digest, trial.answer))
-        if trial.purpose == "label":
-            self._notify_selectors(trial, record, payload)
+        self._notify_selectors(trial, record, payload)
         row = {
             "id": state.new_id("answer"),
             "study": running.number,
@@ -118,12 +117,15 @@ class AnswerIntake:
         return taken_ms
 
     def _notify_selectors(self, trial: Trial, record: InteractionRecord, payload: Any) -> None:
-        """Pass the answer to the rules that choose the next item and the next form."""
+        """Pass the answer to the rules that choose the next item and the next form. Checks and repeats count for
+        nothing there, but take as long, so that response times do not tell them."""
         selector, deeper_form = self._running.selector, self._running.state.deeper_form
-        if selector is not None:
+        is_label = trial.purpose == "label"
+        if selector is not None and trial.purpose != "practice":
             given = msgspec.to_builtins(payload)
-            selector.add_answer(AnswerEvent(trial.item, trial.question, given, is_audit=bool(trial.audit)))
-        if deeper_form.follows and (record.opened or trial.question == 0):
+            event = AnswerEvent(trial.item, trial.question, given, int(is_label), is_audit=bool(trial.audit))
+            selector.add_answer(event)
+        if is_label and deeper_form.follows and (record.opened or trial.question == 0):
             first = record.first if record.opened else msgspec.to_builtins(payload)
             deeper_form.add_choice(trial.item, first["class"] if first else None)
 

@@ -52,15 +52,20 @@ class ItemSelector(Protocol):
     """Chooses the next item from the answers so far."""
 
     def begin(
-        self, items: Iterable[tuple[int, int, int]], names: Mapping[int, str], answers: Iterable[AnswerEvent]
+        self,
+        items: Iterable[tuple[int, int, int]],
+        names: Mapping[int, str],
+        answers: Iterable[AnswerEvent],
+        secret: str = "",
     ) -> None:
-        """Start again from (item, quota, taken) of every item, their names, and every answer for a label."""
+        """Start again from (item, quota, taken) of every item, their names, and every answer for a label. What is
+        drawn once for the study follows from its `secret` (hexadecimal)."""
 
     def set_item(self, item: int, quota: int, taken: int) -> None:
         """Update an item's quota and how much of it is taken."""
 
     def add_answer(self, answer: AnswerEvent) -> None:
-        """Add one answer."""
+        """Add one answer. One with `n = 0` counts for no item (a check or a repeat), and must take as long."""
 
     def choose(self, seen: Collection[int], rng: random.Random) -> NextTrial | None:
         """The next item, not one in `seen`; None if nothing is worth asking."""

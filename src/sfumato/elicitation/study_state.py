@@ -92,7 +92,7 @@ class StudyState:
         ]
         if selector is not None:
             names = {item: stimulus.item for item, (stimulus, _) in known.items()}
-            selector.begin(quotas[0], names, _answer_events(connection, study, number))
+            selector.begin(quotas[0], names, _answer_events(connection, study, number), self.secret)
         self.leases = LeaseTable(*quotas, selector=selector)
         listed = () if study.deeper is None else study.deeper.items
         self.deeper_form = DeeperFormRule(study.deeper, [first[each] for each in listed if each in first])

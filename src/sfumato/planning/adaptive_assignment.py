@@ -94,7 +94,11 @@ class AdaptiveSelector:
     # --- updates from the assignment ---
 
     def begin(
-        self, items: Iterable[tuple[int, int, int]], names: Mapping[int, str], answers: Iterable[AnswerEvent]
+        self,
+        items: Iterable[tuple[int, int, int]],
+        names: Mapping[int, str],
+        answers: Iterable[AnswerEvent],
+        secret: str = "",
     ) -> None:
         rows = list(items)
         always = set(self._study.deeper.items) if self._study.deeper else set()
@@ -104,13 +108,15 @@ class AdaptiveSelector:
         self._quota = np.array([quota for _, quota, _ in rows], np.int64)
         self._taken = np.array([taken for _, _, taken in rows], np.int64)
         self._answered = np.zeros(len(rows), np.int64)
-        self._audits = self._audits_wanted([names[item] for item, _, _ in rows])
+        self._audits = self._audits_wanted([names[item] for item, _, _ in rows], bytes.fromhex(secret))
         self._new_events: list[AnswerEvent] = []
         self._since_fit: list[tuple[np.ndarray, np.ndarray]] = []
         self._fit = None
         counts = np.zeros((len(rows), len(self._classes)))
-        if events := self._counted([each for each in answers if each.item in self._place]):
-            np.add.at(counts, self._places(events), self._rows(events))
+        events = [each for each in answers if each.item in self._place]
+        self._count(events)
+        if deciding := [each for each in events if _decides(each)]:
+            np.add.at(counts, self._places(deciding), self._rows(deciding))
         # Answers may have been added to the store, but the prior over items hardly changes.
         prior = None if self._state is None else self._state.prior
         rule = self._study.adaptive
@@ -149,10 +155,11 @@ class AdaptiveSelector:
         to_audit = np.setdiff1d(np.flatnonzero((self._audits > pending) & (self._taken < self._quota)), apart)
         try:
             full = np.flatnonzero(self._taken >= self._quota - self._audits)
-            choice = None if is_audit and len(to_audit) else state.choose(self._rng, np.append(full, apart), pending)
+            # Also before an audit, so that the time of the reply does not tell one.
+            choice = state.choose(self._rng, np.append(full, apart), pending)
         except NotNow:
             choice = None
-        if choice is not None:
+        if choice is not None and not (is_audit and len(to_audit)):
             question = int(choice.is_deeper or bool(self._always[choice.item]))
             return NextTrial(int(self._numbers[choice.item]), question, choice.probability)
         if not len(to_audit):
@@ -199,11 +206,16 @@ class AdaptiveSelector:
             return None
         if self._new_events:
             events, self._new_events = self._new_events, []
-            if events := self._counted([each for each in events if each.item in self._place]):
-                places, rows = self._places(events), self._rows(events)
+            events = [each for each in events if each.item in self._place]
+            self._count(events)
+            if deciding := [each for each in events if _decides(each)]:
+                places, rows = self._places(deciding), self._rows(deciding)
                 self._state = self._state.with_answers(places, rows)
                 if self._fit is not None:
                     self._since_fit.append((places, rows))
+            if others := [each for each in events if not _decides(each)]:
+                # The result is not used: the reply to an audit, a check or a repeat takes as long as to any answer.
+                self._state.with_answers(self._places(others), self._rows(others))
         if self._fit is not None and self._fit.done():
             # If the fit failed, the previous prior stays: no answer waits for it.
             if self._fit.exception() is None:
@@ -218,24 +230,24 @@ class AdaptiveSelector:
                 self._fit = self._executor.submit(self._state.refit)
         return self._state
 
-    def _audits_wanted(self, names: Sequence[str]) -> np.ndarray:
-        """The audit votes that each item still needs: two for a random share of all items, always the same ones.
+    def _audits_wanted(self, names: Sequence[str], key: bytes) -> np.ndarray:
+        """The audit votes that each item still needs: two for a random share of all items, always the same ones. They
+        follow from the study's secret, so that nobody can compute which items are audited.
 
         They are part of the item's quota; items whose quota has no room for them are not audited.
         """
         rule, name = self._study.adaptive, self._study.name
-        digests = [hashlib.blake2b(f"{name}\0{item}".encode(), digest_size=8).digest() for item in names]
+        digests = [hashlib.blake2b(f"{name}\0{item}".encode(), digest_size=8, key=key).digest() for item in names]
         draw = np.array([int.from_bytes(digest, "big") / 2**64 for digest in digests])
         has_room = self._quota >= max(rule.fewest, 1) + AUDITED_VOTES
         return np.where((draw < rule.audit) & has_room, AUDITED_VOTES, 0)
 
-    def _counted(self, events: Sequence[AnswerEvent]) -> list[AnswerEvent]:
-        """Count `events` as answered; those that are no audits, which decide what is asked."""
+    def _count(self, events: Sequence[AnswerEvent]) -> None:
+        """Count `events` as answered, and those that are audits as audits."""
         np.add.at(self._answered, self._places(events), np.array([each.n for each in events], np.int64))
         audits = [each.n if each.is_audit else 0 for each in events]
         np.subtract.at(self._audits, self._places(events), np.array(audits, np.int64))
         self._audits = np.maximum(self._audits, 0)
-        return [each for each in events if not each.is_audit]
 
     def _left(self) -> float:
         """Answers that may still be collected in total; infinite without a limit."""
@@ -256,3 +268,8 @@ class AdaptiveSelector:
                     kind, [events[i].payload for i in of_it], tuple(self._classes)
                 )
         return rows
+
+
+def _decides(event: AnswerEvent) -> bool:
+    """Whether the answer decides what is asked next: audits, and answers that count for no item, do not."""
+    return event.n > 0 and not event.is_audit
