@@ -204,6 +204,8 @@ def test_people_erased_with_their_answers_are_owed_nothing_and_come_back_for_not
         reply = again.comes(prolific(hex_id("first"), hex_id("second visit")), **HTML)
         assert reply.status == 409
         assert "already taken part" in reply.text
+        # Nobody need have asked for it: `--expired` erases too. And answers are kept.
+        assert "Your id and your link were deleted." in reply.text
     # Their answers count no more: the items are open for others, who are paid.
     assert small.stored("platform_ids") == []
     other = through(arrives(small, prolific(hex_id("other"), hex_id("other visit"))))
