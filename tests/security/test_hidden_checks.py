@@ -46,9 +46,10 @@ def test_every_picture_is_read_in_the_same_way_however_often_it_was_shown(
     for _ in range(3):
         visit = asked.ready()
         for picture in [path for trial in visit.state()["trials"] for path in trial["pictures"]]:
-            before = len(read)
+            read.clear()
             assert asked.client.get(picture).status == 200
-            assert len(read) == before + 1
+            # pytest reads modules of its plugins when they are imported.
+            assert len([path for path in read if path.suffix != ".py"]) == 1
     assert not decoded
 
 
