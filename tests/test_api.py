@@ -124,5 +124,5 @@ def test_counts_and_files_are_taken_by_every_step(tmp_path: Path) -> None:
     np.testing.assert_array_equal(from_files.value, from_tables.value)
     np.testing.assert_allclose(from_votes.value, from_tables.value, rtol=0, atol=1e-12)
     with warnings_off():
-        ours, theirs = sf.plan(pilot=counts, budget=50), sf.plan(pilot=votes, budget=50)
+        ours, theirs = (sf.plan(pilot=each, budget=50, goal="geometry") for each in (counts, votes))
     assert msgspec.structs.replace(ours, made=theirs.made) == theirs

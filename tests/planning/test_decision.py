@@ -124,6 +124,16 @@ def test_too_little_for_one_answer() -> None:
     assert "at 1 EUR per choice answer, the cheapest" in caught.value.found
 
 
+@pytest.mark.parametrize("budget", [money(-3.0), money(0.5), Budget(amount=0.2, unit="answers")])
+@pytest.mark.parametrize("threshold", [None, ErrorThreshold(0.05)])
+def test_a_budget_without_an_answer_is_refused_before_anything_is_simulated(
+    budget: Budget, threshold: ErrorThreshold | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(Criterion, "curve")
+    with pytest.raises(BadSetting):
+        decided(budget=budget, threshold=threshold)
+
+
 def test_a_form_for_a_part_of_the_items_is_shown() -> None:
     plan = decided(budget=money(12), kinds=["choice", "sliders"], votes={"sliders": 9.0})
     assert plan.question.kind == "choice"  # six items could be asked about with sliders, not ten

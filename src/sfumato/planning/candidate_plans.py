@@ -3,6 +3,7 @@ the best one for a budget or the cheapest one for a threshold. Called by `decisi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -130,14 +131,33 @@ class PlanTerms:
 
     def affordable(self, kind: str, budget: Budget) -> int:
         """How many answers of a kind a budget pays; 0 if not even one."""
-        if budget.unit == ANSWERS:
-            return int(budget.amount)
-        try:
-            return self.costs.affordable(kind, budget.amount)
-        except BadSetting as error:
-            if error.code != "budget-too-small":
-                raise
-            return 0
+        return _affordable(self.costs, kind, budget)
+
+
+def check_budget(rates: Sequence[VoteRate], costs: CostModel, budget: Budget) -> None:
+    """Raise unless the budget pays at least one answer of some kind."""
+    if any(_affordable(costs, rate.kind, budget) for rate in rates):
+        return
+    cheapest = min(rates, key=lambda rate: costs.money(rate.kind))
+    price = costs.money(cheapest.kind)
+    raise BadSetting(
+        f"a budget of {budget.amount:g} {budget.unit} at {price:.4g} {costs.currency} per {cheapest.kind} answer, the "
+        "cheapest",
+        "enough for at least one answer",
+        f"plan for {price:.4g} {costs.currency} or more" if budget.unit != ANSWERS else "plan for 1 answer or more",
+        "budget-too-small",
+    )
+
+
+def _affordable(costs: CostModel, kind: str, budget: Budget) -> int:
+    if budget.unit == ANSWERS:
+        return int(budget.amount)
+    try:
+        return costs.affordable(kind, budget.amount)
+    except BadSetting as error:
+        if error.code != "budget-too-small":
+            raise
+        return 0
 
 
 WASTE = 0.01
@@ -162,11 +182,9 @@ class Selected:
 
 
 def best_within_budget(terms: PlanTerms, budget: Budget) -> Selected:
-    """The candidate with the smallest error within the budget."""
+    """The candidate with the smallest error within the budget, which pays at least one answer."""
     n_affordable = {rate.kind: terms.affordable(rate.kind, budget) for rate in terms.rates}
     most_answers = max(n_affordable.values())
-    if not most_answers:
-        raise _too_small(terms, budget)
     n_left_out = max(terms.n_items - most_answers, 0)
     if n_left_out:
         # One answer per item is the minimum, so the number of items is reduced.
@@ -252,19 +270,6 @@ def sure_value(candidate: Candidate, probability: float) -> float:
     """The error that is not exceeded with this probability, given the pilot."""
     resampled = candidate.error.resampled
     return max(float(np.quantile(resampled, probability)) if len(resampled) else 0.0, candidate.error.value)
-
-
-def _too_small(terms: PlanTerms, budget: Budget) -> BadSetting:
-    cheapest = min(terms.rates, key=lambda rate: terms.costs.money(rate.kind))
-    price = terms.costs.money(cheapest.kind)
-    unit = terms.costs.currency if budget.unit != ANSWERS else ANSWERS
-    return BadSetting(
-        f"a budget of {budget.amount:g} {budget.unit} at {price:.4g} {terms.costs.currency} per "
-        f"{cheapest.kind} answer, the cheapest",
-        "enough for at least one answer",
-        f"plan for {price:.4g} {unit} or more" if budget.unit != ANSWERS else "plan for 1 answer or more",
-        "budget-too-small",
-    )
 
 
 def _out_of_reach(terms: PlanTerms, threshold: ErrorThreshold, allowed: float) -> BadSetting:

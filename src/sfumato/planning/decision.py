@@ -25,6 +25,7 @@ from sfumato.planning.candidate_plans import (
     PlanTerms,
     best_within_budget,
     cheapest_within_threshold,
+    check_budget,
 )
 from sfumato.planning.costs import FEE, OVERHEAD, WAGE, CostModel
 from sfumato.planning.exchange_rates import ExchangeRates
@@ -192,6 +193,8 @@ def decide(
         rate = vote_rate(kind, goal, costs, size=size, given=votes, measured=measured)
         deeper = PlanDeeper(kind=kind, votes=rate.votes, seconds=costs.seconds(kind))
     left = _what_is_left(budget, deeper_items, costs)
+    if left is not None:
+        check_budget(rates, costs, left)
     n_pilot = 0 if isinstance(source, DirichletMixture) else source.n_items
     curve = criterion.curve(
         source,
