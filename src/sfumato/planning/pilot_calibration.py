@@ -33,7 +33,9 @@ LARGEST_PILOT = 1_000
 ratio, and the bias by the ratio."""
 LARGEST_STUDY = 2_000
 """Priors of larger studies are hardly better."""
-FEWEST_SIMULATED = 1_000
+FEWEST_SIMULATED, MOST_STUDIES = 1_000, 50
+"""Several studies are simulated, until they have this many items in total, but not more than this many studies: with
+three items per study 333 would be needed, and take most of a minute."""
 DRAWS, DRAWS_PER_PILOT = 2_000, 600
 POOL = 5_000
 """Items from which those of simulated pilots are drawn."""
@@ -183,7 +185,7 @@ def _errors_in_studies(
 ) -> Float[np.ndarray, "2 points"]:
     """The mean error of labels with a prior fitted in a study of `n_items` items, and with the true prior."""
     n_each = min(n_items, LARGEST_STUDY)
-    repeats = max(FEWEST_SIMULATED // n_each, 1)
+    repeats = min(max(FEWEST_SIMULATED // n_each, 1), MOST_STUDIES)
     found = np.zeros((2, len(n_answers)))
     for _ in range(repeats):
         items = Population.of_prior(estimated, n_each, rng)
