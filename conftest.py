@@ -116,6 +116,12 @@ def cheap_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfumato.server.passwords.DUMMY_HASH", hasher.hash("nobody"))
 
 
+@pytest.fixture
+def quick_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans that simulate one study instead of many, for tests that do not check the figures."""
+    monkeypatch.setattr("sfumato.planning.pilot_calibration.FEWEST_SIMULATED", 1)
+
+
 @pytest.fixture(scope="session")
 def published() -> Path:
     """The folder with the published data sets, one folder each."""

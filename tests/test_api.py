@@ -82,6 +82,7 @@ def test_evaluate_and_compare(votes: sf.Beliefs) -> None:
     assert difference["difference"][0] == pytest.approx(expected)
 
 
+@pytest.mark.usefixtures("quick_plans")
 def test_a_plan_fits_its_budget(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     rows = [f"i{i},a{a},{rng.choice(['x', 'y'], p=[0.7, 0.3])}" for i in range(60) for a in range(5)]
@@ -100,6 +101,7 @@ def test_a_report_of_a_folder(votes: sf.Beliefs, tmp_path: Path) -> None:
     assert "<html" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.usefixtures("quick_plans")
 def test_counts_and_files_are_taken_by_every_step(tmp_path: Path) -> None:
     counts = sf.Counts.from_numpy(["a", "b", "c"], [[7, 3], [2, 2], [1, 9]], ["cat", "dog"])
     votes = counts.votes()
@@ -124,5 +126,5 @@ def test_counts_and_files_are_taken_by_every_step(tmp_path: Path) -> None:
     np.testing.assert_array_equal(from_files.value, from_tables.value)
     np.testing.assert_allclose(from_votes.value, from_tables.value, rtol=0, atol=1e-12)
     with warnings_off():
-        ours, theirs = (sf.plan(pilot=each, budget=50, goal="geometry") for each in (counts, votes))
+        ours, theirs = (sf.plan(pilot=each, budget=50) for each in (counts, votes))
     assert msgspec.structs.replace(ours, made=theirs.made) == theirs

@@ -175,9 +175,10 @@ def test_a_result_is_shown_in_one_line(shown: Any, said: str) -> None:
     assert repr(shown) == said
 
 
+@pytest.mark.usefixtures("quick_plans")
 def test_a_plan_is_shown_in_one_line() -> None:
     with pytest.warns(sf.SfumatoWarning, match="the pilot is small"):
-        shown = repr(sf.plan(pilot=votes, budget=9, goal="geometry"))
+        shown = repr(sf.plan(pilot=votes, budget=9))
     assert shown.startswith("<Plan: ")
     assert " answers about 3 items, 2 classes; expected " in shown
     assert shown.endswith(" USD>")

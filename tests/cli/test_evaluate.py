@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,13 +30,20 @@ ONE = ("--predicted", "p.parquet", "--people", "people.parquet")
 RUNS = ("--runs", "runs", "--people", "people.parquet", "--metrics", "brier,cross_entropy")
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    trained.people().write(tmp_path / "people.parquet")
-    trained.original().write(tmp_path / "original.csv")
-    trained.trained("soft", 0).predictions.write(tmp_path / "p.parquet")
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("written")
+    trained.people().write(folder / "people.parquet")
+    trained.original().write(folder / "original.csv")
+    trained.trained("soft", 0).predictions.write(folder / "p.parquet")
     for run in trained.grid(("hard", "majority", "soft")):
-        trained.write_run(tmp_path / "runs", run)
+        trained.write_run(folder / "runs", run)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def folder(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(written, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -76,6 +76,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         ),
     ],
 )
+@pytest.mark.usefixtures("quick_plans")
 def test_every_command_leaves_out_a_column_of_text_and_says_so(command: str, name: str) -> None:
     said = run(*(name if word == "FILE" else word for word in COMMANDS[command]))
     assert f"{name}: left out columns that are not classes: Usage (text)" in said
