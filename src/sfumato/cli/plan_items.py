@@ -76,18 +76,19 @@ def command(
         fix = "give --forms choice,top_two"
         raise BadSetting(f"--forms {','.join(forms)}", "two forms, the plain one first", fix)
     check_outputs(answers or runs[0], output=output)
+    by, wanted = index_named(index), _quota(quota)
     if answers is not None:
         source = pilot_of(answers)
         assert isinstance(source.of, Pilot)
         priced = _forms(forms, goal, source, seconds, votes)
-        table = rank_items(source.items, source.of.counts, priced, index=index_named(index))
+        table = rank_items(source.items, source.of.counts, priced, index=by)
         table = table if deeper is None else table.with_deeper_form(deeper)
         what = f"{len(table):,} items, {len(table.items_for(forms[1])):,} of them for {forms[1]}"
         write_table(table, output, what)
         _show(table, index)
         return
     drawn, classes = _map(runs, labels, target, network, last)
-    mapped = rank_items_by_map(drawn, classes, _quota(quota), plain=forms[0], richer=forms[1], fill=fill, rng=rng)
+    mapped = rank_items_by_map(drawn, classes, wanted, plain=forms[0], richer=forms[1], fill=fill, rng=rng)
     write_table(mapped, output, f"{len(mapped):,} items, {mapped.form.count(forms[1]):,} of them for {forms[1]}")
     _show_regions(mapped)
 
