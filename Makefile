@@ -28,8 +28,10 @@ check: $(VENV)/.tested lint
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" -k "not postgresql" tests $(LONG:%=--ignore=%)
 
 LONG := $(addprefix tests/,badinput browser cli/demo faults golden test_docs.py test_extending.py \
-  aggregation/test_ray_engine.py $(addprefix cli/test_,evaluate.py foreign_votes.py train.py) contracts/test_networks.py \
-  elicitation/test_state_machine.py $(addprefix evaluation/test_,bounds.py duplicates.py floors.py metrics.py) \
+  aggregation/test_ray_engine.py \
+  $(addprefix cli/test_,evaluate.py foreign_votes.py plan_decision.py plan_labels.py plan_replay.py train.py) \
+  contracts/test_networks.py elicitation/test_state_machine.py \
+  $(addprefix evaluation/test_,bounds.py duplicates.py floors.py metrics.py) \
   planning/informativeness \
   $(addprefix planning/test_,adaptive_assignment.py replay.py adaptive_gain.py exchange_estimates.py form_comparison.py \
     on_cluster.py) \

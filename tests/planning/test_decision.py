@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato import Plan, SoftLabels
+from sfumato import Plan
 from sfumato.planning.adaptive_gain import AdaptiveCurve
 from sfumato.planning.answers_per_item import ErrorThreshold
 from sfumato.planning.candidate_plans import PlanTerms, best_within_budget, cheapest_within_threshold
@@ -15,7 +15,6 @@ from sfumato.planning.goal_error import Criterion, ExpectedError, VoteCurve
 from sfumato.planning.goals import Goal
 from sfumato.planning.pilot_answers import Pilot, dirichlet
 from sfumato.planning.plan_file import Budget, Fewest, PlanAdaptive
-from sfumato.planning.recorded_answers import bayes
 from sfumato.planning.vote_rates import vote_rate, vote_rates
 from sfumato.tables.errors import BadSetting, SfumatoError
 
@@ -281,23 +280,3 @@ def test_answers_are_worth_votes_and_back() -> None:
         for each in (0.5, 1.0, 3.0, 12.0):
             assert worth.answers(worth.at(each).votes) == pytest.approx(each)
     assert vote_rate("choice", Goal.CLASS, CostModel()).at(7.0).votes == 7
-
-
-def test_real_votes_come_out_as_expected(cifar_10h: SoftLabels) -> None:
-    """From 1,000 images to 1,500 others. What 25 votes take off the KL divergence in place of five is a difference of
-    log-losses on the votes left over, which needs no truth; the squared distance has its own unbiased form."""
-    rng = np.random.default_rng(0)
-    counts = Pilot.of(cifar_10h).counts[rng.permutation(10_000)]
-    pilot, others = Pilot(counts[:1_000]), counts[5_000:6_500].astype(np.int64)
-    many = np.array([rng.multivariate_hypergeometric(row, 25) for row in others])
-    few = np.array([rng.multivariate_hypergeometric(row, 5) for row in many]).astype(np.float64)
-    left = (others - many).astype(np.float64)
-    n_left = left.sum(axis=1, keepdims=True)
-    saved = (left / n_left * (np.log(bayes(many.astype(np.float64))) - np.log(bayes(few)))).sum(axis=1)
-    curve = Criterion(Goal.DISTRIBUTION).curve(pilot, n_items=1_500, most=25, rng=rng)
-    expected = curve.at(5.0).value - curve.at(25.0).value
-    assert abs(saved.mean() - expected) < 0.1 * expected + 2.5 * saved.std() / np.sqrt(len(saved))
-    # |x/5 - y/n|^2 less what the votes left over add to it.
-    off = ((few / 5 - left / n_left) ** 2).sum(axis=1) - (1 - ((left / n_left) ** 2).sum(axis=1)) / (n_left[:, 0] - 1)
-    shares = Criterion(Goal.GEOMETRY).curve(pilot, n_items=1_500, most=5, rng=rng).at(5.0)
-    assert abs(off.mean() - shares.value) < 0.1 * shares.value + 2.5 * off.std() / np.sqrt(len(off))
