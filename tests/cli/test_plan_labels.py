@@ -150,7 +150,9 @@ def test_a_page_a_map_and_a_second_call_from_the_cache(folder: Path) -> None:
     assert len(pl.read_csv("map.csv").filter(pl.col("yours") == 1)) == 6
     n_files = len(list((folder / "cache").rglob("*.npz")))
     assert n_files
-    assert run(*given, "--page", "plan.html") == first
+    # Progress comes first, and only if the machine is slow.
+    result = "9 items of 4 classes"
+    assert run(*given, "--page", "plan.html").partition(result)[1:] == first.partition(result)[1:]
     assert len(list((folder / "cache").rglob("*.npz"))) == n_files
 
 
