@@ -33,9 +33,9 @@ LARGEST_PILOT = 1_000
 ratio, and the bias by the ratio."""
 LARGEST_STUDY = 2_000
 """Priors of larger studies are hardly better."""
-FEWEST_SIMULATED, MOST_STUDIES = 1_000, 50
+FEWEST_SIMULATED, MOST_STUDIES = 1_000, 20
 """Several studies are simulated, until they have this many items in total, but not more than this many studies: with
-three items per study 333 would be needed, and take most of a minute."""
+three items per study 333 would be needed, and take minutes."""
 DRAWS, DRAWS_PER_PILOT = 2_000, 600
 POOL = 5_000
 """Items from which those of simulated pilots are drawn."""
