@@ -110,7 +110,7 @@ class SharedAnswers:
         """The logarithm of the mean of the other answers to the item, with `PRIOR_SHARE` average answers."""
         return _log_mean(self.totals[self.item] - self.belief + PRIOR_SHARE * self.shares)
 
-    def deviations(self, start: Habits | None = None) -> Deviations:
+    def deviations(self, start: FittedHabits | None = None) -> Deviations:
         """The answers minus their prediction from the item's mean, with a skill and a preference per class of each
         annotator: `softmax((1 + skill) log mean + preference)`, with normal priors of variance 1 and 2.
 
@@ -134,10 +134,12 @@ class SharedAnswers:
         variance, on_mean = 1 - (p**2).sum(axis=1), 1 + slope - usual
         return Deviations(people, who, self.item, apart, variance, on_mean, in_mean, habits, tilt)
 
-    def _habits(self, people: Int[np.ndarray, "people"], who: Int[np.ndarray, "rows"], start: Habits | None) -> Habits:
+    def _habits(
+        self, people: Int[np.ndarray, "people"], who: Int[np.ndarray, "rows"], start: FittedHabits | None
+    ) -> FittedHabits:
         n = len(people)
         sums = scipy.sparse.csr_array((np.ones(len(who)), (who, np.arange(len(who)))), (n, len(who)))
-        habits = start or Habits(np.zeros(n), np.zeros((n, self.belief.shape[1])), np.ones(n))
+        habits = start or FittedHabits(np.zeros(n), np.zeros((n, self.belief.shape[1])), np.ones(n))
         skill, preference, weight = habits.skill, habits.preference, habits.weight
         prior = PRIOR_SHARE * self.shares
 
@@ -158,7 +160,7 @@ class SharedAnswers:
                 curvature = sums @ ((p * log_p**2).sum(axis=1) - mean**2) + 1
                 skill = np.maximum(skill + np.clip(slope / curvature, -0.5, 0.5), LOWEST_SKILL)
             weight = np.clip(1 + skill, LEAST_WEIGHT, 1.0)
-        return Habits(skill, preference, weight)
+        return FittedHabits(skill, preference, weight)
 
     def exchanged(
         self, tilt: Float[np.ndarray, "rows classes"], held: Int[np.ndarray, "rows"], rng: np.random.Generator
@@ -189,7 +191,7 @@ class SharedAnswers:
 
 
 @dataclass(frozen=True, eq=False)
-class Habits:
+class FittedHabits:
     """What is fitted to each annotator: a skill and a preference per class, and the weight in the mean of an item."""
 
     skill: Float[np.ndarray, "people"]
@@ -219,7 +221,7 @@ class Deviations:
     variance: Float[np.ndarray, "rows"]
     on_mean: Float[np.ndarray, "rows"]
     in_mean: Float[np.ndarray, "rows"]
-    habits: Habits
+    habits: FittedHabits
     tilt: Float[np.ndarray, "rows classes"]
 
     def leading(self) -> LeadingDeviation:
