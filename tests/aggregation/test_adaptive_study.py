@@ -81,6 +81,10 @@ def test_figures_come_from_posteriors(votes: Beliefs) -> None:
     assert table.measure == ("alpha-nominal", "fleiss-kappa")
     assert "posterior means" in table.interval[0]
     assert table.n_items[0] == 120
+    # With few answers per item, both say that their intervals are too narrow.
+    assert "too narrow with fewer than 10 answers per item" in table.interval[0]
+    assert "the crowd is taken as fixed; too narrow with fewer than 10 answers per item" in found.over
+    assert found.is_crowd_fixed
 
 
 def test_the_command_names_the_audit(votes: Beliefs, tmp_path: Path) -> None:
@@ -91,4 +95,4 @@ def test_the_command_names_the_audit(votes: Beliefs, tmp_path: Path) -> None:
     shown = CliRunner().invoke(group, ["doubt", str(tmp_path / "votes.parquet")], catch_exceptions=False).output
     assert "Audit of 40 items: two more people differ in" in shown
     shown = CliRunner().invoke(group, ["agreement", str(tmp_path / "votes.parquet")], catch_exceptions=False).output
-    assert "posterior means" in shown
+    assert "too narrow with fewer than 10 answers per item" in shown

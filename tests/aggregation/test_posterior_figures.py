@@ -44,6 +44,7 @@ def test_figures_are_right_after_a_stopping_rule() -> None:
         naive.append((plain_dissent(counts).mean() - truth) / truth)
         assert 0 <= figures.dissent.interval.low <= figures.dissent.value <= figures.dissent.interval.high <= 1
         assert figures.n_items == 250
+        assert "too narrow with fewer than 10 answers per item" in figures.dissent.interval.kind
     # Plain means are 15% too low here.
     assert np.mean(naive) < -0.1
     assert abs(np.mean(found)) < 0.05

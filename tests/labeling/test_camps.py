@@ -145,3 +145,30 @@ def test_the_command_prints_and_writes_camps(tmp_path: Path) -> None:
     assert "camp 1 mostly answers cat, camp 2 fox" in shown
     assert pl.read_csv(tmp_path / "m.csv").columns == ["annotator", "camp", "probability_2", "n_answers"]
     assert pl.read_csv(tmp_path / "d.csv")["item"].to_list() == list(found.items.item)
+
+
+def test_exchanges_keep_the_answers_to_an_item_and_the_habits_of_people() -> None:
+    answers = SharedAnswers.of(crowd("preference", 2, per_item=20).coded())
+    rng = np.random.default_rng(1)
+    # Everybody tends to the same degree to every class, or annotator 0 strongly to fox.
+    even = np.zeros_like(answers.belief)
+    tilt = even + np.where(answers.annotator[:, None] == 0, [0, 0, 9.0], 0)
+    fox = {}
+    for name, each in (("even", even), ("tilted", tilt)):
+        held = np.arange(len(answers.item))
+        for _ in range(10):
+            held = answers.exchanged(each, held, rng)
+        assert np.array_equal(np.sort(held), np.arange(len(held)))
+        assert np.array_equal(answers.item[held], answers.item)
+        assert (held != np.arange(len(held))).mean() > 0.5
+        fox[name] = answers.belief[held][answers.annotator == 0, 2].mean()
+    has_fox = (answers.totals[answers.item[answers.annotator == 0], 2] > 0).mean()
+    assert fox["tilted"] == pytest.approx(has_fox, abs=0.1)
+    assert fox["even"] < 0.6 * fox["tilted"]
+
+
+def test_many_answers_per_item_find_camps_without_false_alarms() -> None:
+    """From 15 answers per item on, the test exchanges answers."""
+    assert camps(crowd("camps", 3, per_item=24), rng=np.random.default_rng(1)).found
+    found = [camps(crowd("alike", each, per_item=24), rng=np.random.default_rng(each)).found for each in range(8)]
+    assert sum(found) <= 1

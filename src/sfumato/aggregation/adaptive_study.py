@@ -11,7 +11,13 @@ from typing import TypeGuard
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sfumato.aggregation.posterior_figures import AuditResult, check_audit, posterior_figures
+from sfumato.aggregation.posterior_figures import (
+    TOO_NARROW,
+    AuditResult,
+    check_audit,
+    has_few_answers,
+    posterior_figures,
+)
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.counts import Counts
 from sfumato.tables.mean_doubt import OVER_ITEMS, MeanDoubt, MeanEntropy, MeanFigure, mean_doubt
@@ -33,7 +39,8 @@ def study_doubt(votes: Beliefs | Counts, *, level: float = 0.95) -> MeanDoubt:
     entropy = MeanEntropy(MeanFigure(found.entropy.value, found.entropy.interval), None, None, POSTERIOR)
     dissent = MeanFigure(found.dissent.value, found.dissent.interval)
     measured = int((n > 0).sum())
-    return MeanDoubt(len(counts), measured, float(np.median(n[n > 0])), dissent, None, None, entropy, OVER_ITEMS, level)
+    over = f"{OVER_ITEMS}; {TOO_NARROW}" if has_few_answers(counts) else OVER_ITEMS
+    return MeanDoubt(len(counts), measured, float(np.median(n[n > 0])), dissent, None, None, entropy, over, level)
 
 
 def audit_of(votes: Beliefs | Counts, *, level: float = 0.95) -> AuditResult | None:

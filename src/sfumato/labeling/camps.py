@@ -142,7 +142,7 @@ NO_ITEMS = CampItems((), np.zeros(0), (), ())
 def camps(beliefs: Beliefs | Counts, *, draws: int = 99, rng: np.random.Generator) -> Camps:
     """Test whether a group of annotators answers some items differently from the others, and name its members.
 
-    The p-value is the rank of the eigenvalue among `draws` draws of signs; camps are reported up to
+    The p-value is the rank of the eigenvalue among `draws` draws without camps; camps are reported up to
     p = 0.05. Drawing stops early once that is out of reach. An individual preference for a class, or careless
     answers, are no camp. Each annotator's first answer to an item counts; soft beliefs are used whole. Needs about ten
     answers per item.

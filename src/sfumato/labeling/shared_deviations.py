@@ -3,13 +3,20 @@
 An answer deviates from the other answers to its item. Careless people, and people who prefer a class, deviate too, so
 a skill and a preference per class are first fitted to each annotator. If the remaining deviations of annotators from
 the same items are correlated, there are camps: the largest eigenvalue of their products is compared with its values
-after the sign of every deviation was drawn at random (the wild bootstrap of Wu 1986), which keeps how much each
-annotator deviates on each item.
+in draws without camps.
+
+With fewer than `MANY_VOTES` answers per item, a draw gives every deviation a random sign (the wild bootstrap of Wu
+1986). Deviations are skewed, because a rare answer deviates more than a frequent one, and random signs are not: with
+many answers per item, in which rare answers meet, this finds camps too often. There the answers to each item are
+exchanged between annotators, with probabilities that keep the fitted skills and preferences (the conditional
+permutation test of Berrett, Wang, Barber and Samworth 2020). Exchanges keep how often each class was chosen for an
+item, but find fewer camps if answers are few.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +34,11 @@ MOST_ANNOTATORS, MOST_NUMBERS = 300, 100_000
 PRIOR_SHARE = 1.0
 """Answers, distributed as all answers, that are added to the others of an item."""
 ROUNDS, STEPS = 2, 6
+MANY_VOTES = 15
+STEPS_AGAIN = 2
+"""Steps that fit skills and preferences again after an exchange, from those of the real answers."""
+SWEEPS = 10
+"""Rounds of exchanges between two draws; in each round an answer is exchanged at most once."""
 LEAST_WEIGHT, LOWEST_SKILL = 0.05, -3.0
 CARELESS = 0.2
 """Annotators with a slope closer to 0 are not tested: their answers do not depend on the item."""
@@ -98,27 +110,47 @@ class SharedAnswers:
         """The logarithm of the mean of the other answers to the item, with `PRIOR_SHARE` average answers."""
         return _log_mean(self.totals[self.item] - self.belief + PRIOR_SHARE * self.shares)
 
-    def deviations(self) -> Deviations:
+    def deviations(self, start: FittedHabits | None = None) -> Deviations:
         """The answers minus their prediction from the item's mean, with a skill and a preference per class of each
         annotator: `softmax((1 + skill) log mean + preference)`, with normal priors of variance 1 and 2.
 
-        Both are fitted to the mean of the others, in which people with a skill below 0 count less. The deviations have
-        the weighted mean 0 for every item: an error of the predictions that all annotators of the item have in common
-        is not shared by a camp.
+        Both are fitted to the mean of the others, in which people with a skill below 0 count less, from 0 or in few
+        steps from `start`. The deviations have the weighted mean 0 for every item: an error of the predictions that
+        all annotators of the item have in common is not shared by a camp.
         """
         people, who = np.unique(self.annotator, return_inverse=True)
-        n, rows = len(people), np.arange(len(who))
-        sums = scipy.sparse.csr_array((np.ones(len(who)), (who, rows)), (n, len(who)))
-        skill, preference, weight = np.zeros(n), np.zeros((n, self.belief.shape[1])), np.ones(len(who))
+        habits = self._habits(people, who, start)
+        skill, preference = habits.skill, habits.preference
+        weight = habits.weight[who]
+        log_p = _log_mean(self.sums(weight[:, None] * self.belief) + PRIOR_SHARE * self.shares)[self.item]
+        tilt = (1 + skill[who])[:, None] * log_p + preference[who]
+        p = np.asarray(softmax(tilt, axis=1))
+        in_mean = weight / np.bincount(self.item, weight, self.n_items)[self.item]
+        apart = self.belief - p
+        apart -= self.sums(in_mean[:, None] * apart)[self.item]
+        # How much a prediction changes with the item's mean, relative to the other annotators of the item.
+        slope = (1 + skill[who]) / (1 + PRIOR_SHARE * in_mean / weight)
+        usual = np.bincount(self.item, in_mean * slope, self.n_items)[self.item]
+        variance, on_mean = 1 - (p**2).sum(axis=1), 1 + slope - usual
+        return Deviations(people, who, self.item, apart, variance, on_mean, in_mean, habits, tilt)
+
+    def _habits(
+        self, people: Int[np.ndarray, "people"], who: Int[np.ndarray, "rows"], start: FittedHabits | None
+    ) -> FittedHabits:
+        n = len(people)
+        sums = scipy.sparse.csr_array((np.ones(len(who)), (who, np.arange(len(who)))), (n, len(who)))
+        habits = start or FittedHabits(np.zeros(n), np.zeros((n, self.belief.shape[1])), np.ones(n))
+        skill, preference, weight = habits.skill, habits.preference, habits.weight
         prior = PRIOR_SHARE * self.shares
 
         def predicted(log_p: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
             return np.asarray(softmax((1 + skill[who])[:, None] * log_p + preference[who], axis=1))
 
-        for _ in range(ROUNDS):
-            weighed = weight[:, None] * self.belief
+        rounds, steps = (1, STEPS_AGAIN) if start else (ROUNDS, STEPS)
+        for _ in range(rounds):
+            weighed = weight[who][:, None] * self.belief
             log_p = _log_mean(self.sums(weighed)[self.item] - weighed + prior)
-            for _ in range(STEPS):
+            for _ in range(steps):
                 p = predicted(log_p)
                 # diag(p) bounds the curvature, so that the step for all classes never overshoots.
                 preference = preference + (sums @ (self.belief - p) - preference / 2) / (sums @ p + 1 / 2)
@@ -127,19 +159,44 @@ class SharedAnswers:
                 slope = sums @ ((self.belief * log_p).sum(axis=1) - mean) - skill
                 curvature = sums @ ((p * log_p**2).sum(axis=1) - mean**2) + 1
                 skill = np.maximum(skill + np.clip(slope / curvature, -0.5, 0.5), LOWEST_SKILL)
-            weight = np.clip(1 + skill, LEAST_WEIGHT, 1.0)[who]
-        p = predicted(_log_mean(self.sums(weight[:, None] * self.belief) + prior)[self.item])
-        in_mean = weight / np.bincount(self.item, weight, self.n_items)[self.item]
-        apart = self.belief - p
-        apart -= self.sums(in_mean[:, None] * apart)[self.item]
-        # How much a prediction changes with the item's mean, relative to the other annotators of the item.
-        slope = (1 + skill[who]) / (1 + PRIOR_SHARE * in_mean / weight)
-        usual = np.bincount(self.item, in_mean * slope, self.n_items)[self.item]
-        return Deviations(people, who, self.item, apart, 1 - (p**2).sum(axis=1), 1 + slope - usual, in_mean, 1 + skill)
+            weight = np.clip(1 + skill, LEAST_WEIGHT, 1.0)
+        return FittedHabits(skill, preference, weight)
+
+    def exchanged(
+        self, tilt: Float[np.ndarray, "rows classes"], held: Int[np.ndarray, "rows"], rng: np.random.Generator
+    ) -> Int[np.ndarray, "rows"]:
+        """The row whose answer each row has next: answers are exchanged between annotators of the same item. An
+        assignment has a probability in proportion to the product of `exp(tilt)` of the answers: Metropolis steps for
+        pairs of annotators, paired anew in each sweep. `held` has the rows of the answers before."""
+        held = held.copy()
+        for _ in range(SWEEPS):
+            order = np.lexsort((rng.random(len(held)), self.item))
+            first = np.zeros(len(held), bool)
+            # Neighbors in the order are a pair, beginning at a random end of all.
+            first[rng.integers(0, 2) : -1 : 2] = True
+            place = np.flatnonzero(first)
+            one, two = order[place], order[place + 1]
+            same = self.item[one] == self.item[two]
+            one, two = one[same], two[same]
+            change = self.belief[held[two]] - self.belief[held[one]]
+            gain = (change * (tilt[one] - tilt[two])).sum(axis=1)
+            accepted = np.log(rng.random(len(gain))) < gain
+            one, two = one[accepted], two[accepted]
+            held[one], held[two] = held[two], held[one]
+        return held
 
     def sums(self, values: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "items classes"]:
         """The sum of `values` over the answers to each item."""
         return np.stack([np.bincount(self.item, each, self.n_items) for each in values.T], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedHabits:
+    """What is fitted to each annotator: a skill and a preference per class, and the weight in the mean of an item."""
+
+    skill: Float[np.ndarray, "people"]
+    preference: Float[np.ndarray, "people classes"]
+    weight: Float[np.ndarray, "people"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +212,7 @@ class Deviations:
     """The deviation of every answer from its prediction, a vector over classes; `who` is the place of its annotator
     in `people`. `variance` is the expected square of its length, 0 for a certain prediction; `on_mean` is the factor of
     the item's mean in the deviation: an answer minus `on_mean` times the mean, plus what does not depend on answers;
-    `in_mean` is the weight of the answer in the mean. `slope` is 1 + skill: 0 if answers do not depend on the item."""
+    `in_mean` is the weight of the answer in the mean, `tilt` the logarithm of the prediction up to a constant."""
 
     people: Int[np.ndarray, "people"]
     who: Int[np.ndarray, "rows"]
@@ -164,7 +221,8 @@ class Deviations:
     variance: Float[np.ndarray, "rows"]
     on_mean: Float[np.ndarray, "rows"]
     in_mean: Float[np.ndarray, "rows"]
-    slope: Float[np.ndarray, "people"]
+    habits: FittedHabits
+    tilt: Float[np.ndarray, "rows classes"]
 
     def leading(self) -> LeadingDeviation:
         """The eigenvalue as observed."""
@@ -231,7 +289,7 @@ def camp_test(coded: CodedBeliefs, *, draws: int, rng: np.random.Generator) -> C
     used = answers.limited(rng)
     deviations = used.deviations()
     careless = np.zeros(coded.n_annotators, bool)
-    careless[deviations.people] = np.abs(deviations.slope) < CARELESS
+    careless[deviations.people] = np.abs(1 + deviations.habits.skill) < CARELESS
     if careless.any():
         used = used.only(~careless[used.annotator])
         if len(used.item) < FEWEST_VOTES:
@@ -240,14 +298,30 @@ def camp_test(coded: CodedBeliefs, *, draws: int, rng: np.random.Generator) -> C
     observed = deviations.leading()
     direction[deviations.people] = observed.direction
     most = int(SIGNIFICANT * (draws + 1))
+    drawn = _exchanges(used, deviations, rng) if answers.votes_per_item >= MANY_VOTES else _signs(deviations, rng)
     larger = 0
     for draw in range(1, draws + 1):
-        larger += deviations.largest_with_signs(rng) >= observed.value
+        larger += next(drawn) >= observed.value
         if larger >= most:
             # The sequential p-value of Besag and Clifford (1991).
             return CampTest(larger / draw, direction, answers.votes_per_item, len(deviations.people), n_items)
     p_value = (1 + larger) / (1 + draws)
     return CampTest(p_value, direction, answers.votes_per_item, len(deviations.people), n_items)
+
+
+def _signs(deviations: Deviations, rng: np.random.Generator) -> Iterator[float]:
+    """Eigenvalues with random signs."""
+    while True:
+        yield deviations.largest_with_signs(rng)
+
+
+def _exchanges(answers: SharedAnswers, deviations: Deviations, rng: np.random.Generator) -> Iterator[float]:
+    """Eigenvalues after exchanges of answers; skills and preferences are fitted again each time."""
+    held = np.arange(len(answers.item))
+    while True:
+        held = answers.exchanged(deviations.tilt, held, rng)
+        drawn = replace(answers, belief=answers.belief[held])
+        yield drawn.deviations(deviations.habits).leading().value
 
 
 def _log_mean(sums: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:

@@ -73,7 +73,7 @@ class MeanDoubt(PrintedResult):
     @property
     def is_crowd_fixed(self) -> bool:
         """Whether intervals are over items alone."""
-        return self.over == OVER_ITEMS
+        return self.over.startswith(OVER_ITEMS)
 
     def lines(self) -> list[str]:
         # Imported by name when used: tables do not depend on reporting.
