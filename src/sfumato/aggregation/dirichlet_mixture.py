@@ -149,18 +149,26 @@ class VoteRows:
         row, k = np.nonzero(counts)
         pairs, place = np.unique(np.stack([k.astype(np.float64), counts[row, k]]), axis=1, return_inverse=True)
         self._k, self._count = pairs[0].astype(np.int64), pairs[1]
-        shape = (len(counts), len(self._k))
-        self._has = scipy.sparse.csr_array((np.ones(len(row)), (row, place.ravel())), shape=shape)
+        # Pairs are in the order of their classes.
+        self._named, self._first_pair = np.unique(self._k, return_index=True)
+        n, place = len(counts), place.ravel()
+        self._has = scipy.sparse.csr_array((np.ones(len(row)), (row, place)), shape=(n, len(self._k)))
         self._had_by = self._has.T.tocsr()
         self.totals, self.total_of = np.unique(counts.sum(axis=1), return_inverse=True)
+        of_total = (np.ones(n), (self.total_of, np.arange(n)))
+        self._with_total = scipy.sparse.csr_array(of_total, shape=(len(self.totals), n))
 
     def log_evidence(self, prior: DirichletMixture) -> Float[np.ndarray, "rows components"]:
         """The log-probability of each row under each component, plus its log weight."""
-        alpha, mass = prior.alpha[:, self._k].T, prior.alpha.sum(axis=1)
-        of_pair = gammaln(alpha + self._count[:, None]) - gammaln(alpha)
+        alpha = prior.alpha.T
+        mass = alpha.sum(axis=0)
+        of_pair = gammaln(alpha[self._k] + self._count[:, None]) - gammaln(alpha)[self._k]
         of_total = gammaln(mass) - gammaln(mass + self.totals[:, None])
         with np.errstate(divide="ignore"):
-            return np.asarray(self._has @ of_pair + of_total[self.total_of] + np.log(prior.weights))
+            of_total += np.log(prior.weights)
+        found = self._has @ of_pair
+        found += of_total if len(of_total) == 1 else of_total[self.total_of]
+        return np.asarray(found)
 
     def em_step(
         self, prior: DirichletMixture, times: Float[np.ndarray, "rows"], least_alpha: float
@@ -170,17 +178,17 @@ class VoteRows:
         log_evidence = self.log_evidence(prior)
         log_total = log_sum(log_evidence)
         share = np.exp(log_evidence - log_total[:, None]) * times[:, None]
-        alpha, mass = prior.alpha[:, self._k].T, prior.alpha.sum(axis=1)
-        slope = (self._had_by @ share) * (digamma(alpha + self._count[:, None]) - digamma(alpha))
-        above = np.zeros((prior.alpha.shape[1], len(mass)))
-        np.add.at(above, self._k, slope)
-        of_total = np.zeros((len(self.totals), len(mass)))
-        np.add.at(of_total, self.total_of, share)
+        alpha = prior.alpha.T
+        mass = alpha.sum(axis=0)
+        slope = (self._had_by @ share) * (digamma(alpha[self._k] + self._count[:, None]) - digamma(alpha)[self._k])
+        above = np.zeros(alpha.shape)
+        above[self._named] = np.add.reduceat(slope, self._first_pair, axis=0)
+        of_total = self._with_total @ share
         below = (of_total * (digamma(mass + self.totals[:, None]) - digamma(mass))).sum(axis=0)
         new_alpha = prior.alpha * (above / np.maximum(below, 1e-300)).T
-        kept = np.where(share.sum(axis=0)[:, None] > 1e-6, new_alpha, prior.alpha)
-        weights = share.sum(axis=0) / times.sum()
-        return DirichletMixture(weights, np.clip(kept, least_alpha, MOST_ALPHA)), float(times @ log_total)
+        in_all = of_total.sum(axis=0)
+        kept = np.where(in_all[:, None] > 1e-6, new_alpha, prior.alpha)
+        return DirichletMixture(in_all / times.sum(), np.clip(kept, least_alpha, MOST_ALPHA)), float(times @ log_total)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import digamma
 
-from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.answer_value import posterior_means
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture, DistinctRows
 
 LEAST_WEIGHT = 1e-9
 
@@ -74,7 +73,13 @@ def answered(
 ) -> SimulatedPosterior:
     """The items after `n_answers` answers each; with a `prior`, also its posterior means."""
     counts = rng.multinomial(n_answers, probs / probs.sum(axis=1, keepdims=True)).astype(np.float64)
-    return SimulatedPosterior(n_answers, probs, counts, None if prior is None else posterior_means(counts, prior))
+    return SimulatedPosterior(n_answers, probs, counts, None if prior is None else _means(counts, prior))
+
+
+def _means(counts: Float[np.ndarray, "draws classes"], prior: DirichletMixture) -> Float[np.ndarray, "draws classes"]:
+    """The posterior mean of each item, computed once per distinct row of counts."""
+    distinct = DistinctRows.of(counts)
+    return prior.given(distinct.rows).mean()[distinct.place]
 
 
 class _Posterior:

@@ -158,6 +158,8 @@ def plan_answers_per_item(
     measure = measure or TotalVariationError()
     at_least("most", most, 1)
     at_least("resamples", n_pilots, 20)
+    if n_items is not None:
+        at_least("items", n_items, 1)
     errors, of_share = _item_errors(measure, threshold), threshold is not None and threshold.share is not None
     if isinstance(source, DirichletMixture):
         nothing = np.full(most, np.nan)
@@ -173,7 +175,7 @@ def plan_answers_per_item(
         errors,
         sorted({*(m for m in LOOKED_AT if m < most), most}),
         n_pilot=source.n_items,
-        n_items=at_least("items", source.n_items if n_items is None else n_items, 1),
+        n_items=source.n_items if n_items is None else n_items,
         fits_prior=measure.uses_prior,
         n_pilots=n_pilots,
         rng=rng,

@@ -5,7 +5,7 @@ biased: a prior fitted to few items is too cautious, and one that fits them best
 biased it is, is simulated: pilots of the same size are drawn from the items estimated from the real one, and each is
 treated in the same way (a parametric bootstrap). The result is divided by their mean bias, and their spread is its
 uncertainty, on the scale of square roots, where the spread of an error depends little on its size. It also covers that
-the items may be as the cautious prior expects (`_gap`).
+the items may be as the cautious prior expects (`_gap`), or have more uneven shares than a Dirichlet (`_gap_of_shares`).
 
 The estimated items have the components of the prior of `bayes`, with the weights that fit the pilot best: the prior of
 `bayes` is cautious, because that is better for the label of a single item, and in a mean over items caution is bias.
@@ -39,6 +39,8 @@ three items per study 333 would be needed, and take minutes."""
 DRAWS, DRAWS_PER_PILOT = 2_000, 600
 POOL = 5_000
 """Items from which those of simulated pilots are drawn."""
+REFITTED = 6
+"""Simulated pilots to which all is fitted anew, for the bias; in the others only the weights are, for the spread."""
 CYCLES = 60
 LEAST_WEIGHT = 1e-6
 MOST_BIAS = 1.5
@@ -86,18 +88,26 @@ class PilotItems:
     cautious: DirichletMixture
 
     @classmethod
-    def of(cls, counts: Float[np.ndarray, "items classes"], n_bags: int = QUICK_BAGS) -> PilotItems:
-        """Of a pilot with these counts. One item more than there are is of the cautious prior: what never happened is
-        not impossible."""
-        cautious = fit_bagged_prior(counts, n_bags).pooled
-        distinct = DistinctRows.of(counts[counts.sum(axis=1) > 0])
-        logs = VoteRows(distinct.rows).log_evidence(DirichletMixture(np.ones(len(cautious.weights)), cautious.alpha))
-        likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-        before = cautious.weights / cautious.weights.sum()
-        weights = fitted_weights(likelihood, distinct.times.astype(np.float64), before, CYCLES)
-        n = len(counts)
-        likely = DirichletMixture((n * weights + before) / (n + 1), cautious.alpha).without_small(LEAST_WEIGHT)
-        return cls(likely, cautious)
+    def of(cls, counts: Float[np.ndarray, "items classes"]) -> PilotItems:
+        """Of a pilot with these counts."""
+        cautious = fit_bagged_prior(counts, QUICK_BAGS).pooled
+        return cls(_with_fitted_weights(cautious, counts), cautious)
+
+    def refitted(self, counts: Float[np.ndarray, "items classes"]) -> DirichletMixture:
+        """The likely items according to another pilot, with the same components: faster than to fit all anew."""
+        return _with_fitted_weights(self.cautious, counts)
+
+
+def _with_fitted_weights(prior: DirichletMixture, counts: Float[np.ndarray, "items classes"]) -> DirichletMixture:
+    """The prior with the weights that fit these counts best. One item more than there are is of the prior itself: what
+    never happened is not impossible."""
+    distinct = DistinctRows.of(counts[counts.sum(axis=1) > 0])
+    logs = VoteRows(distinct.rows).log_evidence(DirichletMixture(np.ones(len(prior.weights)), prior.alpha))
+    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+    before = prior.weights / prior.weights.sum()
+    weights = fitted_weights(likelihood, distinct.times.astype(np.float64), before, CYCLES)
+    n = len(counts)
+    return DirichletMixture((n * weights + before) / (n + 1), prior.alpha).without_small(LEAST_WEIGHT)
 
 
 def calibrated_errors(
@@ -128,27 +138,77 @@ def calibrated_errors(
         study = study * fit_penalty(estimated, errors, n_answers, n_items, rng)
     gap = _gap(pilot_items, errors, float(study[-1]), n_answers[-1], n_items if fits_prior else None, rng)
     if fits_prior:
-        # Beyond the answers of the pilot, halfway between the likely and the cautious items.
-        study = study * np.exp(gap / 2 * np.maximum(1 - counts.sum() / len(counts) / np.asarray(n_answers), 0.0))
+        gap = np.maximum(gap, _gap_of_shares(items, counts, n, errors, n_answers, rng))
+        # With more answers the pilot says less: towards halfway between the likely items and the others.
+        many = np.asarray(n_answers)
+        study = study * np.exp(gap / 2 * many / (many + counts.sum() / len(counts)))
     drawn_items = Population.of_prior(estimated, DRAWS, rng)
     truth = np.array([errors(drawn_items, m, rng).mean() for m in n_answers])
     root = np.sqrt(np.maximum(truth, LEAST))
     size = min(n, LARGEST_PILOT)
     totals = np.rint(counts.sum(axis=1)).astype(np.int64)
     found = np.empty((n_pilots, len(n_answers)))
+    moved = np.empty((min(REFITTED, n_pilots), len(n_answers)))
     for b in range(n_pilots):
         drawn = _drawn_pilot(estimated, totals[rng.integers(0, len(totals), size)], rng)
-        again = Population.of_counts(drawn, PilotItems.of(drawn).likely, DRAWS_PER_PILOT, rng)
-        means = np.array([errors(again, m, rng).mean() for m in n_answers])
-        found[b] = np.sqrt(np.maximum(means, LEAST)) / root
-        progress(b + 1, n_pilots, float(means[-1]))
-    bias = 1 + (np.clip(found.mean(axis=0), 1 / MOST_BIAS, MOST_BIAS) - 1) * size / n
-    between_pilots = found.std(axis=0, ddof=1) * np.sqrt(size / n)
+        # The same seed for both, so that their difference is less random.
+        seed = int(rng.integers(2**32))
+        found[b] = _root_errors(drawn, pilot_items.refitted(drawn), errors, n_answers, seed) / root
+        if b < len(moved):
+            anew = PilotItems.of(drawn).likely
+            moved[b] = _root_errors(drawn, anew, errors, n_answers, seed) / root - found[b]
+        progress(b + 1, n_pilots, float(found[b, -1]))
+    mean = found.mean(axis=0) + moved.mean(axis=0)
+    bias = 1 + (np.clip(mean, 1 / MOST_BIAS, MOST_BIAS) - 1) * size / n
+    of_mean = found.var(axis=0, ddof=1) / n_pilots + moved.var(axis=0, ddof=1) / len(moved)
+    between_pilots = (found.var(axis=0, ddof=1) + of_mean) * size / n
     between_studies = known.std(axis=0) / np.maximum(known.mean(axis=0), LEAST) / 2 / np.sqrt(n_items)
-    # A uniform distribution between the likely and the cautious items; a root varies half as much as its square.
+    # A uniform distribution between the likely and the other items; a root varies half as much as its square.
     between_populations = gap / np.sqrt(12) / 2
-    spread = np.sqrt((1 + 1 / n_pilots) * between_pilots**2 + between_studies**2 + between_populations**2)
+    spread = np.sqrt(between_pilots + between_studies**2 + between_populations**2)
     return CalibratedErrors(np.asarray(n_answers), np.maximum(study, LEAST) / bias**2, spread, n_pilots - 1.0)
+
+
+def _root_errors(
+    drawn: Float[np.ndarray, "items classes"],
+    estimated: DirichletMixture,
+    errors: ItemErrors,
+    n_answers: Sequence[int],
+    seed: int,
+) -> Float[np.ndarray, "points"]:
+    """The roots of the mean errors that a simulated pilot expects."""
+    rng = np.random.default_rng(seed)
+    items = Population.of_counts(drawn, estimated, DRAWS_PER_PILOT, rng)
+    return np.sqrt(np.maximum([errors(items, m, rng).mean() for m in n_answers], LEAST))
+
+
+def _gap_of_shares(
+    items: Population,
+    counts: Float[np.ndarray, "items classes"],
+    n_pilot: int,
+    errors: ItemErrors,
+    n_answers: Sequence[int],
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "points"]:
+    """The logarithm of the error if shares are uneven divided by that with the estimated items; 0 if it is smaller.
+
+    A Dirichlet spreads the share of rare classes smoothly. In reality a few of them may have all of it. Such items are
+    simulated by the shares of a number of votes, drawn from each distribution. Two answers about an item then agree
+    more often, by one in this number. It is the smallest that a pilot does not show: this many more agreements are
+    within a standard error, and the answers about an item name on average at most one of these votes twice.
+    """
+    totals = counts.sum(axis=1, keepdims=True)
+    several = counts[totals[:, 0] >= 2]
+    m = several.sum(axis=1)
+    dissent = 1 - (several * (several - 1)).sum(axis=1) / (m * (m - 1)) if len(m) else np.zeros(1)
+    if not dissent.std() > 0:
+        return np.zeros(len(n_answers))
+    precision = dissent.mean() / dissent.std() * np.sqrt(len(several) * n_pilot / len(counts))
+    n_votes = int(np.ceil(max(precision, float(totals.mean()) ** 2 / 2, 2.0)))
+    uneven = rng.multinomial(n_votes, items.probs / items.probs.sum(axis=1, keepdims=True)) / n_votes
+    other = Population(items.prior, uneven, items.item)
+    ratio = [errors(other, k, rng).mean() / max(errors(items, k, rng).mean(), LEAST) for k in n_answers]
+    return np.clip(np.log(np.maximum(ratio, LEAST)), 0.0, np.log(MOST_BIAS**2))
 
 
 def _gap(
