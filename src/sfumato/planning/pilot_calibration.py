@@ -40,7 +40,7 @@ DRAWS, DRAWS_PER_PILOT = 2_000, 600
 POOL = 5_000
 """Items from which those of simulated pilots are drawn."""
 REFITTED = 6
-"""Simulated pilots to which all is fitted anew, for the bias; in the others only the weights are, for the spread."""
+"""Simulated pilots for which the whole prior is fitted again, for the bias; in the others only the weights are, for the spread."""
 CYCLES = 60
 LEAST_WEIGHT = 1e-6
 MOST_BIAS = 1.5
@@ -94,7 +94,7 @@ class PilotItems:
         return cls(_with_fitted_weights(cautious, counts), cautious)
 
     def refitted(self, counts: Float[np.ndarray, "items classes"]) -> DirichletMixture:
-        """The likely items according to another pilot, with the same components: faster than to fit all anew."""
+        """The likely items according to another pilot, with the same components: faster than to fit everything again."""
         return _with_fitted_weights(self.cautious, counts)
 
 
@@ -155,8 +155,8 @@ def calibrated_errors(
         seed = int(rng.integers(2**32))
         found[b] = _root_errors(drawn, pilot_items.refitted(drawn), errors, n_answers, seed) / root
         if b < len(moved):
-            anew = PilotItems.of(drawn).likely
-            moved[b] = _root_errors(drawn, anew, errors, n_answers, seed) / root - found[b]
+            refit = PilotItems.of(drawn).likely
+            moved[b] = _root_errors(drawn, refit, errors, n_answers, seed) / root - found[b]
         progress(b + 1, n_pilots, float(found[b, -1]))
     mean = found.mean(axis=0) + moved.mean(axis=0)
     bias = 1 + (np.clip(mean, 1 / MOST_BIAS, MOST_BIAS) - 1) * size / n
