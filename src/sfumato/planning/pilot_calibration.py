@@ -40,7 +40,7 @@ DRAWS, DRAWS_PER_PILOT = 2_000, 600
 POOL = 5_000
 """Items from which those of simulated pilots are drawn."""
 REFITTED = 6
-"""Simulated pilots for which the whole prior is fitted again, for the bias; in the others only the weights are, for the spread."""
+"""Simulated pilots for which the whole prior is fitted again, for the bias. The others only fit the weights."""
 CYCLES = 60
 LEAST_WEIGHT = 1e-6
 MOST_BIAS = 1.5
@@ -94,7 +94,7 @@ class PilotItems:
         return cls(_with_fitted_weights(cautious, counts), cautious)
 
     def refitted(self, counts: Float[np.ndarray, "items classes"]) -> DirichletMixture:
-        """The likely items according to another pilot, with the same components: faster than to fit everything again."""
+        """The likely items according to another pilot, with the same components, which is fast."""
         return _with_fitted_weights(self.cautious, counts)
 
 
