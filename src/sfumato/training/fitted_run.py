@@ -48,7 +48,7 @@ def check_model_takes(model: Any, name: str, data: TrainingSet) -> None:
     if data.kind != "labels" and takes and data.kind not in takes:
         found, fix = f"{data.kind} for the model {name}", f"use {INSTEAD[data.kind]}, or give {listing(list(takes))}"
         if getattr(model, "name", "") in HEADS:
-            fix = f"give predictions of a finished model with --start, or use {INSTEAD[data.kind]}"
+            fix = f"give predictions to start from, or use {INSTEAD[data.kind]}"
             raise BadSetting(found, "predictions, which it needs", fix, "wrong-inputs")
         raise BadSetting(found, f"{listing(list(takes))}, which it needs", fix, "wrong-inputs")
 
