@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 import toy_data
 from click.testing import CliRunner
+from scipy.sparse import csr_array, save_npz
 
 from sfumato.cli import group
 from sfumato.cli.train import TARGET_LINES, command
@@ -224,6 +225,25 @@ def test_commands_in_the_page_run(folder: Path) -> None:
             (folder / "grid.toml").write_text((ROOT / "examples" / "grid.toml").read_text())
         result = CliRunner().invoke(command, [*arguments, "--processes", "1"], catch_exceptions=False)
         assert result.exit_code == 0, result.output
+
+
+def test_own_models_on_the_page_need_one_option(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs" / "train.md").read_text()
+    (folder / "my_models.py").write_text(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0])
+    monkeypatch.delitem(sys.modules, "my_models", raising=False)
+    features = np.eye(3)[toy_data.NUMBERS]
+    save_npz(folder / "features.npz", csr_array(features))
+    (folder / "ids.txt").write_text("\n".join(toy_data.ITEMS) + "\n")
+    sparse = ("--inputs", "features.npz", "--items", "ids.txt")
+    for inputs, option in (
+        (("--inputs", "texts.csv"), "sklearn:my_models.pipeline"),
+        (sparse, "sklearn:sklearn.ensemble.RandomForestClassifier:n_estimators=200"),
+        (sparse, "linear"),
+        (sparse, "my_models:network"),
+    ):
+        assert f"--model {option}`" in text
+        shown = train(*inputs, "--labels", "labels.parquet", "--targets", "soft", "--model", option, "--allow-drift")
+        assert shown.splitlines()[1].startswith("soft")
 
 
 def test_texts_and_features_need_no_torch_and_no_model_name(folder: Path) -> None:
