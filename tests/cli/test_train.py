@@ -246,6 +246,18 @@ def test_own_models_on_the_page_need_one_option(folder: Path, monkeypatch: pytes
         assert shown.splitlines()[1].startswith("soft")
 
 
+def test_worker_processes_find_a_class_of_ones_own(folder: Path) -> None:
+    """The command itself is not in the folder of the module."""
+    source = "from sklearn.linear_model import LogisticRegression\n\n\nclass OwnClass(LogisticRegression):\n    pass\n"
+    (folder / "own_class.py").write_text(source)
+    np.savez(folder / "features.npz", features=np.eye(3)[toy_data.NUMBERS], items=np.array(toy_data.ITEMS))
+    options = ("--targets", "soft", "--model", "sklearn:own_class.OwnClass", "--folds", "2", "--processes", "2")
+    given = ("--inputs", "features.npz", "--labels", "labels.parquet", *options, "-o", "runs")
+    done = subprocess.run([str(SFUMATO), "train", *given], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "2 runs" in done.stdout
+
+
 def test_texts_and_features_need_no_torch_and_no_model_name(folder: Path) -> None:
     np.savez(folder / "features.npz", features=np.eye(3)[toy_data.NUMBERS], items=np.array(toy_data.ITEMS))
     code = "import sys; from sfumato.cli import main; main(); assert 'torch' not in sys.modules"
