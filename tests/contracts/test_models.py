@@ -111,9 +111,7 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("model", "kind"), MODELS.items(), ids=list(MODELS))
-def test_every_model_keeps_its_promises(
-    model: str, kind: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_every_model_keeps_its_promises(model: str, kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if model == ENCODER:
         model = f"{ENCODER}:folder={request.getfixturevalue('encoder')}"
     runs = trained(model, kind, targets=("hard", "soft", "sampled"), seeds=2, output=tmp_path)
@@ -256,7 +254,7 @@ class _Model:
     def __init__(self, *prediction: float) -> None:
         self.prediction = prediction
 
-    def fit_many(self, x: Any, probs: Any, weights: Any = None, *, seed: int = 0) -> Any:  # noqa: ARG002
+    def fit_many(self, x: Any, probs: Any, weights: Any = None, *, seed: int = 0) -> Any:
         return [self] * len(probs)
 
     def predict(self, x: Any) -> Any:

@@ -79,7 +79,9 @@ class TrainedModels:
         tables = [table for table in each if table is not None]
         if not tables:
             found, expected = f"no predictions of the target {target}", "a run that did not diverge"
-            raise BadSetting(found, expected, "train with a smaller learning rate, or correct the model", "no-predictions")
+            raise BadSetting(
+                found, expected, "train with a smaller learning rate, or correct the model", "no-predictions"
+            )
         first = tables[0]
         probs = np.mean([table.probs for table in tables], axis=0)
         items = items_like(first.items.to_pylist(), first)

@@ -127,8 +127,7 @@ def test_heads_that_do_not_converge_give_a_warning(monkeypatch: pytest.MonkeyPat
 def test_mixup_mixes_items_in_the_same_way_for_every_target() -> None:
     targets = np.stack([PEOPLE, HARD, HARD])
     plain, mixed, again = (
-        LinearHead(mixup=alpha).fit_many(LOGITS, targets, seed=seed)
-        for alpha, seed in ((0.0, 0), (1.0, 0), (1.0, 0))
+        LinearHead(mixup=alpha).fit_many(LOGITS, targets, seed=seed) for alpha, seed in ((0.0, 0), (1.0, 0), (1.0, 0))
     )
     np.testing.assert_array_equal(mixed[0].matrix, again[0].matrix)
     np.testing.assert_array_equal(mixed[1].matrix, mixed[2].matrix)
