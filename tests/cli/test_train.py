@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 import toy_data
 from click.testing import CliRunner
+from scipy.sparse import csr_array, save_npz
 
 from sfumato.cli import group
 from sfumato.cli.train import TARGET_LINES, command
@@ -224,6 +225,37 @@ def test_commands_in_the_page_run(folder: Path) -> None:
             (folder / "grid.toml").write_text((ROOT / "examples" / "grid.toml").read_text())
         result = CliRunner().invoke(command, [*arguments, "--processes", "1"], catch_exceptions=False)
         assert result.exit_code == 0, result.output
+
+
+def test_own_models_on_the_page_need_one_option(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs" / "train.md").read_text()
+    (folder / "my_models.py").write_text(re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0])
+    monkeypatch.delitem(sys.modules, "my_models", raising=False)
+    features = np.eye(3)[toy_data.NUMBERS]
+    save_npz(folder / "features.npz", csr_array(features))
+    (folder / "ids.txt").write_text("\n".join(toy_data.ITEMS) + "\n")
+    sparse = ("--inputs", "features.npz", "--items", "ids.txt")
+    for inputs, option in (
+        (("--inputs", "texts.csv"), "sklearn:my_models.pipeline"),
+        (sparse, "sklearn:sklearn.ensemble.RandomForestClassifier:n_estimators=200"),
+        (sparse, "linear"),
+        (sparse, "my_models:network"),
+    ):
+        assert f"--model {option}`" in text
+        shown = train(*inputs, "--labels", "labels.parquet", "--targets", "soft", "--model", option, "--allow-drift")
+        assert shown.splitlines()[1].startswith("soft")
+
+
+def test_worker_processes_find_a_class_of_ones_own(folder: Path) -> None:
+    """The command itself is not in the folder of the module."""
+    source = "from sklearn.linear_model import LogisticRegression\n\n\nclass OwnClass(LogisticRegression):\n    pass\n"
+    (folder / "own_class.py").write_text(source)
+    np.savez(folder / "features.npz", features=np.eye(3)[toy_data.NUMBERS], items=np.array(toy_data.ITEMS))
+    options = ("--targets", "soft", "--model", "sklearn:own_class.OwnClass", "--folds", "2", "--processes", "2")
+    given = ("--inputs", "features.npz", "--labels", "labels.parquet", *options, "-o", "runs")
+    done = subprocess.run([str(SFUMATO), "train", *given], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "2 runs" in done.stdout
 
 
 def test_texts_and_features_need_no_torch_and_no_model_name(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ SOFT = 0.7 * HARD + 0.3 * RNG.dirichlet(np.ones(3), N)
 
 
 def own_network(shape: int, n_classes: int) -> nn.Module:
-    return nn.Sequential(nn.Linear(shape, 8), nn.Tanh(), nn.Linear(8, n_classes))
+    return nn.Sequential(nn.Linear(shape, 8), nn.Tanh(), nn.Dropout(0.3), nn.Linear(8, n_classes))
 
 
 def own_pipeline() -> Any:
@@ -40,11 +41,17 @@ def own_pipeline() -> Any:
 
 
 HERE = Path(__file__).stem
+PREDICTED = 0.4 * HARD + 0.6 * RNG.dirichlet(np.ones(3), N)
+"""What a finished model predicts."""
+IMAGES = (40 * RNG.random((N, 12, 12)) + 150 * (np.arange(12) % 3 == NUMBER[:, None])[:, None]).astype(np.uint8)
 INPUTS = {
     "features": sf.Inputs(tuple(ITEMS), features=FEATURES),
     "sparse": sf.Inputs(tuple(ITEMS), features=csr_array(FEATURES)),
     "texts": sf.Inputs(tuple(ITEMS), texts=tuple(TEXTS)),
+    "images": sf.Inputs(tuple(ITEMS), images=IMAGES),
+    "predictions": sf.SoftLabels.from_numpy(ITEMS, PREDICTED, CLASSES, 0),
 }
+ENCODER = "encoder:length=8"
 MODELS = {
     "linear": "features",
     "linear:penalty=0.1:standardize=false": "sparse",
@@ -54,9 +61,17 @@ MODELS = {
     "sklearn:sklearn.linear_model.LogisticRegression:C=2.0": "sparse",
     "sklearn:sklearn.naive_bayes.GaussianNB": "features",
     f"sklearn:{HERE}.own_pipeline": "texts",
-    "mlp:width=8:depth=1": "features",
+    "linear:penalty=2": "images",
+    "linear-head": "predictions",
+    "linear-head:mixup=1": "predictions",
+    "vector-scaling": "predictions",
+    "temperature": "predictions",
+    "mlp:width=8:depth=2:dropout=0.2": "features",
+    "simple-ffn": "images",
     f"{HERE}:own_network": "features",
+    ENCODER: "texts",
 }
+NETWORKS = ("mlp", "simple-ffn", f"{HERE}:own_network", "encoder")
 
 
 @pytest.fixture(autouse=True)
@@ -68,19 +83,42 @@ def labels(probs: np.ndarray = SOFT) -> sf.SoftLabels:
     return sf.SoftLabels.from_numpy(ITEMS, probs, CLASSES)
 
 
+def is_network(model: Any) -> bool:
+    return isinstance(model, str) and model.startswith(NETWORKS)
+
+
 def trained(model: Any, kind: str, *, probs: np.ndarray = SOFT, targets: Any = ("soft",), **more: Any) -> Any:
     tables = {"people": labels(probs), "original": labels(HARD)}
-    epochs = {"epochs": 2} if isinstance(model, str) and ("mlp" in model or ":own_network" in model) else {}
+    epochs = {"epochs": 2} if is_network(model) else {}
     return sf.train(INPUTS[kind], tables, targets=targets, model=model, **epochs, **more)
 
 
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny encoder of Hugging Face in a folder."""
+    transformers = pytest.importorskip("transformers", reason="needs transformers, the extra `encoder`")
+    folder = tmp_path_factory.mktemp("encoder")
+    words = sorted({word for text in TEXTS for word in text.split()})
+    vocabulary = folder / "words.txt"
+    vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]))
+    transformers.BertTokenizer(str(vocabulary)).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=5 + len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
+    )
+    transformers.BertModel(config).save_pretrained(folder)
+    return folder
+
+
 @pytest.mark.parametrize(("model", "kind"), MODELS.items(), ids=list(MODELS))
-def test_every_model_keeps_its_promises(model: str, kind: str, tmp_path: Path) -> None:
+def test_every_model_keeps_its_promises(model: str, kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if model == ENCODER:
+        model = f"{ENCODER}:folder={request.getfixturevalue('encoder')}"
     runs = trained(model, kind, targets=("hard", "soft", "sampled"), seeds=2, output=tmp_path)
     soft = runs.predictions("soft")
     np.testing.assert_allclose(soft.probs.sum(axis=1), 1, atol=1e-9)
     gold = NUMBER[[ITEMS.index(item) for item in soft.items.to_pylist()]]
-    if "own_network" not in model and "mlp" not in model:
+    if not is_network(model):
         assert (soft.probs.argmax(axis=1) == gold).mean() > 0.45, "it learns"
 
     # Soft labels that are one-hot are hard labels.
@@ -100,6 +138,11 @@ def test_every_model_keeps_its_promises(model: str, kind: str, tmp_path: Path) -
     resumed = trained(model, kind, targets=("hard", "soft", "sampled"), seeds=2, output=tmp_path)
     np.testing.assert_array_equal(resumed.predictions("hard").probs, runs.predictions("hard").probs)
 
+    # Data maps can be drawn: there is a prediction for every training item.
+    of_soft = next(each for each in runs.runs if each.metadata["target"] == "soft")
+    assert of_soft.dynamics is not None
+    assert set(of_soft.dynamics["item"]) == set(ITEMS) - set(soft.items.to_pylist())
+
     # What is stored predicts the same; what is not stored says so.
     run = Run.read(tmp_path / next(each.folder.name for each in runs.runs if each.metadata["target"] == "soft"))
     if model.startswith(("sklearn", "boosting")):
@@ -110,10 +153,24 @@ def test_every_model_keeps_its_promises(model: str, kind: str, tmp_path: Path) -
         if network is not None:
             with pytest.raises(BadFile, match="your own network"):
                 run.predictor()
-        predicted = run.predictor(network).predict(INPUTS[kind])
+        given = INPUTS[kind]
+        inputs = sf.Inputs(tuple(ITEMS), features=PREDICTED) if isinstance(given, sf.SoftLabels) else given
+        predicted = run.predictor(network).predict(inputs)
         assert run.predictions is not None
         rows = predicted.rows_of(run.predictions.items.to_pylist())
-        np.testing.assert_allclose(predicted.probs[rows], run.predictions.probs, atol=1e-6)
+        np.testing.assert_allclose(predicted.probs[rows], run.predictions.probs, atol=1e-5)
+
+
+def test_predictions_to_start_from_are_matched_by_item_and_class() -> None:
+    plain = sf.train(INPUTS["predictions"], labels(), split="none").predictions("soft")
+    order, columns = np.arange(N)[::-1], [2, 0, 1]
+    classes = [CLASSES[k] for k in columns]
+    turned = sf.SoftLabels.from_numpy([ITEMS[i] for i in order], PREDICTED[order][:, columns], classes, 0)
+    again = sf.train(turned, labels(), split="none").predictions("soft")
+    np.testing.assert_allclose(again.probs[again.rows_of(plain.items.to_pylist())], plain.probs, atol=1e-6)
+    other = sf.SoftLabels.from_numpy(ITEMS, PREDICTED, ("cat", "dog", "owl"), 0)
+    with pytest.raises(BadTable, match="the additional class owl and no class fox"):
+        sf.train(other, labels())
 
 
 def test_an_estimator_object_is_a_model() -> None:
@@ -140,6 +197,9 @@ def test_texts_without_ids_have_the_order_of_the_labels_with_a_warning() -> None
     [
         ("lenet", "texts", BadSetting, "wrong-inputs", "use text-linear"),
         ("text-linear", "features", BadSetting, "wrong-inputs", "use linear"),
+        ("linear-head", "texts", BadSetting, "wrong-inputs", "predictions to start from"),
+        ("encoder", "texts", BadSetting, "bad-setting", "write encoder:folder="),
+        ("sklearn", "features", BadSetting, "bad-setting", "sklearn:PACKAGE.CLASS"),
         ("linaer", "features", SfumatoError, "unknown-model", "did you mean 'linear'?"),
         ("sklearn:sklearn.svm.LinearSVC", "features", BadSetting, "no-probabilities", "predict_proba"),
         ("sklearn:sklearn.svm.Nothing", "features", BadSetting, "unknown-import", "sklearn.svm"),
@@ -186,42 +246,60 @@ def test_a_model_that_predicts_nan_is_named(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*/run.json"))
 
 
+class _Model:
+    """A model of its own class, which predicts the same for every item."""
+
+    name, takes = "same", ("features",)
+
+    def __init__(self, *prediction: float) -> None:
+        self.prediction = prediction
+
+    def fit_many(self, x: Any, probs: Any, weights: Any = None, *, seed: int = 0) -> Any:
+        return [self] * len(probs)
+
+    def predict(self, x: Any) -> Any:
+        return np.tile(self.prediction, (len(x), 1))
+
+
+def test_a_model_of_ones_own_that_predicts_nonsense(tmp_path: Path) -> None:
+    fine = trained(_Model(0.2, 0.3, 0.5), "features").predictions("soft")
+    np.testing.assert_allclose(fine.probs, np.tile([0.2, 0.3, 0.5], (len(fine), 1)))
+    lost = trained(_Model(np.nan, np.nan, np.nan), "features", output=tmp_path / "nan")
+    assert [run.metadata["ended"] for run in lost.runs] == ["diverged"]
+    with pytest.raises(BadSetting, match="correct the model"):
+        lost.predictions("soft")
+    for prediction in ((0.5, 0.5), (0.25, 0.25, 0.25, 0.25)):
+        with pytest.raises(BadTable, match="3 columns, one per class") as caught:
+            trained(_Model(*prediction), "features", output=tmp_path / "classes")
+        assert caught.value.code == "wrong-shape"
+
+
 def test_weights_of_items_count() -> None:
     """An item with weight 3 counts as three items."""
     from sfumato.training.models import model_named
 
     three = np.where(np.arange(N) < 10, 3.0, 1.0)
     times = three.astype(int)
-    for name in ("linear", "knn:k=5", "sklearn:sklearn.linear_model.LogisticRegression"):
+    close = {"linear": 2e-3, "sklearn:sklearn.linear_model.LogisticRegression": 1e-3}
+    close |= dict.fromkeys(("linear-head", "vector-scaling", "temperature"), 1e-4)
+    repeats = np.repeat(np.arange(N), times)
+    for name in (*close, "knn:k=5", "boosting:trees=3"):
         model = model_named(name).model
-        weighted = model.fit_many(FEATURES, SOFT[None], three)[0].predict(FEATURES)
-        if name.startswith("knn"):
-            assert not np.array_equal(weighted, model.fit_many(FEATURES, SOFT[None])[0].predict(FEATURES))
-            continue
-        repeated = model.fit_many(np.repeat(FEATURES, times, axis=0), np.repeat(SOFT, times, axis=0)[None])[0]
-        tolerance = 2e-3 if name == "linear" else 1e-3
-        np.testing.assert_allclose(repeated.predict(FEATURES), weighted, atol=tolerance)
+        x = PREDICTED if close.get(name) == 1e-4 else FEATURES
+        weighted = model.fit_many(x, SOFT[None], three)[0].predict(x)
+        assert not np.array_equal(weighted, model.fit_many(x, SOFT[None])[0].predict(x)), name
+        if name in close:
+            repeated = model.fit_many(x[repeats], SOFT[repeats][None])[0]
+            np.testing.assert_allclose(repeated.predict(x), weighted, atol=close[name], err_msg=name)
+    with pytest.raises(BadSetting, match="which takes none"):
+        model_named("sklearn:sklearn.neighbors.KNeighborsClassifier").model.fit_many(FEATURES, SOFT[None], three)
 
 
-def test_a_local_encoder_is_trained_on_texts(tmp_path: Path) -> None:
-    from transformers import BertConfig, BertModel, BertTokenizer
-
-    words = sorted({word for text in TEXTS for word in text.split()})
-    vocabulary = tmp_path / "vocab.txt"
-    vocabulary.write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]))
-    folder = tmp_path / "tiny"
-    BertTokenizer(str(vocabulary)).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=5 + len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16
-    )
-    BertModel(config).save_pretrained(folder)
-    runs = sf.train(
-        INPUTS["texts"], labels(), model=f"encoder:folder={folder}:length=8", epochs=3, output=tmp_path / "runs"
-    )
-    run = runs.runs[0]
-    assert run.metadata["kind"] == "texts"
-    predicted = run.predictor().predict(INPUTS["texts"])
-    assert run.predictions is not None
-    rows = predicted.rows_of(run.predictions.items.to_pylist())
-    np.testing.assert_allclose(predicted.probs[rows], run.predictions.probs, atol=1e-5)
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_damaged_encoder_is_named(name: str, encoder: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "damaged"
+    shutil.copytree(encoder, folder)
+    (folder / name).write_text("no such thing")
+    with pytest.raises(BadFile, match="damaged") as caught:
+        trained(f"encoder:folder={folder}", "texts")
+    assert caught.value.code == "no-encoder"

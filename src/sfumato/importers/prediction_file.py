@@ -89,6 +89,7 @@ LOGITS_FIX = "give --logits, which takes their softmax"
 def convert_first(error: SfumatoError, format_name: str = "predictions") -> SfumatoError:
     """The error of a step that has no options for single files, whose fix is to convert the file before."""
     options = {"missing-classes": "--classes cat,dog", "logits": "--logits", "negative": "--logits"}.get(error.code)
+    options = "--array NAME" if "--array" in error.fix else options
     if options and error.where.file:
         name = format_name if error.code == "missing-classes" else "predictions"
         error.fix = f"convert the file first: sfumato import {name} {error.where.file} {options} -o {name}.parquet"

@@ -20,15 +20,15 @@ def imported_object(path: str, what: str) -> Any:
     if not module_name or not all(part.isidentifier() for part in (*module_name.split("."), name)):
         raise BadSetting(f"the name {show(path)}", expected, "write the module and the name in it", "unknown-import")
     here = str(Path.cwd())
-    sys.path.append(here)
+    if here not in sys.path:
+        # Kept for the worker processes, which import the module of an object that they receive.
+        sys.path.append(here)
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
         found = f"{show(module_name)}, which cannot be imported ({type(error).__name__}: {str(error)[:120]})"
         fix = "correct the name, install the package, or run the command in the folder of the module"
         raise BadSetting(found, expected, fix, "unknown-import") from error
-    finally:
-        sys.path.remove(here)
     if not hasattr(module, name):
         known = [each for each in vars(module) if not each.startswith("_")]
         near = [each for each in known if each.lower() == name.lower()]

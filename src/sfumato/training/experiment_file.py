@@ -15,10 +15,10 @@ import numpy as np
 
 from sfumato.importers.hard_labels import read_hard_labels
 from sfumato.importers.label_file import read_labels
-from sfumato.importers.prediction_file import read_predictions
+from sfumato.importers.prediction_file import convert_first, read_predictions
 from sfumato.study.toml_mistakes import lines_of
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadSetting, ErrorLocation, listing, show, unknown
+from sfumato.tables.errors import BadSetting, ErrorLocation, SfumatoError, listing, show, unknown
 from sfumato.tables.model_inputs import InputOptions, Inputs
 from sfumato.tables.row_numbers import check_same_rows, items_like
 from sfumato.tables.soft_labels import SoftLabels
@@ -114,7 +114,10 @@ class ExperimentFile:
     @cached_property
     def _start(self) -> SoftLabels:
         """The predictions that heads are trained on."""
-        return read_predictions(self._path(("data", "start"), self.document["data"]["start"]))
+        try:
+            return read_predictions(self._path(("data", "start"), self.document["data"]["start"]))
+        except SfumatoError as error:
+            raise convert_first(error) from None
 
     @property
     def _any_estimand(self) -> bool:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing
+from sfumato.tables.errors import BadFile, BadSetting, BadTable, listing, wrong_shape
 from sfumato.tables.files.table_file import write_table
 from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.models import STORED, is_network
+from sfumato.training.models import HEADS, STORED, is_network
 from sfumato.training.models.model import FittedModel, Rows
 from sfumato.training.run_folder import (
+    DYNAMICS,
     HISTORY,
     MODEL,
     PREDICTIONS,
@@ -29,7 +31,7 @@ from sfumato.training.run_folder import (
 )
 from sfumato.training.seeds import rng_of
 from sfumato.training.splits import names_of
-from sfumato.training.target_labels import labels_once
+from sfumato.training.target_labels import MeanLabels, labels_once
 from sfumato.training.training_set import TrainingSet
 
 if TYPE_CHECKING:
@@ -45,6 +47,9 @@ def check_model_takes(model: Any, name: str, data: TrainingSet) -> None:
     takes = model.takes if hasattr(model, "takes") else ("images", "features") if is_network(model) else ()
     if data.kind != "labels" and takes and data.kind not in takes:
         found, fix = f"{data.kind} for the model {name}", f"use {INSTEAD[data.kind]}, or give {listing(list(takes))}"
+        if getattr(model, "name", "") in HEADS:
+            fix = f"give predictions to start from, or use {INSTEAD[data.kind]}"
+            raise BadSetting(found, "predictions, which it needs", fix, "wrong-inputs")
         raise BadSetting(found, f"{listing(list(takes))}, which it needs", fix, "wrong-inputs")
 
 
@@ -59,9 +64,10 @@ def fit_models(experiment: Experiment, key: RunGroupKey) -> None:
     targets = [experiment.grid.targets[name] for name in key.targets]
     probs = np.stack([labels_once(each.labels(train, rng_of(key.seed, "labels")), chance) for each in targets])
     model: Any = experiment.grid.networks[key.network]
-    fitted = model.fit_many(rows_of(train), np.asarray(probs, np.float64), train.weights, seed=key.seed)
+    x_train = rows_of(train)
+    fitted = model.fit_many(x_train, np.asarray(probs, np.float64), train.weights, seed=key.seed)
     x_test = rows_of(test) if test.n_items else None
-    predicted = [None if x_test is None else each.predict(x_test) for each in fitted]
+    predicted = [None if x_test is None else _predicted(each, x_test, test, key.network) for each in fitted]
     seconds = {
         "wall": (time.perf_counter() - started_at) / len(key.runs),
         "cpu": (time.process_time() - cpu_at) / len(key.runs),
@@ -76,6 +82,7 @@ def fit_models(experiment: Experiment, key: RunGroupKey) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if hasattr(each, "arrays"):
             write_weights(folder, each.arrays())
+        _write_dynamics(folder, train, probs[0] if train.people is None else train.people, each.predict(x_train))
         finite = table is not None and bool(np.isfinite(table).all())
         if finite and table is not None:
             labels = SoftLabels.from_numpy(test_items, normalized(table), train.classes, 0, made_by=run.target)
@@ -85,6 +92,30 @@ def fit_models(experiment: Experiment, key: RunGroupKey) -> None:
         ending = {"ended": "finished" if finite or table is None else "diverged", "epochs": 1}
         metadata = {**experiment.run_metadata(run), "kind": train.kind, "seconds": seconds}
         write_metadata(folder, {**metadata, **ending, "environment": environment()})
+
+
+def _predicted(model: FittedModel, x: Rows, test: TrainingSet, name: str) -> MeanLabels:
+    """The predictions for the test items."""
+    found, expected = np.asarray(model.predict(x)), (test.n_items, test.n_classes)
+    if found.shape != expected:
+        what = f"predictions of shape {found.shape} by {name}"
+        rows = f"{test.n_items:,} rows, one per item, and {test.n_classes} columns, one per class"
+        raise wrong_shape(what, rows, "correct the model")
+    return found
+
+
+def _write_dynamics(folder: Path, train: TrainingSet, reference: MeanLabels, predicted: MeanLabels) -> None:
+    """The predictions for the training items, as those of the only epoch."""
+    gold = reference.argmax(axis=1) if train.original is None else train.original
+    columns = {
+        "item": list(train.items),
+        "epoch": np.ones(train.n_items, np.int32),
+        "when": ["end"] * train.n_items,
+        "gold": predicted[np.arange(train.n_items), gold],
+        "agreement": (predicted * reference).sum(axis=1),
+        "correct": predicted.argmax(axis=1) == gold,
+    }
+    write_table(pa.table(columns), folder / DYNAMICS)
 
 
 def rows_of(data: TrainingSet | Inputs) -> Rows:

@@ -33,7 +33,13 @@ class ParameterSlice:
 
 
 class SeparateNetworks(nn.Module):
-    """Networks that are evaluated one by one: those that cannot be stacked, and for tests of those that can."""
+    """Networks that are evaluated one by one: those that cannot be stacked, and for tests of those that can.
+
+    In training, torch's own random numbers (of `nn.Dropout`, for example) are seeded for every batch with the
+    `generator` that the training loop sets, the same for each network.
+    """
+
+    generator: torch.Generator | None = None
 
     def __init__(self, networks: Sequence[nn.Module]) -> None:
         super().__init__()
@@ -41,7 +47,15 @@ class SeparateNetworks(nn.Module):
         self.n_runs = len(networks)
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.stack([network(x) for network in self.networks])
+        if not self.training or self.generator is None:
+            return torch.stack([network(x) for network in self.networks])
+        seed = int(torch.randint(2**62, (), generator=self.generator))
+        logits = []
+        with torch.random.fork_rng([x.device] if x.is_cuda else []):
+            for network in self.networks:
+                torch.manual_seed(seed)
+                logits.append(network(x))
+        return torch.stack(logits)
 
     def state_of(self, run: int) -> dict[str, Tensor]:
         """A copy of the weights of one run."""

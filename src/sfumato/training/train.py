@@ -25,7 +25,7 @@ from sfumato.tables.row_numbers import check_same_rows, items_like, n_numbered_r
 from sfumato.tables.setting_checks import at_least
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, split_choices, strategy_from_name
-from sfumato.training.item_join import join_items
+from sfumato.training.item_join import columns_of_classes, join_items
 from sfumato.training.splits import SPLITS, Split
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ class TrainedModels:
         tables = [table for table in each if table is not None]
         if not tables:
             found, expected = f"no predictions of the target {target}", "a run that did not diverge"
-            raise BadSetting(found, expected, "train with a smaller learning rate", "no-predictions")
+            raise BadSetting(
+                found, expected, "train with a smaller learning rate, or correct the model", "no-predictions"
+            )
         first = tables[0]
         probs = np.mean([table.probs for table in tables], axis=0)
         items = items_like(first.items.to_pylist(), first)
@@ -88,7 +90,7 @@ class TrainedModels:
 
 @explained
 def train(
-    inputs: Inputs | np.ndarray | csr_array | Mapping[str, str] | Sequence[str] | str | Path,
+    inputs: Inputs | SoftLabels | np.ndarray | csr_array | Mapping[str, str] | Sequence[str] | str | Path,
     labels: SoftLabels | Counts | str | Path | Mapping[str, SoftLabels | Counts | Beliefs],
     *,
     targets: str | Target | Sequence[str | Target] = ("soft",),
@@ -104,7 +106,8 @@ def train(
     """Train `model` on every target and seed, and predict the test items of `split`.
 
     `inputs` are images, features or texts by item, a file of them, texts by item as a dictionary, or an array or list
-    in the order of the labels, which is not always the order of the votes: prefer the others.
+    in the order of the labels, which is not always the order of the votes: prefer the others. SoftLabels are the
+    predictions of a finished model, to train heads on.
     `labels` are people's, or tables by source: `people`, `original` (one-hot), `beliefs`, `teacher`. Targets, model and
     split are names with settings (`smoothing:share=0.2`) or objects; several targets are a list, or names separated by
     commas. A model can also be an estimator or pipeline of scikit-learn. `epochs` and `recipe` are for networks. Runs
@@ -114,7 +117,7 @@ def train(
     """
     from sfumato.training.experiment import Experiment
     from sfumato.training.grid import Grid
-    from sfumato.training.models import USUAL_MODELS, is_network
+    from sfumato.training.models import USUAL_MODELS, LinearHead, is_network
     from sfumato.training.targets import target_named
     from sfumato.training.worker_pool import run_experiment
 
@@ -126,8 +129,9 @@ def train(
     many = targets if isinstance(targets, Sequence) else [targets]
     fix = "give a number of seeds, as in seeds=3, or a list of them"
     check_kind("seeds", seeds, (int, np.integer, Sequence), "a whole number or a list of them", fix)
+    usual = LinearHead.name if isinstance(inputs, SoftLabels) else None
     inputs = _inputs(inputs, sources)
-    named_model = _model(USUAL_MODELS[inputs.kind] if model is None else model)
+    named_model = _model(usual or USUAL_MODELS[inputs.kind] if model is None else model)
     grid = Grid(
         dict(_named("target", each, target_named, "soft") for each in many),
         {named_model.text: named_model.model},
@@ -160,6 +164,8 @@ def _inputs(inputs: Any, sources: Mapping[str, Any]) -> Inputs:
     """Inputs by item; an array or list has the order of the labels."""
     if isinstance(inputs, Inputs):
         return inputs
+    if isinstance(inputs, SoftLabels):
+        return _predictions(inputs, sources)
     if isinstance(inputs, Mapping):
         check_kind("inputs", next(iter(inputs.values()), ""), (str,), "texts by item", 'write {"item-1": "a text"}')
         return Inputs(tuple(map(str, inputs)), texts=tuple(inputs.values()))
@@ -183,6 +189,15 @@ def _inputs(inputs: Any, sources: Mapping[str, Any]) -> Inputs:
         return Inputs(items, texts=tuple(inputs))
     is_features = hasattr(inputs, "tocsr") or (inputs.ndim == 2 and inputs.dtype.kind in "fiub")
     return Inputs(items, features=inputs) if is_features else Inputs(items, inputs)
+
+
+def _predictions(table: SoftLabels, sources: Mapping[str, Any]) -> Inputs:
+    """What a finished model predicts, as inputs of heads, with the classes in the order of the labels."""
+    known = [sources[name].classes for name in ("people", "beliefs", "original") if name in sources]
+    classes = known[0] if known else table.classes
+    columns = columns_of_classes(table.classes, classes, "predictions to start from", table.path)
+    items = items_like(table.items.to_pylist(), table)
+    return Inputs(items, features=table.probs[:, columns], classes=classes, path=table.path)
 
 
 def _model(model: Any) -> NamedModel:

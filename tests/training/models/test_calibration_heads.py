@@ -122,3 +122,21 @@ def test_heads_that_do_not_converge_give_a_warning(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(calibration_heads, "MOST_STEPS", 1)
     with pytest.warns(SfumatoWarning, match="vector-scaling: 1 of 1 fits did not converge in 1 steps"):
         VectorScaling().fit_many(LOGITS, HARD[None])
+
+
+def test_mixup_mixes_items_in_the_same_way_for_every_target() -> None:
+    targets = np.stack([PEOPLE, HARD, HARD])
+    plain, mixed, again = (
+        LinearHead(mixup=alpha).fit_many(LOGITS, targets, seed=seed) for alpha, seed in ((0.0, 0), (1.0, 0), (1.0, 0))
+    )
+    np.testing.assert_array_equal(mixed[0].matrix, again[0].matrix)
+    np.testing.assert_array_equal(mixed[1].matrix, mixed[2].matrix)
+    assert not np.array_equal(LinearHead(mixup=1.0).fit_many(LOGITS, targets, seed=1)[0].matrix, mixed[0].matrix)
+    # A tiny alpha gives proportions of 0 or 1, so every item is itself or another one.
+    barely = LinearHead(mixup=1e-6).fit_many(LOGITS, np.stack([PEOPLE]))[0]
+    assert np.abs(barely.predict(LOGITS) - plain[0].predict(LOGITS)).max() < 0.2
+    # Mixed labels are softer.
+    sure = [each[1].predict(LOGITS).max(axis=1).mean() for each in (plain, mixed)]
+    assert sure[1] < sure[0]
+    with pytest.raises(BadSetting, match="mixup"):
+        LinearHead(mixup=-1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from sfumato.tables.errors import ErrorLocation, missing_extra, unknown
+from sfumato.tables.errors import BadSetting, ErrorLocation, missing_extra, unknown
 from sfumato.tables.strategies import StrategyText, strategy_from_name
 from sfumato.training.models.as_predicted import AsPredicted
 from sfumato.training.models.boosted_trees import Boosting
@@ -37,6 +37,8 @@ USUAL_MODELS = {"texts": "text-linear", "features": "linear", "images": "lenet"}
 """The model for each kind of inputs if none is named."""
 USUAL_HEADS = (AsPredicted.name, LinearHead.name)
 """The models on the predictions of a finished model if none is named."""
+HEADS = (AsPredicted.name, LinearHead.name, VectorScaling.name, TemperatureScaling.name)
+"""The models on the predictions of a finished model."""
 STORED: Mapping[str, Any] = {
     LinearModel.name: FittedLinear,
     NearestNeighbors.name: FittedNeighbors,
@@ -58,6 +60,9 @@ class NamedModel:
 
 def model_named(value: Any, where: ErrorLocation | None = None) -> NamedModel:
     """The model that a name with settings, or a table of them, describes."""
+    if value == ImportedEstimator.name:
+        fix = "write sklearn:sklearn.naive_bayes.GaussianNB"
+        raise BadSetting("sklearn without a class", "sklearn:PACKAGE.CLASS", fix, where=where)
     if isinstance(value, str) and value.startswith(f"{ImportedEstimator.name}:"):
         return NamedModel(value, ImportedEstimator.from_text(value))
     if isinstance(value, str) and _is_import(value):

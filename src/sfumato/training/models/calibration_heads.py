@@ -21,6 +21,7 @@ from sfumato.training.models.fit_inputs import FitInputs, checked_features, soft
 from sfumato.training.models.lbfgs import Evaluation, Minimum, Vectors, Which, minimize
 from sfumato.training.models.linear import MOST_STEPS, TOLERANCE, minimum_of
 from sfumato.training.models.softmax_loss import SoftmaxLoss
+from sfumato.training.seeds import rng_of
 
 FLOOR = 1e-10
 """The least probability that is used; released predictions have zeros, or values that only rounding explains."""
@@ -35,19 +36,26 @@ class LinearHead:
 
     Minimizes the mean cross-entropy plus `ridge / 2 * |A - I|^2`: with few items the head stays near the model itself.
     A class without any label has probability 0.
+
+    With `mixup` above 0 the head is fitted to mixtures (Zhang et al. 2018): every item is mixed with another one, in a
+    proportion from Beta(mixup, mixup), inputs `z` and labels alike. The draws depend on the seed, not on the target.
     """
 
     ridge: float = 0.001
+    mixup: float = 0.0
 
     name: ClassVar[str] = "linear-head"
     takes: ClassVar[tuple[str, ...]] = ("features",)
 
     def __post_init__(self) -> None:
         not_negative("ridge", self.ridge)
+        not_negative("mixup", self.mixup)
 
-    def fit_many(self, x: Any, probs: Probs, weights: Weights = None, *, seed: int = 0) -> list[FittedHead]:  # noqa: ARG002
+    def fit_many(self, x: Any, probs: Probs, weights: Weights = None, *, seed: int = 0) -> list[FittedHead]:
         """One head per target on the predictions `x`, items x classes."""
         given = _Predictions.checked(x, probs, weights)
+        if self.mixup:
+            given = given.mixed(self.mixup, rng_of(seed, "mixup"))
         n_targets, n_items, n_classes = given.probs.shape
         penalty = np.append(np.full(n_classes, self.ridge * given.weights.sum()), 0.0)
         design = np.hstack([given.z, np.ones((n_items, 1))])
@@ -147,6 +155,18 @@ class _Predictions:
         # Rows that nearly sum to 1 are probabilities with a mistake in them, not logits.
         on_logits = bool((dense < 0).any() or (np.abs(dense.sum(axis=1) - 1) > 0.1).any())
         return cls(_centered(dense, on_logits), on_logits, given.probs, given.weights)
+
+    def mixed(self, alpha: float, rng: np.random.Generator) -> _Predictions:
+        """Every item mixed with another one, in the same way for all targets."""
+        share = rng.beta(alpha, alpha, len(self.z))
+        other = rng.permutation(len(self.z))
+
+        def mix(values: Any, of: Any) -> Any:
+            return of * values + (1 - of) * np.take(values, other, axis=-2)
+
+        weights = share * self.weights + (1 - share) * self.weights[other]
+        column = share[:, None]
+        return _Predictions(mix(self.z, column), self.on_logits, mix(self.probs, column), weights)
 
 
 def _centered(x: Any, on_logits: bool) -> Float[np.ndarray, "items classes"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,36 +49,51 @@ class TextLinear:
             raise BadTable(found, "texts with words", "check the column of the texts", "no-words") from error
         linear = LinearModel(penalty=self.penalty, standardize=False)
         terms = tuple(vectorizer.get_feature_names_out().tolist())
-        idf = np.asarray(vectorizer.idf_)
-        return [
-            FittedTextLinear(fitted, terms, idf, self.words)
-            for fitted in linear.fit_many(rows, probs, weights, seed=seed)
-        ]
+        weighting = TermWeights(terms, np.asarray(vectorizer.idf_), self.words)
+        return [FittedTextLinear(fitted, weighting) for fitted in linear.fit_many(rows, probs, weights, seed=seed)]
+
+
+@dataclass(eq=False)
+class TermWeights:
+    """The TF-IDF weights of texts, for terms and inverse document frequencies of the training texts.
+
+    Those of the last texts are kept, because the models of all targets predict the same texts.
+    """
+
+    terms: tuple[str, ...]
+    idf: Float[np.ndarray, "terms"]
+    words: int
+    _last: tuple[Rows, Any] | None = field(default=None, init=False, repr=False)
+
+    def of(self, x: Rows) -> Any:
+        """The weights as a sparse matrix, texts x terms."""
+        if self._last is None or self._last[0] is not x:
+            vectorizer = _vectorizer(self.words, 1, {term: k for k, term in enumerate(self.terms)})
+            vectorizer.idf_ = self.idf
+            self._last = x, vectorizer.transform(x)
+        return self._last[1]
 
 
 @dataclass(frozen=True, eq=False)
 class FittedTextLinear:
-    """A trained TextLinear: its terms, their weights, and the linear model."""
+    """A trained TextLinear: the weights of its terms, and the linear model."""
 
     linear: FittedLinear
-    terms: tuple[str, ...]
-    idf: Float[np.ndarray, "terms"]
-    words: int
+    weighting: TermWeights
 
     def predict(self, x: Rows) -> Float[np.ndarray, "items classes"]:
-        vectorizer = _vectorizer(self.words, 1, {term: k for k, term in enumerate(self.terms)})
-        vectorizer.idf_ = self.idf
-        return self.linear.predict(vectorizer.transform(x))
+        return self.linear.predict(self.weighting.of(x))
 
     def arrays(self) -> dict[str, np.ndarray]:
         # Terms contain no line breaks: they are words separated by spaces.
-        text = np.frombuffer("\n".join(self.terms).encode("utf-8"), np.uint8)
-        return {**self.linear.arrays(), "idf": self.idf, "terms": text, "words": np.array([self.words])}
+        text = np.frombuffer("\n".join(self.weighting.terms).encode("utf-8"), np.uint8)
+        own = {"idf": self.weighting.idf, "terms": text, "words": np.array([self.weighting.words])}
+        return {**self.linear.arrays(), **own}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray]) -> FittedTextLinear:
         terms = tuple(arrays["terms"].tobytes().decode("utf-8").split("\n"))
-        return cls(FittedLinear.from_arrays(arrays), terms, arrays["idf"], int(arrays["words"][0]))
+        return cls(FittedLinear.from_arrays(arrays), TermWeights(terms, arrays["idf"], int(arrays["words"][0])))
 
 
 def _vectorizer(words: int, least: int, vocabulary: dict[str, int] | None = None) -> Any:

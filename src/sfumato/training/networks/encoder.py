@@ -86,12 +86,13 @@ class _EncoderWithHead(nn.Module):
 def _loaded(folder: str, kind: str, **more: Any) -> Any:
     try:
         import transformers
+        from safetensors import SafetensorError
     except ModuleNotFoundError:
         raise missing_extra("transformers", "to read an encoder", "encoder") from None
     try:
         loader = getattr(transformers, kind)
         return loader.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **more)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
         what = "tokenizer" if kind == "AutoTokenizer" else "encoder"
         found = f"no readable {what} ({str(error).splitlines()[0][:120]})"
         fix = "save it again with save_pretrained, with safetensors"

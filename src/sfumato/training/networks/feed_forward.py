@@ -11,6 +11,7 @@ from torch import nn
 from sfumato.tables.setting_checks import at_least, bad_setting, one_of
 from sfumato.training.networks.layers import conv, he_normal, named, relu
 from sfumato.training.networks.network import Shape, check_shape
+from sfumato.training.stacked_layers import Dropout
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Mlp:
         layers: list[nn.Module] = [nn.Flatten()]
         for n_in in (prod(shape), *[self.width] * (self.depth - 1)):
             layers += [nn.Linear(n_in, self.width), nn.ReLU()]
-            layers += [nn.Dropout(self.dropout)] if self.dropout else []
+            layers += [Dropout(self.dropout)] if self.dropout else []
         return nn.Sequential(*layers, nn.Linear(self.width, n_classes))
 
 
