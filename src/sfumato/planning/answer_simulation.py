@@ -79,7 +79,7 @@ def answered(
 def _means(counts: Float[np.ndarray, "draws classes"], prior: DirichletMixture) -> Float[np.ndarray, "draws classes"]:
     """The posterior mean of each item, computed once per distinct row of counts."""
     distinct = DistinctRows.of(counts)
-    return prior.given(distinct.rows).mean()[distinct.place]
+    return np.asarray(prior.given(distinct.rows).mean()[distinct.place])
 
 
 class _Posterior:

@@ -117,7 +117,8 @@ def train(
     """
     from sfumato.training.experiment import Experiment
     from sfumato.training.grid import Grid
-    from sfumato.training.models import USUAL_MODELS, LinearHead, is_network
+    from sfumato.training.models import USUAL_MODELS, is_network
+    from sfumato.training.models.calibration_heads import LinearHead
     from sfumato.training.targets import target_named
     from sfumato.training.worker_pool import run_experiment
 
