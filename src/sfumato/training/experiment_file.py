@@ -26,7 +26,7 @@ from sfumato.tables.strategies import StrategyText, described, settings_for, str
 from sfumato.tables.text_file import read_text
 from sfumato.tables.toml_file import parse_toml
 from sfumato.training.item_join import columns_of_classes, first_choices, join_items
-from sfumato.training.splits import SPLITS, Fold, NamedSplit, NoSplit, RandomSplit, Split
+from sfumato.training.splits import Fold, NamedSplit, NoSplit, RandomSplit, Split, split_named
 from sfumato.training.training_set import TrainingSet
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class ExperimentFile:
 
     @cached_property
     def folds(self) -> tuple[Fold, ...]:
-        return tuple(self._chosen_split.folds(self.training_set))
+        return tuple(self._split.folds(self.training_set))
 
     @cached_property
     def pretraining_set(self) -> TrainingSet | None:
@@ -145,9 +145,12 @@ class ExperimentFile:
     def notes(self) -> tuple[str, ...]:
         """Which items were left out, and a warning if there are no test items."""
         notes = [*self.training_set.notes]
-        split = self._chosen_split
-        if isinstance(split, NamedSplit) and (missing := len(split.train) - len(self.folds[0].train)):
-            notes.append(f"left out {missing:,} of {len(split.train):,} training items: they have no label")
+        split, fold = self._split, self.folds[0]
+        if isinstance(split, NamedSplit):
+            parts = ("training", split.train, fold.train), ("validation", split.validation or (), fold.validation)
+            for part, listed, rows in parts:
+                if rows is not None and (missing := len(listed) - len(rows)):
+                    notes.append(f"left out {missing:,} of {len(listed):,} {part} items: they have no label")
         if isinstance(split, NoSplit):
             notes.append("all items are used for training and for testing: scores do not hold for other items")
         return tuple(notes)
@@ -189,23 +192,9 @@ class ExperimentFile:
         return {key: self._path((name, key), section[key]) for key in DATA_FILES if key in section}
 
     @cached_property
-    def _split(self) -> Split | dict[str, Path]:
-        """The split, or the files that list the training and test items."""
-        if "split" not in self.document:
-            return RandomSplit()
-        choice = StrategyText.of(self.document["split"], self.where("split"))
-        if choice.name != NamedSplit.name:
-            settings = choice.typed(SPLITS, self.where("split"))
-            return strategy_from_name("split", SPLITS, choice.name, settings)  # type: ignore[no-any-return]
-        self._check_keys(("split",), choice.settings, ("train", "test"))
-        for part in ("train", "test"):
-            if part not in choice.settings:
-                raise self._bad(("split", part), None, f"a file with the items of {part}")
-        return {part: self._path(("split", part), value) for part, value in choice.settings.items()}
-
-    @cached_property
-    def _chosen_split(self) -> Split:
-        return NamedSplit.read(**self._split, inputs=self._inputs) if isinstance(self._split, dict) else self._split
+    def _split(self) -> Split:
+        value = self.document.get("split", RandomSplit.name)
+        return split_named(value, lambda: self._inputs, self.base, self.where)
 
     # --- the grid, with torch ---
 
