@@ -59,7 +59,9 @@ Models:     images: lenet small resnet-20 wrn-16-2 ... (docs/train.md lists all)
             your own: sklearn:package.Class   package:function (a torch network)
 Optimizers: adam sgd     Schedules: constant steps one-cycle plateau
 Mixings:    plain mixup mix-max-ent entropy-weighted class-pair
-Splits:     share:test=0.3  k-fold:k=10  given:train=a.npy:test=b.npy  none"""
+Splits:     share:test=0.3:stratify=agreement  k-fold:k=10:groups=groups.csv  items:train=900  per-class:train=8
+            given:train=a.npy:validation=b.npy:test=c.npy  none
+Select:     rate  weight-decay  epochs  smoothing.share  mixup.alpha  linear.penalty  knn.k ..."""
 
 
 @click.command(
@@ -73,7 +75,13 @@ Splits:     share:test=0.3  k-fold:k=10  given:train=a.npy:test=b.npy  none"""
 @click.option(
     "--inputs", type=PATH, help="Images (a folder or npz), texts (CSV, Parquet, JSON Lines) or features (npz)."
 )
-@click.option("--start", type=PATH, help="Predictions of a finished model instead of inputs, to train heads on.")
+@click.option(
+    "--start",
+    type=PATH,
+    help="Predictions or features to train heads on, instead of inputs; or weights (.safetensors) to start networks "
+    "with, beside --inputs.",
+)
+@click.option("--new-head", is_flag=True, help="With weights: replace the last layer, for other classes.")
 @plain_input_options
 @click.option("--labels", type=PATH, help="People's soft labels (SoftLabels).")
 @click.option("--beliefs", type=PATH, help="The belief of each annotator (Beliefs).")
@@ -101,12 +109,27 @@ Splits:     share:test=0.3  k-fold:k=10  given:train=a.npy:test=b.npy  none"""
 @click.option("--optimiser", metavar="NAME", help="adam or sgd.  [default: adam]")
 @click.option("--rate", type=float, help="Learning rate of the optimizer.")
 @click.option("--schedule", metavar="NAME", help="How the learning rate changes.  [default: constant]")
-@click.option("--mixing", metavar="NAME", help="How items are mixed.  [default: plain]")
+@click.option("--mixing", metavar="NAMES", help="How items are mixed; several are compared.  [default: plain]")
 @click.option(
-    "--augment", is_flag=False, flag_value="crop-and-flip", metavar="[NAME]", help="Crop and flip images at random."
+    "--augment",
+    is_flag=False,
+    flag_value="crop-and-flip",
+    metavar="[NAME]",
+    help="Crop and flip images at random: crop-and-flip or none.  [default: crop-and-flip for color images of at least "
+    "24 pixels]",
 )
 @click.option("--clip", type=float, help="Largest gradient norm.")
 @click.option("--validation", type=float, help="Share of the training items used for validation.")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="SETTING=VALUES",
+    help="Choose a setting on the validation items, per target and model: rate=0.01,0.1 or smoothing.share=0.1,0.2. "
+    "Repeat for combinations.",
+)
+@click.option(
+    "--select-by", metavar="LABELS", help="Labels of the validation items: people or original.  [default: people]"
+)
 @click.option("--patience", type=int, help="Stop after this many epochs without a lower validation loss.")
 @click.option("--dynamics", metavar="WHEN", help="Record predictions of training items: none, online, end or both.")
 @click.option("--predictions-each-epoch", is_flag=True, help="Keep predictions of every epoch, not only the last.")
@@ -160,11 +183,21 @@ def _document(settings: dict[str, Any]) -> dict[str, Any]:
         return {name: settings[name] for name in names if name in settings}
 
     document: dict[str, Any] = {
-        "data": part("inputs", "start", "text", "items", "size", "labels", "beliefs", "original", "any_estimand"),
+        "data": part(
+            "inputs", "start", "new_head", "text", "items", "size", "labels", "beliefs", "original", "any_estimand"
+        ),
         "grid": part("seeds", "device"),
         "recipe": part(*RECIPE),
-        **part("optimiser", "schedule", "mixing"),
+        **part("optimiser", "schedule"),
     }
+    if "mixing" in settings:
+        mixings = split_choices(settings["mixing"])
+        document["mixing"] = mixings if len(mixings) > 1 else settings["mixing"]
+    if "select" in settings or "select_by" in settings:
+        from sfumato.training.selection import values_of_options
+
+        by = {"by": settings["select_by"]} if "select_by" in settings else {}
+        document["select"] = {**values_of_options(settings.get("select", ())), **by}
     if "teachers" in settings:
         document["data"]["teachers"] = list(settings["teachers"])
     for name in ("targets", "networks"):
@@ -208,6 +241,8 @@ def _time(seconds: float) -> str:
 def _show(experiment: Experiment, rows: list[RunRow]) -> None:
     """Print accuracy and cross-entropy by target, the output folder, and which runs diverged."""
     _show_scores(experiment)
+    if experiment.grid.selection is not None:
+        _show_selection(experiment)
     say_written(output := experiment.folder, f"{len(rows):,} runs; runs.csv lists them")
     diverged = [row.run for row in rows if row.ended == "diverged"]
     if diverged:
@@ -229,17 +264,19 @@ def _show_scores(experiment: Experiment) -> None:
     from sfumato.evaluation.run_predictions import RunPredictions
     from sfumato.evaluation.run_scores import measure_runs
     from sfumato.tables.soft_labels import SoftLabels
+    from sfumato.training.grid import RunKey
 
     data, grid = experiment.data, experiment.grid
     labels = data.people
     if labels is None and data.original is not None:
         labels = np.eye(data.n_classes)[data.original]
     runs = [
-        RunPredictions(target, network, seed, table)
+        RunPredictions(RunKey(target, network, seed, None, recipe).label, network, seed, table)
         for network in grid.networks
+        for recipe in grid.recipes_of(network)
         for target in grid.targets
         for seed in grid.seeds
-        if (table := experiment.predictions(target, network, seed)) is not None
+        if (table := experiment.predictions(target, network, seed, recipe)) is not None
     ]
     if labels is None or not runs:
         return
@@ -255,3 +292,17 @@ def _show_scores(experiment: Experiment) -> None:
         named = f"{printable(accuracy.target):{width}}  {printable(accuracy.network):{networks}}"
         seeds = f"{len(accuracy.seeds)} seed{'s' * (len(accuracy.seeds) != 1)}"
         click.echo(f"{named}  {accuracy.values.mean():8.4f}  {cross_entropy.values.mean():13.4f}   {seeds}")
+
+
+def _show_selection(experiment: Experiment) -> None:
+    """Print the settings that most runs of each target and model chose."""
+    from sfumato.training.selected_runs import chosen_settings
+
+    assert experiment.grid.selection is not None
+    rows = chosen_settings(experiment)
+    widths = [max((len(getattr(row, name)) for row in rows), default=0) for name in ("target", "network")]
+    by = "people's" if experiment.grid.selection.by == "people" else "the original"
+    click.echo(f"chosen on validation items, by cross-entropy against {by} labels (selection.csv lists every trial)")
+    for row in rows:
+        named = f"{printable(row.target):{widths[0]}}  {printable(row.network):{widths[1]}}"
+        click.echo(f"{named}  {row.text}   {row.n_runs} of {row.n_all} run{'s' * (row.n_all != 1)}")

@@ -6,7 +6,7 @@ import glob
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from sfumato.training.grid import GROUP, Grid, RunGroupKey, RunKey, RunRow
 from sfumato.training.models import is_network
 from sfumato.training.run_folder import RUN, Run
 from sfumato.training.splits import Fold, names_of
+from sfumato.training.start_weights import StartWeights
 from sfumato.training.training_set import TrainingSet, digest_of
 
 UNFINISHED = "unfinished"
@@ -30,6 +31,15 @@ UNFINISHED = "unfinished"
 TABLE = "runs.csv"
 OPTIONAL_SOURCES = ("beliefs", "predicted")
 """Sources that do not change a run which was trained without them."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupItems:
+    """The items of a run group; `validation` is None if none are held out."""
+
+    train: TrainingSet
+    validation: TrainingSet | None
+    test: TrainingSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +54,10 @@ class Experiment:
     """Items with hard labels that networks are pretrained on."""
     allow_drift: bool = False
     """Keep runs made with other settings or data, with a warning instead of an error."""
+    start: StartWeights | None = None
+    """Weights that networks start with."""
+    only: tuple[RunGroupKey, ...] | None = None
+    """The run groups to train, if not all of the grid."""
     _cache: dict[str, RunRow] = field(default_factory=dict, init=False, repr=False)
     """Rows of finished runs, which do not change."""
 
@@ -57,6 +71,9 @@ class Experiment:
                 expected, fix = f"the size of the other images: {size}", "give images of the same size"
                 raise wrong_shape(f"images of {other} to pretrain on", expected, fix)
             assert self.pretraining_set.classes == self.data.classes
+        self._check_validation()
+        if self.start is not None:
+            self.start.check(self.grid, self.data)
         # Every target checks its label sources now, before any training.
         few = self.data.take(self.folds[0].train)
         for target in self.grid.targets.values():
@@ -66,7 +83,8 @@ class Experiment:
 
     def run_groups(self) -> list[RunGroupKey]:
         """All run groups of the grid, finished or not; pretraining comes first."""
-        return [*self.grid.pretraining_groups(), *self.grid.run_groups(len(self.folds))]
+        groups = [*self.grid.pretraining_groups(), *self.grid.run_groups(len(self.folds))]
+        return groups if self.only is None else list(self.only)
 
     def missing(self, keys: list[RunGroupKey]) -> list[RunGroupKey]:
         """Those of `keys` that are not finished; an error if a run was made with other settings or data.
@@ -79,7 +97,7 @@ class Experiment:
             targets = tuple(run.target for run in key.runs if not self._is_done(run))
             if targets:
                 started = self._started(key, targets)
-                found.append(RunGroupKey(started or targets, key.network, key.seed, key.fold))
+                found.append(replace(key, targets=started or targets))
         return found
 
     def run(self, key: RunKey) -> Run | None:
@@ -87,9 +105,9 @@ class Experiment:
         folder = self.folder / key.name
         return Run.read(folder) if (folder / RUN).is_file() else None
 
-    def predictions(self, target: str, network: str, seed: int) -> SoftLabels | None:
+    def predictions(self, target: str, network: str, seed: int, recipe: str = "") -> SoftLabels | None:
         """Predictions for the test items of all folds; None if a fold is not finished or diverged."""
-        runs = [self.run(RunKey(target, network, seed, fold.number)) for fold in self.folds]
+        runs = [self.run(RunKey(target, network, seed, fold.number, recipe)) for fold in self.folds]
         tables = [run.predictions for run in runs if run is not None and run.metadata["ended"] != "diverged"]
         complete = [table for table in tables if table is not None]
         if len(complete) < len(runs):
@@ -97,7 +115,7 @@ class Experiment:
         ids = (item for table in complete for item in table.items.to_pylist())
         items = items_like(ids, complete[0]) if complete else ()
         probs = np.concatenate([table.probs for table in complete])
-        made_by = RunKey(target, network, seed, None).name
+        made_by = RunKey(target, network, seed, None, recipe).name
         return SoftLabels.from_numpy(items, probs, self.data.classes, 0, made_by=made_by)
 
     def write_table(self) -> list[RunRow]:
@@ -128,7 +146,11 @@ class Experiment:
         """What `run.json` says about a run before it is trained."""
         return {
             "run": key.name,
-            **asdict(key),
+            "target": key.label,
+            "network": key.network,
+            "seed": key.seed,
+            "fold": key.fold,
+            **({"mixing": key.recipe} if key.recipe else {}),
             "settings": self.grid.settings_of(key),
             "classes": list(self.data.classes),
             "data": self.data_hashes(key),
@@ -136,13 +158,17 @@ class Experiment:
 
     # --- data ---
 
-    def train_and_test(self, key: RunGroupKey) -> tuple[TrainingSet, TrainingSet]:
-        """Training and test items of a run group."""
-        if key.fold is None:
+    def items_of(self, key: RunGroupKey) -> GroupItems:
+        """Training, validation and test items of a run group."""
+        data, fold = self.data, None if key.fold is None else self.folds[key.fold]
+        if fold is None:
             assert self.pretraining_set is not None
-            return self.pretraining_set, self.data
-        fold = self.folds[key.fold]
-        return self.data.take(fold.train), self.data.take(fold.test)
+            data = self.pretraining_set
+            fold = Fold(0, np.arange(data.n_items), np.arange(0))
+        parts = fold.held_out(data, self.grid.held_out(key), key.seed)
+        validation = None if parts.validation is None else data.take(parts.validation)
+        test = self.data if key.fold is None else data.take(parts.test)
+        return GroupItems(data.take(parts.train), validation, test)
 
     @cached_property
     def _hashes(self) -> dict[str, str]:
@@ -157,15 +183,43 @@ class Experiment:
         """Hashes of all data that a run depends on."""
         if key.fold is None:
             return self._pretraining_hashes
-        train, test = (names_of(self.data, part) for part in (self.folds[key.fold].train, self.folds[key.fold].test))
-        return {**self._hashes, "train": digest_of(train), "test": digest_of(test), **self._pretraining_hashes}
+        fold = self.folds[key.fold]
+        parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
+        digests = {name: digest_of(names_of(self.data, rows)) for name, rows in parts.items() if rows is not None}
+        if self.start is not None and is_network(self.grid.networks[key.network]):
+            digests["start"] = self.start.digest
+        return {**self._hashes, **digests, **self._pretraining_hashes}
+
+    def _check_validation(self) -> None:
+        """Raise an error if patience, a schedule or a selection needs validation items and there are none."""
+        grid = self.grid
+        has_items = all(fold.validation is not None for fold in self.folds)
+        if grid.pretraining is not None:
+            grid.pretraining.check_validation(has_items=grid.pretraining.validation > 0)
+        for key in grid.run_groups(1):
+            is_held = has_items or grid.held_out(key) > 0
+            if (recipe := grid.recipe_of(key)) is not None:
+                recipe.check_validation(has_items=is_held)
+            if grid.selection is not None and not is_held:
+                found, expected = "a selection of settings without validation items", "items to choose them on"
+                fix = "give validation, for example 0.1, or a split with validation items"
+                raise BadSetting(found, expected, fix, "no-validation")
+        if grid.selection is not None and getattr(self.data, grid.selection.by) is None:
+            found, fix = (
+                f"a selection by {grid.selection.by} labels, which are missing",
+                "give them, or select by others",
+            )
+            raise BadSetting(found, f"{grid.selection.by} labels of the items", fix, "missing-source")
+        if has_items and any(grid.held_out(key) for key in grid.run_groups(1)):
+            found = "a share of validation items, and a split that has them"
+            raise BadSetting(found, "one of them", "omit validation, or the validation items of the split")
 
     def _is_done(self, key: RunKey) -> bool:
         run = self.run(key)
         if run is None:
             return False
         now = {"settings": self.grid.settings_of(key), "data": self.data_hashes(key)}
-        before = {"settings": run.settings, "data": run.metadata.get("data", {})}
+        before = {"settings": run.metadata.get("asked", run.settings), "data": run.metadata.get("data", {})}
         differences = [
             f"{name} was {show(old, 30)} and is {show(new, 30)}"
             for name, old, new in _differences(before, now)
@@ -183,12 +237,13 @@ class Experiment:
     def unfinished(self, key: RunGroupKey) -> Path:
         """The folder for checkpoints of a run group."""
         names = hashlib.sha256("\0".join(key.targets).encode()).hexdigest()[:8]
-        first = RunKey("stack", key.network, key.seed, key.fold).name
+        first = RunKey("stack", key.network, key.seed, key.fold, key.recipe).name
         return self.folder / UNFINISHED / f"{first}.{names}"
 
     def _started(self, key: RunGroupKey, targets: tuple[str, ...]) -> tuple[str, ...] | None:
         """The targets of an interrupted group that includes all of `targets`, if there is one."""
-        pattern = f"{glob.escape(RunKey('stack', key.network, key.seed, key.fold).name)}.????????/{GROUP}"
+        stack = RunKey("stack", key.network, key.seed, key.fold, key.recipe).name
+        pattern = f"{glob.escape(stack)}.????????/{GROUP}"
         for path in sorted((self.folder / UNFINISHED).glob(pattern)):
             started = _names_in(path)
             if set(targets) <= set(started) <= set(key.targets):

@@ -19,30 +19,40 @@ from sfumato.importers.prediction_file import convert_first, read_predictions
 from sfumato.study.toml_mistakes import lines_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting, ErrorLocation, SfumatoError, listing, show, unknown
+from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.model_inputs import InputOptions, Inputs
 from sfumato.tables.row_numbers import check_same_rows, items_like
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.strategies import StrategyText, described, settings_for, strategy_from_name
+from sfumato.tables.strategies import StrategyText, described
 from sfumato.tables.text_file import read_text
 from sfumato.tables.toml_file import parse_toml
 from sfumato.training.item_join import columns_of_classes, first_choices, join_items
+from sfumato.training.recipe_section import (
+    AUGMENTED,
+    DEFAULTS,
+    FAMILIES,
+    are_natural,
+    recipe_of,
+    recipes_by_mixing,
+)
+from sfumato.training.selection import Selection
 from sfumato.training.splits import Fold, NamedSplit, NoSplit, RandomSplit, Split, split_named
+from sfumato.training.start_weights import SUFFIX as WEIGHTS_SUFFIX
+from sfumato.training.start_weights import StartWeights
 from sfumato.training.training_set import TrainingSet
+from sfumato.training.validation_scores import ORIGINAL, PEOPLE
 
 if TYPE_CHECKING:
     from sfumato.training.experiment import Experiment
     from sfumato.training.grid import Grid
-    from sfumato.training.recipe import Recipe
 
 MAX_BYTES = 1_000_000
-FAMILIES = ("optimiser", "schedule", "mixing", "augmentation")
-"""Parts of a recipe; each has its own section."""
-SECTIONS = ("data", "grid", "split", "recipe", *FAMILIES, "pretraining")
+SECTIONS = ("data", "grid", "split", "recipe", *FAMILIES, "select", "pretraining")
 DATA_FILES = ("inputs", "start", "labels", "original", "beliefs")
-DATA = (*DATA_FILES, "teachers", "any_estimand", "text", "items", "size")
+DATA = (*DATA_FILES, "teachers", "any_estimand", "text", "items", "size", "new_head")
 GRID = ("targets", "networks", "seeds", "device")
-DEFAULTS = {"optimiser": "adam", "schedule": "constant", "mixing": "plain", "augmentation": "crop-and-flip"}
-"""The strategy of a section that has settings and no name."""
+WEIGHTS, FEATURES, PREDICTIONS = "weights", "features", "predictions"
+"""What training can start from: weights of a network; features or predictions in place of inputs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +86,7 @@ class ExperimentFile:
 
     def __post_init__(self) -> None:
         self._check_keys((), self.document, SECTIONS)
-        for name in ("data", "grid", "pretraining"):
+        for name in ("data", "grid", "select", "pretraining"):
             section = self.document.get(name, {})
             if not isinstance(section, Mapping):
                 raise self._bad((name,), section, f"a section [{name}]")
@@ -105,11 +115,35 @@ class ExperimentFile:
             teachers=[read_predictions(self._path(("data", "teachers"), each)) for each in teachers],
             any_estimand=self._any_estimand,
         )
-        if "start" not in self.document["data"]:
+        if self._start_kind != PREDICTIONS:
             return joined
         columns = columns_of_classes(self._start.classes, joined.classes, "predictions to start from", self._start.path)
         assert isinstance(joined.features, np.ndarray)
         return replace(joined, features=joined.features[:, columns])
+
+    @cached_property
+    def _start_kind(self) -> str:
+        """What `start` in the section [data] is; empty if it is not given."""
+        section = self.document.get("data", {})
+        if "start" not in section:
+            return ""
+        path = self._path(("data", "start"), section["start"])
+        if path.name.lower().endswith(WEIGHTS_SUFFIX):
+            return WEIGHTS
+        return FEATURES if path.name.lower().endswith(".npz") and FEATURES in read_arrays(path) else PREDICTIONS
+
+    @cached_property
+    def _start_weights(self) -> StartWeights | None:
+        section = self.document.get("data", {})
+        new_head = section.get("new_head", False)
+        if not isinstance(new_head, bool):
+            raise self._bad(("data", "new_head"), new_head, "true or false")
+        if self._start_kind == WEIGHTS:
+            return StartWeights.read(self._path(("data", "start"), section["start"]), new_head=new_head)
+        if new_head:
+            found, fix = "a new last layer without weights to start with", "give --start weights.safetensors"
+            raise BadSetting(found, "weights of a network", fix, where=self.where("data", "new_head"))
+        return None
 
     @cached_property
     def _start(self) -> SoftLabels:
@@ -151,6 +185,8 @@ class ExperimentFile:
             for part, listed, rows in parts:
                 if rows is not None and (missing := len(listed) - len(rows)):
                     notes.append(f"left out {missing:,} of {len(listed):,} {part} items: they have no label")
+        if self._augments_by_default:
+            notes.append(AUGMENTED)
         if isinstance(split, NoSplit):
             notes.append("all items are used for training and for testing: scores do not hold for other items")
         return tuple(notes)
@@ -158,15 +194,17 @@ class ExperimentFile:
     @cached_property
     def _inputs(self) -> Inputs:
         section = self.document.get("data", {})
-        if "start" not in section:
+        if self._start_kind in ("", WEIGHTS):
             return self._read_inputs("data")
         if "inputs" in section:
-            found = "inputs and predictions to start from"
+            found = f"inputs and {self._start_kind} to start from"
             raise BadSetting(found, "one of them", "omit --inputs or --start", where=self.where("data", "start"))
+        if self._start_kind == FEATURES:
+            return self._read_inputs("data", "start")
         table = self._start
         return Inputs(items_like(table.items.to_pylist(), table), features=table.probs, path=table.path)
 
-    def _read_inputs(self, name: str) -> Inputs:
+    def _read_inputs(self, name: str, key: str = "inputs") -> Inputs:
         """The inputs of the section `name`, read as its keys `text`, `items` and `size` say."""
         section = self.document[name]
         text, items, size = (section.get(key) for key in ("text", "items", "size"))
@@ -180,12 +218,12 @@ class ExperimentFile:
         # A file next to the experiment file, or else the name of a column.
         listed = None if items is None else self.base / items if (self.base / items).exists() else items
         options = InputOptions(tuple(columns), listed, None if size is None else str(size))
-        return options.read(self._paths(name)["inputs"])
+        return options.read(self._paths(name)[key])
 
     def _paths(self, name: str) -> dict[str, Path]:
         """The files of the section `name`, without teachers."""
         section = self.document.get(name, {})
-        if "inputs" not in section and not (name == "data" and "start" in section):
+        if "inputs" not in section and not (name == "data" and self._start_kind in (FEATURES, PREDICTIONS)):
             found = f"found no inputs in [{name}]" if self.where("x").file else "found no inputs"
             fix = "give --inputs, or inputs in the experiment file"
             raise BadSetting(found, "a folder of images, or an npz with them", fix, "missing-source", self.where(name))
@@ -201,7 +239,6 @@ class ExperimentFile:
     def grid(self) -> Grid:
         """What is compared: targets, networks and seeds, with their recipe."""
         from sfumato.training.grid import Grid
-        from sfumato.training.models import is_network
 
         section = self.document.get("grid", {})
         device = section.get("device", "cpu")
@@ -210,19 +247,70 @@ class ExperimentFile:
         pretraining, own = None, self.document.get("pretraining")
         if own is not None:
             settings = {key: value for key, value in own.items() if key not in (*DATA, *FAMILIES)}
-            pretraining = self._recipe(("pretraining",), own, settings)
-        models = self._models(section)
-        has_networks = any(map(is_network, models.values()))
+            natural = self._are_natural
+            pretraining = recipe_of(own, settings, ("pretraining",), self.where, natural=natural)
+        has_networks, models, written = self._has_networks, self._models, self.document.get("recipe", {})
         self._check_recipe(has_networks, list(models))
-        recipe = self._recipe((), self.document, self.document.get("recipe", {})) if has_networks else None
-        seeds = self._seeds(section.get("seeds", 1))
-        return Grid(self._targets(section), models, seeds, recipe, pretraining, device)  # type: ignore[arg-type]
+        recipe, recipes, held_out, mixings = None, {}, 0.0, self.document.get("mixing")
+        if has_networks:
+            recipe = recipe_of(self.document, written, (), self.where, natural=self._augments_by_default)
+            if isinstance(mixings, list):
+                recipes = recipes_by_mixing(recipe, mixings, self.where("mixing"))
+        elif "validation" in written:
+            held_out = written["validation"]
+        return Grid(
+            self._targets(section),
+            models,
+            self._seeds(section.get("seeds", 1)),
+            recipe,  # type: ignore[arg-type]
+            pretraining,
+            device,
+            recipes,
+            self._selection(),
+            held_out,
+        )
 
     def experiment(self, folder: Path, *, allow_drift: bool = False) -> Experiment:
         """The experiment that writes its runs to `folder`."""
         from sfumato.training.experiment import Experiment
 
-        return Experiment(self.grid(), self.training_set, self.folds, folder, self.pretraining_set, allow_drift)
+        data, start = self.training_set, self._start_weights
+        return Experiment(self.grid(), data, self.folds, folder, self.pretraining_set, allow_drift, start=start)
+
+    def _selection(self) -> Selection | None:
+        """The settings to choose, and by which labels: people's if there are any."""
+        given = dict(self.document.get("select", {}))
+        by = given.pop("by", PEOPLE if "labels" in self.document.get("data", {}) else ORIGINAL)
+        if not given:
+            if "select" in self.document:
+                found, fix = "no setting to select", "give --select, for example --select rate=0.01,0.1"
+                raise BadSetting(found, "a setting with its values", fix, where=self.where("select"))
+            return None
+        fixed = {*self.document.get("recipe", {}), *StrategyText.of(self._optimiser).settings}
+        for name in given:
+            if name.replace("-", "_") in fixed:
+                found, fix = f"{name}, and a selection of it", f"omit --{name.replace('_', '-')}, or do not select it"
+                raise BadSetting(found, "one of them", fix, where=self.where("select", name))
+        return Selection.of(given, by, self.where("select"))
+
+    @property
+    def _optimiser(self) -> Any:
+        value = self.document.get("optimiser", DEFAULTS["optimiser"])
+        return {"name": DEFAULTS["optimiser"], **value} if isinstance(value, Mapping) else value
+
+    @cached_property
+    def _has_networks(self) -> bool:
+        from sfumato.training.models import is_network
+
+        return any(map(is_network, self._models.values()))
+
+    @cached_property
+    def _are_natural(self) -> bool:
+        return "inputs" in self.document.get("data", {}) and are_natural(self.training_set)
+
+    @property
+    def _augments_by_default(self) -> bool:
+        return self._has_networks and "augmentation" not in self.document and self._are_natural
 
     def _targets(self, section: Mapping[str, Any]) -> dict[str, Any]:
         from sfumato.training.targets import target_family, target_named
@@ -238,18 +326,20 @@ class ExperimentFile:
         hard = "majority" if has_data and self.training_set.original is None else "hard"
         return self._strategies("targets", [hard, "soft"], named)
 
-    def _models(self, section: Mapping[str, Any]) -> dict[str, Any]:
+    @cached_property
+    def _models(self) -> dict[str, Any]:
         from sfumato.training.models import USUAL_HEADS, USUAL_MODELS, model_named
 
         def named(value: Any, where: ErrorLocation) -> tuple[str, Any]:
             found = model_named(value, where)
             return found.text, found.model
 
-        if "networks" not in section and "start" in self.document.get("data", {}):
+        section = self.document.get("grid", {})
+        if "networks" not in section and self._start_kind == PREDICTIONS:
             return self._strategies("networks", list(USUAL_HEADS), named)
         if "networks" in section:
             return self._strategies("networks", section["networks"], named)
-        has_inputs = "inputs" in self.document.get("data", {})
+        has_inputs = {"inputs", "start"} & set(self.document.get("data", {}))
         return self._strategies("networks", [USUAL_MODELS[self._inputs.kind if has_inputs else "images"]], named)
 
     def _strategies(
@@ -270,6 +360,8 @@ class ExperimentFile:
         section = self.document.get("recipe", {})
         given = [name for name in FAMILIES if name in self.document]
         given += list(section) if isinstance(section, Mapping) else []
+        # A selection needs validation items for models of every kind.
+        given = [name for name in given if name != "validation" or "select" not in self.document]
         if given and not has_networks:
             found = f"{given[0]} for {listing(models)}, which {'are' if len(models) > 1 else 'is'} fitted in one step"
             raise BadSetting(
@@ -282,28 +374,6 @@ class ExperimentFile:
         if isinstance(value, list) and value and all(type(seed) is int for seed in value):
             return tuple(value)
         raise self._bad(("grid", "seeds"), value, "the number of seeds, at least 1, or a list of seeds")
-
-    def _recipe(self, above: tuple[str, ...], sections: Mapping[str, Any], own: Any) -> Recipe:
-        from sfumato.training.mixing import MIXINGS
-        from sfumato.training.optimizers import OPTIMIZERS, SCHEDULES
-        from sfumato.training.recipe import CropAndFlip, Recipe
-
-        members = {
-            "optimiser": OPTIMIZERS, "schedule": SCHEDULES, "mixing": MIXINGS, "augmentation": (CropAndFlip,)
-        }  # fmt: skip
-        parts = {}
-        for family in FAMILIES:
-            if family in sections:
-                where = self.where(*above, family)
-                value = sections[family]
-                value = {"name": DEFAULTS[family], **value} if isinstance(value, Mapping) else value
-                choice = StrategyText.of(value, where)
-                settings = choice.typed(members[family], where)
-                parts[family] = strategy_from_name(family, members[family], choice.name, settings)
-        where = self.where(*(above or ("recipe",)))
-        if not isinstance(own, Mapping):
-            raise self._bad(("recipe",), own, "a section [recipe]")
-        return Recipe(**settings_for(Recipe, own, leave_out=FAMILIES, where=where), **parts)
 
     # --- errors ---
 

@@ -33,6 +33,7 @@ from sfumato.training.seeds import rng_of
 from sfumato.training.splits import names_of
 from sfumato.training.target_labels import MeanLabels, labels_once
 from sfumato.training.training_set import TrainingSet
+from sfumato.training.validation_scores import validation_scores
 
 if TYPE_CHECKING:
     from sfumato.training.experiment import Experiment
@@ -59,7 +60,8 @@ def fit_models(experiment: Experiment, key: RunGroupKey) -> None:
     Labels that networks draw at every access (`sampled`, `deaggregated`) are drawn once per item and seed.
     """
     started_at, cpu_at = time.perf_counter(), time.process_time()
-    train, test = experiment.train_and_test(key)
+    items = experiment.items_of(key)
+    train, test, held_out = items.train, items.test, items.validation
     chance = rng_of(key.seed, "chance").random(train.n_items)
     targets = [experiment.grid.targets[name] for name in key.targets]
     probs = np.stack([labels_once(each.labels(train, rng_of(key.seed, "labels")), chance) for each in targets])
@@ -68,6 +70,11 @@ def fit_models(experiment: Experiment, key: RunGroupKey) -> None:
     fitted = model.fit_many(x_train, np.asarray(probs, np.float64), train.weights, seed=key.seed)
     x_test = rows_of(test) if test.n_items else None
     predicted = [None if x_test is None else _predicted(each, x_test, test, key.network) for each in fitted]
+    x_held = None if held_out is None else rows_of(held_out)
+    validation = [
+        {} if held_out is None else validation_scores(_predicted(each, x_held, held_out, key.network), held_out)
+        for each in fitted
+    ]
     seconds = {
         "wall": (time.perf_counter() - started_at) / len(key.runs),
         "cpu": (time.process_time() - cpu_at) / len(key.runs),
@@ -75,7 +82,7 @@ def fit_models(experiment: Experiment, key: RunGroupKey) -> None:
     }
     assert key.fold is not None, "only networks are pretrained"
     test_items = names_of(experiment.data, experiment.folds[key.fold].test)
-    for run, each, table in zip(key.runs, fitted, predicted, strict=True):
+    for run, each, table, scores in zip(key.runs, fitted, predicted, validation, strict=True):
         folder = experiment.folder / run.name
         if (folder / RUN).is_file():
             continue
@@ -91,7 +98,7 @@ def fit_models(experiment: Experiment, key: RunGroupKey) -> None:
         write_table(pa.table(steps), folder / HISTORY)
         ending = {"ended": "finished" if finite or table is None else "diverged", "epochs": 1}
         metadata = {**experiment.run_metadata(run), "kind": train.kind, "seconds": seconds}
-        write_metadata(folder, {**metadata, **ending, "environment": environment()})
+        write_metadata(folder, {**metadata, **scores, **ending, "environment": environment()})
 
 
 def _predicted(model: FittedModel, x: Rows, test: TrainingSet, name: str) -> MeanLabels:

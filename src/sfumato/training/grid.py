@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sfumato.tables.errors import BadSetting, show
+from sfumato.tables.setting_checks import bad_setting
 from sfumato.tables.strategies import described
 from sfumato.training.models import is_network
 from sfumato.training.models.model import Model
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from sfumato.training.networks.network import Network
     from sfumato.training.recipe import Recipe
+    from sfumato.training.selection import Selection
 
 PRETRAINED = "pretrained"
 GROUP = "stack.json"
@@ -31,32 +33,40 @@ def _default_recipe() -> Recipe:
 
 @dataclass(frozen=True)
 class RunKey:
-    """One run of a grid: target, network, seed and fold (None for a pretrained network)."""
+    """One run of a grid: target, network, seed, fold (None for a pretrained network) and the name of its recipe."""
 
     target: str
     network: str
     seed: int
     fold: int | None
+    recipe: str = ""
+    """Empty if the grid has one recipe, and for models that are fitted in one step."""
+
+    @property
+    def label(self) -> str:
+        """The target as scores and tables name it: with its recipe, `soft+mixup:alpha=0.4`."""
+        return f"{self.target}+{self.recipe}" if self.recipe else self.target
 
     @property
     def name(self) -> str:
         """The name of its folder."""
-        parts = [path_name(self.target).rstrip("-"), path_name(self.network).rstrip("-"), f"seed-{self.seed}"]
+        parts = [path_name(self.label).rstrip("-"), path_name(self.network).rstrip("-"), f"seed-{self.seed}"]
         return ".".join(parts if self.fold is None else [*parts, f"fold-{self.fold}"])
 
 
 @dataclass(frozen=True)
 class RunGroupKey:
-    """Runs of one network, seed and fold that are trained together; they differ only in their targets."""
+    """Runs of one network, recipe, seed and fold that are trained together; they differ only in their targets."""
 
     targets: tuple[str, ...]
     network: str
     seed: int
     fold: int | None
+    recipe: str = ""
 
     @property
     def runs(self) -> tuple[RunKey, ...]:
-        return tuple(RunKey(target, self.network, self.seed, self.fold) for target in self.targets)
+        return tuple(RunKey(target, self.network, self.seed, self.fold, self.recipe) for target in self.targets)
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,13 @@ class Grid:
     pretraining: Recipe | None = None
     """How networks are pretrained on hard labels."""
     device: str = "cpu"
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    """Recipes that are compared, by their names in the runs, in place of `recipe`: several mixings, for example. The
+    name of one of them can be empty."""
+    selection: Selection | None = None
+    """Settings that every run chooses on its validation items."""
+    validation: float = 0.0
+    """The share of the training items used for validation, for models without a recipe."""
 
     def __post_init__(self) -> None:
         for what, values in (("targets", self.targets), ("networks", self.networks), ("seeds", self.seeds)):
@@ -79,12 +96,15 @@ class Grid:
                 raise BadSetting(f"no {what}", "at least one", f"give {what}")
         if len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
             raise BadSetting(f"the seeds {list(self.seeds)}", "integers from 0, each once", "choose other seeds")
+        if not isinstance(self.validation, (int, float)) or not 0 <= self.validation < 1:
+            raise bad_setting("validation", self.validation, "a share from 0 to below 1")
         if PRETRAINED in self.targets:
             found = f"a target called {PRETRAINED}"
             raise BadSetting(found, "another name: this one is used for pretrained networks", "rename it")
-        names = [RunKey(target, network, 0, 0).name for target in self.targets for network in self.networks]
+        groups = self._run_groups((0,), 1)
+        names = [run.name for group in groups for run in group.runs]
         if len(set(names)) < len(names):
-            found = "targets or networks whose runs would share a folder"
+            found = "targets, networks or mixings whose runs would share a folder"
             raise BadSetting(found, "names that differ in letters and digits", "give each of them another name")
         if not self.has_networks:
             if self.pretraining is not None:
@@ -99,10 +119,30 @@ class Grid:
 
     def run_groups(self, n_folds: int) -> list[RunGroupKey]:
         """All run groups, seed by seed: a grid that is stopped early has complete seeds."""
+        return self._run_groups(self.seeds, n_folds)
+
+    def recipes_of(self, network: str) -> Mapping[str, Recipe]:
+        """The recipes that a network is trained with, by name; models that are fitted in one step have one, empty."""
+        return self.recipes if self.recipes and is_network(self.networks[network]) else {"": self.recipe}
+
+    def recipe_of(self, key: RunKey | RunGroupKey) -> Recipe:
+        """The recipe of a run, or of the runs of a group."""
+        if key.fold is None:
+            assert self.pretraining is not None
+            return self.pretraining
+        return self.recipes_of(key.network)[key.recipe]
+
+    def held_out(self, key: RunKey | RunGroupKey) -> float:
+        """The share of the training items used for validation."""
+        recipe = self.recipe_of(key)
+        return self.validation if recipe is None else recipe.validation
+
+    def _run_groups(self, seeds: tuple[int, ...], n_folds: int) -> list[RunGroupKey]:
         return [
-            RunGroupKey(tuple(self.targets), network, seed, fold)
-            for seed in self.seeds
+            RunGroupKey(tuple(self.targets), network, seed, fold, recipe)
+            for seed in seeds
             for network in self.networks
+            for recipe in self.recipes_of(network)
             for fold in range(n_folds)
         ]
 
@@ -122,11 +162,14 @@ class Grid:
             "seed": key.seed,
             "fold": key.fold,
         }
+        if self.selection is not None and not is_pretraining:
+            what["select"] = self.selection.described()
         if not is_network(self.networks[key.network]):
-            return what
+            held_out = self.held_out(key)
+            return {**what, "validation": held_out} if held_out else what
         return {
             **what,
-            "recipe": described(self.pretraining if is_pretraining else self.recipe),
+            "recipe": described(self.recipe_of(key)),
             "pretraining": None if is_pretraining else described(self.pretraining),
             "device": self.device,
         }
@@ -149,7 +192,7 @@ class RunRow:
 
     @classmethod
     def of(cls, key: RunKey, status: str, *result: Any) -> RunRow:
-        return cls(key.name, key.target, key.network, key.seed, key.fold, status, *result)
+        return cls(key.name, key.label, key.network, key.seed, key.fold, status, *result)
 
 
 def check_device(name: str) -> torch.device:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.model_inputs import Images, Inputs
-from sfumato.training.networks.network import Network
+from sfumato.training.networks.network import Network, Shape
 from sfumato.training.training_set import TrainingSet
 
 NetworkInputs = Float[Tensor, "items channels height width"]
@@ -37,6 +37,16 @@ def input_scale(train: TrainingSet, network: Network) -> InputScale:
     if hasattr(network, "tokens"):
         return TokenScale(network)
     return PixelScale.of(train.images) if train.kind == "images" else DenseScale.of(_dense(train))
+
+
+def input_shape(data: TrainingSet, network: Network) -> Shape:
+    """The channels, height and width that a network is built for; features and tokens are channels."""
+    if hasattr(network, "tokens"):
+        assert data.texts is not None
+        return (network.tokens(data.texts[:1]).shape[1], 1, 1)
+    if data.features is not None:
+        return (data.features.shape[1], 1, 1)
+    return (data.images.shape[3] if data.images.ndim == 4 else 1, data.images.shape[1], data.images.shape[2])
 
 
 @dataclass(frozen=True)

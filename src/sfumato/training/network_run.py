@@ -42,6 +42,7 @@ from sfumato.training.run_folder import (
 )
 from sfumato.training.run_group import EpochRow, RunGroup, RunState
 from sfumato.training.training_loop import EVALUATED_AT_ONCE
+from sfumato.training.validation_scores import validation_scores
 
 LARGEST = (2**20, MAX_SIDE, MAX_SIDE)
 """The largest number of channels (or features), and the largest sides of an image, in a `run.json`."""
@@ -198,15 +199,29 @@ def write_run(
         if group.recipe.predictions_each_epoch:
             _write_by_epoch(folder / BY_EPOCH, predictions, test_items, classes)
     ending = {"ended": run.ended, "epochs": len(run.rows), "environment": environment()}
-    write_metadata(folder, {**metadata, **ending})
+    write_metadata(folder, {**metadata, **_validation_scores(group, state), **ending})
+
+
+def _validation_scores(group: RunGroup, state: Mapping[str, Tensor]) -> dict[str, Any]:
+    """Scores of the weights that a run keeps, on its validation items."""
+    if group.validation is None:
+        return {}
+    network = group.new_network()
+    network.load_state_dict(state)
+    networks, images = SeparateNetworks([network]).eval(), group.validation.images
+    with torch.no_grad():
+        parts = [
+            networks(images[start : start + EVALUATED_AT_ONCE].to(group.device))[0].float().softmax(-1).cpu().numpy()
+            for start in range(0, len(images), EVALUATED_AT_ONCE)
+        ]
+    return validation_scores(np.concatenate(parts), group.validation.training_set)
 
 
 def _write_dynamics(path: Path, run: RunState, group: RunGroup) -> None:
     """One row per item, epoch and moment; no file if nothing was recorded."""
     if not run.dynamics:
         return
-    train, _ = group.split()
-    items = pa.array([group.training_set.items[i] for i in train.tolist()], pa.string())
+    items = pa.array(list(group.training_set.items), pa.string())
     chunks = [
         pa.table(
             {

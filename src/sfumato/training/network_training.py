@@ -16,12 +16,12 @@ from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.training.checkpoint import delete_checkpoints
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.grid import GROUP, PRETRAINED, RunGroupKey, RunKey
-from sfumato.training.network_inputs import InputScale, input_scale
+from sfumato.training.network_inputs import InputScale, input_scale, input_shape
 from sfumato.training.network_run import write_run
 from sfumato.training.ranks import Ranks
 from sfumato.training.resumable_run import train_group
 from sfumato.training.run_folder import RUN
-from sfumato.training.run_group import RunGroup, RunState
+from sfumato.training.run_group import RunGroup, RunState, ValidationItems
 from sfumato.training.seeds import rng_of
 from sfumato.training.splits import names_of
 from sfumato.training.targets.hard import HardTarget
@@ -65,10 +65,8 @@ def train_networks(
 
 def run_group(experiment: Experiment, key: RunGroupKey) -> RunGroup:
     """The runs of `key`, ready to be trained."""
-    train, test = experiment.train_and_test(key)
-    grid = experiment.grid
-    recipe = grid.pretraining if key.fold is None else grid.recipe
-    assert recipe is not None
+    items, grid = experiment.items_of(key), experiment.grid
+    train, held_out = items.train, items.validation
     targets = [HardTarget() if name == PRETRAINED else grid.targets[name] for name in key.targets]
     network: Network = grid.networks[key.network]  # type: ignore[assignment]
     scale = _scale(experiment, train, network)
@@ -79,11 +77,19 @@ def run_group(experiment: Experiment, key: RunGroupKey) -> RunGroup:
         labels=tuple(target.labels(train, rng_of(key.seed, "labels")) for target in targets),
         training_set=train,
         images=scale.applied(train),
-        recipe=recipe,
+        recipe=grid.recipe_of(key),
         seed=key.seed,
-        test_images=scale.applied(test),
+        test_images=scale.applied(items.test),
         initial_weights=_initial_weights(experiment, key),
         device=torch.device(grid.device),
+        validation=None
+        if held_out is None
+        else ValidationItems(
+            held_out,
+            scale.applied(held_out),
+            # Among themselves: a mean over a class must not carry validation labels into training.
+            tuple(target.labels(held_out, rng_of(key.seed, "labels")).mean() for target in targets),
+        ),
     )
 
 
@@ -116,10 +122,17 @@ def _write(
 
 def _scale(experiment: Experiment, train: TrainingSet, network: Network) -> InputScale:
     # Pretrained weights need the scale that they were trained with.
+    if experiment.start is not None and (scale := experiment.start.scale(train.kind)) is not None:
+        return scale
     return input_scale(train if experiment.pretraining_set is None else experiment.pretraining_set, network)
 
 
 def _initial_weights(experiment: Experiment, key: RunGroupKey) -> dict[str, torch.Tensor] | None:
+    if experiment.start is not None:
+        network: Network = experiment.grid.networks[key.network]  # type: ignore[assignment]
+        return experiment.start.initial(
+            network, key.network, input_shape(experiment.data, network), experiment.data.classes
+        )
     if experiment.pretraining_set is None or key.fold is None:
         return None
     run = experiment.run(RunKey(PRETRAINED, key.network, key.seed, None))

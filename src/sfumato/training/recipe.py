@@ -64,7 +64,7 @@ class Recipe:
     clip: float | None = None
     """The largest norm of a network's gradient."""
     validation: float = 0.0
-    """The share of training items used for validation."""
+    """The share of training items used for validation, if the split names no validation items."""
     patience: int | None = None
     """Stop after this many epochs without a lower validation loss, and keep the best weights."""
     dynamics: str = "online"
@@ -87,7 +87,10 @@ class Recipe:
             at_least("patience", self.patience, 1)
         one_of("dynamics", self.dynamics, DYNAMICS)
         one_of("precision", self.precision, PRECISIONS)
-        if (self.patience or self.schedule.needs_validation) and not self.validation:
+
+    def check_validation(self, *, has_items: bool) -> None:
+        """Raise an error if the recipe needs validation items and there are none."""
+        if (self.patience or self.schedule.needs_validation) and not has_items:
             setting = "patience" if self.patience else f"the schedule {self.schedule.name}"
             found = f"{setting} without validation items"
             raise BadSetting(found, "a share of the items for validation", "give validation, for example 0.1")

@@ -123,17 +123,7 @@ class Run:
         path = path_inside(self.folder / MODEL, (self.folder,))
         if path is None:
             raise bad_run(self.folder, "weights that are a link to a file outside the run's folder")
-        try:
-            with path.open("rb") as file:
-                n_header = int.from_bytes(file.read(8), "little")
-            if n_header > MAX_HEADER_BYTES:
-                raise OSError(f"a header of {n_header:,} bytes, at most {MAX_HEADER_BYTES:,} are read")
-            weights: Arrays = load_file(path)
-        except (SafetensorError, OSError) as error:
-            found = f"weights that cannot be read ({str(error)[:120]})"
-            fix = "delete the run's folder and run the experiment again"
-            raise BadFile(found, "a complete model.safetensors", fix, "damaged", path) from error
-        return weights
+        return read_weights(path, "delete the run's folder and run the experiment again")
 
     def predictor(self, network: Any = None) -> Predictor:
         """The trained model, to predict other inputs; pass `network` if it is your own class."""
@@ -155,6 +145,20 @@ class Predictor(Protocol):
     def classes(self) -> tuple[str, ...]: ...
 
     def predict(self, inputs: Inputs) -> SoftLabels: ...
+
+
+def read_weights(path: Path, fix: str = "save the weights in the format safetensors") -> Arrays:
+    """The arrays in a file of weights, by name."""
+    try:
+        with path.open("rb") as file:
+            n_header = int.from_bytes(file.read(8), "little")
+        if n_header > MAX_HEADER_BYTES:
+            raise OSError(f"a header of {n_header:,} bytes, at most {MAX_HEADER_BYTES:,} are read")
+        weights: Arrays = load_file(path)
+    except (SafetensorError, OSError) as error:
+        found = f"weights that cannot be read ({str(error)[:120]})"
+        raise BadFile(found, "a complete model.safetensors", fix, "damaged", path) from error
+    return weights
 
 
 def bad_run(folder: Path, found: str) -> BadFile:

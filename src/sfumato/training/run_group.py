@@ -18,8 +18,18 @@ from sfumato.training.mixing.mixup import Plain
 from sfumato.training.networks.network import Network
 from sfumato.training.random_streams import generator_of
 from sfumato.training.recipe import Recipe
-from sfumato.training.target_labels import TargetLabels
+from sfumato.training.target_labels import MeanLabels, TargetLabels
 from sfumato.training.training_set import TrainingSet
+
+
+@dataclass(frozen=True, eq=False)
+class ValidationItems:
+    """Items that no run is trained on: for early stopping, for schedules, and to choose settings."""
+
+    training_set: TrainingSet
+    images: Float[Tensor, "items channels height width"]
+    labels: tuple[MeanLabels, ...]
+    """The mean labels of every run's target, among these items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +51,7 @@ class RunGroup:
     initial_weights: dict[str, Tensor] | None = None
     """Pretrained weights to start with; None for new ones."""
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    validation: ValidationItems | None = None
 
     def __post_init__(self) -> None:
         assert len(self.names) == len(self.labels) == len(set(self.names)), "one name and one set of labels per run"
@@ -48,25 +59,11 @@ class RunGroup:
         if not isinstance(self.recipe.mixing, Plain) and any(isinstance(each, CrowdLabels) for each in self.labels):
             found = f"the mixing {self.recipe.mixing.name} for a crowd target"
             raise BadSetting(found, "images as people saw them", "omit the mixing or the target")
-        if self.n_validation >= self.training_set.n_items:
-            found = f"{self.training_set.n_items} items with {self.n_validation} held out for validation"
-            expected = "at least one training item"
-            raise BadSetting(found, expected, "give more items, or a smaller validation part", "too-few-items")
+        self.recipe.check_validation(has_items=self.validation is not None)
 
     @property
     def n_runs(self) -> int:
         return len(self.names)
-
-    @property
-    def n_validation(self) -> int:
-        part = self.recipe.validation
-        return max(1, round(part * self.training_set.n_items)) if part else 0
-
-    def split(self) -> tuple[Int[Tensor, "train"], Int[Tensor, "held_out"]]:
-        """Training items and validation items."""
-        order = torch.randperm(self.training_set.n_items, generator=generator_of(self.seed, "validation"))
-        held_out, train = order[: self.n_validation], order[self.n_validation :]
-        return train.sort().values, held_out.sort().values
 
     def new_network(self) -> nn.Module:
         """The network that every run starts with."""
@@ -75,7 +72,8 @@ class RunGroup:
             torch.manual_seed(generator_of(self.seed, "weights").initial_seed())
             network = self.network.build((channels, height, width), self.training_set.n_classes)
         if self.initial_weights is not None:
-            network.load_state_dict(self.initial_weights)
+            # Weights to start with may lack the last layer, which is then new.
+            network.load_state_dict({**network.state_dict(), **self.initial_weights})
         network = network.to(self.device)
         return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 

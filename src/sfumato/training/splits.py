@@ -100,9 +100,7 @@ class KFold:
             fold = folds_of_items(training_set, self.k, self.stratify, rng)
         else:
             fold = parts_of_groups(training_set, groups, [1 / self.k] * self.k, self.stratify, rng)
-        return [
-            Fold(n, np.flatnonzero(fold != n), np.flatnonzero(fold == n), groups=groups) for n in range(self.k)
-        ]
+        return [Fold(n, np.flatnonzero(fold != n), np.flatnonzero(fold == n), groups=groups) for n in range(self.k)]
 
 
 @dataclass(frozen=True)
@@ -211,7 +209,9 @@ class NamedSplit:
             both = sorted(item for item in set(items) if seen.setdefault(item, part) != part)
             if both:
                 other = seen[both[0]]
-                found = f"{listing([show(item, 40) for item in both], 5)} in both parts of the split, {other} and {part}"
+                found = (
+                    f"{listing([show(item, 40) for item in both], 5)} in both parts of the split, {other} and {part}"
+                )
                 expected = "each item in one part only"
                 raise BadSetting(found, expected, "remove them from one of the files", "overlapping-split")
 

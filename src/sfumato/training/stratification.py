@@ -66,9 +66,7 @@ def parts_of_items(
     return part
 
 
-def folds_of_items(
-    training_set: TrainingSet, k: int, by: str, rng: np.random.Generator
-) -> Int[np.ndarray, "items"]:
+def folds_of_items(training_set: TrainingSet, k: int, by: str, rng: np.random.Generator) -> Int[np.ndarray, "items"]:
     """The fold of each item; fold sizes differ by at most one, over all items and in every stratum."""
     n = training_set.n_items
     order = sorted_items(training_set, by, rng)

@@ -77,7 +77,7 @@ class TrainingLoop:
         self.epoch = 0
         self._ranks = Ranks.here()
         self.runs = [RunState(name, g) for g, name in enumerate(group.names)]
-        self._train_items, self._held_out = group.split()
+        self._train_items = torch.arange(group.training_set.n_items)
         # Channels last in memory, also for one channel, where torch cannot tell.
         self._pixels = group.images.permute(0, 2, 3, 1).contiguous().to(group.device)
         self._labels = [labels.to(group.device) for labels in group.labels]
@@ -249,19 +249,16 @@ class TrainingLoop:
 
     def _validation_losses(self) -> list[float]:
         """The loss of every run on the validation items, with its own labels; empty if there are none."""
-        if not len(self._held_out):
+        if self.group.validation is None:
             return []
-        index = self._held_out.to(self.group.device)
-        y = torch.stack([self._mean_labels(run.number)[index] for run in self.active])
+        device, images = self.group.device, self.group.validation.images
+        means = [self.group.validation.labels[run.number] for run in self.active]
+        y = torch.from_numpy(np.stack(means).astype(np.float32)).to(device)
         losses = [
             cross_entropies(logits, y[:, start : start + logits.shape[1]]).sum(1)
-            for start, logits in self._logits(self._images(index))
+            for start, logits in self._logits(images.to(device))
         ]
-        return [float(loss) for loss in torch.stack(losses).sum(0) / len(index)]
-
-    def _mean_labels(self, number: int) -> Float[Tensor, "items classes"]:
-        means = np.asarray(self.group.labels[number].mean(), np.float32)
-        return torch.from_numpy(means).to(self.group.device)
+        return [float(loss) for loss in torch.stack(losses).sum(0) / len(images)]
 
     def _dynamics_at_end(self) -> DynamicsBuffer:
         recorded = self._empty_dynamics()

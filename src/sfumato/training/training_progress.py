@@ -103,10 +103,9 @@ def costs_of(experiment: Experiment) -> Callable[[RunGroupKey], float]:
     def cost(key: RunGroupKey) -> float:
         if key.fold is None:
             assert experiment.pretraining_set is not None
-            assert experiment.grid.pretraining is not None
-            n_accesses = experiment.pretraining_set.n_items * experiment.grid.pretraining.epochs
+            n_accesses = experiment.pretraining_set.n_items * experiment.grid.recipe_of(key).epochs
         else:
-            n_epochs = experiment.grid.recipe.epochs if is_network(networks[key.network]) else 1
+            n_epochs = experiment.grid.recipe_of(key).epochs if is_network(networks[key.network]) else 1
             n_accesses = len(experiment.folds[key.fold].train) * n_epochs
         return per_image[key.network] * len(key.targets) * n_accesses
 

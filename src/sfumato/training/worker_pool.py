@@ -16,7 +16,7 @@ import time
 import traceback
 import warnings
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import resource_tracker
@@ -50,6 +50,10 @@ def run_experiment(
 
     With `engine` "ray", run groups are trained on a cluster. Under torchrun, all ranks train each group together.
     """
+    if experiment.grid.selection is not None:
+        train = partial(run_experiment, processes=processes, engine=engine, on_progress=on_progress)
+        _run_selected(experiment, train)
+        return
     if not experiment.grid.has_networks:
         with _locked(experiment.folder):
             _fit_missing(experiment, processes or n_cores(), check_engine(engine), on_progress)
@@ -61,6 +65,21 @@ def run_experiment(
         if ranks.writes:
             with contextlib.suppress(OSError):
                 (experiment.folder / UNFINISHED).rmdir()
+
+
+def _run_selected(experiment: Experiment, train: Callable[[Experiment], None]) -> None:
+    """Train the trials of the missing runs, and keep the best of each run."""
+    from sfumato.training.selected_runs import select_runs
+
+    if not experiment.grid.has_networks:
+        with _locked(experiment.folder):
+            select_runs(experiment, train)
+        return
+    from sfumato.training.ranks import process_group
+
+    with process_group() as ranks, _locked(experiment.folder) if ranks.writes else contextlib.nullcontext():
+        select_runs(experiment, train, writes=ranks.writes)
+        ranks.wait()
 
 
 def _fit_missing(experiment: Experiment, processes: int, engine: str, on_progress: ProgressCallback | None) -> None:
@@ -77,7 +96,8 @@ def _fit_missing(experiment: Experiment, processes: int, engine: str, on_progres
 def _run_missing(
     experiment: Experiment, processes: int, engine: str, on_progress: ProgressCallback | None, ranks: Ranks
 ) -> None:
-    phases = [experiment.grid.pretraining_groups(), experiment.grid.run_groups(len(experiment.folds))]
+    keys = experiment.run_groups()
+    phases = [[key for key in keys if key.fold is None], [key for key in keys if key.fold is not None]]
     # All phases are checked first, so that a run with other settings is reported now and not hours later.
     missing = [experiment.missing(phase) for phase in phases]
     ranks.wait()
