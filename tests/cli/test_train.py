@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from scipy.sparse import csr_array, save_npz
 from sfumato.cli import group
 from sfumato.cli.train import TARGET_LINES, command
 from sfumato.tables.errors import SfumatoError
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.crowd_layers import CROWDS
 from sfumato.training.mixing import MIXINGS
 from sfumato.training.networks import NAMED, NETWORKS
@@ -162,6 +164,145 @@ def test_settings_that_are_none(folder: Path, arguments: tuple[object, ...], cod
     error = refused(*DATA, *arguments)
     assert error.code == code
     assert says in str(error)
+    assert not (folder / "runs").exists()
+
+
+def colored(folder: Path, size: int = 24) -> None:
+    """c.npz: the toy images in color."""
+    images = np.repeat(toy_data.images()[:, :size, :size, None], 3, axis=3)
+    np.savez(folder / "c.npz", images=images, items=np.array(toy_data.ITEMS))
+
+
+def test_color_images_are_augmented_by_default(folder: Path) -> None:
+    colored(folder)
+    small = (
+        "--labels",
+        "labels.parquet",
+        "--targets",
+        "soft",
+        "--model",
+        "simple-ffn",
+        "--epochs",
+        1,
+        "--processes",
+        1,
+    )
+    name = "soft.simple-ffn.seed-0.fold-0"
+    assert "cropped and mirrored at random in training: omit it with --augment none" in train(
+        "--inputs", "c.npz", *small
+    )
+    assert Run.read(folder / "runs" / name).settings["recipe"]["augmentation"]["name"] == "crop-and-flip"
+    # A run that was trained without is another one.
+    assert "augmentation" in str(refused("--inputs", "c.npz", *small, "--augment", "none"))
+    shutil.rmtree(folder / "runs")
+    assert "cropped" not in train("--inputs", "c.npz", *small, "--augment", "none")
+    assert Run.read(folder / "runs" / name).settings["recipe"]["augmentation"] is None
+    shutil.rmtree(folder / "runs")
+    colored(folder, 23)
+    assert "cropped" not in train("--inputs", "c.npz", *small)
+
+
+def test_settings_are_chosen_and_shown(folder: Path) -> None:
+    shown = train(*SMALL, "--targets", "hard,smoothing", "--validation", 0.2, "--select", "rate=0.1,0.001",
+                  "--select", "smoothing.share=0.1,0.5", "--mixing", "plain,mixup:alpha=0.4")  # fmt: skip
+    assert (
+        "chosen on validation items, by cross-entropy against people's labels (selection.csv lists every trial)"
+        in shown
+    )
+    assert re.search(r"smoothing\+mixup:alpha=0.4  simple-ffn  smoothing.share=0.[15] rate=0.[01]+   1 of 1 run", shown)
+    assert (folder / "runs" / "smoothing-mixup-alpha-0.4.simple-ffn.seed-0.fold-0" / "run.json").exists()
+    assert pl.read_csv(folder / "runs" / "selection.csv").height == 2 * (2 + 4)
+    # The file says the same, so there is nothing left to do.
+    (folder / "grid.toml").write_text(
+        '[data]\ninputs = "x.npz"\nlabels = "labels.parquet"\n[grid]\ntargets = ["hard", "smoothing"]\n'
+        'networks = ["simple-ffn"]\n[recipe]\nepochs = 2\nbatch_size = 16\nvalidation = 0.2\n'
+        "[select]\nrate = [0.1, 0.001]\nsmoothing.share = [0.1, 0.5]\n"
+    )
+    text = (folder / "grid.toml").read_text()
+    (folder / "grid.toml").write_text('mixing = ["plain", "mixup:alpha=0.4"]\n' + text)
+    assert train("--grid", "grid.toml", "--processes", 1) == shown
+
+
+def test_weights_to_start_with(folder: Path) -> None:
+    base = ("--targets", "soft", "--processes", 1, "--epochs", 1, "--batch-size", 16)
+    still = (*base, "--optimiser", "sgd:momentum=0", "--rate", "1e-12")
+    train(*DATA, *base, "--model", "simple-ffn", "--epochs", 3)
+    first = folder / "runs" / "soft.simple-ffn.seed-0.fold-0"
+    shutil.move(first, folder / "first")
+    shutil.rmtree(folder / "runs")
+    weights = ("--start", "first/model.safetensors")
+    train(*DATA, *still, *weights, "--model", "simple-ffn")
+    run = Run.read(first)
+    # Almost no step was taken: it predicts what the network it started with predicts.
+    before = Run.read(folder / "first")
+    assert run.metadata["scale"] == before.metadata["scale"]
+    np.testing.assert_allclose(run.predictions.probs, before.predictions.probs, atol=1e-4)
+    assert run.metadata["data"]["start"]
+    error = refused(*DATA, *base, *weights, "--model", "deeper-ffn")
+    assert (error.code, "weights of another network" in str(error)) == ("other-network", True)
+    assert "a network" in str(refused(*DATA, "--targets", "soft", *weights, "--model", "linear"))
+    # Two classes instead of three.
+    two = SoftLabels.from_numpy(toy_data.ITEMS, np.eye(2)[toy_data.NUMBERS % 2] * 0.8 + 0.1, ("x", "y"))
+    two.write(folder / "two.parquet")
+    np.savez(folder / "plain.npz", images=toy_data.images(), items=np.array(toy_data.ITEMS))
+    other = ("--inputs", "plain.npz", "--labels", "two.parquet", *still, *weights, "--model", "simple-ffn")
+    error = refused(*other)
+    assert (error.code, "--new-head" in str(error)) == ("other-classes", True)
+    shutil.rmtree(folder / "runs")
+    train(*other, "--new-head")
+    kept, old = Run.read(first).weights(), before.weights()
+    same = [
+        name for name in old if old[name].shape == kept[name].shape and np.allclose(old[name], kept[name], atol=1e-4)
+    ]
+    assert sorted(set(old) - set(same)) == sorted(old)[-2:]
+    assert "weights of a network" in str(refused(*SMALL, "--new-head"))
+    (folder / "bad.safetensors").write_bytes(b"no weights")
+    assert refused(*SMALL, "--start", "bad.safetensors").code == "damaged"
+
+
+def test_features_to_start_from(folder: Path) -> None:
+    np.savez(folder / "f.npz", features=np.eye(3)[toy_data.NUMBERS], items=np.array(toy_data.ITEMS))
+    shown = train("--start", "f.npz", "--labels", "labels.parquet", "--targets", "soft")
+    assert "soft    linear" in shown
+    error = refused("--start", "f.npz", "--inputs", "f.npz", "--labels", "labels.parquet")
+    assert "inputs and features to start from" in str(error)
+
+
+def test_given_validation_items(folder: Path) -> None:
+    for name, items in (("train", toy_data.ITEMS[:30]), ("val", toy_data.ITEMS[30:40]), ("test", toy_data.ITEMS[40:])):
+        (folder / f"{name}.txt").write_text("\n".join(items))
+    split = ("--split", "given:train=train.txt:validation=val.txt:test=test.txt")
+    train(*SMALL, "--targets", "soft", *split, "--patience", 1)
+    run = Run.read(folder / "runs" / "soft.simple-ffn.seed-0.fold-0")
+    assert run.metadata["validation"]["items"] == 10
+    assert set(run.dynamics["item"]) == set(toy_data.ITEMS[:30])
+    assert run.history["validation_loss"].null_count() == 0
+    (folder / "val.txt").write_text("\n")
+    assert refused(*SMALL, *split).code == "empty-file"
+    (folder / "val.txt").write_text("i3\n")
+    assert refused(*SMALL, *split).code == "overlapping-split"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--select", "rate=0.1,0.2"), "without validation items"),
+        (("--select", "rate", "--validation", 0.2), "a setting and its values"),
+        (("--select", "rate=0.1,0.2", "--rate", 0.1, "--validation", 0.2), "omit --rate"),
+        (("--select", "mixup.alpha=1", "--validation", 0.2), "no target, model or recipe"),
+        (("--select", "smoothing.share=0.1", "--targets", "smoothing:share=0.2", "--validation", 0.2), "one of them"),
+        (("--select-by", "original"), "no setting to select"),
+        (("--select", "rate=0.1", "--select-by", "votes", "--validation", 0.2), "people, original"),
+        (("--split", "share:stratify=age"), "class, agreement"),
+        (("--split", "share:groups=g.csv"), "g.csv"),
+        (("--split", "per-class:train=30"), "items of class"),
+        (("--split", "items"), "the setting train"),
+        (("--mixing", "plain,plain"), "twice"),
+        (("--mixing", "plain,mixxup"), "did you mean 'mixup'"),
+    ],
+)
+def test_selections_and_splits_that_are_none(folder: Path, arguments: tuple[object, ...], says: str) -> None:
+    assert says in str(refused(*DATA, "--model", "simple-ffn", *arguments))
     assert not (folder / "runs").exists()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from held_out_group import held_out_group
 
 from sfumato.training import resumable_run, training_loop
 from sfumato.training.checkpoint import Checkpoint, Checkpoints
@@ -61,13 +62,9 @@ def small_group(job: str = "conv", **changes: Any) -> RunGroup:
     network, recipe = JOBS[job]
     training_set, pictures = training_set_and_images(N_ITEMS, SIZE, seed=1)
     _, test_images = training_set_and_images(N_TEST, SIZE, seed=2)
-    rng = np.random.default_rng(3)
     targets = (HardTarget(), SoftTarget(), SampledTarget())
-    labels = tuple(target.labels(training_set, rng) for target in targets)
-    names = tuple(target.name for target in targets)
-    return RunGroup(
-        names, network, labels, training_set, pictures, replace(recipe, **changes), seed=7, test_images=test_images
-    )
+    changed = replace(recipe, **changes)
+    return held_out_group(targets, network, training_set, pictures, changed, 7, test_images, label_seed=3)
 
 
 def fingerprint(**changes: Any) -> Fingerprint:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from held_out_group import held_out_group
 from torch import Tensor, nn
 
 from sfumato.tables.errors import BadSetting
@@ -48,10 +49,10 @@ def run_group(
     assert known.original is not None
     for i, k in enumerate(known.original):
         pictures[i, 0, 4 * k : 4 * k + 4] += 1.5
-    labels = tuple(target_named(name, {}).labels(known, np.random.default_rng(0)) for name in targets)
     made = network_named(network) if isinstance(network, str) else network
     shown = torch.from_numpy(pictures)
-    return RunGroup(targets, made, labels, known, shown, recipe, seed, test_images=shown[:20])
+    chosen = [target_named(name, {}) for name in targets]
+    return held_out_group(chosen, made, known, shown, recipe, seed, test_images=shown[:20])
 
 
 def trained(asked: RunGroup) -> TrainingLoop:
@@ -202,7 +203,7 @@ def test_a_member_that_diverges_leaves_with_its_last_good_weights() -> None:
 def test_dynamics_are_what_a_forward_pass_says() -> None:
     asked = run_group(Recipe(epochs=2, batch_size=16, dynamics="both", validation=0.2), targets=("hard", "soft"))
     training = trained(asked)
-    learnt, _ = asked.split()
+    learnt = torch.arange(asked.training_set.n_items)
     for run in training.runs:
         assert sorted(run.dynamics) == [("end", 1), ("end", 2), ("online", 1), ("online", 2)]
         network = asked.new_network()

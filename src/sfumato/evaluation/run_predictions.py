@@ -216,7 +216,7 @@ def _warn_of_files(folder: Path) -> None:
         if path.is_file()
         and path.name.lower().endswith(ENDINGS)
         and not path.name.lower().endswith(OTHER_CONTENT)
-        and path.name.partition(".")[0] not in ("", "runs", "scores", "differences", "comparison")
+        and path.name.partition(".")[0] not in ("", "runs", "selection", "scores", "differences", "comparison")
     )
     if names:
         fix = "give them with --predicted, or in a folder of their own"

@@ -22,6 +22,7 @@ from sfumato.training.fitted_run import check_model_takes, fit_models
 from sfumato.training.grid import GROUP, Grid, RunGroupKey, RunKey, RunRow
 from sfumato.training.models import is_network
 from sfumato.training.run_folder import RUN, Run
+from sfumato.training.selection import TrialGrid
 from sfumato.training.splits import Fold, names_of
 from sfumato.training.start_weights import StartWeights
 from sfumato.training.training_set import TrainingSet, digest_of
@@ -204,6 +205,8 @@ class Experiment:
                 found, expected = "a selection of settings without validation items", "items to choose them on"
                 fix = "give validation, for example 0.1, or a split with validation items"
                 raise BadSetting(found, expected, fix, "no-validation")
+        if grid.selection is not None:
+            TrialGrid.of(grid)  # an error for a setting that nothing has
         if grid.selection is not None and getattr(self.data, grid.selection.by) is None:
             found, fix = (
                 f"a selection by {grid.selection.by} labels, which are missing",

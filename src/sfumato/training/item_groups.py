@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
@@ -57,7 +58,7 @@ class ItemGroups:
         return np.array([number.setdefault(key, len(number)) for key in keys], np.int64)
 
 
-def item_groups(given: str | Path | Mapping[str, str] | ItemGroups) -> ItemGroups:
+def item_groups(given: Any) -> ItemGroups:
     """Groups from a file, or from the group of each item."""
     if isinstance(given, ItemGroups):
         return given

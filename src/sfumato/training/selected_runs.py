@@ -52,7 +52,8 @@ def select_runs(experiment: Experiment, train: Callable[[Experiment], None], *, 
             tried.folder.parent.rmdir()
     if writes:
         experiment.write_table()
-        write_selection(experiment)
+        if rows := selection_table(experiment):
+            write_table(pa.Table.from_pylist(rows), experiment.folder / SELECTION)
 
 
 def trial_experiment(experiment: Experiment, trials: TrialGrid, groups: list[RunGroupKey]) -> Experiment:
@@ -143,11 +144,11 @@ def chosen_settings(experiment: Experiment) -> list[ChosenSettings]:
     return rows
 
 
-def write_selection(experiment: Experiment) -> None:
-    """Write `selection.csv`: one row per run and trial, with the tried settings and the validation scores."""
+def selection_table(experiment: Experiment) -> list[dict[str, Any]]:
+    """One row per finished run and trial, with the tried settings and the validation scores."""
     selection = experiment.grid.selection
     assert selection is not None
-    rows = [
+    return [
         {
             "run": key.name, "target": key.label, "network": key.network, "seed": key.seed, "fold": key.fold,
             **{name: _text(trial["settings"].get(name)) for name in selection.settings},
@@ -157,8 +158,6 @@ def write_selection(experiment: Experiment) -> None:
         for key, run in _finished(experiment)
         for trial in run.metadata["selection"]["trials"]
     ]  # fmt: skip
-    if rows:
-        write_table(pa.Table.from_pylist(rows), experiment.folder / SELECTION)
 
 
 def _text(value: Any) -> str | None:

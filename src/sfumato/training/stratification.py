@@ -119,7 +119,7 @@ def _strata(training_set: TrainingSet, by: str) -> Int[np.ndarray, "items"]:
     order = np.lexsort((_agreement(training_set), label))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order)) - np.searchsorted(label[order], label[order])
-    return label * LEVELS + place * LEVELS // np.bincount(label)[label]
+    return np.asarray(label * LEVELS + place * LEVELS // np.bincount(label)[label])
 
 
 def _agreement(training_set: TrainingSet) -> np.ndarray:
@@ -127,4 +127,4 @@ def _agreement(training_set: TrainingSet) -> np.ndarray:
         found, fix = "no labels of people for stratify=agreement", "give --labels, or use stratify=class"
         raise BadSetting(found, "people's label for every item", fix, "missing-source")
     # Rounded: 17 of 51 votes have one agreement, however they were summed.
-    return np.round(training_set.people.max(axis=1), 9)
+    return np.asarray(np.round(training_set.people.max(axis=1), 9))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -24,14 +24,20 @@ from sfumato.tables.model_inputs import Inputs
 from sfumato.tables.row_numbers import check_same_rows, items_like, n_numbered_rows
 from sfumato.tables.setting_checks import at_least
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.strategies import StrategyText, split_choices, strategy_from_name
+from sfumato.tables.strategies import StrategyText, split_choices
 from sfumato.training.item_join import columns_of_classes, join_items
-from sfumato.training.splits import SPLITS, Split
+from sfumato.training.recipe_section import are_natural, recipes_by_mixing
+from sfumato.training.selection import Selection
+from sfumato.training.splits import Split, split_named
+from sfumato.training.start_weights import StartWeights
+from sfumato.training.validation_scores import ORIGINAL, PEOPLE
 
 if TYPE_CHECKING:
+    import polars as pl
     from scipy.sparse import csr_array
 
     from sfumato.training.experiment import Experiment
+    from sfumato.training.mixing import Mixing
     from sfumato.training.models import NamedModel
     from sfumato.training.models.estimator import Estimator
     from sfumato.training.models.model import Model
@@ -69,13 +75,36 @@ class TrainedModels:
         keys = [key for group in self.experiment.run_groups() for key in group.runs]
         return [run for run in map(self.experiment.run, keys) if run is not None]
 
+    @property
+    def selection(self) -> pl.DataFrame | None:
+        """The trials of every run, if settings were selected: one row per run and trial, as in `selection.csv`."""
+        import polars as pl
+
+        from sfumato.training.selected_runs import selection_table
+
+        if self.experiment.grid.selection is None:
+            return None
+        return pl.DataFrame(selection_table(self.experiment))
+
     def predictions(self, target: str, *, seed: int | None = None) -> SoftLabels:
-        """Predictions for the test items of a target: of one seed, or the mean over all seeds."""
+        """Predictions for the test items of a target: of one seed, or the mean over all seeds.
+
+        With several mixings, a target other than plain ones is named with its mixing: `soft+mixup`."""
+        from sfumato.training.grid import RunKey
+
         grid = self.experiment.grid
-        if target not in grid.targets:
-            raise unknown("target", target, list(grid.targets))
         seeds = grid.seeds if seed is None else (seed,)
-        each = [self.experiment.predictions(target, network, seed) for network in grid.networks for seed in seeds]
+        runs = [
+            RunKey(name, network, seed, None, recipe)
+            for name in grid.targets
+            for network in grid.networks
+            for recipe in grid.recipes_of(network)
+            for seed in seeds
+        ]
+        if target not in {run.label for run in runs}:
+            raise unknown("target", target, list(dict.fromkeys(run.label for run in runs)))
+        own = [run for run in runs if run.label == target]
+        each = [self.experiment.predictions(run.target, run.network, run.seed, run.recipe) for run in own]
         tables = [table for table in each if table is not None]
         if not tables:
             found, expected = f"no predictions of the target {target}", "a run that did not diverge"
@@ -99,6 +128,12 @@ def train(
     split: str | Split = "share:test=0.3",
     epochs: int | None = None,
     recipe: Recipe | None = None,
+    mixing: str | Mixing | Sequence[str | Mixing] | None = None,
+    validation: float | None = None,
+    select: Mapping[str, Any] | None = None,
+    select_by: str | None = None,
+    start: str | Path | None = None,
+    new_head: bool = False,
     output: str | Path | None = None,
     processes: int = 1,
     any_estimand: bool = False,
@@ -110,10 +145,16 @@ def train(
     predictions of a finished model, to train heads on.
     `labels` are people's, or tables by source: `people`, `original` (one-hot), `beliefs`, `teacher`. Targets, model and
     split are names with settings (`smoothing:share=0.2`) or objects; several targets are a list, or names separated by
-    commas. A model can also be an estimator or pipeline of scikit-learn. `epochs` and `recipe` are for networks. Runs
-    are written to `output`, by default to a temporary folder; finished runs in it are not trained again. With
-    `processes` above 1, call this from a script that has an `if __name__ == "__main__"` block. Targets with people's
-    uncertainty need labels of how people judge; `any_estimand` allows others.
+    commas. A model can also be an estimator or pipeline of scikit-learn. `epochs`, `recipe` and `mixing` (several are
+    compared) are for networks; without a recipe, color images of at least 24 pixels are cropped and mirrored at random.
+    Networks start with the weights in the file `start`; `new_head` replaces their last layer.
+
+    `validation` is the share of the training items that is held out, if the split names no validation items. On them,
+    every target and model chooses the settings in `select`, `{"rate": [0.01, 0.1], "smoothing.share": [0.1, 0.2]}`, by
+    cross-entropy against people's labels, or with `select_by="original"` against the original ones. Runs are written
+    to `output`, by default to a temporary folder; finished runs in it are not trained again. With `processes` above 1,
+    call this from a script that has an `if __name__ == "__main__"` block. Targets with people's uncertainty need
+    labels of how people judge; `any_estimand` allows others.
     """
     from sfumato.training.experiment import Experiment
     from sfumato.training.grid import Grid
@@ -133,14 +174,10 @@ def train(
     usual = LinearHead.name if isinstance(inputs, SoftLabels) else None
     inputs = _inputs(inputs, sources)
     named_model = _model(usual or USUAL_MODELS[inputs.kind] if model is None else model)
-    grid = Grid(
-        dict(_named("target", each, target_named, "soft") for each in many),
-        {named_model.text: named_model.model},
-        tuple(seeds) if isinstance(seeds, Sequence) else tuple(range(at_least("seeds", seeds, 1))),
-        _recipe(recipe, epochs, named_model.text, is_network(named_model.model)),
-    )
+    target_list = dict(_named("target", each, target_named, "soft") for each in many)
+    seed_list = tuple(seeds) if isinstance(seeds, Sequence) else tuple(range(at_least("seeds", seeds, 1)))
     example = f"share:test={split}" if isinstance(split, float) else "share:test=0.3"
-    _, chosen_split = _named("split", split, lambda *text: strategy_from_name("split", SPLITS, *text), example)
+    _, chosen_split = _named("split", split, lambda text, _: split_named(text, lambda: inputs), example)
     check_same_rows(inputs, *sources.values())
     with _words_of_python():
         training_set = join_items(
@@ -151,9 +188,30 @@ def train(
             teachers=[sources["teacher"]] if "teacher" in sources else [],
             any_estimand=any_estimand,
         )
+    by = select_by or (PEOPLE if training_set.people is not None else ORIGINAL)
+    selection = Selection.of(select, by) if select else None
+    trained_in_epochs = is_network(named_model.model)
+    if trained_in_epochs:
+        chosen_recipe, recipes = _recipes(recipe, epochs, mixing, validation, are_natural(training_set))
+    else:
+        chosen_recipe, recipes = None, {}
+        _check_no_recipe({"recipe": recipe, "epochs": epochs, "mixing": mixing}, named_model.text)
+        if validation and selection is None:
+            _check_no_recipe({"validation": validation}, named_model.text)
+    grid = Grid(
+        target_list,
+        {named_model.text: named_model.model},
+        seed_list,
+        chosen_recipe,  # type: ignore[arg-type]
+        recipes=recipes,
+        selection=selection,
+        validation=validation or 0.0,
+    )
+    weights = None if start is None else StartWeights.read(start, new_head=new_head)
     folder = Path(mkdtemp(prefix="sfumato-train-") if output is None else output)
     with _words_of_python():
-        models = TrainedModels(Experiment(grid, training_set, tuple(chosen_split.folds(training_set)), folder))
+        folds = tuple(chosen_split.folds(training_set))
+        models = TrainedModels(Experiment(grid, training_set, folds, folder, start=weights))
     if output is None:
         finalize(models, rmtree, folder, ignore_errors=True)
     with _words_of_python():
@@ -217,16 +275,31 @@ def _model(model: Any) -> NamedModel:
     return NamedModel(made.name, made)
 
 
-def _recipe(recipe: Recipe | None, epochs: int | None, model: str, is_network: bool) -> Any:
-    """The recipe of a network; None for models that are fitted in one step."""
-    if not is_network:
-        if recipe is not None or epochs is not None:
-            found = f"{'recipe' if recipe is not None else 'epochs'} for {model}, which is fitted in one step"
-            raise BadSetting(found, "a network, which is trained in epochs", "leave it out", "wrong-argument")
-        return None
-    from sfumato.training.recipe import Recipe
+def _recipes(
+    recipe: Recipe | None, epochs: int | None, mixing: Any, validation: float | None, natural: bool
+) -> tuple[Recipe, dict[str, Recipe]]:
+    """The recipe of a network, and the recipes that are compared if there are several mixings."""
+    from sfumato.training.recipe import CropAndFlip, Recipe
 
-    return recipe or Recipe(epochs=30 if epochs is None else epochs)
+    if recipe is None:
+        made = Recipe(epochs=30 if epochs is None else epochs, augmentation=CropAndFlip() if natural else None)
+    else:
+        made = recipe
+    if validation is not None:
+        made = replace(made, validation=validation)
+    if mixing is None:
+        return made, {}
+    given = split_choices(mixing) if isinstance(mixing, str) else mixing
+    recipes = recipes_by_mixing(made, given if isinstance(given, Sequence) else [given])
+    return (next(iter(recipes.values())), {}) if len(recipes) == 1 else (made, recipes)
+
+
+def _check_no_recipe(given: Mapping[str, Any], model: str) -> None:
+    """Raise an error for settings of networks if the model is fitted in one step."""
+    for name, value in given.items():
+        if value is not None:
+            found = f"{name} for {model}, which is fitted in one step"
+            raise BadSetting(found, "a network, which is trained in epochs", "leave it out", "wrong-argument")
 
 
 def _people(labels: Any) -> SoftLabels:
