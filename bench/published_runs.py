@@ -56,7 +56,10 @@ class Protocol:
 
 CIFAR = Protocol(
     "cifar", "cifar10h", "cifar10-test/images.npz", "small", 5, {"epochs": 12},
-    {"optimiser": {"name": "sgd", "rate": 0.1, "momentum": 0.9, "weight_decay": 1e-4}, "schedule": "one-cycle"},
+    {
+        "optimiser": {"name": "sgd", "rate": 0.1, "momentum": 0.9, "weight_decay": 1e-4}, "schedule": "one-cycle",
+        "augmentation": "none",
+    },
 )  # fmt: skip
 FASHION = Protocol(
     "fashion",

@@ -26,7 +26,7 @@ from sfumato.training.networks import SimpleFfn
 from sfumato.training.optimizers import Adam, Plateau
 from sfumato.training.recipe import Recipe
 from sfumato.training.run_folder import Run
-from sfumato.training.selection import Selection, TrialGrid, values_of_options
+from sfumato.training.setting_selection import SettingSelection, TrialGrid, values_of_options
 from sfumato.training.splits import ItemCountSplit
 from sfumato.training.targets import HardTarget, SmoothingTarget
 
@@ -39,7 +39,7 @@ LABELS = {
 
 
 def trials(recipe: Recipe = SMALL, **values: Any) -> TrialGrid:
-    selection = Selection.of({name.replace("__", "."): value for name, value in values.items()})
+    selection = SettingSelection.of({name.replace("__", "."): value for name, value in values.items()})
     return TrialGrid.of(Grid(TARGETS, {"simple-ffn": SimpleFfn()}, (0,), recipe, selection=selection))
 
 
@@ -55,7 +55,7 @@ def test_a_run_tries_the_settings_that_apply_to_it() -> None:
 
 
 def test_settings_of_mixings_schedules_and_networks() -> None:
-    selection = Selection.of(
+    selection = SettingSelection.of(
         {"mixup": {"alpha": [0.2, 1]}, "plateau.by": [0.5, 0.1], "epochs": [1, 2], "simple-ffn.hidden": [8, 16]}
     )
     recipe = Recipe(mixing=Mixup(), schedule=Plateau(), validation=0.1)
@@ -69,7 +69,7 @@ def test_settings_of_mixings_schedules_and_networks() -> None:
 
 def test_models_that_are_fitted_in_one_step() -> None:
     networks: Any = {"linear": LinearModel(), "knn": NearestNeighbors()}
-    selection = Selection.of({"linear": {"penalty": [0.1, 10]}, "knn.k": [1, 3, 5]})
+    selection = SettingSelection.of({"linear": {"penalty": [0.1, 10]}, "knn.k": [1, 3, 5]})
     no_recipe: Any = None
     made = TrialGrid.of(Grid(TARGETS, networks, (0,), no_recipe, selection=selection, validation=0.2))
     penalties = [each.settings for each in made.trials["hard", "linear", ""]]
@@ -103,7 +103,7 @@ def test_options() -> None:
         with pytest.raises(BadSetting):
             values_of_options(wrong)
     with pytest.raises(BadSetting, match="people, original"):
-        Selection({"rate": (1,)}, by="soft")
+        SettingSelection({"rate": (1,)}, by="soft")
 
 
 def chosen(output: Path, **more: Any) -> Any:
@@ -253,7 +253,7 @@ def test_several_mixings(tmp_path: Path) -> None:
 
 def test_pretrained_networks_are_kept_beside_the_selection(tmp_path: Path) -> None:
     made = chosen(tmp_path / "plain", select=None).experiment
-    selection, short = Selection.of({"rate": [0.1, 0.01]}), Recipe(epochs=1, batch_size=16)
+    selection, short = SettingSelection.of({"rate": [0.1, 0.01]}), Recipe(epochs=1, batch_size=16)
     grid = replace(made.grid, pretraining=short, selection=selection)
     pretraining = replace(made.data, people=None)
     for seeds in ((0,), (0, 1)):
@@ -262,4 +262,4 @@ def test_pretrained_networks_are_kept_beside_the_selection(tmp_path: Path) -> No
     assert {each.target for each in read_runs(tmp_path / "runs")} == {"majority", "pretrained", "smoothing", "soft"}
     assert (tmp_path / "runs" / "pretrained.simple-ffn.seed-1" / "run.json").exists()
     with pytest.raises(BadSetting, match="a network that is pretrained"):
-        TrialGrid.of(replace(grid, selection=Selection.of({"simple-ffn.hidden": [4, 8]})))
+        TrialGrid.of(replace(grid, selection=SettingSelection.of({"simple-ffn.hidden": [4, 8]})))

@@ -194,7 +194,7 @@ def _document(settings: dict[str, Any]) -> dict[str, Any]:
         mixings = split_choices(settings["mixing"])
         document["mixing"] = mixings if len(mixings) > 1 else settings["mixing"]
     if "select" in settings or "select_by" in settings:
-        from sfumato.training.selection import values_of_options
+        from sfumato.training.setting_selection import values_of_options
 
         by = {"by": settings["select_by"]} if "select_by" in settings else {}
         document["select"] = {**values_of_options(settings.get("select", ())), **by}

@@ -22,7 +22,7 @@ from sfumato.training.fitted_run import check_model_takes, fit_models
 from sfumato.training.grid import GROUP, Grid, RunGroupKey, RunKey, RunRow
 from sfumato.training.models import is_network
 from sfumato.training.run_folder import RUN, Run
-from sfumato.training.selection import TrialGrid
+from sfumato.training.setting_selection import TrialGrid
 from sfumato.training.splits import Fold, names_of
 from sfumato.training.start_weights import StartWeights
 from sfumato.training.training_set import TrainingSet, digest_of

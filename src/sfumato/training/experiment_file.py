@@ -35,7 +35,7 @@ from sfumato.training.recipe_section import (
     recipe_of,
     recipes_by_mixing,
 )
-from sfumato.training.selection import Selection
+from sfumato.training.setting_selection import SettingSelection
 from sfumato.training.splits import Fold, NamedSplit, NoSplit, RandomSplit, Split, split_named
 from sfumato.training.start_weights import SUFFIX as WEIGHTS_SUFFIX
 from sfumato.training.start_weights import StartWeights
@@ -277,7 +277,7 @@ class ExperimentFile:
         data, start = self.training_set, self._start_weights
         return Experiment(self.grid(), data, self.folds, folder, self.pretraining_set, allow_drift, start=start)
 
-    def _selection(self) -> Selection | None:
+    def _selection(self) -> SettingSelection | None:
         """The settings to choose, and by which labels: people's if there are any."""
         given = dict(self.document.get("select", {}))
         by = given.pop("by", PEOPLE if "labels" in self.document.get("data", {}) else ORIGINAL)
@@ -291,7 +291,7 @@ class ExperimentFile:
             if name.replace("-", "_") in fixed:
                 found, fix = f"{name}, and a selection of it", f"omit --{name.replace('_', '-')}, or do not select it"
                 raise BadSetting(found, "one of them", fix, where=self.where("select", name))
-        return Selection.of(given, by, self.where("select"))
+        return SettingSelection.of(given, by, self.where("select"))
 
     @property
     def _optimiser(self) -> Any:

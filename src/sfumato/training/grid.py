@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sfumato.training.networks.network import Network
     from sfumato.training.recipe import Recipe
-    from sfumato.training.selection import Selection
+    from sfumato.training.setting_selection import SettingSelection
 
 PRETRAINED = "pretrained"
 GROUP = "stack.json"
@@ -85,7 +85,7 @@ class Grid:
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     """Recipes that are compared, by their names in the runs, in place of `recipe`: several mixings, for example. The
     name of one of them can be empty."""
-    selection: Selection | None = None
+    selection: SettingSelection | None = None
     """Settings that every run chooses on its validation items."""
     validation: float = 0.0
     """The share of the training items used for validation, for models without a recipe."""

@@ -21,7 +21,7 @@ from sfumato.tables.files.table_file import write_table
 from sfumato.training.experiment import UNFINISHED, Experiment
 from sfumato.training.grid import RunGroupKey, RunKey
 from sfumato.training.run_folder import RUN, Run, write_metadata
-from sfumato.training.selection import Trial, TrialGrid
+from sfumato.training.setting_selection import SettingTrial, TrialGrid
 
 TRIALS = "trials"
 SELECTION = "selection.csv"
@@ -101,7 +101,7 @@ def _copy(source: Path, target: Path, metadata: Mapping[str, Any] | None = None)
     write_metadata(target, Run.read(source).metadata if metadata is None else metadata)
 
 
-def _run(tried: Experiment, trial: Trial, key: RunKey) -> Run:
+def _run(tried: Experiment, trial: SettingTrial, key: RunKey) -> Run:
     run = tried.run(RunKey(trial.target, trial.network, key.seed, key.fold, trial.recipe))
     assert run is not None, "all trials are trained before one is chosen"
     return run

@@ -27,7 +27,7 @@ from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, split_choices
 from sfumato.training.item_join import columns_of_classes, join_items
 from sfumato.training.recipe_section import are_natural, recipes_by_mixing
-from sfumato.training.selection import Selection
+from sfumato.training.setting_selection import SettingSelection
 from sfumato.training.splits import Split, split_named
 from sfumato.training.start_weights import StartWeights
 from sfumato.training.validation_scores import ORIGINAL, PEOPLE
@@ -189,7 +189,7 @@ def train(
             any_estimand=any_estimand,
         )
     by = select_by or (PEOPLE if training_set.people is not None else ORIGINAL)
-    selection = Selection.of(select, by) if select else None
+    selection = SettingSelection.of(select, by) if select else None
     trained_in_epochs = is_network(named_model.model)
     if trained_in_epochs:
         chosen_recipe, recipes = _recipes(recipe, epochs, mixing, validation, are_natural(training_set))

@@ -1,4 +1,4 @@
-"""Selection: settings that every run chooses on its validation items, and the grid of trials that this needs.
+"""SettingSelection: settings that every run chooses on its validation items, and the grid of trials that this needs.
 
 `rate=0.01,0.1` is a setting of the recipe or optimizer; `smoothing.share=0.1,0.2` one of a target, model, mixing,
 schedule or augmentation by its name. A run tries all combinations of the settings that apply to it.
@@ -30,7 +30,7 @@ EXAMPLE = "rate=0.01,0.1 or smoothing.share=0.1,0.2"
 
 
 @dataclass(frozen=True)
-class Selection:
+class SettingSelection:
     """The values to try for each setting. Among its trials a run keeps the one with the lowest cross-entropy on the
     validation items `by` people's labels, or by the original ones."""
 
@@ -47,7 +47,7 @@ class Selection:
                 raise BadSetting(found, "the values to choose from, each once", fix)
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], by: str = PEOPLE, where: ErrorLocation | None = None) -> Selection:
+    def of(cls, given: Mapping[str, Any], by: str = PEOPLE, where: ErrorLocation | None = None) -> SettingSelection:
         """From values by setting; the settings of one target or model can be a table inside."""
         found: dict[str, tuple[Any, ...]] = {}
         for name, values in given.items():
@@ -84,7 +84,7 @@ def _spelled(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Trial:
+class SettingTrial:
     """One combination of settings, with the names of its target, model and recipe in the grid of trials."""
 
     target: str
@@ -107,7 +107,7 @@ class TrialGrid:
     """All trials of a grid with a selection, and which of them belong to a target, model and recipe of that grid."""
 
     grid: Grid
-    trials: Mapping[tuple[str, str, str], tuple[Trial, ...]]
+    trials: Mapping[tuple[str, str, str], tuple[SettingTrial, ...]]
 
     @classmethod
     def of(cls, grid: Grid) -> TrialGrid:
@@ -127,12 +127,12 @@ class TrialGrid:
         if grid.pretraining is not None and any(len(each) > 1 for each in models.values()):
             found_text = "a selection of settings of a network that is pretrained"
             raise BadSetting(found_text, "settings of targets or of the recipe", "select others, or do not pretrain")
-        trials: dict[tuple[str, str, str], tuple[Trial, ...]] = {}
+        trials: dict[tuple[str, str, str], tuple[SettingTrial, ...]] = {}
         for target, network in product(targets, models):
             for recipe in grid.recipes_of(network):
                 own = recipes[recipe] if is_network(grid.networks[network]) else [_Variant("", None, {})]
                 trials[target, network, recipe] = tuple(
-                    Trial(a.name, b.name, c.name, {**a.settings, **b.settings, **c.settings})
+                    SettingTrial(a.name, b.name, c.name, {**a.settings, **b.settings, **c.settings})
                     for a, b, c in product(targets[target], models[network], own)
                 )
         tried = replace(
