@@ -136,7 +136,7 @@ def test_parts_have_the_same_agreement(split: KFold | RandomSplit) -> None:
 def test_stratification_that_cannot_be() -> None:
     with pytest.raises(BadSetting, match="one of class, agreement"):
         KFold(stratify="entropy")
-    with pytest.raises(BadSetting, match="--labels"):
+    with pytest.raises(BadSetting, match="stratify=agreement"):
         KFold(k=2, stratify="agreement").folds(TRAINING_SET)
 
 

@@ -306,7 +306,10 @@ class ExperimentFile:
 
     @cached_property
     def _are_natural(self) -> bool:
-        return "inputs" in self.document.get("data", {}) and are_natural(self.training_set)
+        """Whether the inputs are natural images; not, if there are no inputs (yet)."""
+        inputs = self.document.get("data", {}).get("inputs")
+        has_inputs = inputs is not None and self._path(("data", "inputs"), inputs).exists()
+        return has_inputs and are_natural(self.training_set)
 
     @property
     def _augments_by_default(self) -> bool:
