@@ -79,7 +79,7 @@ Select:     rate  weight-decay  epochs  smoothing.share  mixup.alpha  linear.pen
     "--start",
     type=PATH,
     help="Predictions or features to train heads on, instead of inputs; or weights (.safetensors) to start networks "
-    "with, together with --inputs.",
+    "with, in addition to --inputs.",
 )
 @click.option("--new-head", is_flag=True, help="With weights: replace the last layer, for other classes.")
 @plain_input_options

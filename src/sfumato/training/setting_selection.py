@@ -1,6 +1,6 @@
 """SettingSelection: settings that every run chooses on its validation items, and the grid of trials that this needs.
 
-`rate=0.01,0.1` is a setting of the recipe or optimizer; `smoothing.share=0.1,0.2` one of a target, model, mixing,
+`rate=0.01,0.1` is a setting of the recipe or optimizer; `smoothing.share=0.1,0.2` a setting of a target, model, mixing,
 schedule or augmentation by its name. A run tries all combinations of the settings that apply to it.
 """
 
@@ -31,7 +31,7 @@ EXAMPLE = "rate=0.01,0.1 or smoothing.share=0.1,0.2"
 
 @dataclass(frozen=True)
 class SettingSelection:
-    """The values to try for each setting. Among its trials a run keeps the one with the lowest cross-entropy on the
+    """The values to try for each setting. Of its trials, every run keeps the one with the lowest cross-entropy on the
     validation items `by` people's labels, or by the original ones."""
 
     settings: Mapping[str, tuple[Any, ...]]
