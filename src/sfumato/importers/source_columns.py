@@ -77,6 +77,12 @@ def check_no_second_answer(rows: Rows, item: CodedText, annotator: CodedText, la
         raise BadTable(found, "one answer per annotator and item", duplicate_fix(), "duplicate-answer", rows.where(row))
 
 
+def label_texts(column: CodedText, given: Sequence[str], rows: Rows) -> CodedText:
+    """A column of classes, whole numbers without a fraction."""
+    names = with_whole_numbers(column.names.to_pylist(), given, rows.name)
+    return CodedText(column.codes, pa.array(names, pa.string()))
+
+
 def ordered_classes(label: CodedText, given: Sequence[str], rows: Rows, column: str) -> tuple[str, ...]:
     """The given classes, which must include every label; or the labels, numbers by value, then text."""
     found = label.names.to_pylist()
@@ -95,6 +101,16 @@ def ordered_classes(label: CodedText, given: Sequence[str], rows: Rows, column: 
             faults.append(unknown("class", name, list(given), where=rows.where(row, column), fix=fix))
     raise_together(faults)
     return given
+
+
+def with_whole_numbers(names: Sequence[str], given: Sequence[str], where: Any) -> list[str]:
+    """Class numbers that were written as `1.0` as `1`, with a warning: pandas writes a column with gaps so."""
+    found = list(names)
+    if not found or set(found) & set(given) or not all(re.fullmatch(r"-?[0-9]{1,9}\.0+", name) for name in found):
+        return found
+    whole = [name.partition(".")[0] for name in found]
+    warn(f"{where}: class numbers written as {found[0]} are read as {whole[0]}")
+    return whole
 
 
 def by_value(name: str) -> tuple[int, Decimal, str]:
