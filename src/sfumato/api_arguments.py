@@ -164,5 +164,7 @@ def chosen_strategy(family: str, members: tuple[Any, ...], given: Any) -> Any:
         return given()
     if not hasattr(given, "name"):
         found, fix = f"a {type(given).__name__} as {family}", f'write its name: "{members[0].name}"'
-        raise BadSetting(found, f"{'an' if family[0] in 'aeiou' else 'a'} {family}, by name or as an object", fix, "wrong-argument")
+        raise BadSetting(
+            found, f"{'an' if family[0] in 'aeiou' else 'a'} {family}, by name or as an object", fix, "wrong-argument"
+        )
     return given

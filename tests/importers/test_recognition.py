@@ -449,13 +449,13 @@ def test_numbers_per_class_in_json_are_never_annotators(written):
 
 def test_a_number_column_that_is_no_class_is_named(written):
     path = written("p.csv", "item,cat,dog,epoch\na,0.7,0.3,3\nb,0.2,0.8,3\n")
-    with pytest.raises(BadRows, match="without 'epoch' the numbers of every row sum to 1.*--leave-out epoch"):
+    with pytest.raises(BadRows, match=r"without 'epoch' the numbers of every row sum to 1.*--leave-out epoch"):
         import_file(path, "predictions")
 
 
 def test_predictions_of_several_models_are_chosen_by_name(written):
     path = written("m.json", json.dumps({"a": {"u": [0.7, 0.3]}, "b": {"u": [0.2, 0.8]}}))
-    with pytest.raises(BadTable, match=r'predictions of a, b; expected those of one model; fix: choose one with .*a'):
+    with pytest.raises(BadTable, match=r"predictions of a, b; expected those of one model; fix: choose one with .*a"):
         import_file(path, "predictions", {"classes": ("cat", "dog")})
 
 
@@ -463,7 +463,7 @@ def test_inputs_are_named_as_inputs(tmp_path, written):
     from scipy import sparse
 
     sparse.save_npz(tmp_path / "s.npz", sparse.csr_array(np.eye(3)))
-    with pytest.raises(BadTable, match="inputs of models: a matrix of scipy.sparse"):
+    with pytest.raises(BadTable, match=r"inputs of models: a matrix of scipy\.sparse"):
         import_file(tmp_path / "s.npz")
     np.savez(tmp_path / "o.npz", counts=[[3, 1]], items=np.array(["a"], object))
     with pytest.raises(UnsafeFile, match=r"Python objects, 'items'.*np.array\(items, dtype=str\)"):

@@ -214,5 +214,7 @@ def test_the_rows_of_a_folder_of_datasets_have_a_source(folder: Path) -> None:
 
 def test_inputs_without_ids_and_labels_with_numbers_are_matched_with_a_line(folder: Path) -> None:
     sf.read(folder / "votes.npz").labels().write(folder / "labels.csv")
-    with pytest.warns(SfumatoWarning, match=r"row numbers of 'images.npz' are matched with the numbers in 'labels.csv'"):
+    with pytest.warns(
+        SfumatoWarning, match=r"row numbers of 'images.npz' are matched with the numbers in 'labels.csv'"
+    ):
         join_items(Inputs.read(folder / "images.npz"), people=sf.SoftLabels.read(folder / "labels.csv"))
