@@ -21,7 +21,7 @@ import sfumato as sf
 from sfumato import importers
 from sfumato.cli.import_ import command
 from sfumato.importers import Evidence, ImportResult, Preview, import_file
-from sfumato.tables.errors import BadFile, BadRows, BadSetting, BadTable, UnknownName, UnsafeFile
+from sfumato.tables.errors import BadFile, BadProbabilities, BadRows, BadSetting, BadTable, UnknownName, UnsafeFile
 
 FOREIGN = Path(__file__).parent / "foreign"
 
@@ -408,7 +408,10 @@ def test_row_names_are_ids_if_no_column_has_them(written):
 
 def test_row_names_of_chosen_rows_are_no_class(written):
     path = written("c.csv", ",image,cat,dog\n3,a,3,1\n7,b,0,4\n")
-    with pytest.warns(sf.SfumatoWarning, match="read as 'index'"), pytest.raises(BadTable, match="--leave-out index"):
+    with (
+        pytest.warns(sf.SfumatoWarning, match="read as 'index'"),
+        pytest.raises(BadTable, match=r'leave_out=\["index"\]'),
+    ):
         import_file(path, "counts")
 
 
@@ -433,7 +436,7 @@ def test_classes_with_a_point_stay_as_they_are(written):
 @pytest.mark.parametrize("cell", ["0,7", "70%", "70 %"])
 def test_numbers_that_are_written_otherwise_are_named(written, cell):
     with pytest.raises(BadTable, match=r"numbers written as '.*; fix: write them with a point: 0\.7"):
-        import_file(written("p.csv", f"item;cat;dog\na;{cell};{cell}\nb;{cell};{cell}\n"))
+        import_file(written("p.csv", f"item;cat;dog;emu\na;{cell};0,2;0,1\n"))
 
 
 def test_percentages_are_not_taken_for_votes_without_a_word(written):
@@ -449,7 +452,7 @@ def test_numbers_per_class_in_json_are_never_annotators(written):
 
 def test_a_number_column_that_is_no_class_is_named(written):
     path = written("p.csv", "item,cat,dog,epoch\na,0.7,0.3,3\nb,0.2,0.8,3\n")
-    with pytest.raises(BadRows, match=r"without 'epoch' the numbers of every row sum to 1.*--leave-out epoch"):
+    with pytest.raises(BadProbabilities, match=r"without 'epoch' the numbers of every row sum to 1.*--leave-out epoch"):
         import_file(path, "predictions")
 
 
