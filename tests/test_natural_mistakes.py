@@ -234,6 +234,7 @@ def test_missing_attributes_are_still_attribute_errors() -> None:
     assert getattr(labels, "nothing", 3) == 3
 
 
+@pytest.mark.filterwarnings("ignore:all.*too few for a reliable interval:sfumato.SfumatoWarning")
 def test_predictions_and_original_labels_are_taken_as_frames() -> None:
     frame = pd.DataFrame(np.asarray(predicted), columns=["x", "y"]).assign(item=list("abc"))
     brier = sf.evaluate(predicted=predicted, people=labels, metrics="brier")

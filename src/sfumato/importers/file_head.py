@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.tables.class_columns import id_column
 from sfumato.tables.errors import (
     FREE_EXPANSION_BYTES,
     MAX_EXPANSION,
@@ -127,22 +126,6 @@ class Preview:
     def has_columns(self, *names: str) -> bool:
         """Whether this is a table with these columns."""
         return bool(self.columns) and set(names) <= set(self.columns)
-
-
-def column_records(value: Any) -> list[dict[str, Any]]:
-    """The records of one JSON object with one entry per column: lists of equal length, or objects by row number as
-    `to_json` of pandas writes them; none for anything else."""
-    if not isinstance(value, dict) or len(value) < 2 or id_column(list(value)) is None:
-        return []
-    columns = list(value.values())
-    if all(isinstance(each, dict) for each in columns):
-        numbers = list(columns[0])
-        if numbers != list(map(str, range(len(numbers)))) or any(list(each) != numbers for each in columns):
-            return []
-        columns = [list(each.values()) for each in columns]
-    if not all(isinstance(each, list) for each in columns) or len({len(each) for each in columns}) != 1:
-        return []
-    return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def marked(names: Sequence[str]) -> list[str]:

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.importers.source_columns import with_whole_numbers
 from sfumato.tables.base_table import Table
-from sfumato.tables.class_columns import id_column
+from sfumato.tables.class_columns import id_column, with_whole_numbers
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import (
     BadTable,

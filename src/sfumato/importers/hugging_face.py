@@ -195,7 +195,7 @@ class HuggingFaceImporter:
 
 
 def _check_splits_differ(splits: dict[str, pa.Table], key: str, where: ErrorLocation) -> None:
-    """Raise if an id is in two splits: these may be the same item, or numbers that begin anew."""
+    """Raise if an id is in two splits: these may be the same item, or numbers that begin again."""
     found: dict[Any, str] = {}
     for split, table in splits.items():
         for item in dict.fromkeys(table.column(key).to_pylist()):

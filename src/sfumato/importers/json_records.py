@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.importers.file_head import Evidence, Preview, column_records
+from sfumato.importers.file_head import Evidence, Preview
 from sfumato.importers.foreign_answers import AnswerList, bad_field, id_text, value_at
 from sfumato.importers.importer import ImportResult
 from sfumato.importers.source_columns import by_value
-from sfumato.tables.class_columns import id_column
+from sfumato.tables.class_columns import column_records, id_column
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import ErrorLocation, SfumatoError, listing, missing_column, raise_together, show, unknown
 from sfumato.tables.files.json import JsonContent, read_json

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sfumato.importers.file_head import Evidence, Preview, column_records, marked
+from sfumato.importers.file_head import Evidence, Preview, marked
 from sfumato.importers.hard_labels import LABEL_NAMES
 from sfumato.importers.importer import ImportResult
 from sfumato.importers.label_file import labels_in
 from sfumato.importers.label_matrix import LOGITS, PROBABILITIES
 from sfumato.importers.prediction_file import FileOptions, LabelsRead, predictions_in
-from sfumato.tables.class_columns import id_column
+from sfumato.tables.class_columns import column_records, id_column
 from sfumato.tables.errors import listing
 from sfumato.tables.files.table_file import class_names
 from sfumato.tables.item_list import read_item_list

@@ -12,8 +12,14 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.importers.file_head import column_records
-from sfumato.tables.class_columns import ID_NAMES, ColumnChoice, id_column, read_class_columns, read_lists
+from sfumato.tables.class_columns import (
+    ID_NAMES,
+    ColumnChoice,
+    column_records,
+    id_column,
+    read_class_columns,
+    read_lists,
+)
 from sfumato.tables.class_order import OrderedClasses, names_like
 from sfumato.tables.columns import check_classes
 from sfumato.tables.errors import BadTable, ErrorLocation, listing, missing_column, raise_together, show, wrong_shape

@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 
 from sfumato.importers.importer import PUBLISHED
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.class_columns import with_whole_numbers
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.columns import NUMBER, check_classes
 from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoError, bad_number, raise_together, show, unknown, warn
@@ -101,16 +102,6 @@ def ordered_classes(label: CodedText, given: Sequence[str], rows: Rows, column: 
             faults.append(unknown("class", name, list(given), where=rows.where(row, column), fix=fix))
     raise_together(faults)
     return given
-
-
-def with_whole_numbers(names: Sequence[str], given: Sequence[str], where: Any) -> list[str]:
-    """Class numbers that were written as `1.0` as `1`, with a warning: pandas writes a column with gaps so."""
-    found = list(names)
-    if not found or set(found) & set(given) or not all(re.fullmatch(r"-?[0-9]{1,9}\.0+", name) for name in found):
-        return found
-    whole = [name.partition(".")[0] for name in found]
-    warn(f"{where}: class numbers written as {found[0]} are read as {whole[0]}")
-    return whole
 
 
 def by_value(name: str) -> tuple[int, Decimal, str]:

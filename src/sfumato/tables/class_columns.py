@@ -102,6 +102,32 @@ def with_point(value: Any) -> str:
     return f"{float(number) / 100:.10g}" if text.endswith("%") else number
 
 
+def with_whole_numbers(names: Sequence[str], given: Sequence[str], where: Any) -> list[str]:
+    """Class numbers that were written as `1.0` as `1`, with a warning: pandas writes a column with gaps so."""
+    found = list(names)
+    if not found or set(found) & set(given) or not all(re.fullmatch(r"-?[0-9]{1,9}\.0+", name) for name in found):
+        return found
+    whole = [name.partition(".")[0] for name in found]
+    warn(f"{where}: class numbers written as {found[0]} are read as {whole[0]}")
+    return whole
+
+
+def column_records(value: Any) -> list[dict[str, Any]]:
+    """The records of one JSON object with one entry per column: lists of equal length, or objects by row number as
+    `to_json` of pandas writes them; none for anything else."""
+    if not isinstance(value, dict) or len(value) < 2 or id_column(list(value)) is None:
+        return []
+    columns = list(value.values())
+    if all(isinstance(each, dict) for each in columns):
+        numbers = list(columns[0])
+        if numbers != list(map(str, range(len(numbers)))) or any(list(each) != numbers for each in columns):
+            return []
+        columns = [list(each.values()) for each in columns]
+    if not all(isinstance(each, list) for each in columns) or len({len(each) for each in columns}) != 1:
+        return []
+    return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
 def _can_be_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 

@@ -37,7 +37,7 @@ def label_argument(value: Any, name: str, call: str) -> SoftLabels:
 
 
 def _of_frame(frame: Any) -> SoftLabels:
-    """A data frame with `probs`, or a column per class (`p:cat`, or `cat` beside a column of ids), as soft labels."""
+    """A data frame with `probs`, or a column per class (`p:cat`, or `cat` next to a column of ids), as soft labels."""
     rows = Rows.of(frame)
     names = rows.schema.names
     if "probs" in names or any(name.startswith("p:") for name in names) or id_column(names) is None:
