@@ -21,7 +21,7 @@ from scipy.sparse import csr_array, save_npz
 
 from sfumato.cli import group
 from sfumato.cli.train import TARGET_LINES, command
-from sfumato.tables.errors import SfumatoError
+from sfumato.tables.errors import SfumatoError, warnings_off
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.crowd_layers import CROWDS
 from sfumato.training.mixing import MIXINGS
@@ -129,9 +129,85 @@ def test_crowds_are_targets(folder: Path) -> None:
 
 def test_what_is_left_out_is_said(folder: Path) -> None:
     (folder / "few.csv").write_text("item,p:cat,p:dog,p:emu\n" + "".join(f"i{i},1,0,0\n" for i in range(10)))
-    shown = train(*SMALL, "--labels", "few.csv", "--targets", "soft", "--split", "none")
-    assert "left out 50 of 60 inputs: they have no label" in shown
+    settings = [each if each != "labels.parquet" else "few.csv" for each in SMALL]
+    shown = train(*settings, "--targets", "soft", "--split", "none")
+    assert "left out 50 of 60 inputs: they have no label; --rest original would train on their original" in shown
+    assert "two label sets called people" in str(refused(*SMALL, "--labels", "few.csv"))
     assert "all items are used for training and for testing" in shown
+
+
+SETS = (
+    "--inputs", "texts.csv", "--labels", "equal=equal.parquet", "--labels", "weighted=labels.parquet",
+    "--original", "o.csv", "--processes", "1",
+)  # fmt: skip
+
+
+@pytest.fixture
+def label_sets(folder: Path) -> Path:
+    """A second label set: the same classes, less sure; and the original classes."""
+    people = toy_data.people()
+    toy_data.SoftLabels.from_numpy(toy_data.ITEMS, people.probs / 2 + 1 / 6, toy_data.CLASSES, 5).write("equal.parquet")
+    named = (f"{item},{toy_data.CLASSES[k]}\n" for item, k in zip(toy_data.ITEMS, toy_data.NUMBERS, strict=True))
+    (folder / "o.csv").write_text("item,label\n" + "".join(named))
+    return folder
+
+
+def test_label_sets_are_compared_in_one_experiment(label_sets: Path) -> None:
+    shown = train(*SETS, "--targets", "hard@original,majority@weighted,soft", "--seeds", 2)
+    assert "soft is trained on each label set: soft@equal, soft@weighted" in shown
+    assert "(against equal)" in shown
+    assert "(against weighted)" in shown
+    table = pl.read_csv("runs/runs.csv")
+    found = dict(zip(table["target"], table["label_set"], strict=True))
+    assert found == {
+        "hard": "original", "majority@weighted": "weighted", "soft@equal": "equal", "soft@weighted": "weighted"
+    }  # fmt: skip
+    (label_sets / "grid.toml").write_text(
+        '[data]\ninputs = "texts.csv"\noriginal = "o.csv"\n'
+        'labels = { equal = "equal.parquet", weighted = "labels.parquet" }\n'
+        '[grid]\ntargets = ["hard", "majority@weighted", "soft"]\nseeds = 2\n'
+    )
+    # The file says the same, so there is nothing left to do.
+    assert train("--grid", "grid.toml", "--processes", 1) == shown
+    scored = ["evaluate", "--runs", "runs", "--people", "labels.parquet", "--original", "o.csv", "--strata", "class"]
+    scored += ["--metrics", "accuracy,cross_entropy", "--cross-label", "cross.csv", "-o", "scores.csv"]
+    with warnings_off():  # eighteen items are too few for intervals
+        done = CliRunner().invoke(group, scored, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    scores = pl.read_csv("scores.csv").filter(pl.col("metric") == "accuracy")
+    cells = set(zip(scores["label_set"], scores["target"], scores["condition"], strict=True))
+    assert {("equal", "soft@equal", "class dog"), ("weighted", "majority@weighted", "class cat")} <= cells
+    assert len(cells) == 4 * 4
+    cross = pl.read_csv("cross.csv")
+    own = cross.filter(pl.col("metric").str.starts_with("cross_entropy") & (pl.col("condition") == "all"))
+    by_target = {row["trained on"]: row for row in own.iter_rows(named=True)}
+    # Each is best where it was trained.
+    assert by_target["soft@equal"]["equal"] < by_target["soft@weighted"]["equal"]
+    assert by_target["soft@weighted"]["weighted"] < by_target["soft@equal"]["weighted"]
+
+
+def test_label_sets_that_do_not_fit_are_refused(label_sets: Path) -> None:
+    assert "did you mean 'weighted'" in str(refused(*SETS, "--targets", "soft@wieghted"))
+    assert "one of equal, weighted, original" in str(refused(*SETS, "--targets", "soft", "--rest", "people"))
+    assert "another label source" in str(refused(*SETS, "--labels", "original=o.csv"))
+    toy_data.SoftLabels.from_numpy(["i0"], [[1, 0, 0]], toy_data.CLASSES).write(label_sets / "few.parquet")
+    error = refused(*SETS, "--labels", "few=few.parquet", "--targets", "soft")
+    assert error.code == "other-items"
+    assert "--rest original" in str(error)
+    assert not (label_sets / "runs").exists()
+
+
+def test_the_rest_of_the_items_and_weights(label_sets: Path) -> None:
+    people = toy_data.people()
+    few = toy_data.SoftLabels.from_numpy(toy_data.ITEMS[:20], people.probs[:20], toy_data.CLASSES, 5)
+    few.write("few.parquet")
+    (label_sets / "w.csv").write_text("item,weight\n" + "".join(f"{item},1.5\n" for item in toy_data.ITEMS))
+    data = ("--inputs", "texts.csv", "--original", "o.csv", "--labels", "few.parquet", "--processes", "1")
+    shown = train(*data, "--rest", "original", "--targets", "hard,soft", "--weights", "w.csv", "--folds", 2)
+    assert "people: labels for 20 of 60 items; the rest by original" in shown
+    run = Run.read(label_sets / "runs" / "soft.text-linear.seed-0.fold-0")
+    assert run.settings["target"]["rest"] == "original"
+    assert len(run.predictions) == 30
 
 
 def test_a_run_that_diverges_ends_with_1(folder: Path) -> None:

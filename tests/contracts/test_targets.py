@@ -277,6 +277,7 @@ def asks_for_what_it_needs(target: Target, needed: set[str]) -> None:
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_sources(target: Any) -> None:
     asks_for_what_it_needs(target(), NEEDS[target.name])
+    assert set(target.sources) == NEEDS[target.name]
 
 
 def test_sources_that_depend_on_settings() -> None:

@@ -104,11 +104,23 @@ def test_grids_that_are_none(changes: dict[str, Any], says: str) -> None:
 
 def test_the_table_of_runs(tmp_path: Path) -> None:
     key = RunKey("hard", "lenet", 0, 0)
-    rows = [RunRow.of(key, "done", 3, "finished", 1.5), RunRow.of(RunKey("soft", "lenet", 0, None), "to do")]
+    other = RunKey("soft", "lenet", 0, None)
+    rows = [RunRow.of(key, "original", "done", 3, "finished", 1.5), RunRow.of(other, "", "to do")]
     write_table(columns_of(rows, RunRow), tmp_path / "r.csv")
     table = pl.read_csv(tmp_path / "r.csv")
-    assert table.columns == ["run", "target", "network", "seed", "fold", "status", "epochs", "ended", "seconds"]
-    assert table.row(0) == ("hard.lenet.seed-0.fold-0", "hard", "lenet", 0, 0, "done", 3, "finished", 1.5)
+    assert table.columns == [
+        "run",
+        "target",
+        "network",
+        "seed",
+        "fold",
+        "label_set",
+        "status",
+        "epochs",
+        "ended",
+        "seconds",
+    ]
+    assert table.row(0) == ("hard.lenet.seed-0.fold-0", "hard", "lenet", 0, 0, "original", "done", 3, "finished", 1.5)
     assert table["status"].to_list() == ["done", "to do"]
 
 

@@ -30,7 +30,8 @@ def test_rows_follow_the_inputs_and_columns_the_labels() -> None:
     np.testing.assert_array_equal(training_set.people, [[0.3, 0.7], [0.9, 0.1]])
     np.testing.assert_array_equal(training_set.original, [1, 0])
     np.testing.assert_allclose(training_set.predicted, [[0.6, 0.4], [0, 1]])
-    assert made.notes == ("left out 2 of 4 inputs: they have no label",)
+    note = 'left out 2 of 4 inputs: they have no label; rest="original" would train on their original labels'
+    assert made.notes == (note,)
 
 
 def test_teachers_are_averaged() -> None:

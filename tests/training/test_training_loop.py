@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from sfumato.tables.errors import BadSetting
 from sfumato.training.group_optimizer import SeparateNetworks, stack_networks
-from sfumato.training.mixing import MixMaxEnt, Mixup
+from sfumato.training.mixing import MixMaxEnt, Mixup, Plain
 from sfumato.training.networks import Network, network_named
 from sfumato.training.optimizers import Adam, OneCycle, Plateau, Sgd, StepSchedule
 from sfumato.training.recipe import CropAndFlip, Recipe
@@ -60,6 +60,30 @@ def trained(asked: RunGroup) -> TrainingLoop:
     while not training.finished:
         training.advance()
     return training
+
+
+@pytest.mark.parametrize("mixing", [Plain(), Mixup(endpoints="hard")], ids=lambda mixing: mixing.name)
+def test_an_item_of_weight_2_counts_twice(mixing: Plain | Mixup) -> None:
+    # One batch with all items, so that the order does not matter.
+    recipe = Recipe(epochs=2, batch_size=2 * N_ITEMS, optimiser=Sgd(rate=0.1), mixing=mixing, dynamics="none")
+    group = run_group(recipe, targets=("hard", "soft"))
+    twice = np.arange(N_ITEMS) < 30
+    weighted = dataclasses.replace(group, training_set=dataclasses.replace(group.training_set, weights=1.0 + twice))
+    plain, found = trained(group), trained(weighted)
+    assert difference(plain, found) > 1e-3
+    same = dataclasses.replace(
+        group, training_set=dataclasses.replace(group.training_set, weights=np.full(N_ITEMS, 3.0))
+    )
+    assert difference(plain, trained(same)) < 1e-5
+    if isinstance(mixing, Mixup):
+        return
+    rows = np.concatenate([np.arange(N_ITEMS), np.flatnonzero(twice)])
+    doubled = group.training_set.take(rows)
+    labels = tuple(target_named(name, {}).labels(doubled, np.random.default_rng(0)) for name in group.names)
+    repeated = dataclasses.replace(
+        group, training_set=doubled, images=group.images[torch.from_numpy(rows)], labels=labels
+    )
+    assert difference(found, trained(repeated)) < 1e-5
 
 
 def difference(one: TrainingLoop, other: TrainingLoop) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from sfumato.tables.errors import BadSetting, listing, warnings_off
 from sfumato.tables.strategies import StrategyText, split_choices
 
 if TYPE_CHECKING:
+    from sfumato.evaluation.run_metric_values import SeedValues
     from sfumato.training.experiment import Experiment
     from sfumato.training.grid import RunRow
     from sfumato.training.training_progress import Progress
@@ -50,8 +51,22 @@ Crowd layers, trained on beliefs together with the network:
   annotator-heads      a linear layer per annotator on the logits; shrinkage
   annotator-confusion  a confusion matrix per annotator; trace, diagonal"""
 
+DATA = (
+    "inputs",
+    "start",
+    "new_head",
+    "text",
+    "items",
+    "size",
+    "beliefs",
+    "original",
+    "weights",
+    "rest",
+    "any_estimand",
+)
 RECIPE = ("epochs", "batch_size", "clip", "validation", "patience", "dynamics", "predictions_each_epoch", "precision")
 CHOICE_LINES = """\b
+Label sets: --labels equal=a.parquet --labels weighted=b.parquet, and targets soft@equal hard@original
 Settings follow a name: smoothing:share=0.2 sgd:momentum=0.9:weight-decay=1e-4 steps:after=[50,55]:by=0.1
 Models:     images: lenet small resnet-20 wrn-16-2 ... (docs/train.md lists all)
             features: linear mlp knn boosting     texts: text-linear encoder:folder=...
@@ -83,12 +98,19 @@ Select:     rate  weight-decay  epochs  smoothing.share  mixup.alpha  linear.pen
 )
 @click.option("--new-head", is_flag=True, help="With weights: replace the last layer, for other classes.")
 @plain_input_options
-@click.option("--labels", type=PATH, help="People's soft labels (SoftLabels).")
+@click.option(
+    "--labels",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="People's soft labels (SoftLabels); repeat with names to compare label sets.",
+)
 @click.option("--beliefs", type=PATH, help="The belief of each annotator (Beliefs).")
 @click.option("--original", type=PATH, help="The original class of each item: a table with item and label.")
 @click.option(
     "--teacher", "teachers", type=PATH, multiple=True, help="Predictions of a teacher (SoftLabels); repeat for a mean."
 )
+@click.option("--rest", metavar="NAME", help="Labels of items that have none: original, or a label set.")
+@click.option("--weights", type=PATH, help="How much each item counts in training: a table with item and weight.")
 @click.option(
     "--targets",
     metavar="NAMES",
@@ -183,13 +205,13 @@ def _document(settings: dict[str, Any]) -> dict[str, Any]:
         return {name: settings[name] for name in names if name in settings}
 
     document: dict[str, Any] = {
-        "data": part(
-            "inputs", "start", "new_head", "text", "items", "size", "labels", "beliefs", "original", "any_estimand"
-        ),
+        "data": part(*DATA),
         "grid": part("seeds", "device"),
         "recipe": part(*RECIPE),
         **part("optimiser", "schedule"),
     }
+    if "labels" in settings:
+        document["data"]["labels"] = _label_files(settings["labels"])
     if "mixing" in settings:
         mixings = split_choices(settings["mixing"])
         document["mixing"] = mixings if len(mixings) > 1 else settings["mixing"]
@@ -215,6 +237,22 @@ def _document(settings: dict[str, Any]) -> dict[str, Any]:
     if "split" in settings:
         document["split"] = settings["split"]
     return document
+
+
+def _label_files(labels: Sequence[str]) -> dict[str, str]:
+    """The files of `--labels`, by the name of the label set; a file without a name is that of people's labels."""
+    from sfumato.training.training_set import PEOPLE
+
+    found: dict[str, str] = {}
+    for text in labels:
+        name, equals, file = text.partition("=")
+        if not equals or Path(text).exists():
+            name, file = PEOPLE, text
+        if name in found:
+            fix = f"name them, for example --labels a={found[name]} --labels b={file}"
+            raise BadSetting(f"two label sets called {name}", "a name of its own for each", fix, "doubled-name")
+        found[name] = file
+    return found
 
 
 @contextmanager
@@ -256,7 +294,7 @@ def _show(experiment: Experiment, rows: list[RunRow]) -> None:
 
 
 def _show_scores(experiment: Experiment) -> None:
-    """Means over seeds, for seeds whose folds are all finished; against people's labels, else the original ones."""
+    """Means over seeds, for seeds whose folds are all finished; against each label set, else the original labels."""
     import numpy as np
 
     from sfumato.evaluation.metrics.accuracy import Accuracy
@@ -265,11 +303,10 @@ def _show_scores(experiment: Experiment) -> None:
     from sfumato.evaluation.run_scores import measure_runs
     from sfumato.tables.soft_labels import SoftLabels
     from sfumato.training.grid import RunKey
+    from sfumato.training.training_set import ORIGINAL
 
     data, grid = experiment.data, experiment.grid
-    labels = data.people
-    if labels is None and data.original is not None:
-        labels = np.eye(data.n_classes)[data.original]
+    against = data.set_names or ([ORIGINAL] if data.original is not None else [])
     runs = [
         RunPredictions(RunKey(target, network, seed, None, recipe).label, network, seed, table)
         for network in grid.networks
@@ -278,16 +315,25 @@ def _show_scores(experiment: Experiment) -> None:
         for seed in grid.seeds
         if (table := experiment.predictions(target, network, seed, recipe)) is not None
     ]
-    if labels is None or not runs:
-        return
-    # sfumato evaluate prints these warnings, with intervals.
-    with warnings_off():
-        people = SoftLabels.from_numpy(data.items, labels, data.classes)
-        scores = measure_runs(runs, people=people, metrics=[Accuracy(), CrossEntropy()]).figures
+    for name in against if runs else ():
+        labels = data.named_set(name)
+        assert labels is not None
+        known = np.flatnonzero(labels.known)
+        # sfumato evaluate prints these warnings, with intervals.
+        with warnings_off():
+            people = SoftLabels.from_numpy([data.items[i] for i in known], labels.probs[known], data.classes)
+            if not set(people.items.to_pylist()) & set(runs[0].predictions.items.to_pylist()):
+                click.echo(f"no test item has a label of {printable(name)}: there is nothing to score")
+                continue
+            scores = measure_runs(runs, people=people, metrics=[Accuracy(), CrossEntropy()], common=True).figures
+        _show_block(scores, "the original labels" if name == ORIGINAL else name)
+
+
+def _show_block(scores: Sequence[SeedValues], against: str) -> None:
+    """Accuracy and cross-entropy of every target and model, against one label set."""
     width = max(len(name) for name in ("target", *(score.target for score in scores)))
     networks = max(len(name) for name in ("network", *(score.network for score in scores)))
-    against = "people" if data.people is not None else "the original labels"
-    click.echo(f"{'target':{width}}  {'network':{networks}}  accuracy  cross-entropy   (against {against})")
+    click.echo(f"{'target':{width}}  {'network':{networks}}  accuracy  cross-entropy   (against {printable(against)})")
     for accuracy, cross_entropy in zip(scores[::2], scores[1::2], strict=True):
         named = f"{printable(accuracy.target):{width}}  {printable(accuracy.network):{networks}}"
         seeds = f"{len(accuracy.seeds)} seed{'s' * (len(accuracy.seeds) != 1)}"

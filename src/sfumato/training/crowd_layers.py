@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -102,11 +102,14 @@ class CrowdLabels:
     crowd: CrowdModel
     pool: AnnotatorBeliefs
     sampled: PooledLabels | PooledTensors
+    weights: Float[Tensor, "items"] | None = None
+    """The weight of each item, 1 on average."""
 
     @classmethod
     def of(cls, crowd: CrowdModel, training_set: TrainingSet) -> CrowdLabels:
-        pool = training_set.need_beliefs(crowd.name)
-        return cls(crowd, pool, PooledLabels.of(pool.rows, pool.starts))
+        pool, weights = training_set.need_beliefs(crowd.name), training_set.weights
+        scaled = None if weights is None else torch.from_numpy((weights / weights.mean()).astype(np.float32))
+        return cls(crowd, pool, PooledLabels.of(pool.rows, pool.starts), scaled)
 
     def head(self) -> CrowdHead:
         """A new head for these annotators."""
@@ -114,7 +117,11 @@ class CrowdLabels:
 
     def loss(self, head: CrowdHead, logits: Logits, index: Int[Tensor, "batch"]) -> Float[Tensor, ""]:
         """The loss of a batch with a head."""
-        return head.loss(logits, gather(self.pool, index))
+        rows = gather(self.pool, index)
+        if self.weights is not None:
+            weights = self.weights.to(index.device)[index][rows.position]
+            rows = replace(rows, probs=rows.probs * weights[:, None])
+        return head.loss(logits, rows)
 
     def at(self, index: Accesses, chance: Chances) -> Distributions:
         return self.sampled.at(index, chance)
@@ -123,7 +130,9 @@ class CrowdLabels:
         return PooledLabels.of(self.pool.rows, self.pool.starts).mean()
 
     def to(self, device: torch.device) -> CrowdLabels:
-        return CrowdLabels(self.crowd, self.pool, PooledTensors.of(self.pool.rows, self.pool.starts, device))
+        return CrowdLabels(
+            self.crowd, self.pool, PooledTensors.of(self.pool.rows, self.pool.starts, device), self.weights
+        )
 
 
 @dataclass(frozen=True)
@@ -139,6 +148,7 @@ class AnnotatorConfusion:
     diagonal: float = 0.9
 
     name: ClassVar[str] = "annotator-confusion"
+    sources: ClassVar[tuple[str, ...]] = ("beliefs",)
 
     def __post_init__(self) -> None:
         not_negative("trace", self.trace)
@@ -184,6 +194,7 @@ class AnnotatorHeads:
     shrinkage: float = 0.01
 
     name: ClassVar[str] = "annotator-heads"
+    sources: ClassVar[tuple[str, ...]] = ("beliefs",)
 
     def __post_init__(self) -> None:
         not_negative("shrinkage", self.shrinkage)
@@ -233,6 +244,7 @@ class CrowdLayer:
     decay: float = 0.0
 
     name: ClassVar[str] = "crowd-layer"
+    sources: ClassVar[tuple[str, ...]] = ("beliefs",)
 
     def __post_init__(self) -> None:
         not_negative("decay", self.decay)

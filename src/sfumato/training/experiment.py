@@ -20,16 +20,19 @@ from sfumato.tables.row_numbers import items_like
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.fitted_run import check_model_takes, fit_models
 from sfumato.training.grid import GROUP, Grid, RunGroupKey, RunKey, RunRow
+from sfumato.training.label_set import sets_used_by
 from sfumato.training.models import is_network
 from sfumato.training.run_folder import RUN, Run
 from sfumato.training.setting_selection import TrialGrid
 from sfumato.training.splits import Fold, names_of
 from sfumato.training.start_weights import StartWeights
-from sfumato.training.training_set import TrainingSet, digest_of
+from sfumato.training.training_set import ORIGINAL, PEOPLE, TrainingSet, digest_of
 
 UNFINISHED = "unfinished"
 """The folder, inside that of the runs, for checkpoints of trainings that are not finished."""
 TABLE = "runs.csv"
+LABEL_SETS = "label-sets"
+"""The folder, inside that of the runs, with the label sets if there are several."""
 OPTIONAL_SOURCES = ("beliefs", "predicted")
 """Sources that do not change a run which was trained without them."""
 
@@ -119,16 +122,30 @@ class Experiment:
         made_by = RunKey(target, network, seed, None, recipe).name
         return SoftLabels.from_numpy(items, probs, self.data.classes, 0, made_by=made_by)
 
+    def write_label_sets(self) -> None:
+        """Write the label sets next to the runs, so that these can be scored against each of them."""
+        data = self.data
+        if not data.label_sets:
+            return
+        for name in data.set_names:
+            table = data.named_set(name)
+            assert table is not None
+            rows = np.flatnonzero(table.known)
+            items = items_like((data.items[row] for row in rows), data.items)
+            labels = SoftLabels.from_numpy(items, table.probs[rows], data.classes, estimand=table.estimand)
+            (self.folder / LABEL_SETS).mkdir(parents=True, exist_ok=True)
+            replace(labels, made_by=table.made_by).write(self.folder / LABEL_SETS / f"{name}.parquet")
+
     def write_table(self) -> list[RunRow]:
         """The status of every run; also written to `runs.csv`."""
         rows = []
         for key in (run for group in self.run_groups() for run in group.runs):
-            row = self._cache.get(key.name)
+            row, label_set = self._cache.get(key.name), self.grid.label_set_of(key)
             if row is None and (run := self.run(key)) is not None:
                 seconds = run.metadata["seconds"]["wall"]
-                row = RunRow.of(key, "done", run.metadata["epochs"], run.metadata["ended"], seconds)
+                row = RunRow.of(key, label_set, "done", run.metadata["epochs"], run.metadata["ended"], seconds)
                 self._cache[key.name] = row
-            rows.append(row or RunRow.of(key, "to do"))
+            rows.append(row or RunRow.of(key, label_set, "to do"))
         write_table(columns_of(rows, RunRow), self.folder / TABLE)
         return rows
 
@@ -151,6 +168,7 @@ class Experiment:
             "network": key.network,
             "seed": key.seed,
             "fold": key.fold,
+            "label_set": self.grid.label_set_of(key),
             **({"mixing": key.recipe} if key.recipe else {}),
             "settings": self.grid.settings_of(key),
             "classes": list(self.data.classes),
@@ -184,12 +202,15 @@ class Experiment:
         """Hashes of all data that a run depends on."""
         if key.fold is None:
             return self._pretraining_hashes
+        targets = key.targets if isinstance(key, RunGroupKey) else (key.target,)
+        used = {f"labels.{name}" for target in targets for name in sets_used_by(self.grid.targets[target])}
+        hashes = {name: each for name, each in self._hashes.items() if not name.startswith("labels.") or name in used}
         fold = self.folds[key.fold]
         parts = {"train": fold.train, "validation": fold.validation, "test": fold.test}
         digests = {name: digest_of(names_of(self.data, rows)) for name, rows in parts.items() if rows is not None}
         if self.start is not None and is_network(self.grid.networks[key.network]):
             digests["start"] = self.start.digest
-        return {**self._hashes, **digests, **self._pretraining_hashes}
+        return {**hashes, **digests, **self._pretraining_hashes}
 
     def _check_validation(self) -> None:
         """Raise an error if patience, a schedule or a selection needs validation items and there are none."""
@@ -207,7 +228,8 @@ class Experiment:
                 raise BadSetting(found, expected, fix, "no-validation")
         if grid.selection is not None:
             TrialGrid.of(grid)  # an error for a setting that nothing has
-        if grid.selection is not None and getattr(self.data, grid.selection.by) is None:
+        labels = {PEOPLE: self.data.reference, ORIGINAL: self.data.original}
+        if grid.selection is not None and labels[grid.selection.by] is None:
             found, fix = (
                 f"a selection by {grid.selection.by} labels, which are missing",
                 "give them, or select by others",
@@ -227,6 +249,7 @@ class Experiment:
             f"{name} was {show(old, 30)} and is {show(new, 30)}"
             for name, old, new in _differences(before, now)
             if not (name.removeprefix("data.") in OPTIONAL_SOURCES and None in (old, new))
+            and not (name == "data.people" and old is None)  # a label set more
         ]
         if not differences:
             return True

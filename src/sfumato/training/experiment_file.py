@@ -26,7 +26,8 @@ from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, described
 from sfumato.tables.text_file import read_text
 from sfumato.tables.toml_file import parse_toml
-from sfumato.training.item_join import columns_of_classes, first_choices, join_items
+from sfumato.training.item_join import columns_of_classes, first_choices, join_items, read_weights
+from sfumato.training.label_set import check_set_name, named_targets, note_of_sets
 from sfumato.training.recipe_section import (
     AUGMENTED,
     DEFAULTS,
@@ -39,8 +40,7 @@ from sfumato.training.setting_selection import SettingSelection
 from sfumato.training.splits import Fold, NamedSplit, NoSplit, RandomSplit, Split, split_named
 from sfumato.training.start_weights import SUFFIX as WEIGHTS_SUFFIX
 from sfumato.training.start_weights import StartWeights
-from sfumato.training.training_set import TrainingSet
-from sfumato.training.validation_scores import ORIGINAL, PEOPLE
+from sfumato.training.training_set import ORIGINAL, PEOPLE, TrainingSet, given_as
 
 if TYPE_CHECKING:
     from sfumato.training.experiment import Experiment
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1_000_000
 SECTIONS = ("data", "grid", "split", "recipe", *FAMILIES, "select", "pretraining")
-DATA_FILES = ("inputs", "start", "labels", "original", "beliefs")
-DATA = (*DATA_FILES, "teachers", "any_estimand", "text", "items", "size", "new_head")
+DATA_FILES = ("inputs", "start", "original", "beliefs", "weights")
+DATA = (*DATA_FILES, "labels", "teachers", "rest", "any_estimand", "text", "items", "size", "new_head")
 GRID = ("targets", "networks", "seeds", "device")
 WEIGHTS, FEATURES, PREDICTIONS = "weights", "features", "predictions"
 """What training can start from: weights of a network; features or predictions in place of inputs."""
@@ -109,11 +109,13 @@ class ExperimentFile:
         check_same_rows(self._inputs, original)
         joined = join_items(
             self._inputs,
-            people=read_labels(paths["labels"]) if "labels" in paths else None,
+            label_sets={name: read_labels(path) for name, path in self.label_files("data").items()},
             original=None if original is None else original.of,
             beliefs=Beliefs.read(paths["beliefs"]) if "beliefs" in paths else None,
             teachers=[read_predictions(self._path(("data", "teachers"), each)) for each in teachers],
             any_estimand=self._any_estimand,
+            rests=self._rests,
+            weights=read_weights(paths["weights"]) if "weights" in paths else None,
         )
         if self._start_kind != PREDICTIONS:
             return joined
@@ -171,14 +173,15 @@ class ExperimentFile:
             return None
         paths = self._paths("pretraining")
         original = read_hard_labels(paths["original"]).of if "original" in paths else None
-        if original is None and "labels" in paths:
-            original = first_choices(read_labels(paths["labels"]))
+        labels = self.label_files("pretraining")
+        if original is None and labels:
+            original = first_choices(read_labels(next(iter(labels.values()))))
         return join_items(self._read_inputs("pretraining"), original=original, classes=self.training_set.classes)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Which items were left out, and a warning if there are no test items."""
-        notes = [*self.training_set.notes]
+        notes = [*self.training_set.notes, *note_of_sets(self._targets)]
         split, fold = self._split, self.folds[0]
         if isinstance(split, NamedSplit):
             parts = ("training", split.train, fold.train), ("validation", split.validation or (), fold.validation)
@@ -220,6 +223,41 @@ class ExperimentFile:
         options = InputOptions(tuple(columns), listed, None if size is None else str(size))
         return options.read(self._paths(name)[key])
 
+    def label_files(self, section: str = "data") -> dict[str, Path]:
+        """The files of label sets, by name: one file is that of `people`."""
+        given = self.document.get(section, {}).get("labels", {})
+        if not isinstance(given, Mapping):
+            given = {PEOPLE: given}
+        where = (section, "labels")
+        return {check_set_name(name, each): self._path((*where, name), each) for name, each in given.items()}
+
+    @cached_property
+    def _rests(self) -> frozenset[str]:
+        """The label sets that some targets take the labels of other items from."""
+        found = {self._rest} if self._rest else set()
+        for each in self._target_texts:
+            found |= {str(rest)} if (rest := each.settings.get("rest")) else set()
+        for name in sorted(found - {*self.label_files(), ORIGINAL}):
+            known = [*self.label_files(), ORIGINAL]
+            raise unknown("label set", name, known, self.where("data", "rest"), f"give it with {given_as(name)}")
+        return frozenset(found)
+
+    @property
+    def _rest(self) -> str | None:
+        said = self.document.get("data", {}).get("rest")
+        if said is not None and not isinstance(said, str):
+            raise self._bad(("data", "rest"), said, "original, or the name of a label set")
+        return said
+
+    @property
+    def _target_texts(self) -> list[StrategyText]:
+        """The targets as they are written."""
+        section = self.document.get("grid", {})
+        chosen = section.get("targets", [])
+        if "targets" in section and (not isinstance(chosen, list) or not chosen):
+            raise self._bad(("grid", "targets"), chosen, "a list of targets")
+        return [StrategyText.of(each, self.where("grid", "targets")) for each in chosen]
+
     def _paths(self, name: str) -> dict[str, Path]:
         """The files of the section `name`, without teachers."""
         section = self.document.get(name, {})
@@ -259,7 +297,7 @@ class ExperimentFile:
         elif "validation" in written:
             held_out = written["validation"]
         return Grid(
-            self._targets(section),
+            {name: each for made in self._targets.values() for name, each in made.items()},
             models,
             self._seeds(section.get("seeds", 1)),
             recipe,  # type: ignore[arg-type]
@@ -315,19 +353,23 @@ class ExperimentFile:
     def _augments_by_default(self) -> bool:
         return self._has_networks and "augmentation" not in self.document and self._are_natural
 
-    def _targets(self, section: Mapping[str, Any]) -> dict[str, Any]:
-        from sfumato.training.targets import target_family, target_named
-
-        def named(value: Any, where: ErrorLocation) -> tuple[str, Any]:
-            choice = StrategyText.of(value, where)
-            return choice.text, target_named(choice.name, choice.typed(target_family(choice.name), where))
-
-        if "targets" in section:
-            return self._strategies("targets", section["targets"], named)
-        # Without original classes, people's first choice is the hard label.
-        has_data = {"inputs", "start"} & set(self.document.get("data", {}))
-        hard = "majority" if has_data and self.training_set.original is None else "hard"
-        return self._strategies("targets", [hard, "soft"], named)
+    @cached_property
+    def _targets(self) -> dict[str, dict[str, Any]]:
+        """The targets by name, for each target as it is written: one that names no label set may be several."""
+        chosen = self._target_texts
+        if not chosen:
+            # Without original classes, people's first choice is the hard label.
+            has_data = {"inputs", "start"} & set(self.document.get("data", {}))
+            hard = "majority" if has_data and self.training_set.original is None else "hard"
+            chosen = [StrategyText.of(name) for name in (hard, "soft")]
+        found: dict[str, dict[str, Any]] = {}
+        for each in chosen:
+            made = named_targets(each, list(self.label_files()), self._rest, self.where("grid", "targets"))
+            doubled = [name for others in found.values() for name in made if name in others]
+            if doubled or each.text in found:
+                raise self._bad(("grid", "targets"), (doubled or [each.text])[0], "each of the targets once")
+            found[each.text] = made
+        return found
 
     @cached_property
     def _models(self) -> dict[str, Any]:

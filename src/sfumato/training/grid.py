@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.tables.errors import BadSetting, show
 from sfumato.tables.setting_checks import bad_setting
 from sfumato.tables.strategies import described
+from sfumato.training.label_set import label_set_of
 from sfumato.training.models import is_network
 from sfumato.training.models.model import Model
 from sfumato.training.target_labels import Target
@@ -153,6 +154,10 @@ class Grid:
         networks = [name for name, model in self.networks.items() if is_network(model)]
         return [RunGroupKey((PRETRAINED,), network, seed, None) for seed in self.seeds for network in networks]
 
+    def label_set_of(self, key: RunKey) -> str:
+        """The label set that a run is trained on; empty if its target uses none."""
+        return "" if key.fold is None else label_set_of(self.targets[key.target])
+
     def settings_of(self, key: RunKey) -> dict[str, Any]:
         """Everything except the data that determines a run."""
         is_pretraining = key.target == PRETRAINED and key.fold is None
@@ -184,6 +189,8 @@ class RunRow:
     network: str
     seed: int
     fold: int | None
+    label_set: str
+    """The label set that the target is computed from; empty if it uses none."""
     status: str
     """`done` or `to do`."""
     epochs: int | None = None
@@ -191,8 +198,8 @@ class RunRow:
     seconds: float | None = None
 
     @classmethod
-    def of(cls, key: RunKey, status: str, *result: Any) -> RunRow:
-        return cls(key.name, key.label, key.network, key.seed, key.fold, status, *result)
+    def of(cls, key: RunKey, label_set: str, status: str, *result: Any) -> RunRow:
+        return cls(key.name, key.label, key.network, key.seed, key.fold, label_set, status, *result)
 
 
 def check_device(name: str) -> torch.device:
@@ -209,5 +216,5 @@ def check_device(name: str) -> torch.device:
 
 
 def path_name(name: str) -> str:
-    """A name as part of a folder name: letters, digits, dots and dashes."""
-    return "".join(c if c.isalnum() or c in ".-_" else "-" for c in name)
+    """A name as part of a folder name: letters, digits, dots, dashes and the @ before a label set."""
+    return "".join(c if c.isalnum() or c in ".-_@" else "-" for c in name)

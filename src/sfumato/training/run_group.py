@@ -83,9 +83,20 @@ class RunGroup:
             return self.training_set.original
         return np.asarray(self.reference().argmax(1))
 
+    def item_weights(self) -> Float[np.ndarray, "items"] | None:
+        """The weight of each item, with a mean of 1 over the items trained on, so that the step size is as without."""
+        weights = self.training_set.weights
+        if weights is None:
+            return None
+        mean = float(weights.mean())
+        if mean == 0:
+            raise BadSetting("weights of 0 for all training items", "one above 0", "change the weights, or the split")
+        return (weights / mean).astype(np.float32)
+
     def reference(self) -> Float[np.ndarray, "items classes"]:
         """The distribution that dynamics are compared with: people's, else that of the first labels."""
-        return self.labels[0].mean() if self.training_set.people is None else self.training_set.people
+        people = self.training_set.reference
+        return self.labels[0].mean() if people is None else people
 
 
 @dataclass(frozen=True)

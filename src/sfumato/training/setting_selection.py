@@ -15,7 +15,8 @@ from sfumato.tables.errors import BadSetting, ErrorLocation, UnknownName, listin
 from sfumato.tables.strategies import StrategyText, settings_for, split_choices
 from sfumato.training.models import is_network
 from sfumato.training.models.imported_estimator import ImportedEstimator
-from sfumato.training.validation_scores import PEOPLE, REFERENCES
+from sfumato.training.training_set import PEOPLE
+from sfumato.training.validation_scores import REFERENCES
 
 if TYPE_CHECKING:
     from sfumato.training.grid import Grid

@@ -18,7 +18,7 @@ LEVELS = 5
 
 def labels_of(training_set: TrainingSet, rows: Int[np.ndarray, "some"]) -> TrainingSet:
     """Some items with their labels, without a copy of their inputs."""
-    original, people = training_set.original, training_set.people
+    original, people = training_set.original, training_set.reference
     return TrainingSet(
         tuple(training_set.items[row] for row in rows),
         training_set.classes,
@@ -31,8 +31,8 @@ def classes_of(training_set: TrainingSet) -> Int[np.ndarray, "items"]:
     """The class of each item: the original one, else people's first choice."""
     if training_set.original is not None:
         return training_set.original
-    if training_set.people is not None:
-        return np.asarray(training_set.people.argmax(axis=1))
+    if training_set.reference is not None:
+        return np.asarray(training_set.reference.argmax(axis=1))
     return np.zeros(training_set.n_items, np.int64)
 
 

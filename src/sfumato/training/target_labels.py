@@ -43,6 +43,8 @@ class Target(Protocol):
     @property
     def name(self) -> str: ...
 
+    # A target may have `sources`, the label sources it uses: people, original, beliefs, predicted. Without it: people.
+
     def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> TargetLabels:
         """Labels for every item; `rng` is for random choices made once, before training."""
         ...

@@ -25,12 +25,13 @@ from sfumato.tables.row_numbers import check_same_rows, items_like, n_numbered_r
 from sfumato.tables.setting_checks import at_least
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, split_choices
-from sfumato.training.item_join import columns_of_classes, join_items
+from sfumato.training.item_join import columns_of_classes, join_items, read_weights
+from sfumato.training.label_set import check_set_name, named_targets, targets_of_sets
 from sfumato.training.recipe_section import are_natural, recipes_by_mixing
 from sfumato.training.setting_selection import SettingSelection
 from sfumato.training.splits import Split, split_named
 from sfumato.training.start_weights import StartWeights
-from sfumato.training.validation_scores import ORIGINAL, PEOPLE
+from sfumato.training.training_set import ORIGINAL, PEOPLE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -137,13 +138,18 @@ def train(
     output: str | Path | None = None,
     processes: int = 1,
     any_estimand: bool = False,
+    rest: str | None = None,
+    weights: Mapping[str, float] | str | Path | None = None,
 ) -> TrainedModels:
     """Train `model` on every target and seed, and predict the test items of `split`.
 
     `inputs` are images, features or texts by item, a file of them, texts by item as a dictionary, or an array or list
     in the order of the labels, which is not always the order of the votes: prefer the others. SoftLabels are the
     predictions of a finished model, to train heads on.
-    `labels` are people's, or tables by source: `people`, `original` (one-hot), `beliefs`, `teacher`. Targets, model and
+    `labels` are people's, or tables by source: `people`, `original` (one-hot), `beliefs`, `teacher`, and label sets by
+    names of your own, for targets like `soft@equal`; `soft` alone is trained on each label set. Items without a label
+    in a set are an error, unless `rest` names the set, or `"original"`, that they take it from (for one target:
+    `soft:rest=original`). `weights` says how much each item counts in training. Targets, model and
     split are names with settings (`smoothing:share=0.2`) or objects; several targets are a list, or names separated by
     commas. A model can also be an estimator or pipeline of scikit-learn. `epochs`, `recipe` and `mixing` (several are
     compared) are for networks; without a recipe, color images of at least 24 pixels are cropped and mirrored at random.
@@ -160,7 +166,6 @@ def train(
     from sfumato.training.grid import Grid
     from sfumato.training.models import USUAL_MODELS, is_network
     from sfumato.training.models.calibration_heads import LinearHead
-    from sfumato.training.targets import target_named
     from sfumato.training.worker_pool import run_experiment
 
     inputs = Inputs.read(inputs) if isinstance(inputs, (str, Path)) else inputs
@@ -174,7 +179,8 @@ def train(
     usual = LinearHead.name if isinstance(inputs, SoftLabels) else None
     inputs = _inputs(inputs, sources)
     named_model = _model(usual or USUAL_MODELS[inputs.kind] if model is None else model)
-    target_list = dict(_named("target", each, target_named, "soft") for each in many)
+    sets = {name: each for name, each in sources.items() if name not in SOURCES or name == PEOPLE}
+    chosen = _targets(many, list(sets), rest)
     seed_list = tuple(seeds) if isinstance(seeds, Sequence) else tuple(range(at_least("seeds", seeds, 1)))
     example = f"share:test={split}" if isinstance(split, float) else "share:test=0.3"
     _, chosen_split = _named("split", split, lambda text, _: split_named(text, lambda: inputs), example)
@@ -182,13 +188,15 @@ def train(
     with _words_of_python():
         training_set = join_items(
             inputs,
-            people=sources.get("people"),
+            label_sets=sets,
             original=hard_labels_of(sources["original"]).of if "original" in sources else None,
             beliefs=sources.get("beliefs"),
             teachers=[sources["teacher"]] if "teacher" in sources else [],
             any_estimand=any_estimand,
+            rests=[name for name in (rest, *(getattr(each, "rest", None) for each in chosen.values())) if name],
+            weights=read_weights(Path(weights)) if isinstance(weights, (str, Path)) else weights,
         )
-    by = select_by or (PEOPLE if training_set.people is not None else ORIGINAL)
+    by = select_by or (PEOPLE if training_set.reference is not None else ORIGINAL)
     selection = SettingSelection.of(select, by) if select else None
     trained_in_epochs = is_network(named_model.model)
     if trained_in_epochs:
@@ -199,7 +207,7 @@ def train(
         if validation and selection is None:
             _check_no_recipe({"validation": validation}, named_model.text)
     grid = Grid(
-        target_list,
+        chosen,
         {named_model.text: named_model.model},
         seed_list,
         chosen_recipe,  # type: ignore[arg-type]
@@ -207,16 +215,29 @@ def train(
         selection=selection,
         validation=validation or 0.0,
     )
-    weights = None if start is None else StartWeights.read(start, new_head=new_head)
+    start_weights = None if start is None else StartWeights.read(start, new_head=new_head)
     folder = Path(mkdtemp(prefix="sfumato-train-") if output is None else output)
     with _words_of_python():
         folds = tuple(chosen_split.folds(training_set))
-        models = TrainedModels(Experiment(grid, training_set, folds, folder, start=weights))
+        models = TrainedModels(Experiment(grid, training_set, folds, folder, start=start_weights))
     if output is None:
         finalize(models, rmtree, folder, ignore_errors=True)
     with _words_of_python():
         run_experiment(models.experiment, processes=processes)
     return models
+
+
+def _targets(many: Sequence[Any], label_sets: Sequence[str], rest: str | None) -> dict[str, Any]:
+    """The targets by name; one that names no label set is computed from each."""
+    found: dict[str, Any] = {}
+    for each in many:
+        if isinstance(each, str):
+            made = named_targets(StrategyText.of(each), label_sets, rest)
+        else:
+            name, target = _named("target", each, None, "soft")
+            made = targets_of_sets(name, target, label_sets, rest)
+        found |= made
+    return found
 
 
 def _inputs(inputs: Any, sources: Mapping[str, Any]) -> Inputs:
@@ -311,8 +332,11 @@ def _source(name: Any, table: Any) -> Any:
     if name not in SOURCES:
         known = str(name) in MEANT
         hint = f"name it {MEANT[str(name)]}: " if known else nearest(str(name), SOURCES)
-        found, expected = f"label source {show(name)}", f"one of {listing(SOURCES)}"
-        raise UnknownName(found, expected, f"{hint}write {EXAMPLE}", "unknown-label-source")
+        if hint or not isinstance(name, str):
+            found = f"label source {show(name)}"
+            expected = f"one of {listing(SOURCES)}, or your own name for a label set"
+            raise UnknownName(found, expected, f"{hint}write {EXAMPLE}", "unknown-label-source")
+        check_set_name(name)
     if name == "beliefs":
         fix = 'give the votes as Beliefs, from sf.read or sf.Beliefs.from_votes; other labels are "people"'
         check_kind(name, table, (Beliefs,), "Beliefs, one row per item and annotator", fix)

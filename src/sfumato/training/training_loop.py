@@ -81,6 +81,8 @@ class TrainingLoop:
         # Channels last in memory, also for one channel, where torch cannot tell.
         self._pixels = group.images.permute(0, 2, 3, 1).contiguous().to(group.device)
         self._labels = [labels.to(group.device) for labels in group.labels]
+        weights = group.item_weights()
+        self._weights = None if weights is None else torch.from_numpy(weights).to(group.device)
         self._gold = torch.from_numpy(np.asarray(group.gold())).to(group.device)
         self._reference = torch.from_numpy(np.asarray(group.reference(), np.float32)).to(group.device)
         self._crowds = {g: labels for g, labels in enumerate(self._labels) if isinstance(labels, CrowdLabels)}
@@ -236,6 +238,9 @@ class TrainingLoop:
             index = order[start : start + at_once].to(self.group.device)
             uniform = chance[order[start : start + at_once]].to(self.group.device)
             y = torch.stack([self._labels[run.number].at(index, uniform) for run in active])
+            if self._weights is not None:
+                # The loss is linear in the label.
+                y = y * self._weights[index, None]
             for batch in range(0, len(index), size):
                 yield index[batch : batch + size], y[:, batch : batch + size]
 

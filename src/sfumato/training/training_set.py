@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from sfumato.tables.columns import check_classes, check_probs
 from sfumato.tables.errors import (
@@ -16,12 +16,14 @@ from sfumato.tables.errors import (
     BadSetting,
     BadTable,
     ErrorLocation,
+    listing,
     select_command,
     show,
     wrong_shape,
 )
 from sfumato.tables.estimand import Estimand, check_estimand
 from sfumato.tables.model_inputs import Images
+from sfumato.tables.option_words import is_command, option
 from sfumato.tables.row_numbers import items_like
 
 if TYPE_CHECKING:
@@ -67,6 +69,34 @@ def rows_of_items(
     return np.arange(new[-1]) + np.repeat(starts[:-1][index] - new[:-1], counts), new
 
 
+PEOPLE, ORIGINAL = "people", "original"
+"""The label set of targets that name none, and the original classes."""
+
+
+@dataclass(frozen=True, eq=False)
+class NamedLabels:
+    """The labels of one label set, of some or all items; row i of each array is about item i."""
+
+    probs: Float[np.ndarray, "items classes"]
+    """Rows of items without a label are 0."""
+    known: Bool[np.ndarray, "items"]
+    """Which items have a label."""
+    estimand: Estimand | None = None
+    made_by: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self.known.all())
+
+    @property
+    def is_one_hot(self) -> bool:
+        """Whether every label is one class: hard labels."""
+        return bool((self.probs[self.known].max(axis=1) == 1).all())
+
+    def take(self, index: Int[np.ndarray, "kept"]) -> NamedLabels:
+        return NamedLabels(self.probs[index], self.known[index], self.estimand, self.made_by)
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
     """Items with the label sources that are available; row i of each is about `items[i]`.
@@ -95,6 +125,8 @@ class TrainingSet:
     texts: tuple[str, ...] | None = None
     weights: Float[np.ndarray, "items"] | None = None
     """How much each item counts in training; None if all count the same."""
+    label_sets: Mapping[str, NamedLabels] = field(default_factory=dict)
+    """Labels by the name of their set: all except people's, unless people's are labels of some items only."""
 
     def __post_init__(self) -> None:
         check_classes(self.classes)
@@ -109,6 +141,10 @@ class TrainingSet:
             if not (np.isfinite(self.weights) & (self.weights >= 0)).all() or not self.weights.any():
                 fix = "give numbers of at least 0, and not only zeros"
                 raise BadTable("weights that are negative or not finite, or all 0", "finite weights", fix, "bad-number")
+        for name, each in self.label_sets.items():
+            self._check_rows(name, len(each.probs))
+            self._check_rows(name, len(each.known))
+            self._check_probs(name, each.probs[each.known], np.flatnonzero(each.known))
         for name in ("people", "predicted"):
             probs = getattr(self, name)
             if probs is not None:
@@ -157,6 +193,7 @@ class TrainingSet:
             None if self.features is None else self.features[index],
             None if self.texts is None else tuple(self.texts[i] for i in index),
             None if self.weights is None else self.weights[index],
+            {name: each.take(index) for name, each in self.label_sets.items()},
         )
 
     @property
@@ -173,6 +210,7 @@ class TrainingSet:
             for name in ("items", "classes", "images", "original", "people", "predicted", "texts", "weights")
             if (each := getattr(self, name)) is not None
         }
+        parts |= {f"labels.{name}": [each.probs, each.known] for name, each in self.label_sets.items()}
         if self.beliefs is not None:
             parts["beliefs"] = [self.beliefs.rows, self.beliefs.starts]
         if isinstance(self.features, np.ndarray):
@@ -180,6 +218,78 @@ class TrainingSet:
         elif self.features is not None:
             parts["features"] = [self.features.data, self.features.indices, self.features.indptr]
         return {name: digest_of(*each) for name, each in parts.items()}
+
+    # --- label sets ---
+
+    @property
+    def reference(self) -> Float[np.ndarray, "items classes"] | None:
+        """Used as people's labels where no target chooses them: `people`, else the first complete label set."""
+        complete = (each.probs for each in self.label_sets.values() if each.is_complete)
+        return next(complete, None) if self.people is None else self.people
+
+    @property
+    def set_names(self) -> list[str]:
+        """The names of all label sets, without the original classes."""
+        return [*([PEOPLE] if self.people is not None else []), *self.label_sets]
+
+    def named_set(self, name: str) -> NamedLabels | None:
+        """The label set called `name`; None if there is none."""
+        everything = np.ones(self.n_items, bool)
+        if name == ORIGINAL and self.original is not None:
+            return NamedLabels(one_hot(self.original, self.n_classes), everything)
+        if name == PEOPLE and self.people is not None:
+            return NamedLabels(self.people, everything, self.estimand, self.made_by)
+        return self.label_sets.get(name)
+
+    def labeled_by(self, name: str, rest: str | None, target: str, *, hard: bool = False) -> TrainingSet:
+        """The same items with the label set `name` as people's labels, and `rest` for items that it has no label for.
+
+        With `hard`, the classes of a set of hard labels are the original classes.
+        """
+        own = _needed(self.named_set(name), f"{target}@{name}", "labels of this set", given_as(name))
+        probs, missing = own.probs, ~own.known
+        if hard and not own.is_one_hot:
+            found, expected = f"the target {target}@{name} of soft labels", "a set of hard labels, or --original"
+            raise BadSetting(found, expected, f"write majority@{name}, or {target} for the original classes")
+        if missing.any() and rest is not None:
+            filling = _needed(self.named_set(rest), f"{target} of the rest", f"the labels {rest}", given_as(rest))
+            probs = np.where(missing[:, None], filling.probs, probs)
+            missing = missing & ~filling.known
+        if missing.any():
+            sets = name if rest is None else f"{name}, nor of {rest},"
+            raise self._no_label(f"label of {sets} for", missing, target, rest)
+        classes = probs.argmax(axis=1) if hard else self.original
+        return replace(self, people=probs, original=classes, estimand=own.estimand, made_by=own.made_by)
+
+    def with_beliefs_for_all(self, rest: str, target: str) -> TrainingSet:
+        """The same items, where those without a belief have their label in the set `rest` as their only belief: that
+        of one more annotator."""
+        pool = _needed(self.beliefs, target, "the belief of every annotator", "--beliefs")
+        n_rows = np.diff(pool.starts)
+        missing = n_rows == 0
+        if not missing.any():
+            return self
+        filling = _needed(self.named_set(rest), f"{target} of the rest", f"the labels {rest}", given_as(rest))
+        if (missing & ~filling.known).any():
+            raise self._no_label(f"belief, nor a label of {rest}, for", missing & ~filling.known, target, rest)
+        at = pool.starts[:-1][missing]
+        rows = np.insert(pool.rows, at, filling.probs[missing], axis=0)
+        annotators = np.insert(pool.annotators, at, pool.n_annotators)
+        starts = np.concatenate(([0], np.cumsum(np.maximum(n_rows, 1)))).astype(np.int64)
+        return replace(self, beliefs=AnnotatorBeliefs(rows, starts, annotators, pool.n_annotators + 1))
+
+    def _no_label(
+        self, what: str, missing: Bool[np.ndarray, "items"], target: str, rest: str | None = None
+    ) -> BadTable:
+        """The error for items without a label that a target needs."""
+        n_missing = int(missing.sum())
+        more = f" ({n_missing:,} such items)" if n_missing > 1 else ""
+        found = f"no {what} item {show(self.items[int(np.argmax(missing))])}{more}"
+        can_fill = rest is None and self.original is not None
+        instead = f"take their original classes ({option('rest', ORIGINAL)}), " if can_fill else ""
+        keep = select_command(None, "labels.parquet", "inputs.npz")
+        fix = f"{instead}leave these items out ({keep}), or leave out the target {target}"
+        return BadTable(found, "a label for every item", fix, "missing-item")
 
     # --- sources that targets need ---
 
@@ -192,6 +302,12 @@ class TrainingSet:
         if not hard:
             fix = "give labels made by mean or bayes, or train on majority"
             check_estimand(self, (Estimand.JUDGMENT,), f"labels for the target {target}", fix)
+        partial = self.label_sets.get(PEOPLE)
+        if self.people is None and partial is not None:
+            raise self._no_label("label of people for", ~partial.known, target)
+        if self.people is None and self.label_sets:
+            found, fix = f"no label set for the target {target}", f"write {target}@{next(iter(self.label_sets))}"
+            raise BadSetting(found, f"one of {listing([*self.label_sets])}", fix, "missing-source")
         return _needed(self.people, target, "people's label for every item", "--labels")
 
     def need_beliefs(self, target: str) -> AnnotatorBeliefs:
@@ -201,7 +317,9 @@ class TrainingSet:
         if len(empty):
             found = f"no belief about item {show(self.items[empty[0]])} ({len(empty):,} such items)"
             keep = select_command(None, "beliefs.parquet")
-            fix = f"leave these items out ({keep}), or leave out the target {target}"
+            rest = next((name for name in (PEOPLE, ORIGINAL) if self.named_set(name) is not None), None)
+            instead = f"take another label for them ({option('rest', rest)}), " if rest else ""
+            fix = f"{instead}leave these items out ({keep}), or leave out the target {target}"
             raise BadTable(found, "at least one belief about every item", fix, "missing-belief")
         return pool
 
@@ -243,6 +361,13 @@ def digest_of(*parts: np.ndarray | Sequence[str]) -> str:
 def one_hot(numbers: Sequence[int] | np.ndarray, n_classes: int) -> Float[np.ndarray, "items classes"]:
     """Class numbers as distributions."""
     return np.eye(n_classes)[np.asarray(numbers, np.int64)]
+
+
+def given_as(label_set: str) -> str:
+    """How a label set or the original classes are given, in messages."""
+    if label_set == ORIGINAL:
+        return "--original"
+    return f"--labels {label_set}=FILE" if is_command() else f'{{"{label_set}": labels}}'
 
 
 T = TypeVar("T")

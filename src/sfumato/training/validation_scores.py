@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.training.stratification import classes_of
-from sfumato.training.training_set import TrainingSet
+from sfumato.training.training_set import ORIGINAL, PEOPLE, TrainingSet
 
-PEOPLE, ORIGINAL = "people", "original"
 REFERENCES = (PEOPLE, ORIGINAL)
 """What the cross-entropy of validation predictions is measured against."""
 SMALLEST = 1e-12
@@ -23,8 +22,8 @@ def validation_scores(predicted: Float[np.ndarray, "items classes"], held_out: T
     logs = -np.log(np.maximum(np.asarray(predicted, np.float64), SMALLEST))
     scores: dict[str, float | None] = {PEOPLE: None, ORIGINAL: None, "accuracy": None}
     if np.isfinite(logs).all():
-        if held_out.people is not None:
-            scores[PEOPLE] = float((held_out.people * logs).sum(axis=1).mean())
+        if held_out.reference is not None:
+            scores[PEOPLE] = float((held_out.reference * logs).sum(axis=1).mean())
         if held_out.original is not None:
             scores[ORIGINAL] = float(logs[np.arange(len(logs)), held_out.original].mean())
         scores["accuracy"] = float((np.asarray(predicted).argmax(axis=1) == classes_of(held_out)).mean())

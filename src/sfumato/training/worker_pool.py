@@ -86,6 +86,7 @@ def _fit_missing(experiment: Experiment, processes: int, engine: str, on_progres
     """Fit the missing models; without networks, torch is not needed."""
     missing = experiment.missing(experiment.run_groups())
     experiment.write_table()
+    experiment.write_label_sets()
     counter = ProgressCounter(experiment, missing, costs_of(experiment), on_progress)
     n_workers = min(processes, len(missing))
     results = run_jobs(experiment.train, missing, engine=engine, workers=n_workers) if missing else ()
@@ -103,6 +104,7 @@ def _run_missing(
     ranks.wait()
     if ranks.writes:
         experiment.write_table()
+        experiment.write_label_sets()
     cost = costs_of(experiment)
     keys = [key for phase in missing for key in phase]
     counter = ProgressCounter(experiment, keys, cost, on_progress, writes=ranks.writes)

@@ -79,10 +79,12 @@ def entropies(logits: Float[Tensor, "runs batch classes"]) -> Float[Tensor, "run
 
 
 def with_endpoints(y: Labels, endpoints: str) -> Labels:
-    """The labels unchanged (`soft`), or one-hot of their most probable class (`hard`; ties go to the first)."""
+    """The labels unchanged (`soft`), or all their mass on the most probable class (`hard`; ties go to the first).
+
+    The mass of a label is the weight of its item, 1 by default."""
     if endpoints == "soft":
         return y
-    return F.one_hot(y.argmax(dim=-1), y.shape[-1]).to(y.dtype)
+    return F.one_hot(y.argmax(dim=-1), y.shape[-1]).to(y.dtype) * y.sum(dim=-1, keepdim=True)
 
 
 @dataclass(frozen=True)

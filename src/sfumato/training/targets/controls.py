@@ -24,6 +24,7 @@ class RandomTarget:
     form: str = "hard"
 
     name: ClassVar[str] = "random"
+    sources: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         one_of("form", self.form, ("hard", "soft"))
@@ -48,6 +49,7 @@ class ShuffledTarget:
     by: str = "original"
 
     name: ClassVar[str] = "shuffled"
+    sources: ClassVar[tuple[str, ...]] = ("people", "original")
 
     def __post_init__(self) -> None:
         one_of("by", self.by, WAYS)
@@ -76,6 +78,7 @@ class UniformTarget:
     """`1 / K` for every class of every item: a control without information. Needs no label source."""
 
     name: ClassVar[str] = "uniform"
+    sources: ClassVar[tuple[str, ...]] = ()
 
     def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
         return FixedLabels.of(np.full((training_set.n_items, training_set.n_classes), 1 / training_set.n_classes))

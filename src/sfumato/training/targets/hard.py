@@ -20,6 +20,7 @@ class HardTarget:
     """
 
     name: ClassVar[str] = "hard"
+    sources: ClassVar[tuple[str, ...]] = ("original",)
 
     def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
         return FixedLabels.of(one_hot(training_set.need_original(self.name), training_set.n_classes))
@@ -58,6 +59,7 @@ class MajorityTarget:
     """
 
     name: ClassVar[str] = "majority"
+    sources: ClassVar[tuple[str, ...]] = ("people",)
 
     def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:
         return FixedLabels.of(one_hot(majority_of(training_set, self.name, rng), training_set.n_classes))

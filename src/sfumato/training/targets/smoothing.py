@@ -28,6 +28,7 @@ class SmoothingTarget:
     share: float = 0.1
 
     name: ClassVar[str] = "smoothing"
+    sources: ClassVar[tuple[str, ...]] = ("original",)
 
     def __post_init__(self) -> None:
         share("share", self.share)
@@ -50,6 +51,7 @@ class EntropyMatchedTarget:
     level: str = "item"
 
     name: ClassVar[str] = "entropy-matched"
+    sources: ClassVar[tuple[str, ...]] = ("people", "original")
 
     def __post_init__(self) -> None:
         one_of("level", self.level, ("item", "class", "mean"))
@@ -96,6 +98,7 @@ class ClassLevelTarget:
     by: str = "original"
 
     name: ClassVar[str] = "class-level"
+    sources: ClassVar[tuple[str, ...]] = ("people", "original")
 
     def __post_init__(self) -> None:
         one_of("by", self.by, WAYS)
@@ -123,6 +126,7 @@ class DistilledTarget:
     share: float = 1.0
 
     name: ClassVar[str] = "distilled"
+    sources: ClassVar[tuple[str, ...]] = ("predicted",)
 
     def __post_init__(self) -> None:
         above_0("temperature", self.temperature)

@@ -23,6 +23,7 @@ class SoftTarget:
     """
 
     name: ClassVar[str] = "soft"
+    sources: ClassVar[tuple[str, ...]] = ("people",)
 
     def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
         return FixedLabels.of(training_set.need_people(self.name))
@@ -37,6 +38,7 @@ class SampledTarget:
     """
 
     name: ClassVar[str] = "sampled"
+    sources: ClassVar[tuple[str, ...]] = ("people",)
 
     def labels(self, training_set: TrainingSet, rng: np.random.Generator) -> SampledLabels:  # noqa: ARG002
         return SampledLabels.of(training_set.need_people(self.name))
@@ -53,6 +55,7 @@ class DeaggregatedTarget:
     annotators: int | None = None
 
     name: ClassVar[str] = "deaggregated"
+    sources: ClassVar[tuple[str, ...]] = ("beliefs",)
 
     def __post_init__(self) -> None:
         if self.annotators is not None:
@@ -87,6 +90,7 @@ class TemperedTarget:
     temperature: float = 2.0
 
     name: ClassVar[str] = "tempered"
+    sources: ClassVar[tuple[str, ...]] = ("people",)
 
     def __post_init__(self) -> None:
         above_0("temperature", self.temperature)
