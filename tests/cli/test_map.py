@@ -51,6 +51,21 @@ def refused(command: click.Command, *arguments: object) -> SfumatoError:
     return caught.value
 
 
+def test_means_by_label_set_target_and_stratum() -> None:
+    shown = run(map_command.command, "runs", "--people", "labels.parquet", "--strata", "class", "-o", "strata.csv")
+    table = pl.read_csv("strata.csv")
+    assert table.columns[:5] == ["target", "network", "label_set", "stratum", "n_items"]
+    assert set(zip(table["target"], table["label_set"], strict=True)) == {("hard", "original"), ("soft", "people")}
+    assert table["stratum"].to_list()[:4] == ["all", "class cat", "class dog", "class emu"]
+    assert table["n_runs"].to_list() == [2] * 8
+    run(map_command.command, "runs", "--target", "soft", "-o", "map.csv")
+    drawn = DataMap.read("map.csv")
+    whole = table.filter((pl.col("target") == "soft") & (pl.col("stratum") == "all"))
+    np.testing.assert_allclose(whole["confidence"][0], drawn.confidence.mean())
+    assert "class emu" in shown
+    assert "without --people" in str(refused(map_command.command, "runs", "--strata", "class", "-o", "strata.csv"))
+
+
 def write_doubt() -> None:
     rng = np.random.default_rng(0)
     lines = [f"{item},{rng.random():.3f}" for item in toy_data.ITEMS]

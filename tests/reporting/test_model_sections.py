@@ -296,6 +296,18 @@ def test_labels_across_and_the_parts_of_a_gain(models: ModelScores) -> None:
     assert own["both"] == pytest.approx(means["soft"] - means["hard"], abs=1e-3)
 
 
+def test_runs_on_label_sets_are_scored_against_each(models: ModelScores, tmp_path: Path) -> None:
+    equal = replace(trained.people(), probs=trained.people().probs / 2 + 1 / 6, n_annotators=None)
+    (tmp_path / "label-sets").mkdir()
+    equal.write(tmp_path / "label-sets" / "equal.parquet")
+    of_sets = replace(models, evidence=replace(models.evidence, runs=tmp_path))
+    columns = chart(cross_label_section(of_sets), "across-accuracy").columns
+    assert list(dict.fromkeys(columns["against"])) == ["original", "majority", "people", "class-level", "equal"]
+    renamed = {"majority": "hard@experts", "soft": "soft@equal"}
+    scores = tuple(replace(each, target=renamed.get(each.target, each.target)) for each in models.scores)
+    assert replace(models, scores=scores).treatment == "soft@equal"
+
+
 def test_more_targets_than_can_be_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     near = {f"smoothing-{k:02}": 0.1 + 0.05 * k for k in range(10)} | {"hard": 0.3, "soft": 0.05}
     monkeypatch.setattr(trained, "NEARNESS", near)

@@ -108,7 +108,11 @@ def _strata() -> dict[str, list[Member]]:
 @click.option("--differences", type=PATH, help="Write the comparison with the baseline: .csv or .parquet.")
 @click.option("--table", type=PATH, help="Write the scores as a table for a paper: .md, .tex or .csv.")
 @click.option("--mode-shift", type=PATH, help="Write the gain from other classes and uncertainty: .md, .tex or .csv.")
-@click.option("--cross-label", type=PATH, help="Write scores against several kinds of labels: .md, .tex or .csv.")
+@click.option(
+    "--cross-label",
+    type=PATH,
+    help="Write scores against each kind of labels and label set: .md, .tex or .csv.",
+)
 @click.option("--against", multiple=True, metavar="NAME=FILE", help="Another kind of labels for --cross-label.")
 @click.option(
     "--sets", type=float, metavar="SHARE", help="Prediction sets that contain this share of people's answers."
@@ -152,7 +156,7 @@ def command(
     from sfumato.evaluation.run_predictions import RunPredictions, read_runs
 
     if runs is not None:
-        _evaluate_runs(read_runs(runs), inputs, output, kinds, options)
+        _evaluate_runs(read_runs(runs), inputs, output, kinds, options, runs)
         return
     ids = read_item_list(items) if items else ()
     given = FileOptions(tuple(classes or ()), ids, logits, known=labels.classes, array=array)
@@ -234,8 +238,10 @@ def _evaluate_runs(
     output: Path,
     kinds: Sequence[tuple[str, Path]],
     options: EvaluateOptions,
+    folder: Path | None = None,
 ) -> None:
     from sfumato.evaluation.comparison import compare_runs, leading_uncertainty, scores_over_seeds
+    from sfumato.evaluation.cross_label import label_sets_in
     from sfumato.evaluation.gain_decomposition import check_targets
     from sfumato.evaluation.publication_tables import table_of_scores
     from sfumato.evaluation.run_predictions import default_baseline, paired_runs
@@ -249,7 +255,8 @@ def _evaluate_runs(
     if options.mode_shift:
         check_targets(targets)
     found = paired_runs(found, baseline)
-    labels = {name: read_labels(path) for name, path in kinds}
+    labels = label_sets_in(folder) if folder is not None and options.cross_label else {}
+    labels |= {name: read_labels(path) for name, path in kinds}
     with counting("figures") as on_progress:
         measured = measure_runs(
             found, people=inputs.people, original=inputs.original, metrics=inputs.metrics, strata=inputs.strata,

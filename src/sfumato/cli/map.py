@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sfumato.cli.evaluate_options import strata_from_text
 from sfumato.cli.options import PATH, check_outputs, given, output_option
 from sfumato.cli.output import bar, counted, number, printable, write_table
 from sfumato.tables.errors import BadSetting
@@ -14,6 +15,7 @@ from sfumato.tables.errors import BadSetting
 if TYPE_CHECKING:
     from sfumato.evaluation.data_map import DataMap, Regions
     from sfumato.evaluation.epoch_predictions import EpochShifts
+    from sfumato.evaluation.map_strata import MapStrata
     from sfumato.tables.scores import Scores
 
 SHADES = " .:-=+*#%@"
@@ -24,11 +26,14 @@ FIX = "see sfumato map --help"
 
 @click.command("map")
 @click.argument("runs", type=PATH, nargs=-1, required=True)
-@output_option("Output file for the map: .csv or .parquet.")
+@output_option("Output file for the map, or with --strata its means by stratum: .csv or .parquet.")
 @click.option("--people", type=PATH, help="SoftLabels: how people judge, for the entropy of their labels.")
 @click.option("--doubt", type=PATH, help="People's uncertainty: a table of sfumato doubt or sfumato label --doubt.")
 @click.option("--target", metavar="NAME", help="The target to map, if there are several.")
 @click.option("--network", metavar="NAME", help="The network to map, if there are several.")
+@click.option(
+    "--strata", metavar="NAMES", help="The means of all targets by stratum of --people: agree,entropy:quantiles=4,FILE."
+)
 @click.option("--last", type=int, help="Only this many last epochs of every run.  [default: all]")
 @click.option("--when", type=click.Choice(["end", "online"]), help="When items were predicted.  [default: end]")
 @click.option("--soft", is_flag=True, help="Use agreement with people's label (sum q p) instead of the gold class.")
@@ -41,13 +46,15 @@ FIX = "see sfumato map --help"
 @click.option("--shifts", "shifts_path", type=PATH, help="Also write the change of predictions between epochs.")
 def command(
     runs: tuple[Path, ...], output: Path, people: Path | None, doubt: Path | None, target: str | None,
-    network: str | None, last: int | None, when: str | None, soft: bool, easy: float | None, hard: float | None,
-    ambiguous: float | None, share: float | None, level: float, scores_path: Path | None, shifts_path: Path | None,
+    network: str | None, strata: str | None, last: int | None, when: str | None, soft: bool, easy: float | None,
+    hard: float | None, ambiguous: float | None, share: float | None, level: float, scores_path: Path | None,
+    shifts_path: Path | None,
 ) -> None:  # fmt: skip
     """Map the training items of RUNS by confidence, variability and correctness over epochs.
 
     RUNS are folders of sfumato train --dynamics, or tables with item, epoch, gold and correct. All runs of a target are
-    pooled. --people or --doubt adds the rank correlation with people's uncertainty.
+    pooled. --people or --doubt adds the rank correlation with people's uncertainty. With --strata, the output has the
+    mean confidence and variability of every label set, target, network and stratum.
     """
     from sfumato.evaluation.data_map import data_map
     from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
@@ -60,10 +67,25 @@ def command(
         find_runs,
         runs_of_model,
     )
+    from sfumato.evaluation.map_strata import map_strata
     from sfumato.importers.label_file import read_labels
 
     check_outputs(runs[0], output=output, scores=scores_path, shifts=shifts_path)
     regions = _regions(easy, hard, ambiguous, share)
+    if strata is not None:
+        if people is None or doubt or scores_path or shifts_path:
+            found = "--strata without --people" if people is None else "--strata with --doubt, --scores or --shifts"
+            raise BadSetting(found, "--strata with --people alone", FIX)
+        chosen = [run for run in find_runs(runs) if target in (None, run.target) and network in (None, run.network)]
+        if not chosen:
+            raise BadSetting(f"--target {target}, --network {network}", "those of the runs", "choose others")
+        table = map_strata(
+            chosen, read_labels(people), strata_from_text(strata), last=last, when=when,
+            by=AGREEMENT if soft else GOLD, regions=_regions(easy, hard, ambiguous, share),
+        )  # fmt: skip
+        write_table(table, output, f"{counted(len(table), 'row')}, by target and stratum")
+        _show_strata(table)
+        return
     doubts = [HumanDoubt.of_labels(read_labels(people))] if people else []
     doubts += [HumanDoubt.read(doubt)] if doubt else []
     if scores_path and not doubts:
@@ -129,6 +151,18 @@ def _show(drawn: DataMap, how: str) -> None:
     if drawn.between_runs.any() and whole > 0:
         part = float((drawn.between_runs**2).sum()) / whole
         click.echo(f"{part:.0%} of the variance is between runs, the rest between epochs of a run")
+
+
+def _show_strata(table: MapStrata) -> None:
+    """Print one line per target, network and stratum."""
+    wide = [max(len(getattr(row, name)) for row in table.rows) for name in ("target", "network", "stratum")]
+    wide = [max(*both) for both in zip(wide, (6, 7, 7), strict=True)]
+    head = f"{'target':{wide[0]}}  {'network':{wide[1]}}  {'stratum':{wide[2]}}"
+    click.echo(f"{head}  {'items':>7}  {'confidence':>10}  {'variability':>11}  {'correct':>8}")
+    for row in table.rows:
+        named = f"{printable(row.target):{wide[0]}}  {printable(row.network):{wide[1]}}"
+        figures = f"{row.n_items:>7,}  {row.confidence:10.3f}  {row.variability:11.3f}  {row.correctness:8.1%}"
+        click.echo(f"{named}  {printable(row.stratum):{wide[2]}}  {figures}")
 
 
 def _show_scores(scores: Scores) -> None:

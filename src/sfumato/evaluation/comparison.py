@@ -45,6 +45,7 @@ def scores_over_seeds(measured: RunMeasurements) -> RunScores:
                 floor=figures.floor,
                 covers=between.kind,
                 floor_note=figures.floor_note,
+                label_set=figures.label_set,
                 **_standard_errors(parts),
             )
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,8 @@ from sfumato.tables.scores import RunScore
 from sfumato.tables.soft_labels import SoftLabels
 
 PEOPLE, ORIGINAL, MAJORITY, CLASS_LEVEL = "people", "original", "majority", "class-level"
+LABEL_SETS = "label-sets"
+"""The folder, inside that of the runs, with the label sets that they were trained on."""
 KINDS = (ORIGINAL, MAJORITY, PEOPLE, CLASS_LEVEL)
 
 
@@ -59,6 +62,12 @@ def kinds_of_labels(people: SoftLabels, original: SoftLabels | None = None) -> d
         return {MAJORITY: majority, PEOPLE: people, CLASS_LEVEL: _class_means(people, None)}
     one_hot = _as_people(original, people)
     return {ORIGINAL: one_hot, MAJORITY: majority, PEOPLE: people, CLASS_LEVEL: _class_means(people, one_hot)}
+
+
+def label_sets_in(runs: str | Path) -> dict[str, SoftLabels]:
+    """The label sets that the runs in a folder were trained on, by name, as `sfumato train` writes them; none if they
+    were trained on one."""
+    return {path.stem: SoftLabels.read(path) for path in sorted((Path(runs) / LABEL_SETS).glob("*.parquet"))}
 
 
 def measure_against(

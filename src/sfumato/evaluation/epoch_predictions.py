@@ -107,6 +107,7 @@ class RunFound:
     target: str = ""
     network: str = ""
     seed: int = 0
+    label_set: str = ""
 
     @property
     def model(self) -> str:
@@ -132,7 +133,8 @@ def find_runs(paths: Sequence[str | Path]) -> list[RunFound]:
                 expected, fix = "a whole number", "check how the file was made"
                 raise BadFile(f"the seed {show(seed)}", expected, fix, "bad-run", each)
             if metadata.get("fold", 0) is not None:
-                found[each.parent] = RunFound(each.parent, str(target), str(network), seed)
+                label_set = str(metadata.get("label_set", ""))
+                found[each.parent] = RunFound(each.parent, str(target), str(network), seed, label_set)
     return list(found.values())
 
 

@@ -37,6 +37,8 @@ class SeedValues:
     """Why there are no values, if there are none."""
     untested: str = ""
     """Why the values are not compared, if they are not."""
+    label_set: str = ""
+    """The label set that the target is trained on, if known."""
 
     @property
     def condition(self) -> str:

@@ -71,6 +71,8 @@ class RunPredictions:
     seed: int
     predictions: SoftLabels
     condition: str = ""
+    label_set: str = ""
+    """The label set that the target is trained on, if known."""
 
     @property
     def name(self) -> str:
@@ -107,7 +109,7 @@ def read_runs(folder: str | Path) -> list[RunPredictions]:
             skipped.append(f"{_named(target, network, seed, condition)} ({bad})")
         else:
             table = _joined([run.folder / PREDICTIONS for run in own])
-            trained.append(RunPredictions(target, network, seed, table, condition))
+            trained.append(RunPredictions(target, network, seed, table, condition, own[0].label_set))
     for run in found:
         if not run.is_pretrained:
             continue
@@ -147,6 +149,7 @@ class _Run:
     fold: int | None
     ended: str
     condition: str
+    label_set: str = ""
 
     @property
     def is_pretrained(self) -> bool:
@@ -170,12 +173,14 @@ def _read(path: Path) -> _Run:
         wrong = ["fold"]
     if not wrong and not isinstance(said.get("condition", ""), str):
         wrong = ["condition"]
+    if not wrong and not isinstance(said.get("label_set", ""), str):
+        wrong = ["label_set"]
     if wrong:
         fix = "remove the run's folder, or run the grid again"
         raise BadFile(f"no {', '.join(wrong)}", "a run.json as sfumato train writes it", fix, "bad-run", path)
     return _Run(
         path.parent, said["target"], said["network"], said["seed"], said.get("fold"), said["ended"],
-        said.get("condition", ""),
+        said.get("condition", ""), said.get("label_set", ""),
     )  # fmt: skip
 
 

@@ -108,6 +108,7 @@ class _Settings:
                 for metric in chosen:
                     seeds = tuple(runs[i].seed for i in own)
                     names = {"target": target, "network": network, "shift": shift, "stratum": stratum.name}
+                    names["label_set"] = runs[own[0]].label_set
                     figures.append(_seed_values(scored, metric, missing[metric.name], self.level, seeds=seeds, **names))
                     n_done += len(own)
                     on_progress(n_done, len(strata) * len(chosen) * len(runs))

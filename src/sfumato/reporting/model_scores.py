@@ -108,12 +108,13 @@ class ModelScores:
 
     @property
     def treatment(self) -> str | None:
-        """The target that findings are about: `soft`, else the first other target by name. Never the best one, whose
-        lead would partly be chance."""
+        """The target that findings are about: `soft`, else that of the first label set (`soft@equal`), else the first
+        other target by name. Never the best one, whose lead would partly be chance."""
         others = sorted(each for each in self.shown_targets() if each != self.control)
         if self.control is None or not others:
             return None
-        return SOFT if SOFT in others else others[0]
+        of_sets = [each for each in others if each.startswith(f"{SOFT}@")]
+        return SOFT if SOFT in others else (of_sets or others)[0]
 
     @cached_property
     def matched(self) -> dict[str, list[MatchedLabels]]:

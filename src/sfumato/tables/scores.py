@@ -126,15 +126,21 @@ class RunScore:
     se_items: float = float("nan")
     se_people: float = float("nan")
     floor_note: str = ""
+    label_set: str = ""
+    """The label set that the target is trained on, if known."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunScores(RecordTable):
-    """One row per target, network, metric and condition."""
+    """One row per target, network, metric and condition; no column `label_set` if none is known."""
 
     scores: tuple[RunScore, ...]
 
     record = RunScore
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
+        columns = super().chunk(start, stop, wide=wide)
+        return columns if any(score.label_set for score in self.scores) else columns.drop_columns(["label_set"])
 
     def lines(self) -> list[str]:
         return run_score_lines(self.scores)

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, CrossScore, cross_label, kinds_of_labels, measure_against
+from sfumato.evaluation.cross_label import (
+    ORIGINAL,
+    PEOPLE,
+    CrossScore,
+    cross_label,
+    kinds_of_labels,
+    label_sets_in,
+    measure_against,
+)
 from sfumato.evaluation.gain_decomposition import Shift, mode_shift
 from sfumato.evaluation.metrics.accuracy import Accuracy
 from sfumato.evaluation.metrics.divergence import CrossEntropy
@@ -40,10 +48,12 @@ def cross_label_section(models: ModelScores) -> Section | None:
     if not models.runs or people is None or len(models.targets) < 2:
         return None
     runs = [run for run in models.runs if run.network == models.network and run.target in models.shown_targets()]
+    kinds = kinds_of_labels(people, models.original)
+    kinds |= label_sets_in(models.evidence.runs) if models.evidence.runs is not None else {}
     # Scoring has already warned about the runs.
     with warnings_off():
         measured = measure_against(
-            runs, kinds_of_labels(people, models.original), original=models.original,
+            runs, kinds, original=models.original,
             metrics=(Accuracy(), CrossEntropy()), common=True, level=models.level, resamples=FEWEST_DRAWS,
         )  # fmt: skip
     base = models.source(("accuracy", "cross_entropy"), resamples=FEWEST_DRAWS, against_original=True)
