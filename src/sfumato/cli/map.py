@@ -14,8 +14,8 @@ from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
     from sfumato.evaluation.data_map import DataMap, Regions
+    from sfumato.evaluation.data_map_strata import MapStrata
     from sfumato.evaluation.epoch_predictions import EpochShifts
-    from sfumato.evaluation.map_strata import MapStrata
     from sfumato.tables.scores import Scores
 
 SHADES = " .:-=+*#%@"
@@ -57,6 +57,7 @@ def command(
     mean confidence and variability of every label set, target, network and stratum.
     """
     from sfumato.evaluation.data_map import data_map
+    from sfumato.evaluation.data_map_strata import data_map_strata
     from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
     from sfumato.evaluation.epoch_predictions import (
         AGREEMENT,
@@ -67,7 +68,6 @@ def command(
         find_runs,
         runs_of_model,
     )
-    from sfumato.evaluation.map_strata import map_strata
     from sfumato.importers.label_file import read_labels
 
     check_outputs(runs[0], output=output, scores=scores_path, shifts=shifts_path)
@@ -79,7 +79,7 @@ def command(
         chosen = [run for run in find_runs(runs) if target in (None, run.target) and network in (None, run.network)]
         if not chosen:
             raise BadSetting(f"--target {target}, --network {network}", "those of the runs", "choose others")
-        table = map_strata(
+        table = data_map_strata(
             chosen, read_labels(people), strata_from_text(strata), last=last, when=when,
             by=AGREEMENT if soft else GOLD, regions=_regions(easy, hard, ambiguous, share),
         )  # fmt: skip

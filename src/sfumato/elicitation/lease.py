@@ -280,7 +280,7 @@ class LeaseBook:
             due = next(((item, question) for item, question in practice if item not in participant.seen), None)
             return None if due is None else NextTrial(due[0], participant.arm or due[1])
         if purpose in ("check", "repeat") and self._running.selector is not None:
-            # Not used: a reply that assigns a check or a repeat takes as long as one that assigns an item.
+            # Not used: a reply that assigns a check or a repeat takes as long as the assignment of an item.
             state.leases.choose(participant.seen, rng, participant.arm)
         if purpose == "check":
             check = sequence.next_check(participant)

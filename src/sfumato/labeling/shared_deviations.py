@@ -167,7 +167,7 @@ class SharedAnswers:
     ) -> Int[np.ndarray, "rows"]:
         """The row whose answer each row has next: answers are exchanged between annotators of the same item. An
         assignment has a probability in proportion to the product of `exp(tilt)` of the answers: Metropolis steps for
-        pairs of annotators, paired anew in each sweep. `held` has the rows of the answers before."""
+        pairs of annotators, with new pairs in each sweep. `held` has the rows of the answers before."""
         held = held.copy()
         for _ in range(SWEEPS):
             order = np.lexsort((rng.random(len(held)), self.item))

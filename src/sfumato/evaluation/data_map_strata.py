@@ -49,7 +49,7 @@ class MapStrata(RecordTable):
     record = MapStratum
 
 
-def map_strata(
+def data_map_strata(
     runs: Sequence[RunFound],
     people: SoftLabels,
     strata: Sequence[Stratification | Stratum],
