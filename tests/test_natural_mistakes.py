@@ -41,11 +41,16 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "aggregate labels": (lambda: sf.aggregate(labels), "the votes or beliefs behind the labels"),
     "aggregator with an underscore": (lambda: sf.aggregate(votes, "dawid_skene"), "did you mean 'dawid-skene'"),
     "aggregator misspelled": (lambda: sf.aggregate(votes, "majorty"), "did you mean 'majority'"),
-    "aggregator None": (lambda: sf.aggregate(votes, None), "a aggregator, by name or as an object"),
+    "aggregator None": (lambda: sf.aggregate(votes, None), "an aggregator, by name or as an object"),
     "several aggregators": (lambda: sf.aggregate(votes, ["mean", "majority"]), 'write its name: "mean"'),
     "argument misspelled": (lambda: sf.aggregate(votes, method="mean"), "write sf.aggregate(votes, by)"),
     "setting misspelled": (lambda: sf.aggregate(votes, "dawid-skene:priors=20"), "did you mean 'prior'"),
     "doubt of labels": (lambda: sf.doubt(labels), "Annotations, Beliefs or Counts"),
+    "doubt of a column": (lambda: sf.doubt(pd.Series(["x", "y"])), "a Series"),
+    "evaluate a frame without classes": (
+        lambda: sf.evaluate(predicted=pd.DataFrame({"item": ["a"], "x": ["u"], "y": ["v"]}), people=labels),
+        "columns that are not classes",
+    ),
     "doubt of a list": (lambda: sf.doubt([1, 2, 3]), "sf.Beliefs.from_votes"),
     "agreement by another name": (lambda: sf.agreement(votes, "kappa"), "alpha-nominal"),
     "agreement of labels": (lambda: sf.agreement(labels), "Annotations, Beliefs or Counts"),
@@ -227,3 +232,21 @@ def test_missing_attributes_are_still_attribute_errors() -> None:
     assert not hasattr(labels, "to_csv")
     assert not hasattr(sf, "agregate")
     assert getattr(labels, "nothing", 3) == 3
+
+
+@pytest.mark.filterwarnings("ignore:all.*too few for a reliable interval:sfumato.SfumatoWarning")
+def test_predictions_and_original_labels_are_taken_as_frames() -> None:
+    frame = pd.DataFrame(np.asarray(predicted), columns=["x", "y"]).assign(item=list("abc"))
+    brier = sf.evaluate(predicted=predicted, people=labels, metrics="brier")
+    assert sf.evaluate(predicted=frame, people=labels, metrics="brier") == brier
+    assert sf.evaluate(predicted=frame.set_index("item"), people=labels, metrics="brier") == brier
+    truth = {"a": "x", "b": "x", "c": "y"}
+    forms = (truth, pd.DataFrame({"item": list("abc"), "label": list("xxy")}))
+    for given in forms:
+        found = sf.evaluate(predicted=predicted, people=labels, original=given, metrics="accuracy_original")
+        assert found.value_of("accuracy_original") == pytest.approx(2.5 / 3)
+
+
+def test_select_takes_a_list_without_items() -> None:
+    with pytest.warns(sf.SfumatoWarning, match="lists no items"):
+        assert sf.select(votes, leave_out=[]) == votes

@@ -319,7 +319,7 @@ def select(
     table: Table | Inputs | str | Path,
     *,
     items: Sequence[str] | None = None,
-    leave_out: Sequence[str] = (),
+    leave_out: Sequence[str] | None = None,
     where: str | Sequence[str] = (),
     per_class: int | None = None,
     split: Mapping[str, float] | str | None = None,

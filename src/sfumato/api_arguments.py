@@ -15,6 +15,7 @@ from sfumato.tables.class_order import in_order
 from sfumato.tables.columns import check_classes
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoError, no_rows
+from sfumato.tables.estimand import Estimand
 from sfumato.tables.files.table_file import class_names
 from sfumato.tables.frame_votes import has_votes_per_class, is_frame
 from sfumato.tables.label_argument import label_argument
@@ -125,11 +126,15 @@ def predictions(labels: Any, name: str, known: tuple[str, ...], call: str, class
 
 
 def original_labels(labels: Any, classes: tuple[str, ...], call: str) -> SoftLabels | None:
-    """The original labels of a call, if there are any: a table, or the file with one."""
-    from sfumato.importers.hard_labels import read_truth
+    """The original labels of a call, if there are any: a table, a data frame with item and label, classes by item, or
+    the file with one of them."""
+    from sfumato.importers.hard_labels import classes_of_frame, read_truth
 
     if isinstance(labels, (str, Path)):
         return read_truth(labels, classes)
+    found = classes_of_frame(labels)
+    if found is not None:
+        return found.one_hot(classes, Estimand.TRUTH)
     return None if labels is None else label_argument(labels, "original", call)
 
 
@@ -159,5 +164,7 @@ def chosen_strategy(family: str, members: tuple[Any, ...], given: Any) -> Any:
         return given()
     if not hasattr(given, "name"):
         found, fix = f"a {type(given).__name__} as {family}", f'write its name: "{members[0].name}"'
-        raise BadSetting(found, f"a {family}, by name or as an object", fix, "wrong-argument")
+        raise BadSetting(
+            found, f"{'an' if family[0] in 'aeiou' else 'a'} {family}, by name or as an object", fix, "wrong-argument"
+        )
     return given

@@ -349,3 +349,36 @@ def test_evaluate_names_the_command_for_answers_that_are_not_certain() -> None:
     Path("by-annotator.csv").write_text("item,ann,bob\n1,dog,cat\n2,dog,dog\n3,cat,cat\n")
     with pytest.raises(sf.SfumatoError, match=r"sfumato import wide by-annotator\.csv"):
         run("evaluate", "--predicted", "predicted.csv", "--people", "by-annotator.csv", "-o", "s.parquet")
+
+
+def test_evaluate_names_the_columns_of_both_arrays_with_classes() -> None:
+    np.save("votes.npy", np.array([[3, 1], [0, 4]]))
+    np.save("probs.npy", PROBS)
+    scores = ("evaluate", "--predicted", "probs.npy", "--people", "votes.npy", "--classes", "cat,dog", "--same-rows")
+    run(*scores, "--metrics", "brier", "-o", "out.csv")
+    assert pl.read_csv("out.csv")["value"][0] == pytest.approx((0.005 + 0.08) / 2)
+
+
+def test_several_methods_and_a_column_of_the_truth_are_given_in_one_option_each() -> None:
+    rows = [("a", "x", "cat", "cat"), ("a", "y", "dog", "cat"), ("b", "x", "dog", "dog"), ("b", "y", "dog", "dog")]
+    text = "\n".join(",".join(row) for row in [("item", "annotator", "label", "gold class"), *rows])
+    Path("votes.csv").write_text(text)
+    done = CliRunner().invoke(group, ["aggregate", "votes.csv", "--by", "mean,majority", "--truth", "gold class"])
+    assert done.exception is None, done.output
+    assert [line.split()[2] for line in done.output.splitlines()[1:3]] == ["0.7500*", "0.7500*"]
+
+
+def test_select_reads_a_folder_that_holds_no_pictures() -> None:
+    Path("lists").mkdir()
+    for name in ("ann", "ben"):
+        lines = ({"id": i, "text": "x", "label": ["good" if i else "bad"]} for i in range(3))
+        Path(f"lists/{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    run("select", "lists", "--where", "class==good", "-o", "good.parquet")
+    assert len(sf.read("good.parquet")) == 4
+    assert len(sf.select("lists", where="class==good")) == 4
+
+
+def test_a_list_of_nothing_leaves_nothing_out() -> None:
+    Path("none.csv").write_text("item\n")
+    run("select", "wide.csv", "--leave-out", "none.csv", "-o", "all.csv")
+    assert Path("all.csv").read_text() == WIDE

@@ -214,6 +214,20 @@ COUNTED = [{"item": "a", "counts": {"cat": 3, "dog": 1}}, {"item": "b", "counts"
 ONE_BY_ONE = [dict(zip(CROWD_ROWS[0], row, strict=True)) for row in CROWD_ROWS[1:]]
 
 
+SHARES_BY_ITEM = {"a": {"cat": 0.75, "dog": 0.25}, "b": {"cat": 0.0, "dog": 1.0}}
+
+
+def lewidi_folder(folder: Path) -> Path:
+    for split in ("train", "dev"):
+        entry = {
+            "text": "x", "annotation task": "y", "number of annotations": 2, "annotations": "0,1",
+            "annotators": "Ann1,Ann2", "lang": "en", "soft_label": {"0": 0.5, "1": 0.5}, "split": split,
+        }  # fmt: skip
+        (folder / f"Set_{split}.json").write_text(json.dumps({"1": entry}))
+    (folder / "Set_annotators_meta.json").write_text("{}")
+    return folder
+
+
 def separated(mark: str) -> str:
     return "\n".join(mark.join(row) for row in CROWD_ROWS)
 
@@ -330,6 +344,27 @@ CASES = [
         certain=False),
     Case("counts", text_file("arrays.csv", "item,cat,dog,Usage\na,3,1,train\nb,0,4,test\n"), COUNTS,
         {"leave_out": ("Usage",)}),
+    Case("counts", text_file("floats.csv", "item,cat,dog\na,3.0,1.0\nb,0.0,4.0\n"), COUNTS),
+    Case("counts", text_file("no_ids.csv", "cat,dog\n3,1\n0,4\n"), {"0": COUNTS["a"], "1": COUNTS["b"]}),
+    Case("lewidi", lewidi_folder, {
+        ("train:1", "Ann1"): "0", ("train:1", "Ann2"): "1", ("dev:1", "Ann1"): "0", ("dev:1", "Ann2"): "1",
+    }),
+    Case("labels", text_file("shares.json", json.dumps(SHARES_BY_ITEM)), SHARES),
+    Case("labels", text_file("share_records.json", json.dumps([
+        {"id": item, **shares} for item, shares in SHARES_BY_ITEM.items()])), SHARES),
+    Case("labels", text_file("share_columns.json", json.dumps({
+        "item": {"0": "a", "1": "b"}, "cat": {"0": 0.75, "1": 0}, "dog": {"0": 0.25, "1": 1}})), SHARES),
+    Case("json", text_file("vote_columns.json", json.dumps({
+        name: {str(n): row[name] for n, row in enumerate(ONE_BY_ONE)} for name in CROWD_ROWS[0]})), CROWD),
+    Case("json", text_file("class_columns.json", json.dumps({
+        "item": {"0": "a", "1": "b"}, "cat": {"0": 3.0, "1": 0.0}, "dog": {"0": 1.0, "1": 4.0}})), COUNTS,
+        {"part": "counts"}, certain=False),
+    Case("predictions", text_file("one_model.json", json.dumps({"roberta": {
+        item: {"predicted_probabilities": list(shares.values()), "logits": [1, 2]}
+        for item, shares in SHARES_BY_ITEM.items()}})), SHARES, {"classes": ("cat", "dog")}, certain=False),
+    Case("predictions", text_file("two_models.json", json.dumps({
+        "bert": {"a": [0.5, 0.5], "b": [0.5, 0.5]}, "roberta": {"a": [0.75, 0.25], "b": [0, 1]}})), SHARES,
+        {"classes": ("cat", "dog"), "array": "roberta"}, certain=False),
     Case("labels", text_file("shares.csv", "item,cat,dog\na,0.75,0.25\nb,0,1\n"), SHARES),
     Case("labels", text_file("hard.csv", "item,label\na,cat\nb,dog\n"), {"a": {"cat": 1}, "b": {"dog": 1}}),
     Case("predictions", text_file("p.jsonl", lines({"uid": "a", "probs": [0.75, 0.25]}, {"uid": "b", "probs": [0, 1]})),
@@ -416,7 +451,7 @@ def test_values(case: Case, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", [case for case in CASES if not case.certain], ids=lambda case: case.id)
 def test_what_is_not_certain_is_asked(case: Case, tmp_path: Path) -> None:
-    with pytest.raises(BadTable, match=f'format="{case.format}"|list them') as caught:
+    with pytest.raises(BadTable, match=f'format="{case.format}"|lists? them') as caught:
         import_file(case.path(tmp_path), "auto", case.settings)
     assert caught.value.code in ("not-certain", "unknown-table")
 

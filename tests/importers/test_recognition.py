@@ -21,7 +21,7 @@ import sfumato as sf
 from sfumato import importers
 from sfumato.cli.import_ import command
 from sfumato.importers import Evidence, ImportResult, Preview, import_file
-from sfumato.tables.errors import BadFile, BadRows, BadSetting, BadTable, UnknownName, UnsafeFile
+from sfumato.tables.errors import BadFile, BadProbabilities, BadRows, BadSetting, BadTable, UnknownName, UnsafeFile
 
 FOREIGN = Path(__file__).parent / "foreign"
 
@@ -384,3 +384,90 @@ def test_a_bare_array_says_what_to_name(tmp_path: Path) -> None:
     np.save(tmp_path / "p.npy", np.full((3, 2), 0.5))
     with pytest.raises(BadTable, match=r"an array of shape \(3, 2\) without names.*sf\.read\(.*predictions"):
         sf.read(tmp_path / "p.npy")
+
+
+# Files as pandas writes them
+
+VOTES = [("a", "x", "cat"), ("a", "y", "dog"), ("b", "x", "cat"), ("b", "y", "cat")]
+
+
+@pytest.mark.parametrize("start", [0, 1])
+def test_a_first_column_without_a_name_that_numbers_the_rows_is_left_out(written, start):
+    rows = "".join(f"{start + n},{','.join(vote)}\n" for n, vote in enumerate(VOTES))
+    path = written("v.csv", ",item,annotator,label\n" + rows)
+    with pytest.warns(sf.SfumatoWarning, match=r"v.csv: left out the first column, which has no name and numbers"):
+        found = import_file(path).table
+    assert found.item.text().to_pylist() == ["a", "a", "b", "b"]
+
+
+def test_row_names_are_ids_if_no_column_has_them(written):
+    path = written("c.csv", ",cat,dog\nphoto-1,3,1\nphoto-2,0,4\n")
+    with pytest.warns(sf.SfumatoWarning, match="the first column has no name: read as 'item'"):
+        assert sf.read(path).items.to_pylist() == ["photo-1", "photo-2"]
+
+
+def test_row_names_of_chosen_rows_are_no_class(written):
+    path = written("c.csv", ",image,cat,dog\n3,a,3,1\n7,b,0,4\n")
+    with (
+        pytest.warns(sf.SfumatoWarning, match="read as 'index'"),
+        pytest.raises(BadTable, match=r'leave_out=\["index"\]'),
+    ):
+        import_file(path, "counts")
+
+
+def test_other_columns_need_a_name(written):
+    with pytest.raises(BadTable, match="a column without a name"):
+        sf.read(written("v.csv", "item,,label\na,x,cat\n"))
+
+
+def test_class_numbers_with_gaps_are_whole_numbers(written):
+    with pytest.warns(sf.SfumatoWarning, match="class numbers written as 0.0 are read as 0"):
+        found = import_file(written("w.csv", "item,x,y\na,0.0,1.0\nb,1.0,\n"), "wide").table
+    assert found.classes == ("0", "1")
+    with pytest.warns(sf.SfumatoWarning, match="written as 1.0"):
+        truth = sf.read(written("t.csv", "item,label\na,1.0\nb,0.0\nc,\n"))
+    assert truth.classes == ("0", "1")
+
+
+def test_classes_with_a_point_stay_as_they_are(written):
+    assert import_file(written("v.csv", "item,annotator,label\na,x,0.5\na,y,1.0\n")).table.classes == ("0.5", "1.0")
+
+
+@pytest.mark.parametrize("cell", ["0,7", "70%", "70 %"])
+def test_numbers_that_are_written_otherwise_are_named(written, cell):
+    with pytest.raises(BadTable, match=r"numbers written as '.*; fix: write them with a point: 0\.7"):
+        import_file(written("p.csv", f"item;cat;dog;emu\na;{cell};0,2;0,1\n"))
+
+
+def test_percentages_are_not_taken_for_votes_without_a_word(written):
+    with pytest.warns(sf.SfumatoWarning, match="every row sums to 100, which is read as 100 votes per item"):
+        import_file(written("p.csv", "item,cat,dog\na,70,30\nb,20,80\n"))
+
+
+def test_numbers_per_class_in_json_are_never_annotators(written):
+    path = written("c.json", json.dumps([{"item": "a", "cat": 3.0, "dog": 1.0}, {"item": "b", "cat": 0.0, "dog": 4.0}]))
+    with pytest.raises(BadRows, match="may be votes per class or class numbers per annotator"):
+        import_file(path, "json")
+
+
+def test_a_number_column_that_is_no_class_is_named(written):
+    path = written("p.csv", "item,cat,dog,epoch\na,0.7,0.3,3\nb,0.2,0.8,3\n")
+    with pytest.raises(BadProbabilities, match=r"without 'epoch' the numbers of every row sum to 1.*--leave-out epoch"):
+        import_file(path, "predictions")
+
+
+def test_predictions_of_several_models_are_chosen_by_name(written):
+    path = written("m.json", json.dumps({"a": {"u": [0.7, 0.3]}, "b": {"u": [0.2, 0.8]}}))
+    with pytest.raises(BadTable, match=r"predictions of a, b; expected those of one model; fix: choose one with .*a"):
+        import_file(path, "predictions", {"classes": ("cat", "dog")})
+
+
+def test_inputs_are_named_as_inputs(tmp_path, written):
+    from scipy import sparse
+
+    sparse.save_npz(tmp_path / "s.npz", sparse.csr_array(np.eye(3)))
+    with pytest.raises(BadTable, match=r"inputs of models: a matrix of scipy\.sparse"):
+        import_file(tmp_path / "s.npz")
+    np.savez(tmp_path / "o.npz", counts=[[3, 1]], items=np.array(["a"], object))
+    with pytest.raises(UnsafeFile, match=r"Python objects, 'items'.*np.array\(items, dtype=str\)"):
+        import_file(tmp_path / "o.npz", "counts")

@@ -25,6 +25,7 @@ N = 40
 RNG = np.random.default_rng(3)
 VOTES = RNG.multinomial(6, [0.6, 0.4], N)
 CLASSES = ["cat", "dog"]
+VOTES_BY_NAME = [["cat"] * cats + ["dog"] * dogs for cats, dogs in VOTES.tolist()]
 
 
 @pytest.fixture
@@ -181,3 +182,41 @@ def test_numbered_items_are_a_tuple_that_can_be_copied() -> None:
     again = copy.deepcopy(items)
     assert again == ("0", "1")
     assert row_sources_of(again) == ("a.npy 12",)
+
+
+def test_select_refuses_items_and_values_of_other_rows(folder: Path) -> None:
+    sfumato("import", "counts", folder / "votes.npz", "-o", folder / "counts.parquet")
+    some = ("select", folder / "images.npz", "-o", folder / "some.npz")
+    with refused("row numbers of 'votes.npz'"):
+        sfumato(*some, "--items", folder / "counts.parquet")
+    by_votes = (*some, "--labels", folder / "counts.parquet", "--where", "entropy>0.5")
+    with refused("give --same-rows"):
+        sfumato(*by_votes)
+    sfumato(*by_votes, "--same-rows")
+    votes, inputs = sf.read(folder / "votes.npz"), Inputs.read(folder / "images.npz")
+    with refused():
+        sf.select(inputs, labels=votes, where="entropy>0.5")
+    # The part of an npz without ids keeps the record of its row numbers.
+    assert Inputs.read(folder / "some.npz").row_sources == inputs.row_sources
+    sfumato("select", folder / "images.npz", "--items", folder / "some.npz", "-o", folder / "again.npz")
+
+
+def test_the_rows_of_a_folder_of_datasets_have_a_source(folder: Path) -> None:
+    table = pa.table({"votes": VOTES_BY_NAME}, schema=pa.schema([("votes", pa.list_(pa.string()))]))
+    (folder / "hf").mkdir()
+    with pa.OSFile(str(folder / "hf" / "data.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write_table(table)
+    (folder / "hf" / "state.json").write_text(json.dumps({"_data_files": [{"filename": "data.arrow"}]}))
+    (folder / "hf" / "dataset_info.json").write_text("{}")
+    votes = sf.read(folder / "hf")
+    assert votes.items.to_pylist() == [str(i) for i in range(N)]
+    with refused("row numbers of 'hf'"):
+        join_items(Inputs.read(folder / "images.npz"), people=votes.labels())
+
+
+def test_inputs_without_ids_and_labels_with_numbers_are_matched_with_a_line(folder: Path) -> None:
+    sf.read(folder / "votes.npz").labels().write(folder / "labels.csv")
+    with pytest.warns(
+        SfumatoWarning, match=r"row numbers of 'images.npz' are matched with the numbers in 'labels.csv'"
+    ):
+        join_items(Inputs.read(folder / "images.npz"), people=sf.SoftLabels.read(folder / "labels.csv"))

@@ -64,7 +64,7 @@ def _aggregators() -> dict[str, list[Member]]:
     "-o", "--output", type=PATH,
     help="The SoftLabels: .parquet or .csv; with several methods a folder, one file per method.",
 )  # fmt: skip
-@click.option("--truth", type=PATH, help="The true class of each item (item, label): prints accuracy and log-loss.")
+@click.option("--truth", type=PATH, help="The true class of each item (item, label), or its column in VOTES.")
 @click.option("--annotators", type=PATH, help="Also write the quality of each annotator: .csv or .parquet.")
 @click.option("--annotations", type=PATH, help="The answers behind the beliefs, for the seconds of --annotators.")
 @click.option("--intervals", "interval_path", type=PATH, help="Also write an interval for every item and class.")
@@ -151,9 +151,9 @@ def command(
         )
         answers = AnswerMatrix.of(table, inputs)
         del table
-        right = read_truth(truth, answers.classes) if truth else None
+        right = read_truth(truth, answers.classes, votes) if truth else None
         if several:
-            results = _fitted(aggregators, answers, skip="all" in names)
+            results = _fitted(aggregators, answers, skip="all" in ",".join(names).split(","))
         else:
             ((name, aggregator),) = aggregators.items()
             results = {name: aggregator.fit(answers)}
@@ -182,9 +182,10 @@ def command(
 def _chosen(names: tuple[str, ...], settings: dict[str, Any]) -> dict[str, Aggregator]:
     """The aggregators by the text that names them; settings as options are for a single one."""
     from sfumato.aggregation import AGGREGATORS, aggregator_from_name
-    from sfumato.tables.strategies import StrategyText
+    from sfumato.tables.strategies import StrategyText, split_choices
 
-    texts = [each for name in names for each in ([one.name for one in AGGREGATORS] if name == "all" else [name])]
+    split = [each for name in names for each in split_choices(name)]
+    texts = [each for name in split for each in ([one.name for one in AGGREGATORS] if name == "all" else [name])]
     several = len(dict.fromkeys(texts)) > 1
     if several and settings:
         name, value = next(iter(settings.items()))

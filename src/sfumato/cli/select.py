@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, check_outputs, output_option
+from sfumato.cli.options import PATH, check_outputs, output_option, same_rows_option
 from sfumato.cli.output import counted, say_written
 from sfumato.tables.errors import BadSetting, one_line
 
@@ -56,6 +56,7 @@ class SplitShares(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 @click.option("--labels", type=PATH, help="Take class, entropy and the other values per item from this table.")
 @click.option("--splits", type=PATH, help="Also write the part of every item: a table with item and split.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the random choice.")
+@same_rows_option
 def command(
     table: Path, output: Path, items: Path | None, leave_out: Path | None, where: tuple[str, ...],
     per_class: int | None, split: dict[str, float] | None, stratify: str | None, labels: Path | None,
@@ -72,7 +73,7 @@ def command(
         raise BadSetting("--splits without --split", "a split to write", "give --split train=0.8,test=0.2 too")
     chosen = Selection(
         None if items is None else read_item_list(items),
-        () if leave_out is None else read_item_list(leave_out),
+        None if leave_out is None else read_item_list(leave_out),
         where, per_class, split, stratify, seed,
     )  # fmt: skip
     if not table.is_dir():
@@ -105,11 +106,12 @@ def _content(path: Path) -> FileContent:
     from sfumato.tables.base_table import Table
     from sfumato.tables.errors import SfumatoError, warnings_off
     from sfumato.tables.files.file_type import NUMPY, TABLE_KINDS, TSV
+    from sfumato.tables.picture_folder import has_pictures
     from sfumato.tables.selected_files import InputsContent, SfumatoContent, TableContent, read_content
     from sfumato.tables.selection import values_of
 
     kept_whole = tuple(end for kind in (*TABLE_KINDS, TSV, NUMPY) for end in kind.suffixes)
-    if path.is_dir() or path.name.lower().endswith(kept_whole):
+    if (path.is_dir() and has_pictures(path)) or path.name.lower().endswith(kept_whole):
         content = read_content(path)
         if not isinstance(content, TableContent) or content.values().has_distributions:
             return content
@@ -120,7 +122,12 @@ def _content(path: Path) -> FileContent:
         except SfumatoError:
             return content
         return replace(content, recognized=values_of(recognized))
-    table = read(path)
+    try:
+        table = read(path)
+    except SfumatoError:
+        if path.is_dir():
+            return read_content(path)  # whose error says what a folder of images needs
+        raise
     return SfumatoContent(table) if isinstance(table, Table) else InputsContent(table)
 
 

@@ -13,7 +13,7 @@ from sfumato.importers.file_head import Evidence, Preview, delimiter_named, mark
 from sfumato.importers.importer import PUBLISHED, ImportResult
 from sfumato.tables.class_columns import ColumnChoice, are_words, id_column
 from sfumato.tables.counts import Counts, Place
-from sfumato.tables.errors import BadTable, ErrorLocation, listing, show
+from sfumato.tables.errors import BadTable, ErrorLocation, listing, show, warn
 from sfumato.tables.files.file_type import NUMPY, kind_of
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.files.table_file import class_names, read_rows
@@ -66,7 +66,7 @@ def _summary(counts: Counts) -> str:
 
 
 def _is_count(value: object) -> bool:
-    text = str(value)
+    text = str(value).removesuffix(".0")
     return text.isascii() and text.isdigit() and len(text) < 10
 
 
@@ -89,24 +89,27 @@ class CountsImporter:
     def recognize(cls, preview: Preview) -> Evidence | None:
         if "counts" in preview.files:
             return Evidence("an array named counts")
-        if len(preview.columns) < 3 or id_column(preview.columns) is None or marked(preview.columns):
+        if len(preview.columns) < 2 or marked(preview.columns):
             return None
         if {"annotator", "worker"} & set(preview.columns):
             return None
         key = id_column(preview.columns)
-        numeric = [
+        counted = [
             name for name in preview.columns if name != key and all(_is_count(row[name]) for row in preview.rows)
         ]
-        if len(numeric) < 2 or not preview.rows:
+        numeric = [name for name in counted if id_column([name]) is None]
+        if len(numeric) < 2 or not preview.rows or (key is None and len(numeric) < len(preview.columns)):
             return None
         texts = [name for name in preview.columns if name != key and are_words([row[name] for row in preview.rows])]
         if others := [name for name in preview.columns if name not in (key, *numeric, *texts)]:
             why = f"whole numbers in {listing(numeric, 4)}; leave out the others with --leave-out {','.join(others)}"
             return Evidence(why, certain=False)
-        cells = [tuple(int(row[name]) for name in numeric) for row in preview.rows]
+        cells = [tuple(int(float(row[name])) for name in numeric) for row in preview.rows]
         totals = {sum(row) for row in cells}
         if len(totals) == 1 and max(totals) > 1 and len(set(cells)) > 1:
             return Evidence(f"whole numbers that sum to {totals.pop()} in every row", general=True)
+        if key is None:
+            return Evidence(f"whole numbers in {listing(numeric, 4)}, without a column of ids", certain=False)
         return Evidence(f"whole numbers in {listing(numeric, 4)}", certain=False, certain_if_votes=True)
 
     def read(self, source: str | Path) -> ImportResult:
@@ -116,6 +119,11 @@ class CountsImporter:
         rows = read_rows(source, guarded=False, delimiter=delimiter_named(self.delimiter))
         found = Counts.columns_in(rows, ColumnChoice(self.item, class_names(self.classes), self.leave_out))
         counts = Counts.from_columns(rows, found)
+        if (counts.n_votes == 100).all() and not marked(rows.schema.names):
+            warn(
+                f"{source.name}: every row sums to 100, which is read as 100 votes per item; if these are percentages, "
+                "divide them by 100 and import them with `sfumato import labels`"
+            )
         ids = [] if found.key else ["items are numbered: no column of ids was found (name one with --item)"]
         unread = [f"columns not read: {listing(found.unread)}"] if found.unread else []
         return ImportResult(counts, (_summary(counts), *ids, *unread))

@@ -17,6 +17,7 @@ from sfumato.importers.source_columns import (
     choice_payloads,
     coded_array,
     coded_columns,
+    label_texts,
     ordered_classes,
     purposes,
     second_answers,
@@ -76,6 +77,7 @@ class CrowdImporter:
         truth = [self.truth] if self.truth else []
         columns = coded_columns(rows, [*names.values(), *truth], optional=truth)
         item, annotator, label = (columns[names[role]] for role in ("item", "annotator", "label"))
+        label = label_texts(label, self.classes, rows)
         if not len(label.codes):
             raise no_rows("at least one answer", "export the answers again", rows.where(), "a header without rows")
         classes = ordered_classes(label, self.classes, rows, names["label"])

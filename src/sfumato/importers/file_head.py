@@ -92,7 +92,8 @@ class Preview:
             kind = kind_of(path)
         except BadFile:
             endings = [suffix for kind in KNOWN_KINDS for suffix in kind.suffixes]
-            raise wrong_ending(path, [*endings, *OTHER_ENDINGS], "convert the file") from None
+            fix = "convert the file; a table with separators may be renamed to .csv or .tsv"
+            raise wrong_ending(path, [*endings, *OTHER_ENDINGS], fix) from None
         if kind in (JSON, JSON_LINES):
             return cls(path, value=read_json(path, at_most=N_ROWS).value)
         if kind is NUMPY:

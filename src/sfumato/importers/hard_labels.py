@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from sfumato.tables.class_columns import id_column
+from sfumato.tables.base_table import Table
+from sfumato.tables.class_columns import id_column, with_whole_numbers
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.errors import (
     BadTable,
@@ -20,9 +22,12 @@ from sfumato.tables.errors import (
     raise_together,
     show,
     unknown,
+    warnings_off,
 )
 from sfumato.tables.estimand import Estimand
+from sfumato.tables.files.file_type import CSV, PARQUET, TSV
 from sfumato.tables.files.table_file import Rows, other_table, read_rows
+from sfumato.tables.frame_votes import is_frame
 from sfumato.tables.row_numbers import recorded_row_sources
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -67,28 +72,29 @@ def in_order(names: object) -> tuple[str, ...]:
     return tuple(sorted(distinct, key=int) if is_number else distinct)
 
 
-def read_hard_labels(path: str | Path) -> ItemClasses:
+def read_hard_labels(path: str | Path, column: str | None = None) -> ItemClasses:
     """The class of each item: from a table with `item` and `label` (or `truth`), or from one-hot SoftLabels.
 
     In a table of votes, the column `truth` repeats the class of an item in each of its rows. An empty field or -1 means
-    that the class is not known.
+    that the class is not known. `column` names such a column of a table of votes.
     """
     path = Path(path)
     rows = read_rows(path)
-    column = label_column(rows)
+    repeats = column is not None
+    column = column or label_column(rows)
     if column is None:
         if any(name == "probs" or name.startswith("p:") for name in rows.schema.names):
             return hard_labels_of(SoftLabels.read(path))
         fix = other_table(rows.schema.names) or "name the columns item and label"
         raise missing_column(rows.schema.names, "the columns item and label", fix, rows.where())
     key = id_column(rows.schema.names) or "item"
-    if column == "label" and "annotator" in rows.schema.names:
+    if column == "label" and not repeats and "annotator" in rows.schema.names:
         found, fix = "one row per answer", "aggregate the answers first: sfumato aggregate FILE --by majority"
         raise BadTable(found, "one row per item", fix, "not-labels", rows.where())
     columns = read_columns(rows, (key, column), optional=(column,))
     found_labels: dict[str, str] = {}
     faults: list[SfumatoError] = []
-    repeats = column == "truth"
+    repeats = repeats or column == "truth"
     for row, (item, name) in enumerate(zip(columns.listed(key), columns.listed(column), strict=True)):
         if item not in found_labels:
             found_labels[item] = name
@@ -101,11 +107,39 @@ def read_hard_labels(path: str | Path) -> ItemClasses:
     known = {item: name for item, name in found_labels.items() if name not in UNKNOWN}
     if not known:
         raise no_rows("at least one item with a class", where=rows.where())
+    of = dict.fromkeys(known.values())
+    named = dict(zip(of, with_whole_numbers(list(of), (), rows.name), strict=True))
+    known = {item: named[name] for item, name in known.items()}
     return ItemClasses(known, len(found_labels) - len(known), path, recorded_row_sources(rows))
 
 
-def read_truth(path: str | Path, classes: Sequence[str] = ()) -> SoftLabels:
-    """The true class of each item as one-hot labels over `classes`."""
+def classes_of_frame(labels: Any) -> ItemClasses | None:
+    """The class of each item in a data frame with `item` and `label`, or in a dictionary; None for anything else."""
+    if isinstance(labels, Mapping) and labels and all(isinstance(each, (str, int)) for each in labels.values()):
+        return ItemClasses({str(item): str(name) for item, name in labels.items()})
+    if not is_frame(labels) or isinstance(labels, Table):
+        return None
+    rows = Rows.of(labels)
+    key, column = id_column(rows.schema.names), label_column(rows)
+    if key is None or column is None:
+        return None
+    columns = read_columns(rows, (key, column))
+    found: dict[str, str] = {}
+    for row, (item, name) in enumerate(zip(columns.listed(key), columns.listed(column), strict=True)):
+        if found.setdefault(item, name) != name:
+            raise doubled_item(item, rows.where(row, key))
+    return ItemClasses(found)
+
+
+def read_truth(path: str | Path, classes: Sequence[str] = (), votes: Path | None = None) -> SoftLabels:
+    """The true class of each item as one-hot labels over `classes`. Instead of a file, `path` may be the name of a
+    column of the table `votes`, which repeats the class of an item in each of its rows."""
+    kinds = (*CSV.suffixes, *TSV.suffixes, *PARQUET.suffixes)
+    if votes is not None and not Path(path).exists() and votes.name.lower().endswith(kinds):
+        with warnings_off():
+            is_column = str(path) in read_rows(votes).schema.names
+        if is_column:
+            return read_hard_labels(votes, str(path)).one_hot(classes, Estimand.TRUTH)
     return read_hard_labels(path).one_hot(classes, Estimand.TRUTH)
 
 

@@ -19,7 +19,7 @@ from sfumato.tables.annotations import SCHEMA, Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.class_columns import id_column
 from sfumato.tables.counts import Counts
-from sfumato.tables.errors import BadFile, ErrorLocation, damaged_file, listing, unknown
+from sfumato.tables.errors import BadFile, ErrorLocation, damaged_file, listing, show, unknown
 from sfumato.tables.files.json import read_json
 from sfumato.tables.files.table_file import CLASSES_KEY, class_names, read_rows
 from sfumato.tables.row_numbers import source_of
@@ -113,6 +113,8 @@ class HuggingFaceImporter:
         kind = table.schema.field(label).type
         person = self._annotators(table.schema, label)
         names = _class_names(features.get(label), kind) or self._other_names(kind, features)
+        if key and self.split is None:
+            _check_splits_differ(splits, key, where)
         rows: list[tuple[Any, Any, Any, ErrorLocation]] = []
         for split, part in splits.items():
             ids = (
@@ -192,9 +194,20 @@ class HuggingFaceImporter:
         return fitting[0] if _is_shares(kind) and len(set(fitting)) == 1 else ()
 
 
+def _check_splits_differ(splits: dict[str, pa.Table], key: str, where: ErrorLocation) -> None:
+    """Raise if an id is in two splits: these may be the same item, or numbers that begin again."""
+    found: dict[Any, str] = {}
+    for split, table in splits.items():
+        for item in dict.fromkeys(table.column(key).to_pylist()):
+            if found.setdefault(item, split) != split:
+                seen = f"item {show(item)} in the splits {found[item]} and {split}"
+                fix = f"choose one: --split {found[item]} or --split {split}"
+                raise bad_field(seen, "different items in each split", where, fix, "doubled-item")
+
+
 def _numbered(result: ImportResult, key: str | None, path: Path) -> ImportResult:
-    """The result with a table that records the file whose row numbers its ids are, if it has no column of ids."""
-    if key is not None or not path.is_file():
+    """The result with a table that records the data whose row numbers its ids are, if it has no column of ids."""
+    if key is not None:
         return result
     table = result.table
     assert isinstance(table, (Annotations, Counts, SoftLabels))

@@ -14,7 +14,7 @@ from sfumato.importers.file_head import Evidence, Preview
 from sfumato.importers.foreign_answers import AnswerList, bad_field, id_text, value_at
 from sfumato.importers.importer import ImportResult
 from sfumato.importers.source_columns import by_value
-from sfumato.tables.class_columns import id_column
+from sfumato.tables.class_columns import column_records, id_column
 from sfumato.tables.counts import Counts
 from sfumato.tables.errors import ErrorLocation, SfumatoError, listing, missing_column, raise_together, show, unknown
 from sfumato.tables.files.json import JsonContent, read_json
@@ -109,7 +109,7 @@ class JsonImporter:
     def recognize(cls, preview: Preview) -> Evidence | None:
         if preview.value is None:
             return None
-        records = _table_records(preview.value) or preview.records()
+        records = column_records(preview.value) or preview.records()
         keys = set.intersection(*(set(record) for record in records)) if records else set()
         item = id_column([str(key) for key in keys])
         label = _first(keys, LABELS)
@@ -119,6 +119,9 @@ class JsonImporter:
         if item and several and _is_votes_or_counts(records[0][several]):
             why = f"each record has {item}, and {several} with all votes about it"
             return Evidence(why, certain=item != "id", general=True)
+        others = [value for record in records for key, value in record.items() if key != item]
+        if item and len(keys) > 2 and all(type(each) in (int, float) and each == int(each) >= 0 for each in others):
+            return Evidence("numbers per class or per annotator in each record", certain=False)
         entries = preview.entries()
         if entries and all(_is_votes_or_counts(each) for each in entries):
             return Evidence("an object of votes or counts; the outer keys may be items or annotators", certain=False)
@@ -138,7 +141,7 @@ class JsonImporter:
         return answers.result(content.where(), classes=self.classes, repeats=self.repeats, notes=notes)
 
     def _entries(self, content: JsonContent, notes: list[str]) -> Iterator[JsonEntry]:
-        records = _table_records(content.value)
+        records = column_records(content.value)
         if isinstance(content.value, dict) and self.part == "by-annotator":
             for person, given in content.value.items():
                 where = content.where(None, person)
@@ -207,6 +210,7 @@ class JsonImporter:
     def _add_object(self, answers: AnswerList, counts: VoteCounts, entry: JsonEntry) -> None:
         """Add an object: classes with their number of votes, or annotators with their vote."""
         item, given, where = entry.item, entry.given, entry.where
+        given = {key: int(n) if isinstance(n, float) and n.is_integer() else n for key, n in given.items()}
         numeric = bool(given) and all(type(each) is int for each in given.values())
         named = bool(self.classes) and set(given) <= set(self.classes)
         if entry.counted or (self.part is None and numeric and named):
@@ -224,16 +228,6 @@ class JsonImporter:
 
 def _first(keys: Any, names: tuple[str, ...]) -> str | None:
     return next((name for name in names if name in keys), None)
-
-
-def _table_records(value: Any) -> list[dict[str, Any]]:
-    """The records of one object of equally long lists, one per column; none for anything else."""
-    if not isinstance(value, dict) or len(value) < 2 or not all(isinstance(each, list) for each in value.values()):
-        return []
-    columns = list(value.values())
-    if len({len(each) for each in columns}) != 1 or id_column(list(value)) is None:
-        return []
-    return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _is_votes_or_counts(value: Any) -> bool:

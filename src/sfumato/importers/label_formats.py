@@ -12,7 +12,7 @@ from sfumato.importers.importer import ImportResult
 from sfumato.importers.label_file import labels_in
 from sfumato.importers.label_matrix import LOGITS, PROBABILITIES
 from sfumato.importers.prediction_file import FileOptions, LabelsRead, predictions_in
-from sfumato.tables.class_columns import id_column
+from sfumato.tables.class_columns import column_records, id_column
 from sfumato.tables.errors import listing
 from sfumato.tables.files.table_file import class_names
 from sfumato.tables.item_list import read_item_list
@@ -36,10 +36,12 @@ class LabelsImporter:
     @classmethod
     def recognize(cls, preview: Preview) -> Evidence | None:
         key = id_column(preview.columns)
-        if key is None or marked(preview.columns) or b"huggingface" in preview.metadata:
+        if marked(preview.columns) or b"huggingface" in preview.metadata:
             return None
+        if preview.value is not None:
+            return _shares_in_json(preview)
         others = [name for name in preview.columns if name != key]
-        if len(others) == 1 and others[0] in LABEL_NAMES:
+        if key and len(others) == 1 and others[0] in LABEL_NAMES:
             return Evidence(f"one class per item: the columns {key} and {others[0]}", general=True)
         rows = [[_number(row[name]) for name in others] for row in preview.rows]
         if len(others) > 1 and rows and all(abs(sum(row) - 1) < 0.02 and min(row) >= 0 for row in rows):
@@ -69,7 +71,8 @@ class PredictionsImporter:
 
     @classmethod
     def recognize(cls, preview: Preview) -> Evidence | None:
-        if marked(preview.columns) or b"huggingface" in preview.metadata:
+        own = b"sfumato.classes" in preview.metadata or "item" in preview.columns
+        if (marked(preview.columns) and (own or "probs" not in preview.columns)) or b"huggingface" in preview.metadata:
             return None
         records = preview.records()
         keys = set.intersection(*(set(record) for record in records)) if records else set(preview.files)
@@ -96,6 +99,19 @@ def _result(read: LabelsRead) -> ImportResult:
     size = f"{len(labels):,} items, {len(labels.classes)} classes: {listing(labels.classes)}"
     known = "not known" if labels.estimand is None else labels.estimand.value
     return ImportResult(labels, (size, read.note, f"estimand: {known}"))
+
+
+def _shares_in_json(preview: Preview) -> Evidence | None:
+    """Numbers per class that sum to 1 in every record, or in every value of one object by item."""
+    listed = preview.records() if isinstance(preview.value, list) else column_records(preview.value)
+    entries = listed or preview.entries()
+    if not entries or not all(isinstance(each, dict) for each in entries):
+        return None
+    key = id_column(list(entries[0]))
+    rows = [[_number(value) for name, value in each.items() if name != key] for each in entries]
+    if all(len(row) > 1 and abs(sum(row) - 1) < 0.02 and min(row) >= 0 for row in rows):
+        return Evidence("numbers per class that sum to 1 for every item", general=True)
+    return None
 
 
 def _number(value: Any) -> float:

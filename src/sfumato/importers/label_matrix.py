@@ -12,7 +12,14 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.tables.class_columns import ID_NAMES, ColumnChoice, id_column, read_class_columns, read_lists
+from sfumato.tables.class_columns import (
+    ID_NAMES,
+    ColumnChoice,
+    column_records,
+    id_column,
+    read_class_columns,
+    read_lists,
+)
 from sfumato.tables.class_order import OrderedClasses, names_like
 from sfumato.tables.columns import check_classes
 from sfumato.tables.errors import BadTable, ErrorLocation, listing, missing_column, raise_together, show, wrong_shape
@@ -23,8 +30,12 @@ from sfumato.tables.files.table_file import Rows, read_rows
 from sfumato.tables.option_words import option
 from sfumato.tables.row_numbers import items_like, numbered_rows
 
-PROBABILITIES = ("probs", "probabilities", "prob", "predictions", "predicted", "preds", "softmax", "scores")
+PROBABILITIES = (
+    "probs", "probabilities", "prob", "predictions", "predicted", "preds", "softmax", "scores",
+    "predicted_probabilities",
+)  # fmt: skip
 LOGITS = ("logits",)
+NUMBERS = (*PROBABILITIES, *LOGITS)
 COUNTS = ("counts", "label_count", "votes")
 CLASS_ARRAYS = ("classes", "class_names", "labels_names", "names")
 ITEM_ARRAYS = ("items", "ids", "item", "id", "uids", "uid")
@@ -142,7 +153,9 @@ def hugging_face_classes(rows: Rows) -> tuple[str, ...] | None:
 
 def _in_json(path: Path, choice: ColumnChoice, wanted: Sequence[str]) -> LabelMatrix:
     content = read_json(path)
-    value = content.value
+    value: Any = column_records(content.value) or content.value
+    value, chosen = _of_one_model(value, wanted, path)
+    wanted = tuple(dict.fromkeys((*wanted, *PROBABILITIES, *LOGITS))) if chosen else wanted
     if isinstance(value, dict) and any(isinstance(value.get(name), list) for name in wanted):
         return _from_columns(path, value, wanted)
     if isinstance(value, dict):
@@ -184,6 +197,21 @@ def _in_json(path: Path, choice: ColumnChoice, wanted: Sequence[str]) -> LabelMa
         values, names = values[:, [names.index(name) for name in choice.classes]], choice.classes
     texts = None if items is None else tuple(map(str, items))
     return LabelMatrix(path, values, texts, names, keys[0] if keys else "", others=tuple(keys[1:]))
+
+
+def _of_one_model(value: Any, wanted: Sequence[str], path: Path) -> tuple[Any, bool]:
+    """The predictions of one model in an object of predictions by model; anything else as it is."""
+    entries = list(value.values()) if isinstance(value, dict) else []
+    if not entries or not all(isinstance(each, dict) and each for each in entries):
+        return value, False
+    inner = [each for entry in entries for each in entry.values()]
+    if not all(isinstance(each, (list, dict)) for each in inner) or any({*entry} & {*NUMBERS} for entry in entries):
+        return value, False
+    name = next((each for each in wanted if each in value), next(iter(value)) if len(value) == 1 else None)
+    if name is None:
+        fix = f"choose one with {option('array', next(iter(value)))}"
+        raise BadTable(f"predictions of {listing(list(value))}", "those of one model", fix, "several-models", path)
+    return value[name], True
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from sfumato.tables.files.json import JsonContent, read_json
 KEYS = {"annotation task", "annotations", "annotators", "soft_label", "split"}
 NO_VOTES = ("_annotators_meta", "_test_clear")
 """Ends of the names of files without votes: descriptions of annotators, and tests with the votes removed."""
+SPLIT_ENDS = ("_train", "_dev", "_test")
 PARTS = ("votes", "binary")
 SEVERITIES = ("-3", "-2", "-1", "0", "1")
 
@@ -43,6 +44,13 @@ class LeWiDiImporter:
 
     @classmethod
     def recognize(cls, preview: Preview) -> Evidence | None:
+        if preview.path.is_dir():
+            names = [name for name in preview.files if name.endswith(".json") and "/" not in name]
+            votes = [name for name in names if not Path(name).stem.endswith(NO_VOTES)]
+            if not votes or not votes[0].removesuffix(".json").endswith(SPLIT_ENDS):
+                return None
+            found = cls.recognize(Preview.of(preview.path / votes[0]))
+            return found and replace(found, why=f"in {votes[0]} {found.why}")
         values = preview.entries()
         if not values or not all(isinstance(each, dict) and each.keys() >= KEYS for each in values):
             return None

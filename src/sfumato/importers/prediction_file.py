@@ -176,6 +176,10 @@ def distributions(numbers: LabelMatrix, *, predicted: bool = False) -> SoftLabel
             found = f"whole numbers per class ({error.found}), which look like votes"
             fix = "give them as people's labels: are the predictions and people's labels swapped?"
             raise BadTable(found, "predictions", fix, "not-predictions", numbers.where(error.where.row)) from None
+        if error.code == "bad-sum" and (extra := _extra_column(values, numbers)):
+            found = f"a column that is not a class: without {show(extra)} the numbers of every row sum to 1"
+            fix = f"leave it out: sfumato import predictions {numbers.path} --leave-out {extra} -o predictions.parquet"
+            raise BadProbabilities(found, "one column per class", fix, "not-classes", numbers.where()) from None
         where = numbers.where(error.where.row)
         raise BadProbabilities(error.found, error.expected, fix, error.code, where) from None
     if rounded.any():
@@ -183,6 +187,17 @@ def distributions(numbers: LabelMatrix, *, predicted: bool = False) -> SoftLabel
         n_rows = f"{int(rounded.sum()):,} rows"
         warn(f"{numbers.path.name}: {n_rows} of rounded numbers are rescaled to sum to 1 ({between})")
     return replace(SoftLabels.from_numpy(numbers.ids, values, numbers.classes or ()), path=numbers.path)
+
+
+def _extra_column(values: Float[np.ndarray, "items classes"], numbers: LabelMatrix) -> str:
+    """The only column without which all rows are distributions; empty if there is none, or the classes were named."""
+    if numbers.rows is None or numbers.name or not np.isfinite(values).all():
+        return ""
+    rest = values.sum(axis=1)[:, None] - values
+    lowest = np.stack([np.delete(values, k, axis=1).min(axis=1) for k in range(values.shape[1])], axis=1)
+    fits = ((np.abs(rest - 1) < ROUNDED_SUM) & (lowest >= 0)).all(axis=0)
+    names = numbers.classes or ()
+    return names[int(np.argmax(fits))] if fits.sum() == 1 and len(names) > 2 else ""
 
 
 def _rounding(values: Float[np.ndarray, "items classes"], bits: int) -> Float[np.ndarray, "items"]:

@@ -10,8 +10,8 @@ from typing import Any
 
 from sfumato.importers.file_head import Evidence, Preview, marked
 from sfumato.importers.importer import Importer, ImportResult
-from sfumato.tables.class_columns import id_column
-from sfumato.tables.errors import BadTable, listing, warn
+from sfumato.tables.class_columns import id_column, with_point
+from sfumato.tables.errors import BadTable, listing, show, warn
 from sfumato.tables.files.csv import DELIMITERS
 from sfumato.tables.files.file_type import FileKind
 from sfumato.tables.option_words import is_command
@@ -80,14 +80,17 @@ def recognize(
 def _not_certain(preview: Preview, candidates: list[tuple[Any, Evidence]]) -> BadTable:
     """The error for a file that no format, or more than one, claims."""
     where = preview.path
-    if not candidates and (kinds := {"images", "texts", "features", "text"} & {*preview.files, *preview.columns}):
-        found = f"inputs of models: {listing(sorted(kinds))}"
+    kinds = {"images", "texts", "features", "text"} & {*preview.files, *preview.columns}
+    is_sparse = {"format", "shape", "data"} <= set(preview.files)
+    if not candidates and (kinds or is_sparse):
+        found = f"inputs of models: {listing(sorted(kinds)) if kinds else 'a matrix of scipy.sparse'}"
         fix = "give the file to --inputs" if is_command() else f"read it with sf.Inputs.read({str(where)!r})"
         return BadTable(found, "votes, counts or labels", fix, "unknown-table", where)
     if candidates:
         why = "; or ".join(f"{member.name} ({evidence.why})" for member, evidence in candidates)
         names = " or ".join(_reading(where, member.name) for member, _ in candidates)
-        return BadTable(f"a file that may be {why}", "one certain format", f"name it: {names}", "not-certain", where)
+        fix = f"name it: {names}" + ("; or, for inputs of a model, give it to --inputs" if kinds else "")
+        return BadTable(f"a file that may be {why}", "one certain format", fix, "not-certain", where)
     if preview.shape:
         found = f"an array of shape {preview.shape} without names of rows and columns"
         options = " --classes cat,dog --items ids.txt" if is_command() else ', classes=["cat", "dog"], items="ids.txt"'
@@ -98,6 +101,10 @@ def _not_certain(preview: Preview, candidates: list[tuple[Any, Evidence]]) -> Ba
         logits = " --logits" if is_command() else ", logits=True"
         fix = f"if they are logits of a model: {_reading(where, 'predictions', logits)}"
         return BadTable(found, "votes, counts or probabilities", fix, "unknown-table", where)
+    cells = [value for row in preview.rows for value in row.values()]
+    if written := next((value for value in cells if with_point(value)), None):
+        found, fix = f"numbers written as {show(written)}", f"write them with a point: {with_point(written)}"
+        return BadTable(found, "numbers with a decimal point", fix, "bad-number", where)
     if preview.columns:
         found = f"columns {listing(preview.columns)}"
         expected = "item, annotator and label; or item and p:CLASS or n:CLASS for each class; or kind and payload"

@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 
 from sfumato.importers.importer import PUBLISHED
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.class_columns import with_whole_numbers
 from sfumato.tables.column_reader import read_columns
 from sfumato.tables.columns import NUMBER, check_classes
 from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoError, bad_number, raise_together, show, unknown, warn
@@ -75,6 +76,12 @@ def check_no_second_answer(rows: Rows, item: CodedText, annotator: CodedText, la
         item_name = show(item.names[int(item.codes[row])].as_py())
         found = f"annotator {name} answering item {item_name} again ({int(later.sum()):,} such rows)"
         raise BadTable(found, "one answer per annotator and item", duplicate_fix(), "duplicate-answer", rows.where(row))
+
+
+def label_texts(column: CodedText, given: Sequence[str], rows: Rows) -> CodedText:
+    """A column of classes, whole numbers without a fraction."""
+    names = with_whole_numbers(column.names.to_pylist(), given, rows.name)
+    return CodedText(column.codes, pa.array(names, pa.string()))
 
 
 def ordered_classes(label: CodedText, given: Sequence[str], rows: Rows, column: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from sfumato.importers.source_columns import (
     choice_payloads,
     coded_array,
     coded_columns,
+    label_texts,
     ordered_classes,
 )
 from sfumato.tables.class_columns import are_words, id_column
@@ -71,7 +72,7 @@ class WideImporter:
             fix = "is the first column the item? see --item"
             raise no_rows("at least one answer", fix, rows.where(), "no answer in any cell")
         encoded = pa.array(texts[texts != ""].tolist(), pa.string()).dictionary_encode()
-        label = CodedText(encoded.indices.to_numpy(), encoded.dictionary)
+        label = label_texts(CodedText(encoded.indices.to_numpy(), encoded.dictionary), self.classes, rows)
         self._check_cells(rows, label, answered, annotators)
         classes = ordered_classes(label, self.classes, rows, key)
         table = annotations_of(

@@ -101,6 +101,7 @@ class Camps(PrintedResult):
             limit = f": {self.n_items} {few}" if self.n_items < FEWEST_ITEMS else ", which does not exclude small ones"
             return f"no evidence of camps, p = {self.p_value:.2f}{limit}"
         where = f"about {self.n_divided:,} item" + ("" if self.n_divided == 1 else "s")
+        where = where if self.n_divided else "some items, none of them clearly"
         rest = f"; {self.n_unclear:,} of {len(self.members):,} annotators are unclear" if self.n_unclear else ""
         return f"two camps: {self.share:.0%} of annotators answer differently on {where}, p = {self.p_value:.2f}{rest}"
 

@@ -62,7 +62,7 @@ def _read(path: Path, classes: tuple[str, ...]) -> SoftLabels | Beliefs:
     importer = _importer_of(path)
     if isinstance(importer, BadTable) or importer is None:
         try:
-            return read_labels(path, FileOptions(known=classes))
+            return _labels_of(path, classes)
         except BadTable:
             if importer is None or importer.code != "not-certain":
                 raise
@@ -75,6 +75,16 @@ def _read(path: Path, classes: tuple[str, ...]) -> SoftLabels | Beliefs:
     if isinstance(found, (Annotations, Beliefs)):
         return _beliefs(found)
     return replace(label_argument(found, "people", "sf.evaluate"), path=path)
+
+
+def _labels_of(path: Path, classes: tuple[str, ...]) -> SoftLabels:
+    """The labels in a table or array; `classes` also name the columns of an array that has no names."""
+    try:
+        return read_labels(path, FileOptions(known=classes))
+    except BadTable as error:
+        if error.code != "missing-classes" or not classes:
+            raise
+        return read_labels(path, FileOptions(classes=classes))
 
 
 def _importer_of(path: Path) -> Importer | BadTable | None:

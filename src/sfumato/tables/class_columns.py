@@ -84,7 +84,7 @@ class NumberColumn:
     @property
     def has_decimal_commas(self) -> bool:
         """Whether the first cells that are no numbers would be numbers with a point."""
-        return any(_with_point(value) for _, value in self.bad)
+        return any(with_point(value) for _, value in self.bad)
 
 
 def are_words(values: Sequence[Any]) -> bool:
@@ -93,10 +93,39 @@ def are_words(values: Sequence[Any]) -> bool:
     return bool(texts) and not any(re.match(r"\s*[+-]?\.?[0-9]", text) for text in texts)
 
 
-def _with_point(value: Any) -> str:
-    """`0.7` for `0,7`; empty for other values."""
-    text = value.replace(",", ".") if isinstance(value, str) and value.count(",") == 1 else ""
-    return text if re.fullmatch(NUMBER, text) else ""
+def with_point(value: Any) -> str:
+    """`0.7` for `0,7` and for `70%`; empty for other values."""
+    text = value.strip() if isinstance(value, str) else ""
+    number = text.removesuffix("%").strip().replace(",", ".") if text.count(",") < 2 else ""
+    if number == text or not re.fullmatch(NUMBER, number):
+        return ""
+    return f"{float(number) / 100:.10g}" if text.endswith("%") else number
+
+
+def with_whole_numbers(names: Sequence[str], given: Sequence[str], where: Any) -> list[str]:
+    """Class numbers that were written as `1.0` as `1`, with a warning: pandas writes a column with gaps so."""
+    found = list(names)
+    if not found or set(found) & set(given) or not all(re.fullmatch(r"-?[0-9]{1,9}\.0+", name) for name in found):
+        return found
+    whole = [name.partition(".")[0] for name in found]
+    warn(f"{where}: class numbers written as {found[0]} are read as {whole[0]}")
+    return whole
+
+
+def column_records(value: Any) -> list[dict[str, Any]]:
+    """The records of one JSON object with one entry per column: lists of equal length, or objects by row number as
+    `to_json` of pandas writes them; none for anything else."""
+    if not isinstance(value, dict) or len(value) < 2 or id_column(list(value)) is None:
+        return []
+    columns = list(value.values())
+    if all(isinstance(each, dict) for each in columns):
+        numbers = list(columns[0])
+        if numbers != list(map(str, range(len(numbers)))) or any(list(each) != numbers for each in columns):
+            return []
+        columns = [list(each.values()) for each in columns]
+    if not all(isinstance(each, list) for each in columns) or len({len(each) for each in columns}) != 1:
+        return []
+    return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _can_be_text(kind: pa.DataType) -> bool:
@@ -246,8 +275,9 @@ def _bad_cells(rows: Rows, what: str, wanted: list[str], figures: dict[str, Numb
 def _number_fix(value: Any) -> str:
     if value in (None, ""):
         return "fill in the number or remove the row"
-    point = _with_point(value)
-    return f"write a decimal point: {point}" if point else "write numbers with ASCII digits"
+    if point := with_point(value):
+        return f"write {point}" if "%" in value else f"write a decimal point: {point}"
+    return "write numbers with ASCII digits"
 
 
 def _not_classes(

@@ -29,7 +29,8 @@ LIKELY_NAMES = {
 
 def is_frame(value: Any) -> bool:
     """Whether `value` is a data frame: pandas, Polars, Arrow, DuckDB or a Hugging Face `Dataset`."""
-    return hasattr(value, "__arrow_c_stream__") or _is_hugging_face(value)
+    is_column = type(value).__name__ in ("Series", "ChunkedArray")
+    return (hasattr(value, "__arrow_c_stream__") and not is_column) or _is_hugging_face(value)
 
 
 def beliefs_of_frame(kind: type[Beliefs], frame: Any, names: Mapping[str, str], classes: Sequence[Any] = ()) -> Beliefs:

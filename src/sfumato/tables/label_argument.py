@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 
 from sfumato.tables.annotations import Annotations
+from sfumato.tables.base_table import Table
 from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.class_columns import id_column, read_class_columns
 from sfumato.tables.counts import Counts
-from sfumato.tables.errors import BadSetting, listing, show
+from sfumato.tables.errors import BadSetting, listing, raise_together, show
+from sfumato.tables.files.table_file import Rows
+from sfumato.tables.frame_votes import is_frame
 from sfumato.tables.soft_labels import SoftLabels
 
 CODE = "wrong-argument"
@@ -26,8 +30,21 @@ def label_argument(value: Any, name: str, call: str) -> SoftLabels:
         return value
     if isinstance(value, Counts):
         return value.labels()
+    if is_frame(value) and not isinstance(value, Table):
+        return _of_frame(value)
     found, fix = _instead(value, name, call)
     raise BadSetting(f"{found} for {name}", f"SoftLabels, as in {call}({name}=labels)", fix, CODE)
+
+
+def _of_frame(frame: Any) -> SoftLabels:
+    """A data frame with `probs`, or a column per class (`p:cat`, or `cat` next to a column of ids), as soft labels."""
+    rows = Rows.of(frame)
+    names = rows.schema.names
+    if "probs" in names or any(name.startswith("p:") for name in names) or id_column(names) is None:
+        return SoftLabels.from_rows(rows)
+    found = read_class_columns(rows, "p:", "probabilities")
+    raise_together(found.faults, found.n_faults)
+    return SoftLabels.from_numpy(found.items, found.numbers, found.classes)
 
 
 def _instead(value: Any, name: str, call: str) -> tuple[str, str]:
@@ -47,8 +64,6 @@ def _instead(value: Any, name: str, call: str) -> tuple[str, str]:
             f"an array of shape {value.shape}",
             "name its rows and columns: SoftLabels.from_numpy(items, array, classes)",
         )
-    if hasattr(value, "__arrow_c_stream__"):
-        return f"a {kind}", f"convert it: {name}=SoftLabels.from_arrow({name})"
     if hasattr(value, "labels"):
         return f"a {kind}", f"give its labels: {name}={name}.labels"
     return f"a {kind}", f"make a table first, for example with SoftLabels.from_numpy, and pass it to {call}"

@@ -27,6 +27,11 @@ def picture_names(folder: Path) -> list[str]:
     return names
 
 
+def has_pictures(folder: Path) -> bool:
+    """Whether there is any image in the folder or its subfolders, also of a kind that cannot be read."""
+    return any(each.suffix.lower() in (*SUFFIXES, *OTHER_PICTURES) for each in folder.rglob("*"))
+
+
 def ids_of(names: Sequence[str]) -> list[str]:
     """The paths without file endings, except where two would be equal."""
     ids = [name[: -len(_suffix(name))] if _suffix(name) in SUFFIXES else name for name in names]

@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 ROW_SOURCES_KEY = b"sfumato.row_numbers_of"
 """The schema metadata key of tables whose ids are row numbers; its value is a JSON array of sources."""
 DIGEST_LENGTH = 16
+DATA_SUFFIXES = (".arrow", ".parquet")
+"""The files of a folder that hold its rows."""
 
 _are_same: ContextVar[bool] = ContextVar("same_rows", default=False)
 
@@ -54,8 +57,14 @@ def numbered_rows(n_rows: int, path: Path) -> NumberedItems:
 
 
 def source_of(path: Path) -> str:
-    """What identifies the rows of a file: its name, for people, and the start of the SHA-256 of its content."""
-    return f"{path.name} {sha256_of(path)[:DIGEST_LENGTH]}"
+    """What identifies the rows of a file, or of a folder's data files: its name, for people, and the start of the
+    SHA-256 of its content."""
+    if path.is_dir():
+        files = sorted(each for each in path.rglob("*") if each.suffix in DATA_SUFFIXES)
+        digest = sha256("".join(map(sha256_of, files)).encode()).hexdigest()
+    else:
+        digest = sha256_of(path)
+    return f"{path.resolve().name} {digest[:DIGEST_LENGTH]}"
 
 
 def items_like(ids: Iterable[str], others: Any) -> tuple[str, ...]:
@@ -165,8 +174,10 @@ def _place(table: Any) -> str:
 
 
 def _is_source(table: Any) -> bool:
-    """Whether the table was read from the file whose rows it numbers."""
+    """Whether labels or predictions were read from the file whose rows they number. Inputs warn of nothing."""
     path = getattr(table, "path", None)
+    if hasattr(table, "n_rows"):
+        return False
     return path is None or any(source.rpartition(" ")[0] == path.name for source in row_sources_of(table))
 
 

@@ -17,6 +17,7 @@ from sfumato.tables.counts import COUNT_PREFIX
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadTable, missing_column, unknown
 from sfumato.tables.files.table_file import Rows
+from sfumato.tables.row_numbers import recorded_row_sources
 from sfumato.tables.text_columns import CodedText
 
 COMPUTED = ("class", "entropy", "confidence", "n_annotators", "n_answers")
@@ -60,6 +61,11 @@ class RowValues:
                 "nothing (null)", "an item in every row", fix, "missing-value", self._rows.where(row, "item")
             )
         return CodedText(coded.indices.to_numpy(zero_copy_only=False).astype(np.int32), coded.dictionary)
+
+    @property
+    def row_sources(self) -> tuple[str, ...]:
+        """The files whose row numbers the items are; empty if they are not known to be."""
+        return recorded_row_sources(self._rows)
 
     @property
     def has_items(self) -> bool:

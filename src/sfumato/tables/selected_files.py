@@ -18,7 +18,8 @@ from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.file_type import NPZ, NUMPY, TABLE_KINDS, TSV, FileKind, kind_of
 from sfumato.tables.files.npz import read_arrays, write_array, write_texts
 from sfumato.tables.files.table_file import read_rows, write_table
-from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.model_inputs import ROW_SOURCES, Inputs
+from sfumato.tables.row_numbers import NumberedItems, numbered_rows, row_sources_metadata, row_sources_of
 from sfumato.tables.row_values import RowValues
 from sfumato.tables.selection import table_reader, take, values_of
 
@@ -132,8 +133,11 @@ class ArraysContent:
             expected = f"items, or one of {listing(PER_ITEM)}"
             raise BadTable(found, expected, "save the ids of the rows as items", "no-items", path)
         given = arrays.get("items")
-        ids = range(len(first)) if given is None else given.tolist()
-        return cls(arrays, tuple(map(str, ids)), path)
+        if given is None:
+            return cls(arrays, numbered_rows(len(first), path), path)
+        ids = map(str, given.tolist())
+        sources = arrays.get(ROW_SOURCES)
+        return cls(arrays, tuple(ids) if sources is None else NumberedItems(ids, map(str, sources.tolist())), path)
 
     def _is_per_item(self, name: str) -> bool:
         values = self.arrays[name]
@@ -157,12 +161,15 @@ class ArraysContent:
         probs = self.arrays.get("probs")
         if probs is not None and probs.shape == (len(self.items), len(classes)) and probs.dtype.kind == "f":
             columns["probs"] = probs_array(probs)
-        return RowValues(pa.table(columns), classes, self.path)
+        table = pa.table(columns).replace_schema_metadata(row_sources_metadata(row_sources_of(self.items)))
+        return RowValues(table, classes, self.path)
 
     def write(self, rows: Int[np.ndarray, "kept"], output: Path) -> None:
         """Write the npz; row numbers that served as ids are written as `items`, so that they stay the same."""
         with atomic_write(output) as part, ZipFile(part, "w") as archive:
             write_texts(archive, "items", [self.items[row] for row in rows.tolist()])
+            if (sources := row_sources_of(self.items)) and ROW_SOURCES not in self.arrays:
+                write_texts(archive, ROW_SOURCES, sources)
             for name, values in self.arrays.items():
                 kept = values[rows] if self._is_per_item(name) else values
                 if name != "items" and kept.dtype.kind == "U" and kept.ndim == 1:

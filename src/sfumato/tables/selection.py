@@ -25,7 +25,9 @@ from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.files.table_file import read_rows
 from sfumato.tables.frame_votes import is_frame
 from sfumato.tables.model_inputs import Inputs
+from sfumato.tables.picture_folder import has_pictures
 from sfumato.tables.row_conditions import RowCondition
+from sfumato.tables.row_numbers import check_same_rows, row_sources_metadata, row_sources_of
 from sfumato.tables.row_values import RowValues
 from sfumato.tables.setting_checks import at_least, bad_setting
 from sfumato.tables.soft_labels import SoftLabels
@@ -53,7 +55,7 @@ class Selection:
     """
 
     items: Sequence[str] | None = None
-    leave_out: Sequence[str] = ()
+    leave_out: Sequence[str] | None = None
     where: tuple[str, ...] = ()
     per_class: int | None = None
     split: Mapping[str, float] | None = None
@@ -69,12 +71,15 @@ class Selection:
         elif self.stratify is not None:
             fix = "give --split train=0.8,test=0.2 too"
             raise BadSetting(f"stratify = {show(self.stratify)} without a split", "a split to balance", fix)
-        if self.items is None and not (self.leave_out or self.where or self.per_class or self.split):
+        if self.items is None and self.leave_out is None and not (self.where or self.per_class or self.split):
             fix = "give --items, --leave-out, --where, --per-class or --split"
             raise BadSetting("nothing to select by", "at least one choice", fix, "nothing-chosen")
 
     def of(self, values: RowValues) -> SelectedRows:
         """The selected rows of a table."""
+        for other in (values.labels, self.items, self.leave_out):
+            if row_sources_of(other) and row_sources_of(values):
+                check_same_rows(values, other)
         kept = np.ones(len(values.columns), bool)
         notes: list[str] = []
         for condition in map(RowCondition.of, self.where):
@@ -84,7 +89,9 @@ class Selection:
             kept &= fulfilled
         if self.items is not None:
             kept &= _among(values, self.items, "--items", notes)
-        if self.leave_out:
+        if self.leave_out is not None and not self.leave_out:
+            notes.append("--leave-out lists no items")
+        elif self.leave_out:
             kept &= ~_among(values, self.leave_out, "--leave-out", notes)
         if self.per_class is None and self.split is None:
             _check_some(values, kept)
@@ -160,7 +167,7 @@ def split_shares(text: str, option: str = "split") -> dict[str, float]:
 def read_own(path: Path) -> Any:
     """A table of ours, or inputs in a folder or a NumPy file; None for other files."""
     if path.is_dir():
-        return Inputs.read(path)
+        return Inputs.read(path) if has_pictures(path) else None
     if path.name.lower().endswith(NUMPY.suffixes):
         return Inputs.read(path) if {"images", "texts", "features", "format"} & set(read_arrays(path)) else None
     is_table = path.name.lower().endswith(tuple(end for kind in (*TABLE_KINDS, TSV) for end in kind.suffixes))
@@ -182,7 +189,8 @@ def values_of(table: Any) -> RowValues:
     if isinstance(table, Inputs):
         columns: dict[str, Any] = {"item": pa.array(table.items, pa.string())}
         columns |= {} if table.labels is None else {"label": pa.array(table.labels, pa.string())}
-        return RowValues(pa.table(columns), path=table.path)
+        numbered = pa.table(columns).replace_schema_metadata(row_sources_metadata(table.row_sources))
+        return RowValues(numbered, path=table.path)
     if not isinstance(table, Table):
         votes = "sf.Beliefs.from_pandas(frame) makes votes of it, sf.SoftLabels.from_arrow(frame) labels"
         fix = votes if is_frame(table) else "make a table first: sf.read(path), sf.Beliefs.from_votes or from_numpy"

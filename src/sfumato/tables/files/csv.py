@@ -78,7 +78,8 @@ def read_header(path: Path, delimiter: str = ",") -> list[str]:
     if doubled := [name for name, n in Counter(names).items() if n > 1 and name.strip()]:
         found, fix = f"column {listing(doubled)} more than once", "rename or remove one of them"
         faults.append(BadTable(found, "each column once", fix, "doubled-column", where))
-    if not names or not all(name.strip() for name in names):
+    # The first column may have no name: row names, as pandas and R write them.
+    if not names or not all(name.strip() for name in (names[1:] or names)):
         fix = "write the column names in the first line"
         faults.append(BadTable("a column without a name", "a name for every column", fix, "unnamed-column", where))
     raise_together([*faults, *_ragged_rows(path, len(names), delimiter)] if faults and names else faults)

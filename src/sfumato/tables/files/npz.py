@@ -40,19 +40,20 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         with path.open("rb") as file:
             if file.read(2) != b"PK":
                 file.seek(0)
-                return {path.stem: _read_array(file, path.stat().st_size, path)}
+                return {path.stem: _read_array(file, path.stat().st_size, path, path.stem)}
         with zipfile.ZipFile(path) as archive:
             _check_expansion(path, archive)
             arrays = {}
             for info in archive.infolist():
+                name = info.filename.removesuffix(".npy")
                 with archive.open(info) as member:
-                    arrays[info.filename.removesuffix(".npy")] = _read_array(member, info.file_size, path)
+                    arrays[name] = _read_array(member, info.file_size, path, name)
             return arrays
     except DAMAGE as error:
         raise damaged_file("NumPy file", error, path) from error
 
 
-def _read_array(file: object, n_bytes: int, path: Path) -> np.ndarray:
+def _read_array(file: object, n_bytes: int, path: Path, name: str) -> np.ndarray:
     """One array; its header is compared with the number of bytes before memory is allocated."""
     assert hasattr(file, "read")
     stream: BinaryIO = file  # type: ignore[assignment]
@@ -60,8 +61,8 @@ def _read_array(file: object, n_bytes: int, path: Path) -> np.ndarray:
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, fortran_order, dtype = read_header(stream)
     if dtype.hasobject:
-        fix = "save it again with a plain dtype (a pickle can run any program when it is opened)"
-        found = "an array of Python objects, which needs a pickle"
+        fix = f"save texts with np.array({name}, dtype=str), numbers as float (a pickle can run any program)"
+        found = f"an array of Python objects, {name!r}, which needs a pickle"
         raise UnsafeFile(found, "arrays of numbers or text", fix, "pickle", path)
     n_values = math.prod(shape)
     if n_values * dtype.itemsize > n_bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ from sfumato.tables.files.file_type import CSV, PARQUET, TABLE_KINDS, TSV, check
 from sfumato.tables.files.parquet_footer import check_parquet
 
 CLASSES_KEY = b"sfumato.classes"
+PANDAS_INDEX = "__index_level_0__"
+"""What pandas calls row names without a name in Parquet."""
 ROW_GROUP = 2**18
 CHUNK_VALUES = 2**22
 MAX_EXPANSION_OF_LISTS = 20_000
@@ -130,6 +133,7 @@ def read_rows(
     """Rows of a Parquet, CSV or TSV file, whose content must match its name.
 
     `guarded` removes the apostrophe that `write_rows` adds before formulas in a CSV; files of others have none.
+    A first column without a name, as pandas and R write their row names, is left out if it numbers the rows.
     `header` names the columns of a CSV whose first line is data. `delimiter` separates its columns (default: a comma,
     or a tab in a file named `.tsv`; if the first line has none, but one other separator, that one, with a warning).
     """
@@ -139,7 +143,9 @@ def read_rows(
     if kind is PARQUET:
         shape = check_parquet(path)
         file = _opened(path)
-        return Rows(file.schema_arrow, _parquet_chunks(path, file, shape.rows_at_once), path)
+        rows = Rows(file.schema_arrow, _parquet_chunks(path, file, shape.rows_at_once), path)
+        indices = [i for i, name in enumerate(rows.schema.names) if name == PANDAS_INDEX]
+        return _with_named_index(rows, indices[0]) if indices else rows
     if delimiter is None:
         usual = "\t" if kind is TSV else ","
         delimiter = csv_files.found_delimiter(path, usual) if not header else usual
@@ -149,7 +155,36 @@ def read_rows(
     names = [csv_files.unguard_formula(name) for name in stored] if guarded else stored
     chunks = csv_files.read_chunks(path, stored, delimiter, has_header=not header)
     schema = pa.schema([(name, pa.string()) for name in names])
-    return Rows(schema, _renamed(chunks, names, guarded), path, not header, delimiter)
+    rows = Rows(schema, _renamed(chunks, names, guarded), path, not header, delimiter)
+    return rows if names[0].strip() else _with_named_index(rows, 0)
+
+
+def _with_named_index(rows: Rows, index: int) -> Rows:
+    """The rows without a column `index` of row names that has no name, if these number the rows; else with a name for
+    it: `item` for texts, `index` for other numbers."""
+    first = next(rows.chunks, None)
+    values = [] if first is None else list(map(str, first.column(index).to_pylist()))
+    rest = [name for i, name in enumerate(rows.schema.names) if i != index]
+    place = "the first column" if index == 0 else "the index of pandas"
+    if any(values == list(map(str, range(start, start + len(values)))) for start in (0, 1)):
+        name = None
+        warn(f"{rows.name}: left out {place}, which has no name and numbers the rows")
+    else:
+        name = "index" if "item" in rest or all(value.isdecimal() for value in values) else "item"
+        if name in rest:
+            fix = "name it in the first line, or remove it"
+            raise BadTable("a column without a name", "a name for every column", fix, "unnamed-column", rows.where())
+        warn(f"{rows.name}: {place} has no name: read as {name!r}")
+
+    def named(table: Any) -> Any:
+        if name is None:
+            return table.remove(index) if isinstance(table, pa.Schema) else table.remove_column(index)
+        if isinstance(table, pa.Schema):
+            return table.set(index, table.field(index).with_name(name))
+        return table.rename_columns([name if i == index else old for i, old in enumerate(table.column_names)])
+
+    chunks = rows.chunks if first is None else chain([first], rows.chunks)
+    return replace(rows, schema=named(rows.schema), chunks=(named(chunk) for chunk in chunks))
 
 
 def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path, *, private: bool = False) -> None:
