@@ -92,8 +92,8 @@ ROWS = RNG.dirichlet(np.ones(3), 6)
 SIMILARITY = ClassSimilarity(CLASSES, np.eye(3) * 0.5 + 0.5)
 FILLING = SoftLabels.from_numpy(ITEMS, ROWS, CLASSES, 3)
 PAIRS = (PairCurve(0, 1, ShareCurve(4.5, 0.5)), PairCurve(0, 2, ShareCurve(3.0, 0.4)))
-ALSO = {"resnet": {"depth": 50}}
-"""Settings without which others are not allowed: bottleneck blocks need this depth."""
+ALSO = {"resnet": {"depth": 50}, "items": {"train": 4}, "per-class": {"train": 1}}
+"""Settings that must be given, or without which others are not allowed: bottleneck blocks need this depth."""
 NUMBERS = (0.25, 0.5, 2.0, 3.5, 10.0, 0.05)
 WHOLE_NUMBERS = (2, 3, 1, *range(7, 120))
 LISTS: dict[type, list[tuple[str, tuple[Any, ...]]]] = {

@@ -64,7 +64,7 @@ def small_group(job: str = "conv", **changes: Any) -> RunGroup:
     _, test_images = training_set_and_images(N_TEST, SIZE, seed=2)
     targets = (HardTarget(), SoftTarget(), SampledTarget())
     changed = replace(recipe, **changes)
-    return held_out_group(targets, network, training_set, pictures, changed, 7, test_images, label_seed=3)
+    return held_out_group(targets, network, training_set, pictures, changed, 10, test_images, label_seed=3)
 
 
 def fingerprint(**changes: Any) -> Fingerprint:

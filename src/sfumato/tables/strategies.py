@@ -57,7 +57,8 @@ def strategy_from_name(
     for each in fields(member):
         if each.default is MISSING and each.default_factory is MISSING and each.name not in typed:
             found = f"no {each.name} for {text.name}"
-            fix = f"write {text.name}:{each.name.replace('_', '-')}=..."
+            setting = each.name.replace("_", "-")
+            fix = f"write {text.name}:{setting}=... (a table: give --{setting})"
             raise BadSetting(found, f"the setting {each.name}", fix)
     return member(**typed)
 

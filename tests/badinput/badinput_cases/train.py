@@ -44,7 +44,7 @@ def files(inputs: Content | None = None, said: bytes = SOUND, **others: Content)
 
 
 def train(*options: str) -> tuple[str, ...]:
-    return ("train", "--inputs", "x.npz", "--labels", "l.csv", *options, "-o", "runs")
+    return ("train", "--inputs", "x.npz", "--labels", "l.csv", "--same-rows", *options, "-o", "runs")
 
 
 GIVEN = ("--split", "given:train=a.npy:test=b.npy")
