@@ -15,13 +15,16 @@ update       an answer arrives, the next item is chosen: 10,000 items, 10 classe
 kinds-peer   what kinds of label recover in 40 worlds, compared with cblearn's GNMDS from a random start.
 kinds-map    the two regularities of Sucholutsky et al. (2023) over 11 x 11 numbers of items and classes.
 kinds-time   one question of `sfumato plan labels` with 22 kinds and its page.
+kinds-example  the answer to the paper's example, as printed.
+photos       the printed answers of docs/plan.md, from a pilot of 80 pictures of CIFAR-10H. [data]
 exchange     what a soft answer of CIFAR-10S is worth in votes of CIFAR-10H, six seeds. [data]
 all          all except grid-full.
 
-`--write docs/plan.md` writes the figures of kinds-*, and the answer to the paper's example, into the page.
+`--write docs` writes the results of kinds-* into docs/plan-methods.md, and the answers about the photos into
+docs/plan.md.
 
 Each line shows the required value, the measured value, and their ratio. Values with [data] need SFUMATO_DATA, the
-folder of cifar10h and cifar10s. Ratios are valid on a busy machine, seconds are not.
+folder of cifar10h, cifar10s and cifar10-model-predictions. Ratios are valid on a busy machine, seconds are not.
 """
 
 # ruff: noqa: E402
@@ -43,9 +46,11 @@ import plan_annotators
 import plan_exchange
 import plan_geometry
 import plan_labels
+import plan_photos
 from pages import markdown, write
 from plan_figures import Figure
 
+METHODS = "plan-methods.md"
 ALL = (
     "gnmds",
     "gradient",
@@ -57,6 +62,8 @@ ALL = (
     "kinds-peer",
     "kinds-map",
     "kinds-time",
+    "kinds-example",
+    "photos",
     "exchange",
 )
 
@@ -66,7 +73,7 @@ def main() -> None:
     parser.add_argument("figures", nargs="*", metavar="figures", help="see above")
     parser.add_argument("--sample", action="store_true", help="grid-full: only estimate the time")
     parser.add_argument("-o", "--output", type=Path, help="grid-full: file for the cells")
-    parser.add_argument("--write", type=Path, help="the page that gets the figures of kinds-*")
+    parser.add_argument("--write", type=Path, help="the folder of the pages that get the results of kinds-* and photos")
     given = parser.parse_args()
     known = (*ALL, "grid-full")
     named = dict.fromkeys(each for name in given.figures or ["all"] for each in (ALL if name == "all" else (name,)))
@@ -87,20 +94,28 @@ def main() -> None:
         "kinds-time": plan_labels.question,
         "exchange": plan_exchange.figures,
     }
-    needs_data = {"precision", "halves", "update", "exchange"} & set(named)
+    printed: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
+        "kinds-example": lambda: [("kinds-example", plan_labels.example())],
+        "photos": plan_photos.printed,
+    }
+    needs_data = {"precision", "halves", "update", "photos", "exchange"} & set(named)
     if needs_data and "SFUMATO_DATA" not in os.environ:
         print(f"skipped, because SFUMATO_DATA is not set: {', '.join(sorted(needs_data))}")
         named = dict.fromkeys(name for name in named if name not in needs_data)
     for name in named:
         print(f"-- {name} (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)", flush=True)
+        if name in printed:
+            for block, text in printed[name]():
+                print(text, flush=True)
+                if given.write:
+                    write(given.write / ("plan.md" if name == "photos" else METHODS), block, text)
+            continue
         found = []
         for figure in measured[name]():
             figure.show()
             found.append(figure)
         if given.write and name.startswith("kinds-"):
-            write(given.write, name, f"{_table(found)}\n\nMeasured by `python bench/plan.py {name}`.")
-    if given.write:
-        write(given.write, "kinds-example", plan_labels.example())
+            write(given.write / METHODS, name, f"{_table(found)}\n\nMeasured by `python bench/plan.py {name}`.")
 
 
 def _table(figures: list[Figure]) -> str:

@@ -128,7 +128,7 @@ def test_examples_run(path: Path, python: Script, tmp_path: Path) -> None:
         ("elicit.md", [kind.name for kind in KINDS]),
         ("train.md", [each.name for each in (*TARGETS, *CROWDS, *MIXINGS, *OPTIMIZERS, *SCHEDULES)]),
         ("train.md", list(NAMED)),
-        ("plan.md", [each.name for each in INDICES]),
+        ("plan-methods.md", [each.name for each in INDICES]),
         ("platforms.md", [each.name for each in BONUS_RULES]),
         ("platforms.md", list(MISMATCHES)),
     ],

@@ -221,10 +221,15 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 def test_figures_stand_on_the_pages_they_link_to() -> None:
-    """In tables whose last column links to a page, every figure of the row is on that page."""
+    """In tables whose last column links to a page, every figure of the row is on that page.
+
+    The numbers on asvs.md are those of requirements.
+    """
     checked = 0
     for path in PAGES:
-        for row in re.findall(r"(?m)^\| (.+) \| \[\w+\]\(((?:docs/)?\w+\.md)(?:#[\w-]+)?\) \|$", prose(path)):
+        if path.name == "asvs.md":
+            continue
+        for row in re.findall(r"(?m)^\| (.+) \| \[\w+\]\(((?:docs/)?[\w-]+\.md)(?:#[\w-]+)?\) \|$", prose(path)):
             page = (path.parent / row[1]).read_text(encoding="utf-8")
             cells = row[0].split(" | ")
             figures = re.findall(r"\d*\.\d+|\d{1,3}(?:,\d{3})+|\de-\d+", " ".join(cells[:-1]))

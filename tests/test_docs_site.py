@@ -46,7 +46,7 @@ def test_nothing_is_fetched(site: Path) -> None:
 def test_lists_and_bars_come_out_as_written(site: Path) -> None:
     note = (site / "design" / "0010-pages-and-charts.html").read_text(encoding="utf-8")
     assert re.search(r"What follows\.</strong></p>\s*<ul>", note)
-    assert "<code>(1 - |p|²) / M</code>" in (site / "plan.html").read_text(encoding="utf-8")
+    assert "<code>(1 - |p|²) / M</code>" in (site / "plan-methods.html").read_text(encoding="utf-8")
 
 
 def test_a_reader_can_search(site: Path) -> None:

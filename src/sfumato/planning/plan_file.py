@@ -171,8 +171,8 @@ FIX = "make the plan again, or correct the field"
 class Plan(PlanPart, frozen=True, kw_only=True):
     """What to ask, how often, about which items, and the expected result.
 
-    `items` is `"all"`, or the ids of the items; `deeper_items` are asked about with the deeper form first. docs/plan.md
-    explains every field.
+    `items` is `"all"`, or the ids of the items; `deeper_items` are asked about with the deeper form first.
+    docs/plan-methods.md explains every field.
     """
 
     sfumato_plan: Literal[1] = 1
@@ -302,7 +302,7 @@ def _not_as_typed(message: str, file: str | None) -> BadFile:
 def _bad(found: str, field: str, file: str | None, expected: str = "") -> BadFile:
     return BadFile(
         found,
-        expected or f"a plan file, version {VERSION}, as docs/plan.md describes it",
+        expected or f"a plan file, version {VERSION}, as docs/plan-methods.md describes it",
         FIX,
         "bad-plan",
         ErrorLocation(file, column=field or None),
