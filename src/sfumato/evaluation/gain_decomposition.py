@@ -81,7 +81,10 @@ def check_targets(found: Sequence[str], needed: Sequence[str] = ("hard", "majori
     """Raise unless all three targets were trained."""
     for target in needed:
         if target not in found:
-            raise unknown("target", target, found, fix=f"a mode shift needs runs of {', '.join(needed)}")
+            fix = f"a mode shift needs runs of {', '.join(needed)}"
+            if any("@" in name for name in found):
+                fix += ", named exactly so, without a label set: train with one --labels FILE, into a folder of its own"
+            raise unknown("target", target, found, fix=fix)
 
 
 def _parts(figures: SeedValues, measured: RunMeasurements, targets: Sequence[str], against: str) -> list[Shift]:
