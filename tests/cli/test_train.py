@@ -546,3 +546,11 @@ def test_ranks_of_torchrun_train_together_and_one_of_them_writes(folder: Path) -
         assert alone is not None
         assert np.allclose(together.probs, alone.probs, atol=1e-5)
     assert not (folder / "together" / "unfinished").exists()
+
+
+def test_a_report_of_one_seed_has_no_data_map() -> None:
+    """A model without epochs predicts each training item once: too little for a map, but not for a report."""
+    train("--inputs", "texts.csv", "--labels", "labels.parquet", "--processes", 1)
+    with warnings_off():  # eighteen items are too few for intervals
+        done = CliRunner().invoke(group, ["report", ".", "-o", "report.html"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
