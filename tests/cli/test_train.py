@@ -303,8 +303,8 @@ def test_settings_are_chosen_and_shown(folder: Path) -> None:
 
 
 def test_weights_to_start_with(folder: Path) -> None:
-    base = ("--targets", "soft", "--processes", 1, "--epochs", 1, "--batch-size", 16)
-    still = (*base, "--optimiser", "sgd:momentum=0", "--rate", "1e-12")
+    base = ("--targets", "soft", "--processes", 1, "--batch-size", 16)
+    still = (*base, "--epochs", 1, "--optimiser", "sgd:momentum=0", "--rate", "1e-12")
     train(*DATA, *base, "--model", "simple-ffn", "--epochs", 3)
     first = folder / "runs" / "soft.simple-ffn.seed-0.fold-0"
     shutil.move(first, folder / "first")
