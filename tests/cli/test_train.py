@@ -68,7 +68,7 @@ def refused(*arguments: object) -> SfumatoError:
 def test_targets_side_by_side(folder: Path) -> None:
     shown = train(*SMALL, "--targets", "hard,soft,smoothing:share=0.2", "--seeds", 2)
     lines = shown.splitlines()
-    assert lines[0].split()[:4] == ["target", "network", "accuracy", "cross-entropy"]
+    assert lines[0].split()[:4] == ["target", "model", "accuracy", "cross-entropy"]
     assert [line.split()[0] for line in lines[1:4]] == ["hard", "soft", "smoothing:share=0.2"]
     assert lines[-1] == "runs: 6 runs; runs.csv lists them"
     table = pl.read_csv(folder / "runs" / "runs.csv")
@@ -155,8 +155,8 @@ def label_sets(folder: Path) -> Path:
 def test_label_sets_are_compared_in_one_experiment(label_sets: Path) -> None:
     shown = train(*SETS, "--targets", "hard@original,majority@weighted,soft", "--seeds", 2)
     assert "soft is trained on each label set: soft@equal, soft@weighted" in shown
-    assert "(against equal)" in shown
-    assert "(against weighted)" in shown
+    assert "(against equal, 18 test items)" in shown
+    assert "(against weighted, 18 test items)" in shown
     table = pl.read_csv("runs/runs.csv")
     found = dict(zip(table["target"], table["label_set"], strict=True))
     assert found == {
@@ -191,6 +191,8 @@ def test_label_sets_that_do_not_fit_are_refused(label_sets: Path) -> None:
     assert "one of equal, weighted, original" in str(refused(*SETS, "--targets", "soft", "--rest", "people"))
     assert "another label source" in str(refused(*SETS, "--labels", "original=o.csv"))
     toy_data.SoftLabels.from_numpy(["i0"], [[1, 0, 0]], toy_data.CLASSES).write(label_sets / "few.parquet")
+    twice = str(refused(*SETS, "--targets", "soft,soft@equal"))
+    assert "soft@equal twice: soft is trained on each label set" in twice
     error = refused(*SETS, "--labels", "few=few.parquet", "--targets", "soft")
     assert error.code == "other-items"
     assert "--rest original" in str(error)
@@ -205,6 +207,7 @@ def test_the_rest_of_the_items_and_weights(label_sets: Path) -> None:
     data = ("--inputs", "texts.csv", "--original", "o.csv", "--labels", "few.parquet", "--processes", "1")
     shown = train(*data, "--rest", "original", "--targets", "hard,soft", "--weights", "w.csv", "--folds", 2)
     assert "people: labels for 20 of 60 items; the rest by original" in shown
+    assert "the only label set" in str(refused(*data, "--rest", "people", "--targets", "soft"))
     run = Run.read(label_sets / "runs" / "soft.text-linear.seed-0.fold-0")
     assert run.settings["target"]["rest"] == "original"
     assert len(run.predictions) == 30
@@ -300,8 +303,8 @@ def test_settings_are_chosen_and_shown(folder: Path) -> None:
 
 
 def test_weights_to_start_with(folder: Path) -> None:
-    base = ("--targets", "soft", "--processes", 1, "--epochs", 1, "--batch-size", 16)
-    still = (*base, "--optimiser", "sgd:momentum=0", "--rate", "1e-12")
+    base = ("--targets", "soft", "--processes", 1, "--batch-size", 16)
+    still = (*base, "--epochs", 1, "--optimiser", "sgd:momentum=0", "--rate", "1e-12")
     train(*DATA, *base, "--model", "simple-ffn", "--epochs", 3)
     first = folder / "runs" / "soft.simple-ffn.seed-0.fold-0"
     shutil.move(first, folder / "first")
@@ -362,7 +365,8 @@ def test_given_validation_items(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--select", "rate=0.1,0.2"), "without validation items"),
+        (("--select", "rate=0.1,0.2"), "give --validation 0.1"),
+        (("--select", "share=0.1", "--targets", "smoothing", "--validation", 0.2), "did you mean 'smoothing.share'"),
         (("--select", "rate", "--validation", 0.2), "a setting and its values"),
         (("--select", "rate=0.1,0.2", "--rate", 0.1, "--validation", 0.2), "omit --rate"),
         (("--select", "mixup.alpha=1", "--validation", 0.2), "no target, model or recipe"),
@@ -489,6 +493,19 @@ def test_texts_and_features_need_no_torch_and_no_model_name(folder: Path) -> Non
         assert float(row[2]) == 1.0
 
 
+def test_an_estimator_of_numbers_needs_a_vectorizer_for_texts() -> None:
+    model = "sklearn:sklearn.linear_model.LogisticRegression"
+    error = refused("--inputs", "texts.csv", "--labels", "labels.parquet", "--model", model, "--processes", 1)
+    assert error.code == "wrong-inputs"
+    assert "make_pipeline(TfidfVectorizer(), LogisticRegression())" in error.fix
+
+
+def test_a_folder_of_runs_is_not_a_start() -> None:
+    train("--inputs", "texts.csv", "--labels", "labels.parquet", "--processes", 1)
+    error = refused("--start", "runs", "--labels", "labels.parquet", "--processes", 1)
+    assert "runs/RUN/predictions.parquet" in error.fix
+
+
 def test_settings_of_epochs_for_a_model_without_epochs(folder: Path) -> None:
     error = refused("--inputs", "texts.csv", "--labels", "labels.parquet", "--epochs", "3")
     assert "epochs for text-linear" in str(error)
@@ -506,7 +523,7 @@ def test_scores_are_hand_calculated(folder: Path) -> None:
         losses.append(np.mean(-0.8 * np.log(p[rows, k]) - 0.2 * np.log(p[rows, (k + 1) % 3])))
     line = shown.splitlines()[1].split()
     assert line == ["soft", "simple-ffn", f"{np.mean(right):.4f}", f"{np.mean(losses):.4f}", "2", "seeds"]
-    assert "(against people)" in shown
+    assert "(against people, " in shown
 
 
 def test_the_former_name_of_the_command_prints_the_new_one() -> None:
@@ -529,3 +546,11 @@ def test_ranks_of_torchrun_train_together_and_one_of_them_writes(folder: Path) -
         assert alone is not None
         assert np.allclose(together.probs, alone.probs, atol=1e-5)
     assert not (folder / "together" / "unfinished").exists()
+
+
+def test_a_report_of_one_seed_has_no_data_map() -> None:
+    """A model without epochs predicts each training item once: too little for a map, but not for a report."""
+    train("--inputs", "texts.csv", "--labels", "labels.parquet", "--processes", 1)
+    with warnings_off():  # eighteen items are too few for intervals
+        done = CliRunner().invoke(group, ["report", ".", "-o", "report.html"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import trained
 
 from sfumato import SoftLabels
 from sfumato.evaluation import cross_label, kinds_of_labels, measure_against
+from sfumato.evaluation.cross_label import LABEL_SETS, label_sets_in
 from sfumato.evaluation.metrics import Brier
 from sfumato.tables.errors import UnknownName
 
@@ -47,3 +50,11 @@ def test_the_matrix() -> None:
     assert measured["itself"].of("soft", "ffn", "brier", "all").values[0] == 0
     assert told[-1] == (20, 20)
     assert cross.to_polars().columns[:5] == ["target", "network", "against", "n_seeds", "metric"]
+
+
+def test_a_stored_set_does_not_replace_the_labels_given_for_scoring(tmp_path: Path) -> None:
+    folder = tmp_path / LABEL_SETS
+    folder.mkdir()
+    for name in ("people", "crowd"):
+        trained.people().write(folder / f"{name}.parquet")
+    assert set(label_sets_in(tmp_path)) == {"people (trained on)", "crowd"}

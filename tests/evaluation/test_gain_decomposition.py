@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import trained
@@ -72,3 +74,6 @@ def test_seeds_that_all_three_have() -> None:
 def test_targets_that_are_not_there() -> None:
     with pytest.raises(UnknownName, match="needs runs of hard, majority, soft"):
         mode_shift(measured(trained.grid(("hard", "soft"), [0, 1])))
+    runs = [replace(run, target=f"{run.target}@equal") for run in trained.grid(("majority", "soft"), [0, 1])]
+    with pytest.raises(UnknownName, match="named exactly so, without a label set"):
+        mode_shift(measured([*trained.grid(("hard",), [0, 1]), *runs]))

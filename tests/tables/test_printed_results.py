@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import sfumato as sf
 from sfumato.aggregation.truth_scores import truth_scores
 from sfumato.cli import group
-from sfumato.tables.printed_text import is_symmetric
+from sfumato.tables.printed_text import is_symmetric, name_width, printable
 
 N = 60
 CLASSES = ["cat", "dog", "<b>emu"]
@@ -113,3 +113,11 @@ def test_the_scores_are_in_the_text(folder: Path) -> None:
 def test_plus_minus_is_only_for_symmetric_intervals(low: float, high: float, said: bool) -> None:
     assert is_symmetric(0.5, low, high) is said
     assert is_symmetric(0.5, np.nan, np.nan)
+
+
+def test_names_of_targets_can_be_told_apart() -> None:
+    assert name_width(["hard", "soft"]) == 6
+    assert name_width(["a" * 40, "b" * 40]) == 19
+    same = ["smoothing:share=0.1", "smoothing:share=0.2"]
+    assert len({printable(name, name_width(same, limit=13)) for name in same}) == 2
+    assert name_width(["hard", "majority@weighted"], limit=13) == len("majority@weighted")

@@ -20,6 +20,7 @@ from sfumato.tables.printed_text import (
     half_cell,
     interval_cell,
     is_symmetric,
+    name_width,
     number_cell,
     printable,
     score_lines,
@@ -77,7 +78,6 @@ def show_runs(
     """One block per metric, condition and network; an explanation of the intervals below."""
     better = {figures.metric.name: figures.metric.better for figures in measured.figures}
     rows = [row for row in scores.scores if row.metric in shown]
-    width = _width_of([row.target for row in rows])
     apart = _by_cell(differences)
     baseline = _baseline(differences)
     column = "target" if any(row.network or row.n_seeds > 1 for row in rows) else "model"
@@ -88,7 +88,8 @@ def show_runs(
             click.echo(block_head(metric, network, condition, [row.n_items for row in own], better[metric]))
             others = [apart.get((row.target, network, metric, condition)) for row in own]
             as_range = not all(_of_score(row).is_symmetric for row in own)
-            wide = min(width, NAME_WIDTH_WITH_RANGE) if as_range else width
+            limit = NAME_WIDTH_WITH_RANGE if as_range else NAME_WIDTH
+            wide = name_width((row.target for row in rows), limit=limit)
             between = f"{RANGE:>{RANGE_WIDTH}}" if as_range else f"{'±':>6}"
             head = f"{column:{wide}}  {'value':>7}  {between}  {'floor':>7}"
             click.echo(f"{head}  {DIFFERENCE_HEAD}" if baseline else head)
@@ -107,8 +108,8 @@ def show_curves(measured: RunMeasurements, differences: Differences | None, show
     apart, baseline = _by_cell(differences), _baseline(differences)
     targets = sorted(measured.targets, key=lambda target: target != baseline)
     first = min(CONDITION_WIDTH, max(len("condition"), *(len(printable(shift)) for shift in measured.shifts)))
-    width = max(8, _width_of(targets))
-    at_once = (WIDTH - first) // (width + 3)
+    width = max(8, name_width(targets))
+    at_once = max(1, (WIDTH - first) // (width + 3))
     blocks: dict[tuple[str, str, str], list[SeedValues]] = {}
     for figures in measured.figures:
         blocks.setdefault((figures.metric.name, figures.stratum, figures.network), []).append(figures)
@@ -152,10 +153,6 @@ def _by_cell(differences: Differences | None) -> dict[tuple[str, str, str, str],
 
 def _baseline(differences: Differences | None) -> str:
     return differences.differences[0].baseline if differences and len(differences) else ""
-
-
-def _width_of(targets: Sequence[str]) -> int:
-    return min(NAME_WIDTH, max(len("target"), *(len(printable(target)) for target in targets)))
 
 
 def _of_score(row: RunScore) -> ShownInterval:

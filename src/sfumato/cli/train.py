@@ -332,8 +332,9 @@ def _show_scores(experiment: Experiment) -> None:
 def _show_block(scores: Sequence[SeedValues], against: str) -> None:
     """Accuracy and cross-entropy of every target and model, against one label set."""
     width = max(len(name) for name in ("target", *(score.target for score in scores)))
-    networks = max(len(name) for name in ("network", *(score.network for score in scores)))
-    click.echo(f"{'target':{width}}  {'network':{networks}}  accuracy  cross-entropy   (against {printable(against)})")
+    networks = max(len(name) for name in ("model", *(score.network for score in scores)))
+    tested = f"against {printable(against)}, {scores[0].n_items:,} test item{'s' * (scores[0].n_items != 1)}"
+    click.echo(f"{'target':{width}}  {'model':{networks}}  accuracy  cross-entropy   ({tested})")
     for accuracy, cross_entropy in zip(scores[::2], scores[1::2], strict=True):
         named = f"{printable(accuracy.target):{width}}  {printable(accuracy.network):{networks}}"
         seeds = f"{len(accuracy.seeds)} seed{'s' * (len(accuracy.seeds) != 1)}"

@@ -66,8 +66,9 @@ def kinds_of_labels(people: SoftLabels, original: SoftLabels | None = None) -> d
 
 def label_sets_in(runs: str | Path) -> dict[str, SoftLabels]:
     """The label sets that the runs in a folder were trained on, by name, as `sfumato train` writes them; none if they
-    were trained on one."""
-    return {path.stem: SoftLabels.read(path) for path in sorted((Path(runs) / LABEL_SETS).glob("*.parquet"))}
+    were trained on one. The set `people` is `people (trained on)`: `people` are the labels given for scoring."""
+    found = {path.stem: SoftLabels.read(path) for path in sorted((Path(runs) / LABEL_SETS).glob("*.parquet"))}
+    return {f"{PEOPLE} (trained on)" if name == PEOPLE else name: each for name, each in found.items()}
 
 
 def measure_against(

@@ -159,7 +159,7 @@ def data_map(
     """
     if not dynamics:
         raise BadTable("no runs", "at least one", "give a run", "no-runs")
-    runs = [run if last is None else _last(run, last) for run in dynamics]
+    runs = list(dynamics) if last is None else _last(dynamics, last)
     names: pa.StringArray = pa.concat_arrays([run.item.names for run in runs]).unique()
     row_of = [pc.index_in(run.item.names, value_set=names).to_numpy().astype(np.int64) for run in runs]
     _check_related(runs)
@@ -189,11 +189,15 @@ def data_map(
     )  # fmt: skip
 
 
-def _last(run: TrainingDynamics, n_epochs: int) -> TrainingDynamics:
+def _last(runs: Sequence[TrainingDynamics], n_epochs: int) -> list[TrainingDynamics]:
     at_least("last", n_epochs, 1)
-    if len(run.epochs) < n_epochs:
-        warn(f"{run.path}: found {len(run.epochs)} epochs instead of the last {n_epochs}; all are used")
-    return run.last(n_epochs)
+    short = [run for run in runs if len(run.epochs) < n_epochs]
+    if short:
+        n_found = len(short[0].epochs)
+        others = f"; {len(short)} runs have too few" if len(short) > 1 else ""
+        epochs = f"{n_found} epoch{'s' * (n_found != 1)}"
+        warn(f"{short[0].path}: found {epochs} instead of the last {n_epochs}; all are used{others}")
+    return [run.last(n_epochs) for run in runs]
 
 
 def _check_related(runs: Sequence[TrainingDynamics]) -> None:

@@ -153,7 +153,8 @@ def runs_of_model(runs: Sequence[RunFound], target: str | None = None, network: 
     models = list(dict.fromkeys(run.model for run in left))
     if len(models) == 1:
         return left
-    expected, fix = "runs of one target and network", "choose with --target and --network"
+    expected = "runs of one target and network"
+    fix = "choose with --target and --network, or give --strata to compare them"
     if left:
         raise BadTable(f"runs of {listing(models)}", expected, fix, "mixed-runs")
     known = listing(list(dict.fromkeys(run.model for run in runs)))

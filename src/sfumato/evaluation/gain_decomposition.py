@@ -18,7 +18,7 @@ import numpy as np
 from sfumato.evaluation.comparison import tested_difference
 from sfumato.evaluation.run_metric_values import RunMeasurements, SeedValues
 from sfumato.tables.base_table import RecordTable
-from sfumato.tables.errors import BadTable, unknown
+from sfumato.tables.errors import BadTable, UnknownName, listing, unknown
 from sfumato.tables.scores import Difference
 
 PARTS = ("other classes", "doubt", "both")
@@ -81,7 +81,12 @@ def check_targets(found: Sequence[str], needed: Sequence[str] = ("hard", "majori
     """Raise unless all three targets were trained."""
     for target in needed:
         if target not in found:
-            raise unknown("target", target, found, fix=f"a mode shift needs runs of {', '.join(needed)}")
+            fix = f"a mode shift needs runs of {', '.join(needed)}"
+            if any("@" in name for name in found):
+                fix += ", named exactly so, without a label set: train with one --labels FILE, into a folder of its own"
+                only = f"runs of {listing(list(found))}, not of {target}"
+                raise UnknownName(only, f"runs of {', '.join(needed)}", fix, "unknown-target")
+            raise unknown("target", target, found, fix=fix)
 
 
 def _parts(figures: SeedValues, measured: RunMeasurements, targets: Sequence[str], against: str) -> list[Shift]:

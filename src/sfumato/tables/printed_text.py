@@ -6,7 +6,7 @@ A result is a `PrintedResult`: its `lines` are what commands print.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,17 @@ def printable(text: str, limit: int = 60) -> str:
     """An id for the terminal: control characters escaped, long ones shortened."""
     safe = one_line(text)
     return safe if len(safe) <= limit else safe[: limit - 3] + "..."
+
+
+def name_width(names: Iterable[str], heading: str = "target", limit: int = NAME_WIDTH) -> int:
+    """The width of a column of names: at most `limit`, but more where shortened names would lose their label set
+    (`soft@equal`) or be the same as another."""
+    shown = {printable(name) for name in names}
+    widest = max(len(heading), *map(len, shown)) if shown else len(heading)
+    if widest <= limit or any("@" in name for name in shown if len(name) > limit):
+        return widest
+    distinct = (width for width in range(limit, widest) if len({printable(n, width) for n in shown}) == len(shown))
+    return next(distinct, widest)
 
 
 def wrapped(text: str, indent: str = "", hanging: int | None = None) -> list[str]:
@@ -130,7 +141,7 @@ def run_score_lines(rows: Sequence[RunScore]) -> list[str]:
     """One block per metric, condition and network: a row per target."""
     if not rows:
         return ["no scores"]
-    width = min(NAME_WIDTH, max(len("target"), *(len(printable(row.target)) for row in rows)))
+    width = name_width(row.target for row in rows)
     lines = []
     for metric, condition, network in dict.fromkeys((row.metric, row.condition, row.network) for row in rows):
         own = [row for row in rows if (row.metric, row.condition, row.network) == (metric, condition, network)]
@@ -176,8 +187,7 @@ def difference_lines(differences: Sequence[Difference]) -> list[str]:
     """One block per metric, condition and network, and what the differences are."""
     if not differences:
         return ["nothing to compare: there is one model"]
-    names = {printable(name) for each in differences for name in (each.target, each.baseline)}
-    width = min(NAME_WIDTH, max(len("target"), *map(len, names)))
+    width = name_width(name for each in differences for name in (each.target, each.baseline))
     column = "target" if any(each.network or each.n_seeds > 1 for each in differences) else "model"
     lines: list[str] = []
     for metric, condition, network in dict.fromkeys(

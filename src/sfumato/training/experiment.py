@@ -16,6 +16,7 @@ import numpy as np
 from sfumato.tables.base_table import columns_of
 from sfumato.tables.errors import BadSetting, show, warn, wrong_shape
 from sfumato.tables.files.table_file import write_table
+from sfumato.tables.option_words import option
 from sfumato.tables.row_numbers import items_like
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.fitted_run import check_model_takes, fit_models
@@ -224,7 +225,7 @@ class Experiment:
                 recipe.check_validation(has_items=is_held)
             if grid.selection is not None and not is_held:
                 found, expected = "a selection of settings without validation items", "items to choose them on"
-                fix = "give validation, for example 0.1, or a split with validation items"
+                fix = f"give {option('validation', '0.1')}, or a split with validation items"
                 raise BadSetting(found, expected, fix, "no-validation")
         if grid.selection is not None:
             TrialGrid.of(grid)  # an error for a setting that nothing has

@@ -21,6 +21,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting, ErrorLocation, SfumatoError, listing, show, unknown
 from sfumato.tables.files.npz import read_arrays
 from sfumato.tables.model_inputs import InputOptions, Inputs
+from sfumato.tables.option_words import option
 from sfumato.tables.row_numbers import check_same_rows, items_like
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import StrategyText, described
@@ -150,8 +151,12 @@ class ExperimentFile:
     @cached_property
     def _start(self) -> SoftLabels:
         """The predictions that heads are trained on."""
+        path = self._path(("data", "start"), self.document["data"]["start"])
+        if (path / "runs.csv").is_file():
+            fix = f"give the predictions of one run: {path}/RUN/predictions.parquet"
+            raise BadSetting(f"{path}, a folder of runs", "the predictions of one model", fix, "file-kind")
         try:
-            return read_predictions(self._path(("data", "start"), self.document["data"]["start"]))
+            return read_predictions(path)
         except SfumatoError as error:
             raise convert_first(error) from None
 
@@ -240,6 +245,11 @@ class ExperimentFile:
         for name in sorted(found - {*self.label_files(), ORIGINAL}):
             known = [*self.label_files(), ORIGINAL]
             raise unknown("label set", name, known, self.where("data", "rest"), f"give it with {given_as(name)}")
+        if found and found == set(self.label_files()):
+            name = next(iter(found))
+            fix = f"write {option('rest', ORIGINAL)}, or add another label set with --labels NAME=FILE"
+            where = self.where("data", "rest")
+            raise BadSetting(f"{option('rest', name)}, the only label set", "labels of other items", fix, where=where)
         return frozenset(found)
 
     @property
@@ -367,7 +377,13 @@ class ExperimentFile:
             made = named_targets(each, list(self.label_files()), self._rest, self.where("grid", "targets"))
             doubled = [name for others in found.values() for name in made if name in others]
             if doubled or each.text in found:
-                raise self._bad(("grid", "targets"), (doubled or [each.text])[0], "each of the targets once")
+                name = (doubled or [each.text])[0]
+                short = [text for text, names in {**found, each.text: made}.items() if name in names and text != name]
+                why = f": {short[0]} is trained on each label set" if short and "@" in name else ""
+                fix = f"leave out {name}" if why else "leave out one of them"
+                raise BadSetting(
+                    f"the target {name} twice{why}", "each target once", fix, where=self.where("grid", "targets")
+                )
             found[each.text] = made
         return found
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from sfumato.tables.errors import BadSetting
+from sfumato.tables.option_words import option
 from sfumato.tables.setting_checks import above_0, at_least, bad_setting, one_of
 from sfumato.training.mixing.mixup import Mixing, Plain
 from sfumato.training.optimizers import Adam, Constant, Schedule, Sgd
@@ -93,4 +94,4 @@ class Recipe:
         if (self.patience or self.schedule.needs_validation) and not has_items:
             setting = "patience" if self.patience else f"the schedule {self.schedule.name}"
             found = f"{setting} without validation items"
-            raise BadSetting(found, "a share of the items for validation", "give validation, for example 0.1")
+            raise BadSetting(found, "a share of the items for validation", f"give {option('validation', '0.1')}")

@@ -231,5 +231,7 @@ def _unknown(full: str, grid: Grid) -> UnknownName:
             known += [f"{name.partition(':')[0]}.{setting}" for setting in _names(strategy)]
     options = list(dict.fromkeys(map(_spelled, known)))
     found = f"a selection of {full}, which no target, model or recipe of this experiment has"
-    fix = f"{nearest(full, options)}leave it out, or add what it belongs to"
+    same = next((name for name in options if name.rpartition(".")[2] == full.rpartition(".")[2]), None)
+    guess = f"did you mean {same!r}? " if same else nearest(full, options)
+    fix = f"{guess}leave it out, or add what it belongs to"
     return UnknownName(found, f"one of {listing(options)}", fix, "unknown-setting")

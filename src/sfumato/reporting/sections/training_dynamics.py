@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
@@ -21,7 +23,7 @@ from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
 from sfumato.reporting.phrases import interval_text, number_text
 from sfumato.tables.doubt import entropy
-from sfumato.tables.errors import warnings_off
+from sfumato.tables.errors import SfumatoError, warnings_off
 from sfumato.tables.scores import Scores
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -37,10 +39,20 @@ def training_dynamics_section(models: ModelScores) -> Section | None:
     return Section(TITLE, blocks) if blocks else None
 
 
+def _map_of(paths: Sequence[Path]) -> DataMap | None:
+    """The map of one target; None if each item was predicted once, as by one seed of a model without epochs."""
+    try:
+        return data_map([TrainingDynamics.read(path) for path in paths])
+    except SfumatoError as error:
+        if error.code != "one-epoch":
+            raise
+        return None
+
+
 def data_maps(models: ModelScores) -> tuple[Block, ...]:
     """One map per target, its regions, and its correlation with people's uncertainty; empty without dynamics."""
     runs = {target: models.folders_with(DYNAMICS, target) for target in models.shown_targets(MAX_MAPS)}
-    maps = {target: data_map([TrainingDynamics.read(path) for path in own]) for target, own in runs.items() if own}
+    maps = {target: made for target, own in runs.items() if own and (made := _map_of(own)) is not None}
     people = models.evidence.people_labels
     if not maps or people is None:
         return ()

@@ -71,15 +71,28 @@ class EstimatorModel:
         if weight_name:
             item, number = np.nonzero(probs)
             given = probs[item, number] * (1.0 if weights is None else weights[item])
-            fitted.fit(_taken(rows, item), number, **{weight_name: given})
+            self._fit(fitted, _taken(rows, item), number, **{weight_name: given})
         elif weights is not None:
             found = f"weights of items for {self.name}, which takes none"
             raise BadSetting(found, "an estimator with sample_weight", "omit the weights, or use another estimator")
         else:
             chance = rng_of(seed, "votes").random(len(probs))
             number = SampledLabels.of(probs).once(chance).argmax(axis=1)
-            fitted.fit(rows, number)
+            self._fit(fitted, rows, number)
         return FittedEstimator(fitted, np.unique(number), probs.shape[1])
+
+    def _fit(self, estimator: Any, rows: Any, number: np.ndarray, **weights: np.ndarray) -> None:
+        """Fit the estimator; an error that explains if it takes numbers and the inputs are texts."""
+        if not isinstance(rows, list) or hasattr(estimator, "steps"):
+            estimator.fit(rows, number, **weights)
+            return
+        try:
+            estimator.fit(rows, number, **weights)
+        except (TypeError, ValueError) as error:
+            found = f"texts for {self.name}, which fails: {str(error).splitlines()[0][:100]}"
+            pipeline = f"make_pipeline(TfidfVectorizer(), {self.name}())"
+            fix = f"put a vectorizer before it: --model sklearn:FILE.FUNCTION, a function that returns {pipeline}"
+            raise BadSetting(found, "an estimator or pipeline that takes texts", fix, "wrong-inputs") from error
 
 
 @dataclass(frozen=True, eq=False)
