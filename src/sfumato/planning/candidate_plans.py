@@ -208,7 +208,8 @@ def best_within_budget(terms: PlanTerms, budget: Budget) -> Selected:
     candidates.sort(key=lambda candidate: (candidate.error.value, terms.money(candidate)))
     candidate = candidates[0]
     spare = n_affordable[candidate.kind] / candidate.n_answers - 1
-    left = candidate.each >= terms.most or spare >= 1
+    pays_one_more = n_affordable[candidate.kind] // terms.n_items > candidate.each
+    left = candidate.each >= terms.most or spare >= 1 or pays_one_more
     near = (*candidates[1:], *others, *_worth_a_look(candidate, fewer))
     return Selected(candidate, near, terms, left, n_left_out, 0.0 if left or n_left_out else spare)
 

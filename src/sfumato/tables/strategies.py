@@ -58,7 +58,7 @@ def strategy_from_name(
         if each.default is MISSING and each.default_factory is MISSING and each.name not in typed:
             found = f"no {each.name} for {text.name}"
             setting = each.name.replace("_", "-")
-            fix = f"write {text.name}:{setting}=... (a table: give --{setting})"
+            fix = f"write {text.name}:{setting}=...; give a table as --{setting}"
             raise BadSetting(found, f"the setting {each.name}", fix)
     return member(**typed)
 

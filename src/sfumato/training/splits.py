@@ -263,8 +263,8 @@ def split_named(
     choice = StrategyText.of(value, place("split"))
     if choice.name != NamedSplit.name:
         settings = dict(choice.typed(SPLITS, place("split")))
-        if isinstance(settings.get("groups"), (str, Path)):
-            settings["groups"] = str(base / settings["groups"])
+        if isinstance(settings.get("groups"), (str, int, float, Path)):  # a file may be called 17
+            settings["groups"] = str(base / str(settings["groups"]))
         return strategy_from_name("split", SPLITS, choice.name, settings)  # type: ignore[no-any-return]
     for part in choice.settings:
         if part not in PARTS:
