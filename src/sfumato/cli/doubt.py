@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 
 from sfumato.cli.options import PATH, check_not_negative, check_outputs, classes_option, read_votes, repeats_option
 from sfumato.cli.output import write_table
@@ -54,6 +53,8 @@ def command(
 
 def _plug_in(doubt: Doubt) -> str:
     """The mean entropies of the shares."""
+    import numpy as np
+
     known = ~np.isnan(doubt.total)
     if not known.any():
         return "Plug-in entropies: not identifiable."
