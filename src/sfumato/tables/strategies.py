@@ -58,7 +58,9 @@ def strategy_from_name(
         if each.default is MISSING and each.default_factory is MISSING and each.name not in typed:
             found = f"no {each.name} for {text.name}"
             setting = each.name.replace("_", "-")
-            fix = f"write {text.name}:{setting}=...; give a table as --{setting}"
+            kinds = get_args(known[each.name]) or (known[each.name],)
+            is_typed = any(kind in (int, float, str, bool) for kind in kinds)
+            fix = f"write {text.name}:{setting}=..." if is_typed else f"give --{setting}"
             raise BadSetting(found, f"the setting {each.name}", fix)
     return member(**typed)
 
